@@ -1,0 +1,28 @@
+import type { Migration } from '../../src/database/migration.ts';
+
+const SEARCHED = ['certifications', 'suppliers', 'contracts', 'solicitations'];
+
+/**
+ * Words are cut and stemmed by `src/search/words.ts` for both engines, so the indexes hold
+ * finished tokens and are told not to touch them: FTS5's `ascii` tokenizer keeps every letter
+ * beyond ASCII, and "=" marks stems. On PostgreSQL the vectors stand in tables of their own,
+ * so that a record that is rendered anew does not write its index entries again.
+ */
+export const searchIndexes: Migration = {
+  number: 2,
+  name: 'search indexes',
+  statements(engine) {
+    return SEARCHED.flatMap((table) =>
+      engine === 'sqlite'
+        ? [
+            `create virtual table catalog.${table}_search using fts5 (
+              words, content = '', contentless_delete = 1, detail = none, prefix = '1 2 3',
+              tokenize = "ascii tokenchars '='")`,
+          ]
+        : [
+            `create table catalog.${table}_search (number bigint primary key, words tsvector not null)`,
+            `create index ${table}_search_by_words on catalog.${table}_search using gin (words)`,
+          ],
+    );
+  },
+};

@@ -1,0 +1,221 @@
+import { sql } from 'kysely';
+import { inTransaction, type Database } from '../database/database.ts';
+import { isOneOf, valuesTable } from '../database/engine-sql.ts';
+import { drawInstant } from '../database/series.ts';
+import type { Clock } from '../instant.ts';
+import { AccessError } from './access-error.ts';
+import { getPartnerReference } from './partner-admin.ts';
+
+/** What one command grants or revokes. */
+export interface Grants {
+  readonly everything: boolean;
+  /** Ids. */
+  readonly leadEntities: readonly string[];
+  /** Ids. */
+  readonly coops: readonly string[];
+}
+
+export interface GrantOutcome {
+  /** Granted by this change. */
+  readonly granted: Grants;
+  /** Granted before; these keep the instant they have. */
+  readonly unchanged: Grants;
+}
+
+/** A granted lead entity or coop. */
+export interface Grant {
+  readonly id: string;
+  /** Null where the catalog no longer holds it. */
+  readonly name: string | null;
+  readonly grantedAt: string;
+}
+
+type GrantKind = 'lead_entity' | 'coop';
+
+const CATALOG_TABLE = { lead_entity: 'catalog.lead_entities', coop: 'catalog.coops' } as const;
+
+const SHOWN_AS = { lead_entity: 'lead entity', coop: 'coop' };
+
+/**
+ * Grants a partner what is asked, all of it or nothing, at one instant of the series that
+ * publications draw from too, so that an incremental sync finds what became visible.
+ *
+ * @throws AccessError where there is no such partner, or the catalog does not hold an id.
+ */
+export function grant(database: Database, clock: Clock, partnerName: string, asked: Grants): Promise<GrantOutcome> {
+  return inTransaction(database, async (transaction) => {
+    const instant = await drawInstant(transaction, clock);
+    const partner = await getPartnerReference(transaction, partnerName);
+    const unknown = [
+      ...(await missingFromCatalog(transaction, 'lead_entity', asked.leadEntities)),
+      ...(await missingFromCatalog(transaction, 'coop', asked.coops)),
+    ];
+    if (unknown.length > 0) throw new AccessError(`the catalog holds no ${unknown.join(', no ')}: nothing was granted`);
+
+    const granted: Grants = {
+      everything: asked.everything && (await grantEverything(transaction, partner.id, instant)),
+      leadEntities: await insertGrants(transaction, partner.id, 'lead_entity', asked.leadEntities, instant),
+      coops: await insertGrants(transaction, partner.id, 'coop', asked.coops, instant),
+    };
+    if (isSomething(granted)) await noteChange(transaction, partner.id, instant);
+    return { granted, unchanged: without(asked, granted) };
+  });
+}
+
+/**
+ * Takes away what is asked, all of it or nothing. What was granted one by one stays when
+ * `everything` goes, and the other way round.
+ *
+ * Taking away what was never granted is an error, not a note: behind it stands a misspelt id
+ * or name, and whoever typed it would believe that access has ended.
+ *
+ * @throws AccessError where there is no such partner, or something is not granted to it.
+ */
+export async function revoke(database: Database, clock: Clock, partnerName: string, asked: Grants): Promise<void> {
+  await inTransaction(database, async (transaction) => {
+    const instant = await drawInstant(transaction, clock);
+    const partner = await getPartnerReference(transaction, partnerName);
+    const revoked: Grants = {
+      everything: asked.everything && (await revokeEverything(transaction, partner.id)),
+      leadEntities: await deleteGrants(transaction, partner.id, 'lead_entity', asked.leadEntities),
+      coops: await deleteGrants(transaction, partner.id, 'coop', asked.coops),
+    };
+    const notGranted = without(asked, revoked);
+    if (isSomething(notGranted)) throw notGrantedError(partnerName, notGranted);
+    await noteChange(transaction, partner.id, instant);
+  });
+}
+
+/**
+ * What a partner is granted one by one, by id.
+ *
+ * @throws AccessError where there is no such partner.
+ */
+export async function listGrants(
+  database: Database,
+  partnerName: string,
+): Promise<{ leadEntities: Grant[]; coops: Grant[] }> {
+  const partner = await getPartnerReference(database, partnerName);
+  return {
+    leadEntities: await grantsOfKind(database, partner.id, 'lead_entity'),
+    coops: await grantsOfKind(database, partner.id, 'coop'),
+  };
+}
+
+/** The ids that the catalog does not hold, as they are shown to the operator. */
+async function missingFromCatalog(transaction: Database, kind: GrantKind, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const found = await transaction.kysely
+    .selectFrom(CATALOG_TABLE[kind])
+    .select('id')
+    .where((eb) => isOneOf(transaction.engine, eb.ref('id'), ids))
+    .execute();
+  const missing = new Set(ids).difference(new Set(found.map((row) => row.id)));
+  return [...missing].map((id) => `${SHOWN_AS[kind]} "${id}"`);
+}
+
+async function grantEverything({ kysely }: Database, partnerId: number, instant: string): Promise<boolean> {
+  const changed = await kysely
+    .updateTable('access.partners')
+    .set({ everything_since: instant })
+    .where('id', '=', partnerId)
+    .where('everything_since', 'is', null)
+    .executeTakeFirst();
+  return changed.numUpdatedRows > 0n;
+}
+
+async function revokeEverything({ kysely }: Database, partnerId: number): Promise<boolean> {
+  const changed = await kysely
+    .updateTable('access.partners')
+    .set({ everything_since: null })
+    .where('id', '=', partnerId)
+    .where('everything_since', 'is not', null)
+    .executeTakeFirst();
+  return changed.numUpdatedRows > 0n;
+}
+
+async function insertGrants(
+  { engine, kysely }: Database,
+  partnerId: number,
+  kind: GrantKind,
+  ids: readonly string[],
+  instant: string,
+): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const inserted = await kysely
+    .insertInto('access.grants')
+    .columns(['partner_id', 'kind', 'resource_id', 'granted_at'])
+    .expression((eb) =>
+      eb
+        .selectFrom(valuesTable(engine, [...new Set(ids)]).as('asked'))
+        .select([
+          eb.cast<number>(eb.val(partnerId), engine === 'postgres' ? 'bigint' : 'integer').as('partner_id'),
+          eb.cast<GrantKind>(eb.val(kind), 'text').as('kind'),
+          'asked.value',
+          eb.cast<string>(eb.val(instant), 'text').as('granted_at'),
+        ])
+        // Without a "where", SQLite takes "on conflict" for the condition of a join.
+        .where(sql<boolean>`true`),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('resource_id')
+    .execute();
+  return inserted.map((row) => row.resource_id);
+}
+
+async function deleteGrants(
+  { engine, kysely }: Database,
+  partnerId: number,
+  kind: GrantKind,
+  ids: readonly string[],
+): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const deleted = await kysely
+    .deleteFrom('access.grants')
+    .where('partner_id', '=', partnerId)
+    .where('kind', '=', kind)
+    .where((eb) => isOneOf(engine, eb.ref('resource_id'), ids))
+    .returning('resource_id')
+    .execute();
+  return deleted.map((row) => row.resource_id);
+}
+
+/** Lets queries tell that a scope read before this instant is not the newest. */
+async function noteChange({ kysely }: Database, partnerId: number, instant: string): Promise<void> {
+  await kysely.updateTable('access.partners').set({ grants_changed_at: instant }).where('id', '=', partnerId).execute();
+}
+
+async function grantsOfKind({ kysely }: Database, partnerId: number, kind: GrantKind): Promise<Grant[]> {
+  const rows = await kysely
+    .selectFrom('access.grants as granted')
+    .leftJoin(`${CATALOG_TABLE[kind]} as named`, 'named.id', 'granted.resource_id')
+    .select(['granted.resource_id', 'granted.granted_at', 'named.name'])
+    .where('granted.partner_id', '=', partnerId)
+    .where('granted.kind', '=', kind)
+    .orderBy('granted.resource_id')
+    .execute();
+  return rows.map((row) => ({ id: row.resource_id, name: row.name, grantedAt: row.granted_at }));
+}
+
+function isSomething(grants: Grants): boolean {
+  return grants.everything || grants.leadEntities.length > 0 || grants.coops.length > 0;
+}
+
+function without(all: Grants, removed: Grants): Grants {
+  return {
+    everything: all.everything && !removed.everything,
+    leadEntities: [...new Set(all.leadEntities).difference(new Set(removed.leadEntities))],
+    coops: [...new Set(all.coops).difference(new Set(removed.coops))],
+  };
+}
+
+function notGrantedError(partnerName: string, { everything, leadEntities, coops }: Grants): AccessError {
+  const names = [
+    ...(everything ? ['everything'] : []),
+    ...leadEntities.map((id) => `lead entity "${id}"`),
+    ...coops.map((id) => `coop "${id}"`),
+  ];
+  return new AccessError(
+    `not granted to "${partnerName}": ${names.join(', ')}. Nothing was revoked; "pds partner show ${partnerName}" lists its grants`,
+  );
+}

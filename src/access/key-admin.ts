@@ -1,0 +1,193 @@
+import { inTransaction, type Database } from '../database/database.ts';
+import { raiseAccessVersion } from '../database/series.ts';
+import { formatInstant, type Clock } from '../instant.ts';
+import { AccessError } from './access-error.ts';
+import { isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
+import { getPartnerReference } from './partner-admin.ts';
+
+export type KeyState = 'active' | 'expired' | 'revoked';
+
+/** A key as the operator sees it: all that is known of it, which is not the key itself. */
+export interface KeyDetails {
+  readonly id: string;
+  readonly partner: string;
+  readonly environment: KeyEnvironment;
+  readonly state: KeyState;
+  readonly createdAt: string;
+  /** The first instant at which it is refused; null for never. */
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+}
+
+/** A key just issued, and the only time that its text is known. */
+export interface NewKey {
+  readonly key: string;
+  readonly details: KeyDetails;
+}
+
+/**
+ * Issues a key to a partner.
+ *
+ * @param lifetimeMs null for a key that never expires.
+ * @throws AccessError where there is no such partner.
+ */
+export function issueKey(
+  database: Database,
+  clock: Clock,
+  partnerName: string,
+  { environment, lifetimeMs }: { environment: KeyEnvironment; lifetimeMs: number | null },
+): Promise<NewKey> {
+  return inTransaction(database, async (transaction) => {
+    await raiseAccessVersion(transaction);
+    return insertKey(transaction, clock(), partnerName, environment, lifetimeMs);
+  });
+}
+
+/**
+ * Issues a key that takes the place of another, which stays good for the overlap, though never
+ * longer than it would have been. The new one is for the same environment and lives as long as
+ * the old one was given when it was issued.
+ *
+ * @throws AccessError where there is no such key, or it is good no more.
+ */
+export function rotateKey(
+  database: Database,
+  clock: Clock,
+  keyId: string,
+  overlapMs: number,
+): Promise<{ issued: NewKey; replaced: KeyDetails }> {
+  return inTransaction(database, async (transaction) => {
+    await raiseAccessVersion(transaction);
+    const nowMs = clock();
+    const old = await getKey(transaction, nowMs, keyId);
+    if (old.state !== 'active') {
+      throw new AccessError(`key ${keyId} is ${old.state}: issue a new one with "pds key issue ${old.partner}"`);
+    }
+    const lifetimeMs = old.expiresAt === null ? null : Date.parse(old.expiresAt) - Date.parse(old.createdAt);
+    const issued = await insertKey(transaction, nowMs, old.partner, old.environment, lifetimeMs);
+    const overlapEnd = formatInstant(nowMs + overlapMs);
+    const expiresAt = old.expiresAt !== null && old.expiresAt < overlapEnd ? old.expiresAt : overlapEnd;
+    await transaction.kysely
+      .updateTable('access.keys')
+      .set({ expires_at: expiresAt })
+      .where('id', '=', keyId)
+      .execute();
+    return { issued, replaced: await getKey(transaction, nowMs, keyId) };
+  });
+}
+
+/**
+ * Ends a key at once. A key that is revoked already keeps the instant of that.
+ *
+ * @returns the key, and whether that changed anything.
+ * @throws AccessError where there is no such key.
+ */
+export function revokeKey(
+  database: Database,
+  clock: Clock,
+  keyId: string,
+): Promise<{ key: KeyDetails; isChanged: boolean }> {
+  return inTransaction(database, async (transaction) => {
+    await raiseAccessVersion(transaction);
+    const nowMs = clock();
+    const before = await getKey(transaction, nowMs, keyId);
+    if (before.state === 'revoked') return { key: before, isChanged: false };
+    await transaction.kysely
+      .updateTable('access.keys')
+      .set({ revoked_at: formatInstant(nowMs) })
+      .where('id', '=', keyId)
+      .execute();
+    return { key: await getKey(transaction, nowMs, keyId), isChanged: true };
+  });
+}
+
+/**
+ * Keys in the order they were issued, grouped by partner.
+ *
+ * @param partnerName null for those of all partners.
+ * @throws AccessError where there is no such partner.
+ */
+export async function listKeys(database: Database, clock: Clock, partnerName: string | null): Promise<KeyDetails[]> {
+  if (partnerName !== null) await getPartnerReference(database, partnerName);
+  const rows = await keyRows(database)
+    .$if(partnerName !== null, (query) => query.where('partner.name', '=', partnerName))
+    .orderBy('partner.name')
+    .orderBy('key.created_at')
+    .orderBy('key.id')
+    .execute();
+  const nowMs = clock();
+  return rows.map((row) => toDetails(row, nowMs));
+}
+
+async function getKey(database: Database, nowMs: number, keyId: string): Promise<KeyDetails> {
+  if (!isKeyId(keyId)) throw notAnId(keyId);
+  const row = await keyRows(database).where('key.id', '=', keyId).executeTakeFirst();
+  if (row === undefined) throw new AccessError(`there is no key ${keyId}: "pds key list" shows the ids of all keys`);
+  return toDetails(row, nowMs);
+}
+
+/** Does not repeat what was given, which may be a whole key and would then stand in a log. */
+function notAnId(given: string): AccessError {
+  const wholeKey = parseKey(given.trim());
+  return new AccessError(
+    wholeKey === null
+      ? 'a key is named by its public id, the 8 characters after "pds_live_" or "pds_test_": "pds key list" shows them'
+      : `give only the public id, ${wholeKey.id}: a whole key has no place on a command line, where others can read it`,
+  );
+}
+
+async function insertKey(
+  transaction: Database,
+  nowMs: number,
+  partnerName: string,
+  environment: KeyEnvironment,
+  lifetimeMs: number | null,
+): Promise<NewKey> {
+  const partner = await getPartnerReference(transaction, partnerName);
+  const { key, id, digest } = issueKeyText(environment);
+  await transaction.kysely
+    .insertInto('access.keys')
+    .values({
+      id,
+      partner_id: partner.id,
+      digest,
+      environment,
+      created_at: formatInstant(nowMs),
+      expires_at: lifetimeMs === null ? null : formatInstant(nowMs + lifetimeMs),
+    })
+    .execute();
+  return { key, details: await getKey(transaction, nowMs, id) };
+}
+
+function keyRows({ kysely }: Database) {
+  return kysely
+    .selectFrom('access.keys as key')
+    .innerJoin('access.partners as partner', 'partner.id', 'key.partner_id')
+    .select([
+      'key.id',
+      'partner.name as partner_name',
+      'key.environment',
+      'key.created_at',
+      'key.expires_at',
+      'key.revoked_at',
+    ]);
+}
+
+type KeyListRow = Awaited<ReturnType<ReturnType<typeof keyRows>['execute']>>[number];
+
+function toDetails(row: KeyListRow, nowMs: number): KeyDetails {
+  return {
+    id: row.id,
+    partner: row.partner_name,
+    environment: row.environment,
+    state: stateAt(row, formatInstant(nowMs)),
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  };
+}
+
+function stateAt(row: KeyListRow, now: string): KeyState {
+  if (row.revoked_at !== null) return 'revoked';
+  return row.expires_at !== null && row.expires_at <= now ? 'expired' : 'active';
+}

@@ -1,0 +1,223 @@
+import { sql } from 'kysely';
+import { inTransaction, type Database } from '../database/database.ts';
+import { drawInstant, raiseAccessVersion } from '../database/series.ts';
+import { formatInstant, type Clock } from '../instant.ts';
+import { AccessError } from './access-error.ts';
+import { parseStoredKinds } from './partner-records.ts';
+import type { Kind } from './scope.ts';
+
+// A name is typed into commands and stands in logs: nothing that a shell or a log would have to quote.
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** A partner as the operator sees it, without its grants one by one. */
+export interface PartnerSummary {
+  readonly name: string;
+  readonly createdAt: string;
+  readonly suspendedAt: string | null;
+  /** Null where the service's own number applies. */
+  readonly requestsPerMinute: number | null;
+  /** Null for all. */
+  readonly kinds: readonly Kind[] | null;
+  readonly everythingSince: string | null;
+  readonly leadEntityCount: number;
+  readonly coopCount: number;
+  /** Keys that are neither revoked nor expired. */
+  readonly activeKeyCount: number;
+}
+
+/** A partner's row number and name, for changes in the same transaction. */
+export interface PartnerReference {
+  readonly id: number;
+  readonly name: string;
+}
+
+/**
+ * Makes a partner, which sees nothing unless `everything` is granted at once.
+ *
+ * @throws AccessError for a name that is taken, in other letter case too, or is not 1 to 64 of `A-Z a-z 0-9 . _ -`
+ *   beginning with a letter or digit.
+ */
+export async function createPartner(
+  database: Database,
+  clock: Clock,
+  name: string,
+  { everything }: { everything: boolean },
+): Promise<void> {
+  await inTransaction(database, async (transaction) => {
+    const instant = await drawInstant(transaction, clock);
+    await insertPartner(transaction, clock, { name, instant, everything });
+  });
+}
+
+/** Adds the row of a partner, at an instant drawn in this transaction; otherwise as `createPartner`. */
+export async function insertPartner(
+  transaction: Database,
+  clock: Clock,
+  { name, instant, everything }: { name: string; instant: string; everything: boolean },
+): Promise<PartnerReference> {
+  if (!NAME.test(name)) {
+    throw new AccessError(
+      'the name of a partner is 1 to 64 letters (A-Z, a-z), digits, ".", "_" and "-", and begins with a letter or digit',
+    );
+  }
+  const taken = await findPartnerLike(transaction, name);
+  if (taken !== null) throw new AccessError(`a partner named "${taken.name}" exists already: choose another name`);
+  return transaction.kysely
+    .insertInto('access.partners')
+    .values({
+      name,
+      everything_since: everything ? instant : null,
+      grants_changed_at: instant,
+      created_at: formatInstant(clock()),
+    })
+    .returning(['id', 'name'])
+    .executeTakeFirstOrThrow();
+}
+
+/** A partner by its name in whatever letter case: two that differ in nothing else would be taken for one another. */
+export async function findPartnerLike({ kysely }: Database, name: string): Promise<PartnerReference | null> {
+  const found = await kysely
+    .selectFrom('access.partners')
+    .select(['id', 'name'])
+    .where(sql<string>`lower(name)`, '=', name.toLowerCase())
+    .executeTakeFirst();
+  return found ?? null;
+}
+
+/**
+ * Suspends a partner: every request with its keys is answered 403 until it is resumed.
+ *
+ * @returns whether that changed anything; a suspended partner keeps the instant it was suspended at.
+ * @throws AccessError where there is no such partner.
+ */
+export function suspendPartner(database: Database, clock: Clock, name: string): Promise<boolean> {
+  return changeSuspension(database, name, formatInstant(clock()));
+}
+
+/** Ends a suspension; otherwise as `suspendPartner`. */
+export function resumePartner(database: Database, name: string): Promise<boolean> {
+  return changeSuspension(database, name, null);
+}
+
+/**
+ * Changes what is set for a partner; what is left out stays.
+ *
+ * @param settings `null` for the service's own number of requests a minute, and for all kinds of resource.
+ * @throws AccessError where there is no such partner.
+ */
+export async function setPartner(
+  database: Database,
+  name: string,
+  settings: { requestsPerMinute?: number | null; kinds?: readonly Kind[] | null },
+): Promise<void> {
+  const { requestsPerMinute, kinds } = settings;
+  await inTransaction(database, async (transaction) => {
+    await raiseAccessVersion(transaction);
+    const { id } = await getPartnerReference(transaction, name);
+    await transaction.kysely
+      .updateTable('access.partners')
+      .set({
+        ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
+        ...(kinds !== undefined && { kinds: kinds?.join(',') ?? null }),
+      })
+      .where('id', '=', id)
+      .execute();
+  });
+}
+
+/** All partners, by name. */
+export async function listPartners(database: Database, clock: Clock): Promise<PartnerSummary[]> {
+  const rows = await summaryRows(database, clock).orderBy('partner.name').execute();
+  return rows.map(toSummary);
+}
+
+/**
+ * A partner by its name.
+ *
+ * @throws AccessError where there is none.
+ */
+export async function getPartner(database: Database, clock: Clock, name: string): Promise<PartnerSummary> {
+  const row = await summaryRows(database, clock).where('partner.name', '=', name).executeTakeFirst();
+  if (row === undefined) throw noPartner(name);
+  return toSummary(row);
+}
+
+/**
+ * The row number of a partner.
+ *
+ * @throws AccessError where there is no partner of that name.
+ */
+export async function getPartnerReference({ kysely }: Database, name: string): Promise<PartnerReference> {
+  const row = await kysely
+    .selectFrom('access.partners')
+    .select(['id', 'name'])
+    .where('name', '=', name)
+    .executeTakeFirst();
+  if (row === undefined) throw noPartner(name);
+  return row;
+}
+
+function noPartner(name: string): AccessError {
+  return new AccessError(`there is no partner "${name}": "pds partner list" shows all, "pds partner create" makes one`);
+}
+
+function changeSuspension(database: Database, name: string, suspendedAt: string | null): Promise<boolean> {
+  return inTransaction(database, async (transaction) => {
+    await raiseAccessVersion(transaction);
+    const { id } = await getPartnerReference(transaction, name);
+    const changed = await transaction.kysely
+      .updateTable('access.partners')
+      .set({ suspended_at: suspendedAt })
+      .where('id', '=', id)
+      .where('suspended_at', suspendedAt === null ? 'is not' : 'is', null)
+      .executeTakeFirst();
+    return changed.numUpdatedRows > 0n;
+  });
+}
+
+function summaryRows({ kysely }: Database, clock: Clock) {
+  const now = formatInstant(clock());
+  return kysely
+    .selectFrom('access.partners as partner')
+    .select([
+      'partner.name',
+      'partner.created_at',
+      'partner.suspended_at',
+      'partner.requests_per_minute',
+      'partner.kinds',
+      'partner.everything_since',
+    ])
+    .select((eb) => {
+      const grants = eb
+        .selectFrom('access.grants as granted')
+        .select((e) => e.fn.countAll<number>().as('count'))
+        .whereRef('granted.partner_id', '=', 'partner.id');
+      return [
+        grants.where('granted.kind', '=', 'lead_entity').as('lead_entity_count'),
+        grants.where('granted.kind', '=', 'coop').as('coop_count'),
+        eb
+          .selectFrom('access.keys as key')
+          .select((e) => e.fn.countAll<number>().as('count'))
+          .whereRef('key.partner_id', '=', 'partner.id')
+          .where('key.revoked_at', 'is', null)
+          .where((e) => e.or([e('key.expires_at', 'is', null), e('key.expires_at', '>', now)]))
+          .as('active_key_count'),
+      ];
+    });
+}
+
+type SummaryRow = Awaited<ReturnType<ReturnType<typeof summaryRows>['execute']>>[number];
+
+function toSummary(row: SummaryRow): PartnerSummary {
+  return {
+    name: row.name,
+    createdAt: row.created_at,
+    suspendedAt: row.suspended_at,
+    requestsPerMinute: row.requests_per_minute,
+    kinds: parseStoredKinds(row.kinds),
+    everythingSince: row.everything_since,
+    leadEntityCount: row.lead_entity_count ?? 0,
+    coopCount: row.coop_count ?? 0,
+    activeKeyCount: row.active_key_count ?? 0,
+  };
+}

@@ -1,0 +1,121 @@
+import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import type { KeyEnvironment } from './keys.ts';
+import { KINDS, type Kind, type Partner } from './scope.ts';
+
+/** A partner, and the version of `access.clock` that the same statement read. */
+export interface LoadedPartner {
+  readonly version: number;
+  readonly partner: Partner;
+}
+
+/** A key as it is stored, with its partner. */
+export interface KnownKey extends LoadedPartner {
+  readonly digest: string;
+  readonly environment: KeyEnvironment;
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+}
+
+/** The version that rises with every change of partners, keys or grants, and with every publication. */
+export async function readAccessVersion({ kysely }: Database): Promise<number> {
+  const { version } = await kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
+  return version;
+}
+
+/**
+ * A key by its public id, with its partner and all of the partner's grants, in one statement
+ * and so of one moment. By the primary keys of keys, partners and grants.
+ *
+ * @param requestsPerMinute of partners that have no number of their own.
+ * @returns null where there is no such key.
+ */
+export async function loadByKeyId(
+  database: Database,
+  keyId: string,
+  requestsPerMinute: number,
+): Promise<KnownKey | null> {
+  const rows = await partnerRows(database)
+    .innerJoin('access.keys as key', 'key.partner_id', 'partner.id')
+    .select(['key.digest', 'key.environment', 'key.expires_at', 'key.revoked_at'])
+    .where('key.id', '=', keyId)
+    .execute();
+  const [first] = rows;
+  if (first === undefined) return null;
+  return {
+    version: first.version,
+    partner: toPartner(first, rows, requestsPerMinute),
+    digest: first.digest,
+    environment: first.environment,
+    expiresAt: first.expires_at,
+    revokedAt: first.revoked_at,
+  };
+}
+
+/** A partner by its number, otherwise as `loadByKeyId`. */
+export async function loadPartner(
+  database: Database,
+  partnerId: number,
+  requestsPerMinute: number,
+): Promise<LoadedPartner | null> {
+  const rows = await partnerRows(database).where('partner.id', '=', partnerId).execute();
+  const [first] = rows;
+  return first === undefined ? null : { version: first.version, partner: toPartner(first, rows, requestsPerMinute) };
+}
+
+/** The kinds that a partner is limited to, from the form that is stored; null for all. */
+export function parseStoredKinds(stored: string | null): Kind[] | null {
+  if (stored === null) return null;
+  const names = stored.split(',');
+  return KINDS.filter((kind) => names.includes(kind));
+}
+
+// A row for each grant, and one with nulls for a partner without any.
+function partnerRows({ kysely }: Database) {
+  return kysely
+    .selectFrom('access.partners as partner')
+    .innerJoin('access.clock as clock', (join) => join.on(sql<boolean>`true`))
+    .leftJoin('access.grants as granted', 'granted.partner_id', 'partner.id')
+    .select([
+      'clock.version',
+      'partner.id',
+      'partner.name',
+      'partner.everything_since',
+      'partner.grants_changed_at',
+      'partner.suspended_at',
+      'partner.requests_per_minute',
+      'partner.kinds',
+      'granted.kind as granted_kind',
+      'granted.resource_id',
+      'granted.granted_at',
+    ]);
+}
+
+type PartnerRow = Awaited<ReturnType<ReturnType<typeof partnerRows>['execute']>>[number];
+
+function toPartner(row: PartnerRow, rows: readonly PartnerRow[], requestsPerMinute: number): Partner {
+  const kinds = parseStoredKinds(row.kinds);
+  return {
+    id: row.id,
+    name: row.name,
+    isSuspended: row.suspended_at !== null,
+    requestsPerMinute: row.requests_per_minute ?? requestsPerMinute,
+    kinds: kinds && new Set(kinds),
+    scope: {
+      everythingSince: row.everything_since,
+      leadEntities: grantsOf(rows, 'lead_entity'),
+      coops: grantsOf(rows, 'coop'),
+      changedAt: row.grants_changed_at,
+    },
+  };
+}
+
+function grantsOf(rows: readonly PartnerRow[], kind: 'lead_entity' | 'coop'): ReadonlyMap<string, string> {
+  const grants = new Map<string, string>();
+  for (const row of rows) {
+    if (row.granted_kind === kind && row.resource_id !== null && row.granted_at !== null) {
+      grants.set(row.resource_id, row.granted_at);
+    }
+  }
+  return grants;
+}

@@ -1,0 +1,63 @@
+import { AccessError } from '../access/access-error.ts';
+import { ConfigError, type DatabaseConfig } from '../config.ts';
+import { DatabaseUnavailableError, SchemaVersionError } from '../database/errors.ts';
+import { CommandError } from './command-error.ts';
+
+const SAYS_IT_ALL = [CommandError, AccessError, ConfigError, DatabaseUnavailableError, SchemaVersionError];
+
+const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EPIPE']);
+
+// These come from `pg` without a code.
+const CONNECTION_MESSAGES = /^(timeout exceeded when trying to connect|connection terminated|client has encountered)/i;
+
+// https://www.sqlite.org/rescode.html, the low byte.
+const SQLITE_BUSY = 5;
+const SQLITE_LOCKED = 6;
+
+/**
+ * What an operator is told of an error that ended a command. Never holds the database's URL,
+ * in which a password may stand.
+ *
+ * @param database null where the error came before the configuration was read.
+ */
+export function describeFailure(error: unknown, database: DatabaseConfig | null): string {
+  if (!(error instanceof Error)) return `unexpected: ${String(error)}`;
+  if (SAYS_IT_ALL.some((known) => error instanceof known)) return error.message;
+  const { code, syscall, errcode } = error as { code?: unknown; syscall?: unknown; errcode?: unknown };
+  if (syscall === 'listen') return `${error.message}. Choose another with --host and --port`;
+  if (database?.engine === 'sqlite' && code === 'ERR_SQLITE_ERROR') {
+    const isBusy = [SQLITE_BUSY, SQLITE_LOCKED].includes(Number(errcode) & 0xff);
+    return isBusy
+      ? `another process is writing to the database ${database.path}: try again`
+      : `the database ${database.path}: ${error.message}`;
+  }
+  if (database?.engine === 'postgres') {
+    if (isConnectionError(error, code, syscall)) {
+      return `cannot reach the database ${shownUrl(database.url)}: ${reasonOf(error)}. Is it running, and PDS_DATABASE_URL right?`;
+    }
+    if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) {
+      return `the database ${shownUrl(database.url)} answered: ${error.message} (${code})`;
+    }
+  }
+  return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;
+}
+
+function isConnectionError(error: Error, code: unknown, syscall: unknown): boolean {
+  return (
+    (typeof code === 'string' && CONNECTION_CODES.has(code)) ||
+    syscall === 'connect' ||
+    CONNECTION_MESSAGES.test(error.message)
+  );
+}
+
+/** Where a name has several addresses, Node reports one error for each, and an empty message. */
+function reasonOf(error: Error): string {
+  const parts = error instanceof AggregateError ? error.errors : [error];
+  return parts.map((part) => (part instanceof Error ? part.message : String(part))).join(', ');
+}
+
+/** Host, port and name of the database, without user and password. */
+function shownUrl(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}

@@ -1,0 +1,60 @@
+import { InvalidArgumentError } from 'commander';
+import { KINDS, type Kind } from '../access/scope.ts';
+import { integer } from '../config.ts';
+
+const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 };
+
+// A century: longer than any key lives, and far from the end of the calendar.
+const LONGEST_MS = 36_500 * UNIT_MS.d;
+
+/**
+ * A span of time such as `365d`, `12h` or `30m`, in milliseconds.
+ *
+ * @throws InvalidArgumentError, which commander shows as wrong usage.
+ */
+export function parseDurationMs(text: string): number {
+  const match = /^(\d{1,8})([dhm])$/.exec(text);
+  const durationMs = Number(match?.[1]) * UNIT_MS[(match?.[2] ?? 'd') as keyof typeof UNIT_MS];
+  if (match === null || durationMs > LONGEST_MS) {
+    throw new InvalidArgumentError('It must be days, hours or minutes, such as 365d, 12h or 30m, up to 36500d.');
+  }
+  return durationMs;
+}
+
+/** A span of time that is not zero; otherwise as `parseDurationMs`. */
+export function parseLifetimeMs(text: string): number {
+  const lifetimeMs = parseDurationMs(text);
+  if (lifetimeMs === 0) throw new InvalidArgumentError('A key that expires at once is of no use.');
+  return lifetimeMs;
+}
+
+/** A number of requests a minute; null for `default`. */
+export function parsePerMinute(text: string): number | null {
+  if (text === 'default') return null;
+  const number = integer(text, 1, 1_000_000);
+  if (number === undefined)
+    throw new InvalidArgumentError('It must be a whole number from 1 to 1000000, or "default".');
+  return number;
+}
+
+/** Kinds of resource, comma-separated; null for `all`. */
+export function parseKinds(text: string): Kind[] | null {
+  if (text === 'all') return null;
+  const names = text.split(',').map((name) => name.trim());
+  if (!names.every((name) => (KINDS as readonly string[]).includes(name))) {
+    throw new InvalidArgumentError(`It must be "all", or some of ${KINDS.join(',')}.`);
+  }
+  return KINDS.filter((kind) => names.includes(kind));
+}
+
+/** A port to listen on; 0 lets the system choose. */
+export function parsePort(text: string): number {
+  const port = integer(text, 0, 65_535);
+  if (port === undefined) throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
+  return port;
+}
+
+/** Gathers the values of an option that may be given several times. */
+export function collect(value: string, previous: readonly string[] = []): string[] {
+  return [...previous, value];
+}

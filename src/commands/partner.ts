@@ -1,0 +1,172 @@
+import { grant, listGrants, revoke, type Grant, type Grants } from '../access/grant-admin.ts';
+import { listKeys } from '../access/key-admin.ts';
+import {
+  createPartner,
+  getPartner,
+  listPartners,
+  resumePartner,
+  setPartner,
+  suspendPartner,
+  type PartnerSummary,
+} from '../access/partner-admin.ts';
+import type { Kind } from '../access/scope.ts';
+import type { CommandContext } from './context.ts';
+import { keyJson, renderKeys } from './key.ts';
+import { renderColumns } from './output.ts';
+
+/** `pds partner create NAME` */
+export async function create(context: CommandContext, name: string, everything: boolean): Promise<undefined> {
+  await createPartner(context.database, context.clock, name, { everything });
+  const next = everything ? `"pds key issue ${name}"` : `"pds partner grant ${name}", then "pds key issue ${name}"`;
+  await reportChange(context, name, { changed: true }, `Created partner ${name}. Next: ${next}.`);
+}
+
+/** `pds partner list` */
+export async function list({ database, clock, output }: CommandContext): Promise<undefined> {
+  const partners = await listPartners(database, clock);
+  const rows = partners.map((partner) => [
+    partner.name,
+    partner.suspendedAt === null ? 'active' : 'suspended',
+    String(partner.activeKeyCount),
+    partner.requestsPerMinute?.toString() ?? 'default',
+    partner.createdAt,
+    describeScope(partner),
+    partner.kinds?.join(',') ?? 'all',
+  ]);
+  const heading = ['NAME', 'STATE', 'ACTIVE KEYS', 'PER MINUTE', 'CREATED', 'SEES', 'KINDS'];
+  output.result({ partners: partners.map(partnerJson) }, renderColumns([heading, ...rows]));
+}
+
+/** `pds partner show NAME` */
+export async function show({ config, database, clock, output }: CommandContext, name: string): Promise<undefined> {
+  const partner = await getPartner(database, clock, name);
+  const { leadEntities, coops } = await listGrants(database, name);
+  const keys = await listKeys(database, clock, name);
+  const value = {
+    ...partnerJson(partner),
+    grants: { lead_entities: leadEntities.map(grantJson), coops: coops.map(grantJson) },
+    keys: keys.map(keyJson),
+  };
+  const sections = [
+    renderColumns([
+      ['name', partner.name],
+      ['state', partner.suspendedAt === null ? 'active' : `suspended since ${partner.suspendedAt}`],
+      ['created', partner.createdAt],
+      ['sees', describeScope(partner)],
+      ['kinds', partner.kinds?.join(',') ?? 'all'],
+      ['per minute', partner.requestsPerMinute?.toString() ?? `${config.requestsPerMinute} (default)`],
+    ]),
+    ...(leadEntities.length > 0 ? [renderGrants('LEAD ENTITY', leadEntities)] : []),
+    ...(coops.length > 0 ? [renderGrants('COOP', coops)] : []),
+    ...(keys.length > 0 ? [renderKeys(keys)] : []),
+  ];
+  output.result(value, sections.join('\n\n'));
+}
+
+/** `pds partner suspend NAME` */
+export async function suspend(context: CommandContext, name: string): Promise<undefined> {
+  const changed = await suspendPartner(context.database, context.clock, name);
+  const sentence = changed
+    ? `Suspended ${name}; within a second its requests get 403.`
+    : `${name} was suspended already.`;
+  await reportChange(context, name, { changed }, sentence);
+}
+
+/** `pds partner resume NAME` */
+export async function resume(context: CommandContext, name: string): Promise<undefined> {
+  const changed = await resumePartner(context.database, name);
+  await reportChange(context, name, { changed }, changed ? `Resumed ${name}.` : `${name} was not suspended.`);
+}
+
+/** `pds partner grant NAME …` */
+export async function grantTo(context: CommandContext, name: string, asked: Grants): Promise<undefined> {
+  const { granted, unchanged } = await grant(context.database, context.clock, name, asked);
+  const kept = describeGrants(unchanged);
+  const sentence = [
+    `Granted to ${name}: ${describeGrants(granted) || 'nothing new'}.`,
+    ...(kept ? [`Granted before: ${kept}.`] : []),
+  ].join(' ');
+  await reportChange(context, name, { granted: grantsJson(granted), unchanged: grantsJson(unchanged) }, sentence);
+}
+
+/** `pds partner revoke NAME …` */
+export async function revokeFrom(context: CommandContext, name: string, asked: Grants): Promise<undefined> {
+  await revoke(context.database, context.clock, name, asked);
+  const sentence = `Revoked from ${name}: ${describeGrants(asked)}.`;
+  await reportChange(context, name, { revoked: grantsJson(asked) }, sentence, (partner) =>
+    partner.everythingSince === null && partner.leadEntityCount + partner.coopCount === 0
+      ? ` It sees no contract, solicitation or supplier any more.`
+      : ` It still sees ${describeScope(partner)}.`,
+  );
+}
+
+/** `pds partner set NAME …` */
+export async function set(
+  context: CommandContext,
+  name: string,
+  settings: { requestsPerMinute?: number | null; kinds?: readonly Kind[] | null },
+): Promise<undefined> {
+  await setPartner(context.database, name, settings);
+  await reportChange(context, name, {}, `Set for ${name}:`, (partner) => {
+    const perMinute = partner.requestsPerMinute ?? `${context.config.requestsPerMinute} (default)`;
+    return ` ${perMinute} requests a minute, kinds ${partner.kinds?.join(',') ?? 'all'}.`;
+  });
+}
+
+/** Says what was done; with `--json` also the partner as it is now. */
+async function reportChange(
+  { database, clock, output }: CommandContext,
+  name: string,
+  value: Record<string, unknown>,
+  sentence: string,
+  remark: (partner: PartnerSummary) => string = () => '',
+): Promise<void> {
+  const partner = await getPartner(database, clock, name);
+  output.done({ ...value, partner: partnerJson(partner) }, sentence + remark(partner));
+}
+
+function partnerJson(partner: PartnerSummary): Record<string, unknown> {
+  return {
+    name: partner.name,
+    created_at: partner.createdAt,
+    suspended_at: partner.suspendedAt,
+    requests_per_minute: partner.requestsPerMinute,
+    kinds: partner.kinds,
+    everything_since: partner.everythingSince,
+    lead_entity_count: partner.leadEntityCount,
+    coop_count: partner.coopCount,
+    active_key_count: partner.activeKeyCount,
+  };
+}
+
+function grantJson({ id, name, grantedAt }: Grant): Record<string, unknown> {
+  return { id, name, granted_at: grantedAt };
+}
+
+function grantsJson({ everything, leadEntities, coops }: Grants): Record<string, unknown> {
+  return { everything, lead_entities: leadEntities, coops };
+}
+
+function renderGrants(heading: string, grants: readonly Grant[]): string {
+  const rows = grants.map(({ id, name, grantedAt }) => [id, grantedAt, name ?? '(no longer in the catalog)']);
+  return renderColumns([[heading, 'GRANTED', 'NAME'], ...rows]);
+}
+
+function describeScope({ everythingSince, leadEntityCount, coopCount }: PartnerSummary): string {
+  if (everythingSince !== null) return 'everything';
+  return leadEntityCount + coopCount === 0
+    ? 'nothing'
+    : `${countOf(leadEntityCount, 'lead entity', 'lead entities')}, ${countOf(coopCount, 'coop', 'coops')}`;
+}
+
+function countOf(count: number, singular: string, plural: string): string {
+  return `${count} ${count === 1 ? singular : plural}`;
+}
+
+function describeGrants({ everything, leadEntities, coops }: Grants): string {
+  return [
+    ...(everything ? ['everything'] : []),
+    ...leadEntities.map((id) => `lead entity ${id}`),
+    ...coops.map((id) => `coop ${id}`),
+  ].join(', ');
+}

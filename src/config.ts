@@ -1,0 +1,126 @@
+import { BlockList, isIP } from 'node:net';
+
+export type Environment = 'dev' | 'uat' | 'production';
+
+export type DatabaseConfig =
+  | { readonly engine: 'sqlite'; readonly path: string }
+  | { readonly engine: 'postgres'; readonly url: string };
+
+/** Everything that is set from outside. Read once, checked at once, and passed to whoever needs a part of it. */
+export interface Config {
+  readonly environment: Environment;
+  readonly database: DatabaseConfig;
+  readonly host: string;
+  readonly port: number;
+  /** Requests a minute for a partner that has no number of its own. */
+  readonly requestsPerMinute: number;
+  /** Addresses or networks of the proxies whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[];
+  readonly logLevel: string;
+}
+
+/** The environment variables are wrong; the message lists every problem, a line each. */
+export class ConfigError extends Error {
+  override name = 'ConfigError';
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+interface Variable {
+  default: string;
+  accepts: string;
+  /** The value's parsed form; undefined where it is wrong. */
+  parse(value: string): unknown;
+}
+
+const VARIABLES = {
+  PDS_ENVIRONMENT: {
+    default: 'dev',
+    accepts: 'one of dev, uat, production',
+    parse: (value) => oneOf(['dev', 'uat', 'production'], value),
+  },
+  PDS_DATABASE_URL: {
+    default: 'sqlite:data/pds.sqlite',
+    accepts: 'sqlite:PATH or postgres://…',
+    parse: parseDatabaseUrl,
+  },
+  PDS_HOST: { default: '127.0.0.1', accepts: 'a host name or an address', parse: (value) => value.trim() || undefined },
+  PDS_PORT: { default: '8080', accepts: 'a whole number from 0 to 65535', parse: (value) => integer(value, 0, 65_535) },
+  PDS_REQUESTS_PER_MINUTE: {
+    default: '600',
+    accepts: 'a whole number from 1 to 1000000',
+    parse: (value) => integer(value, 1, 1_000_000),
+  },
+  PDS_TRUSTED_PROXIES: {
+    default: '',
+    accepts: 'addresses or networks, comma-separated (10.0.0.1,10.1.0.0/16)',
+    parse: parseNetworks,
+  },
+  PDS_LOG_LEVEL: { default: 'info', accepts: `one of ${LOG_LEVELS.join(', ')}`, parse: (value) => oneOf(LOG_LEVELS, value) },
+} satisfies Record<string, Variable>;
+
+/**
+ * Reads the `PDS_…` variables. An unknown one is an error too: a misspelt setting that is
+ * silently ignored is found out in production.
+ *
+ * @throws ConfigError with all problems at once. Values are not repeated: one may hold a password.
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const problems: string[] = [];
+  const read = (name: keyof typeof VARIABLES): unknown => {
+    const variable: Variable = VARIABLES[name];
+    const parsed = variable.parse(environment[name] ?? variable.default);
+    if (parsed === undefined) problems.push(`${name} must be ${variable.accepts}`);
+    return parsed;
+  };
+  const config = {
+    environment: read('PDS_ENVIRONMENT'),
+    database: read('PDS_DATABASE_URL'),
+    host: read('PDS_HOST'),
+    port: read('PDS_PORT'),
+    requestsPerMinute: read('PDS_REQUESTS_PER_MINUTE'),
+    trustedProxies: read('PDS_TRUSTED_PROXIES'),
+    logLevel: read('PDS_LOG_LEVEL'),
+  } as Config;
+  for (const name of Object.keys(environment)) {
+    if (name.startsWith('PDS_') && !Object.hasOwn(VARIABLES, name)) {
+      problems.push(`${name} is not a setting of this version; the settings are ${Object.keys(VARIABLES).join(', ')}`);
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
+  return Object.freeze(config);
+}
+
+function oneOf<T extends string>(values: readonly T[], value: string): T | undefined {
+  return values.find((known) => known === value);
+}
+
+/** A whole number in plain decimal digits, within bounds; undefined otherwise. */
+export function integer(value: string, least: number, most: number): number | undefined {
+  if (!/^\d{1,15}$/.test(value)) return undefined;
+  const number = Number(value);
+  return number >= least && number <= most ? number : undefined;
+}
+
+function parseDatabaseUrl(value: string): DatabaseConfig | undefined {
+  const path = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(value)?.[1];
+  if (path !== undefined) return { engine: 'sqlite', path };
+  return /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? { engine: 'postgres', url: value } : undefined;
+}
+
+function parseNetworks(value: string): string[] | undefined {
+  const networks = value.split(',').map((network) => network.trim());
+  if (value.trim() === '') return [];
+  return networks.every(isNetwork) ? networks : undefined;
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  if (prefix === undefined) return true;
+  const bits = integer(prefix, 0, version === 4 ? 32 : 128);
+  if (bits === undefined) return false;
+  new BlockList().addSubnet(address, bits, version === 4 ? 'ipv4' : 'ipv6');
+  return true;
+}

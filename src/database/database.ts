@@ -1,0 +1,42 @@
+import type { Kysely } from 'kysely';
+import type { DatabaseConfig } from '../config.ts';
+import { openPostgres } from './postgres.ts';
+import { openSqlite } from './sqlite.ts';
+import type { Tables } from './tables.ts';
+
+export type Engine = 'sqlite' | 'postgres';
+
+/** A database of either engine, or a transaction on it. */
+export interface Database {
+  readonly engine: Engine;
+  readonly kysely: Kysely<Tables>;
+}
+
+/** A database that was opened, and has to be closed by who opened it. */
+export interface OpenDatabase extends Database {
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a database for reading: SQLite's files read-only, PostgreSQL through a pool.
+ *
+ * @throws DatabaseUnavailableError where SQLite's files cannot be opened.
+ */
+export function openForServing(config: DatabaseConfig): OpenDatabase {
+  return config.engine === 'sqlite' ? openSqlite(config.path, 'read') : openPostgres(config.url, 'serve');
+}
+
+/** Opens a database for a command that may write. SQLite's files are made where there are none. */
+export function openForCommands(config: DatabaseConfig): OpenDatabase {
+  return config.engine === 'sqlite' ? openSqlite(config.path, 'write') : openPostgres(config.url, 'command');
+}
+
+/**
+ * Runs `work` in one transaction: all of it is kept, or nothing.
+ *
+ * On SQLite the transaction begins without a lock, and takes that of each file with the
+ * first write to it: start with a write, so that nothing read before it can be stale.
+ */
+export function inTransaction<T>(database: Database, work: (transaction: Database) => Promise<T>): Promise<T> {
+  return database.kysely.transaction().execute((kysely) => work({ engine: database.engine, kysely }));
+}

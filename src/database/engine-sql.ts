@@ -1,0 +1,17 @@
+import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely';
+import type { Engine } from './database.ts';
+
+/**
+ * `column in (values)`, with the values in one parameter, so that the text of a statement
+ * does not depend on how many there are.
+ */
+export function isOneOf(
+  engine: Engine,
+  column: Expression<unknown>,
+  values: readonly string[] | readonly number[],
+): RawBuilder<SqlBool> {
+  const type = sql.raw(typeof values[0] === 'number' ? 'bigint[]' : 'text[]');
+  return engine === 'postgres'
+    ? sql<SqlBool>`${column} = any(${values}::${type})`
+    : sql<SqlBool>`${column} in (select value from json_each(${JSON.stringify(values)}))`;
+}

@@ -1,0 +1,33 @@
+import type { Engine } from './database.ts';
+
+/** One step of the schema, forward only. A published migration is never edited. */
+export interface Migration {
+  /** Counts from 1 in each group, without gaps. */
+  readonly number: number;
+  readonly name: string;
+  /** The statements, in order; they run in one transaction with the migration's row. */
+  statements(engine: Engine): string[];
+}
+
+/** The two groups of tables: a schema each on PostgreSQL, a file each on SQLite. */
+export type TableGroup = 'catalog' | 'access';
+
+/**
+ * The type of a text that is compared or ordered: bytewise on both engines.
+ * PostgreSQL's default collation is that of the machine it was made on.
+ */
+export function orderedText(engine: Engine): string {
+  return engine === 'postgres' ? 'text collate "C"' : 'text';
+}
+
+/** The type of a key that ties a record to its search entry; SQLite knows it as its own row number only by this name. */
+export function rowNumber(engine: Engine): string {
+  return engine === 'sqlite' ? 'integer' : 'bigint';
+}
+
+/** `create index` names the schema before the index on SQLite, before the table on PostgreSQL. */
+export function createIndex(engine: Engine, group: TableGroup, table: string, columns: string[]): string {
+  const name = `${table}_by_${columns.join('_')}`;
+  const [indexSchema, tableSchema] = engine === 'sqlite' ? [`${group}.`, ''] : ['', `${group}.`];
+  return `create index ${indexSchema}${name} on ${tableSchema}${table} (${columns.join(', ')})`;
+}

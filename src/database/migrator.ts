@@ -1,0 +1,126 @@
+import { sql } from 'kysely';
+import { formatInstant, type Clock } from '../instant.ts';
+import { inTransaction, type Database, type OpenDatabase } from './database.ts';
+import { SchemaVersionError } from './errors.ts';
+import type { TableGroup } from './migration.ts';
+import { MIGRATIONS } from './migrations.ts';
+
+const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
+
+// Any number will do that nothing else on the server uses; these are the ASCII codes of "pds" and a counter.
+const MIGRATION_LOCK = 0x70647301;
+
+/** What stands between a database and this version of the schema. */
+export interface SchemaState {
+  /** No table of the service is there yet. */
+  isEmpty: boolean;
+  /** Names of the migrations that have not run, in order. */
+  pending: string[];
+}
+
+/**
+ * Compares the database with the migrations of this version.
+ *
+ * @throws SchemaVersionError where a newer version of the service has migrated it.
+ */
+export async function readSchemaState(database: Database): Promise<SchemaState> {
+  const pending: string[] = [];
+  let isEmpty = true;
+  for (const group of GROUPS) {
+    const applied = await lastApplied(database, group);
+    if (applied !== null) isEmpty = false;
+    const known = MIGRATIONS[group].length;
+    if (applied !== null && applied > known) {
+      throw new SchemaVersionError(
+        `the database's ${group} schema is at ${applied}, and this version of the service knows only ${known}: ` +
+          'start the version that migrated it, or a newer one',
+      );
+    }
+    pending.push(...MIGRATIONS[group].slice(applied ?? 0).map((step) => `${group} ${step.number}: ${step.name}`));
+  }
+  return { isEmpty, pending };
+}
+
+/**
+ * Runs the migrations that are pending, each in a transaction with its own row of the ledger.
+ * Two processes that migrate at once converge: the second waits for the first, and finds
+ * nothing left to do.
+ *
+ * @returns the names of those that ran.
+ * @throws SchemaVersionError where a newer version of the service has migrated it.
+ */
+export async function migrate(database: Database, clock: Clock): Promise<string[]> {
+  const { pending } = await readSchemaState(database);
+  if (pending.length === 0) return [];
+  const ran: string[] = [];
+  for (const group of GROUPS) {
+    await inTransaction(database, async (transaction) => {
+      await lockLedger(transaction, group);
+      const applied = (await lastApplied(transaction, group)) ?? 0;
+      for (const migration of MIGRATIONS[group].slice(applied)) {
+        await transaction.kysely
+          .insertInto(`${group}.migrations`)
+          .values({ number: migration.number, name: migration.name, applied_at: formatInstant(clock()) })
+          .execute();
+        for (const statement of migration.statements(database.engine)) {
+          await sql.raw(statement).execute(transaction.kysely);
+        }
+        ran.push(`${group} ${migration.number}: ${migration.name}`);
+      }
+    });
+  }
+  return ran;
+}
+
+/**
+ * Makes the database ready for a command or a server: an empty database and an older SQLite
+ * file are migrated; an older PostgreSQL schema is left alone, since other servers may be using it.
+ *
+ * @returns the names of the migrations that ran.
+ * @throws SchemaVersionError where `pds migrate` has to be run, or the schema is too new.
+ */
+export async function prepareSchema(database: OpenDatabase, clock: Clock): Promise<string[]> {
+  const { isEmpty, pending } = await readSchemaState(database);
+  if (pending.length === 0) return [];
+  if (database.engine === 'postgres' && !isEmpty) {
+    throw new SchemaVersionError(
+      `the PostgreSQL schema is older than this version of the service (pending: ${pending.join(', ')}): run "pds migrate"`,
+    );
+  }
+  return migrate(database, clock);
+}
+
+/** The number of the newest migration that ran; null before the first. */
+async function lastApplied(database: Database, group: TableGroup): Promise<number | null> {
+  const ledger =
+    database.engine === 'sqlite'
+      ? sql<{ found: number }>`select count(*) as found from ${sql.raw(group)}.sqlite_schema where name = 'migrations'`
+      : sql<{ found: number }>`select count(*) as found from pg_catalog.pg_tables
+          where schemaname = ${group} and tablename = 'migrations'`;
+  const { rows } = await ledger.execute(database.kysely);
+  if (Number(rows[0]?.found) === 0) return null;
+  const newest = await database.kysely
+    .selectFrom(`${group}.migrations`)
+    .select((eb) => eb.fn.max('number').as('number'))
+    .executeTakeFirst();
+  return newest?.number ?? null;
+}
+
+/** Waits until no other process migrates this group, and makes the ledger where there is none. */
+async function lockLedger(transaction: Database, group: TableGroup): Promise<void> {
+  if (transaction.engine === 'postgres') {
+    // "create schema if not exists" is no lock by itself: two that run at once collide in the system's catalogue.
+    await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`.execute(transaction.kysely);
+    await sql.raw(`create schema if not exists ${group}`).execute(transaction.kysely);
+  }
+  await sql
+    .raw(
+      `create table if not exists ${group}.migrations (
+        number bigint primary key, name text not null, applied_at text not null)`,
+    )
+    .execute(transaction.kysely);
+  if (transaction.engine === 'sqlite') {
+    // Takes the file's write lock also where the table was there already.
+    await sql.raw(`update ${group}.migrations set number = number where false`).execute(transaction.kysely);
+  }
+}

@@ -1,0 +1,105 @@
+import { chmodSync, existsSync, mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import * as sqlite from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { Kysely, SqliteDialect, type SqliteDatabase, type SqliteStatement } from 'kysely';
+import { LRUCache } from 'lru-cache';
+import type { OpenDatabase } from './database.ts';
+import { DatabaseUnavailableError } from './errors.ts';
+import type { Tables } from './tables.ts';
+
+// Node 26.11 renames DatabaseSync to Database and warns at the old name; older versions know only the old one.
+const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
+  sqlite.DatabaseSync) as typeof sqlite.DatabaseSync;
+
+/** How long a statement waits for another process's lock. An import holds the catalog for longer; see `publishing/lock.ts`. */
+const BUSY_TIMEOUT_MS = 5_000;
+
+/** Texts of SQL whose prepared statements are kept. A server has fewer shapes of query than this. */
+const PREPARED_STATEMENTS = 500;
+
+/** The file of the partners, keys and grants that belongs to a catalog's file. */
+export function accessPath(catalogPath: string): string {
+  return catalogPath.replace(/(\.\w+)?$/, '.access$1');
+}
+
+/**
+ * Opens the two files of a SQLite database, attached as `catalog` and `access` in this
+ * order: at a commit that wrote to both, the catalog's is on disk first
+ * (`publishing/publication.ts` says why that matters).
+ */
+export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
+  const files = { catalog: path, access: accessPath(path) };
+  if (mode === 'write') mkdirSync(dirname(path), { recursive: true });
+  const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
+  try {
+    for (const [schema, file] of Object.entries(files)) {
+      const isNew = !existsSync(file);
+      const uri = `${pathToFileURL(file).href}?mode=${mode === 'read' ? 'ro' : 'rwc'}`;
+      connection.prepare(`attach ? as ${schema}`).run(uri);
+      if (mode === 'write') {
+        // Only a writer sets the journal mode: readers that all did so at once would meet "database is locked".
+        connection.exec(`pragma ${schema}.journal_mode = wal; pragma ${schema}.synchronous = full`);
+        // Digests of keys and the secret of the cursors are in there: for the owner's eyes only.
+        if (isNew && schema === 'access') chmodSync(file, 0o600);
+      } else {
+        connection.prepare(`select count(*) from ${schema}.sqlite_schema`).get();
+      }
+    }
+    connection.exec('pragma temp_store = memory; pragma cache_size = -65536');
+  } catch (error) {
+    connection.close();
+    throw new DatabaseUnavailableError(unavailableMessage(path, error), { cause: error });
+  }
+  const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: new KyselyConnection(connection) }) });
+  let closed = false;
+  return {
+    engine: 'sqlite',
+    kysely,
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      await kysely.destroy();
+      if (connection.isOpen) connection.close();
+    },
+  };
+}
+
+function unavailableMessage(path: string, error: unknown): string {
+  const reason = error instanceof Error ? error.message : String(error);
+  return (
+    `cannot open the database ${path} or ${accessPath(path)}: ${reason}. ` +
+    'Both files and their folder must be readable, and the folder writable for the user that runs this, ' +
+    "since SQLite's write-ahead log lives beside them."
+  );
+}
+
+/** What Kysely asks of a SQLite connection, on `node:sqlite`, with prepared statements kept for the next time. */
+class KyselyConnection implements SqliteDatabase {
+  readonly #connection: sqlite.DatabaseSync;
+  readonly #prepared = new LRUCache<string, SqliteStatement>({ max: PREPARED_STATEMENTS });
+
+  constructor(connection: sqlite.DatabaseSync) {
+    this.#connection = connection;
+  }
+
+  prepare(sql: string): SqliteStatement {
+    let prepared = this.#prepared.get(sql);
+    if (prepared === undefined) {
+      const statement = this.#connection.prepare(sql);
+      prepared = {
+        reader: statement.columns().length > 0,
+        all: (parameters) => statement.all(...(parameters as sqlite.SQLInputValue[])),
+        run: (parameters) => statement.run(...(parameters as sqlite.SQLInputValue[])),
+        iterate: (parameters) => statement.iterate(...(parameters as sqlite.SQLInputValue[])),
+      };
+      this.#prepared.set(sql, prepared);
+    }
+    return prepared;
+  }
+
+  close(): void {
+    this.#prepared.clear();
+    this.#connection.close();
+  }
+}

@@ -1,0 +1,135 @@
+import type { Generated } from 'kysely';
+
+/**
+ * Every table, as Kysely sees it. `catalog` is what is published, `access` who may see it:
+ * two schemas on PostgreSQL, two attached files on SQLite.
+ *
+ * Instants are text, UTC with milliseconds (see `instant.ts`). A `document` is
+ * finished JSON text; where something is added when it is read, its closing
+ * brace is left off.
+ */
+export interface Tables {
+  'catalog.migrations': MigrationRow;
+  'catalog.publications': { number: number; instant: string };
+  'catalog.lead_entities': NamedRefRow;
+  'catalog.coops': NamedRefRow;
+  'catalog.city_services': NamedRefRow;
+  'catalog.certifications': CertificationRow;
+  'catalog.suppliers': SupplierRow;
+  'catalog.supplier_states': { supplier_id: string; state: string };
+  'catalog.supplier_certifications': { supplier_id: string; abbreviation: string };
+  'catalog.supplier_city_services': { supplier_id: string; city_service_id: string };
+  'catalog.supplier_lead_entities': { lead_entity_id: string; supplier_id: string; since_publication: number };
+  'catalog.supplier_coops': { coop_id: string; supplier_id: string; since_publication: number };
+  'catalog.contracts': ContractRow;
+  'catalog.contract_suppliers': { contract_id: string; supplier_id: string };
+  'catalog.contract_city_services': { contract_id: string; city_service_id: string };
+  'catalog.solicitations': SolicitationRow;
+  'access.migrations': MigrationRow;
+  'access.settings': { name: string; value: string };
+  'access.clock': ClockRow;
+  'access.partners': PartnerRow;
+  'access.grants': GrantRow;
+  'access.keys': KeyRow;
+}
+
+interface MigrationRow {
+  number: number;
+  name: string;
+  applied_at: string;
+}
+
+export interface NamedRefRow {
+  id: string;
+  name: string;
+  document: string;
+}
+
+export interface CertificationRow {
+  number: number;
+  abbreviation: string;
+  name: string;
+  type: 'sbe' | 'technical';
+  document: string;
+}
+
+/** What the rows of suppliers, contracts and solicitations share. */
+interface PublishedRow {
+  /** Ties the record to its entry in the search index of SQLite. */
+  number: number;
+  id: string;
+  /** Of the imported record: equal hashes, equal records. */
+  hash: string;
+  /** The publication that last changed what is served. `updated_since` compares its instant. */
+  changed_publication: number;
+  /** The `updated_at` that the first import brought; null once a publication's instant took its place. */
+  updated_at: string | null;
+}
+
+export interface SupplierRow extends PublishedRow {
+  /** The form embedded in contracts, without its closing brace. */
+  document: string;
+  certifications_preview: string;
+  certifications_all: string;
+}
+
+export interface ContractRow extends PublishedRow {
+  lead_entity_id: string;
+  coop_id: string | null;
+  document: string;
+}
+
+export interface SolicitationRow extends PublishedRow {
+  ref: number;
+  lead_entity_id: string;
+  status: 'draft' | 'open' | 'closed' | 'awarded' | 'cancelled';
+  close_at: string | null;
+  /** Of the fields that move `updated_at`. */
+  own_hash: string;
+  /** The publication whose instant is `updated_at`, unless the record brought its own. */
+  updated_publication: number;
+  /** The list item, without its closing brace. */
+  document: string;
+  /** What the detail adds to it: begins with a comma, no closing brace. */
+  detail: string;
+}
+
+/** One row. Its lock is the one under which publications and changes of grants draw their instants. */
+interface ClockRow {
+  /** Rises with every change of partners, keys or grants and with every publication. */
+  version: number;
+  last_instant: string;
+  last_publication: string;
+}
+
+export interface PartnerRow {
+  id: Generated<number>;
+  name: string;
+  everything_since: string | null;
+  /** The instant of the last grant or revocation. */
+  grants_changed_at: string;
+  suspended_at: string | null;
+  requests_per_minute: number | null;
+  /** Comma-separated kinds of resource; null for all. */
+  kinds: string | null;
+  created_at: string;
+}
+
+interface GrantRow {
+  partner_id: number;
+  kind: 'lead_entity' | 'coop';
+  resource_id: string;
+  granted_at: string;
+}
+
+export interface KeyRow {
+  /** The public part of the key. */
+  id: string;
+  partner_id: number;
+  /** SHA-256 of the whole key, hexadecimal. The key itself is stored nowhere. */
+  digest: string;
+  environment: 'live' | 'test';
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+}

@@ -1,0 +1,50 @@
+/** Milliseconds since 1970, UTC. Passed in wherever time matters, so that a test can set it. */
+export type Clock = () => number;
+
+export const EPOCH = '1970-01-01T00:00:00.000Z';
+
+// RFC 3339 section 5.6, letters of either case.
+const RFC_3339 =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
+
+/**
+ * Reads an RFC 3339 instant into the form that is stored, compared and served:
+ * UTC with milliseconds, always 24 characters, so that text order is time order.
+ * Finer fractions are floored.
+ *
+ * @returns null where the text is no instant (no offset, no time, an impossible date), or one
+ *   whose offset takes it out of the years 0000 to 9999, which have no such form.
+ */
+export function parseInstant(text: string): string | null {
+  const match = RFC_3339.exec(text);
+  if (match === null) return null;
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const [fraction = '', sign, offsetHour = '0', offsetMinute = '0'] = match.slice(7);
+  if (hour > 23 || minute > 59 || Number(offsetHour) > 23 || Number(offsetMinute) > 59) return null;
+  // A leap second (":60") has no instant of its own in POSIX time; it is the first of the next minute.
+  if (second > 60) return null;
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
+  const offsetMinutes = (sign === '-' ? -1 : 1) * (Number(offsetHour) * 60 + Number(offsetMinute));
+  date.setUTCHours(hour, minute - offsetMinutes, second, Number(fraction.slice(0, 3).padEnd(3, '0')));
+  const shownYear = date.getUTCFullYear();
+  return shownYear < 0 || shownYear > 9999 ? null : date.toISOString();
+}
+
+/** The served form of a moment of the clock. */
+export function formatInstant(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}
+
+/** The instant one millisecond after this one. */
+export function nextMillisecond(instant: string): string {
+  return formatInstant(Date.parse(instant) + 1);
+}

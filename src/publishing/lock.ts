@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+
+/** The catalog stayed locked by another import for longer than is worth waiting. */
+export class ImportLockedError extends Error {
+  override name = 'ImportLockedError';
+}
+
+const PATIENCE_MS = 60_000;
+const RETRY_MS = 200;
+
+// Any number will do that nothing else on the server uses; see the migrator's.
+const IMPORT_LOCK = 0x70647302;
+
+/**
+ * Makes this transaction the only import: takes the write lock of SQLite's catalog file, or an
+ * advisory lock on PostgreSQL, which readers, keys and grants do not wait for. Held until the
+ * transaction ends, however it ends.
+ *
+ * @param onWaiting is told once if there is another import to wait for.
+ * @throws ImportLockedError after a minute.
+ */
+export async function lockCatalog(transaction: Database, onWaiting?: () => void): Promise<void> {
+  const tryLock = transaction.engine === 'sqlite' ? trySqliteLock : tryPostgresLock;
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  for (let attempt = 0; !(await tryLock(transaction)); attempt += 1) {
+    if (attempt === 0) onWaiting?.();
+    if (performance.now() > giveUpAt) {
+      throw new ImportLockedError('another import has been running for over a minute: try again when it is done');
+    }
+    await sleep(RETRY_MS);
+  }
+}
+
+async function tryPostgresLock({ kysely }: Database): Promise<boolean> {
+  const { rows } = await sql<{ locked: boolean }>`
+    select pg_try_advisory_xact_lock(${IMPORT_LOCK}::bigint) as locked`.execute(kysely);
+  return rows[0]?.locked === true;
+}
+
+async function trySqliteLock({ kysely }: Database): Promise<boolean> {
+  const setTimeoutMs = (ms: number) => sql.raw(`pragma busy_timeout = ${ms}`).execute(kysely);
+  const { rows } = await sql<{ timeout: number }>`pragma busy_timeout`.execute(kysely);
+  await setTimeoutMs(0);
+  try {
+    await sql`update catalog.publications set number = number where false`.execute(kysely);
+    return true;
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return false;
+    throw error;
+  } finally {
+    await setTimeoutMs(rows[0]?.timeout ?? 0);
+  }
+}
+
+const SQLITE_BUSY = 5;

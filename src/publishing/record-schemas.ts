@@ -1,0 +1,180 @@
+import { STATES } from '../resources/suppliers/states.ts';
+import type { RecordKind } from './records.ts';
+
+/**
+ * The import format as JSON Schema. A `description` is the reason that is reported where a
+ * value breaks its schema: it continues "field …".
+ */
+interface Schema {
+  type: string | string[];
+  description?: string;
+  [keyword: string]: unknown;
+}
+
+const text: Schema = { type: 'string', description: 'must be a string' };
+const filledText: Schema = { type: 'string', pattern: '\\S', description: 'must be a string that is not blank' };
+const id: Schema = {
+  type: 'string',
+  pattern: '^[A-Za-z0-9_-]{1,64}$',
+  description: 'must be 1 to 64 of the characters A-Z a-z 0-9 _ -',
+};
+const instant: Schema = {
+  type: 'string',
+  format: 'instant',
+  description: 'must be an RFC 3339 date-time with an offset, such as 2026-04-15T09:00:00Z',
+};
+const integer: Schema = {
+  type: 'integer',
+  minimum: Number.MIN_SAFE_INTEGER,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: 'must be a whole number',
+};
+const boolean: Schema = { type: 'boolean', description: 'must be true or false' };
+
+function nullable(schema: Schema): Schema {
+  const or = schema.description === undefined ? {} : { description: `${schema.description}, or null` };
+  return { ...schema, ...or, type: [schema.type, 'null'].flat() };
+}
+
+function oneOf(values: readonly string[]): Schema {
+  return { type: 'string', enum: values, description: `must be one of ${values.join(', ')}` };
+}
+
+/** No reference twice in one list. */
+function set(items: Schema): Schema {
+  return { type: 'array', items, uniqueItems: true, description: 'must be a list that holds nothing twice' };
+}
+
+function list(fields: Record<string, Schema>, optional: string[] = []): Schema {
+  return { type: 'array', items: object(fields, optional), description: 'must be a list of objects' };
+}
+
+/** Fields that may be null and lists may be left out; so may those that are named. */
+function object(fields: Record<string, Schema>, optional: string[] = []): Schema {
+  const mayBeLeftOut = (name: string, type: Schema['type']): boolean =>
+    type === 'array' || type.includes('null') || optional.includes(name);
+  return {
+    type: 'object',
+    description: 'must be an object',
+    properties: fields,
+    required: Object.keys(fields).filter((name) => !mayBeLeftOut(name, fields[name]?.type ?? '')),
+    additionalProperties: false,
+  };
+}
+
+const namedRecord = object({ id, name: filledText });
+
+const state: Schema = {
+  type: 'string',
+  enum: [...STATES],
+  description: 'must be a USPS two-letter state code in capitals',
+};
+
+/** The schema of a line that adds or replaces a record. */
+export const RECORD_SCHEMAS: Readonly<Record<RecordKind, object>> = {
+  'lead-entities': namedRecord,
+  coops: namedRecord,
+  'city-services': namedRecord,
+  certifications: object({
+    abbreviation: {
+      type: 'string',
+      pattern: '^[^,]*[^,\\s][^,]*$',
+      description: 'must be a string that is not blank and holds no comma',
+    },
+    name: filledText,
+    type: oneOf(['sbe', 'technical']),
+  }),
+  suppliers: object(
+    {
+      id,
+      name: filledText,
+      short_intro: nullable(text),
+      about: nullable(text),
+      states_served: set(state),
+      certifications: set(text),
+      city_service_ids: set(text),
+      location: nullable(text),
+      logo: nullable(text),
+      email: nullable(text),
+      website: nullable(text),
+      updated_at: instant,
+    },
+    ['updated_at'],
+  ),
+  contracts: object(
+    {
+      id,
+      name: filledText,
+      summary: nullable(text),
+      description: nullable(text),
+      lead_entity_id: text,
+      coop_id: nullable(text),
+      supplier_ids: set(text),
+      city_service_ids: set(text),
+      updated_at: instant,
+    },
+    ['updated_at'],
+  ),
+  solicitations: object(
+    {
+      id: {
+        type: 'string',
+        pattern: '^(?![0-9]+$)[A-Za-z0-9_-]{1,64}$',
+        description: 'must be 1 to 64 of the characters A-Z a-z 0-9 _ -, at least one of them no digit',
+      },
+      ref: { ...integer, minimum: 1, description: 'must be a positive whole number below 2^53' },
+      reference_number: filledText,
+      title: filledText,
+      status: oneOf(['draft', 'open', 'closed', 'awarded', 'cancelled']),
+      issuing_organization: nullable(text),
+      lead_entity_id: text,
+      open_at: nullable(instant),
+      close_at: nullable(instant),
+      questions_due_at: nullable(instant),
+      intent_to_bid_due_at: nullable(instant),
+      description: nullable(text),
+      require_intent_registration: boolean,
+      created_at: instant,
+      updated_at: instant,
+      nigp_codes: list({
+        code: {
+          type: 'string',
+          pattern: '^([0-9]{3}|[0-9]{5}|[0-9]{7}|[0-9]{11})$',
+          description: 'must be an NIGP code of 3, 5, 7 or 11 digits',
+        },
+        description: text,
+      }),
+      documents: list({
+        id: integer,
+        name: filledText,
+        description: nullable(text),
+        file_type: nullable(text),
+        file_size: nullable({ ...integer, minimum: 0, description: 'must be a whole number of bytes' }),
+      }),
+      requested_items: list({
+        id: integer,
+        name: filledText,
+        required: boolean,
+        file_type: nullable(text),
+        allows_multiple: boolean,
+        instructions: nullable(text),
+        template_document_id: nullable(integer),
+      }),
+      notices: list({ id: integer, title: filledText, body: text, created_at: instant }),
+      questions: list({
+        id: integer,
+        title: filledText,
+        body: text,
+        answer: nullable(text),
+        answered_at: nullable(instant),
+        created_at: instant,
+      }),
+    },
+    ['updated_at'],
+  ),
+};
+
+/** The schema of a line that removes a record; `key` is the field that names it. */
+export function removalSchema(key: 'id' | 'abbreviation'): object {
+  return object({ [key]: filledText, deleted: { type: 'boolean', const: true, description: 'must be true' } });
+}

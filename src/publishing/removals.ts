@@ -1,0 +1,68 @@
+import { keyField, RECORD_KINDS, type RecordKind } from './records.ts';
+import { inBatches } from './rows.ts';
+import type { KindOutcome } from './publish-kind.ts';
+import type { KindWriter, Run } from './run.ts';
+import type { Source } from './source.ts';
+
+const BATCH_KEYS = 500;
+
+/** `--replace` refuses to remove more than this part of a kind: a file that was cut short looks the same. */
+const MOST_REMOVED = 1 / 5;
+
+/** What was published of one kind. */
+export interface PublishedKind {
+  source: Source;
+  writer: KindWriter<RecordKind>;
+  outcome: KindOutcome;
+}
+
+interface RemovalOptions {
+  replace: boolean;
+  allowRemovals: boolean;
+  onNote(note: string): void;
+}
+
+/**
+ * Removes what the sources ask to remove and, with `replace`, what they no longer hold. Runs
+ * after everything was written and from the last kind to the first, so that only what is still
+ * referred to in the end stands in the way.
+ */
+export async function applyRemovals(
+  run: Run,
+  kinds: ReadonlyMap<RecordKind, PublishedKind>,
+  options: RemovalOptions,
+): Promise<void> {
+  for (const kind of RECORD_KINDS.toReversed()) {
+    const published = kinds.get(kind);
+    if (published === undefined) continue;
+    const { source, writer, outcome } = published;
+    if (outcome.removals.length === 0 && !options.replace) continue;
+    const present = new Set(await writer.listKeys());
+    const asked = outcome.removals.filter((key) => {
+      if (!present.has(key)) options.onNote(`${source.name}:${outcome.lines.get(key)}: ${key} was not there to remove`);
+      return present.has(key);
+    });
+    const absent = options.replace ? [...present].filter((key) => !outcome.lines.has(key)) : [];
+    if (absent.length > present.size * MOST_REMOVED && !options.allowRemovals) {
+      run.problems.add({
+        file: source.name,
+        line: null,
+        field: '',
+        reason:
+          `lacks ${absent.length} of the ${present.size} ${kind} that are there, more than a fifth: ` +
+          'was it cut short? If they are to be removed, add --allow-removals',
+      });
+      continue;
+    }
+    for (const keys of inBatches([...asked, ...absent], BATCH_KEYS)) {
+      const referrers = (await writer.findReferrers?.(keys)) ?? new Map<string, string>();
+      for (const [key, referrer] of referrers) {
+        const line = outcome.lines.get(key) ?? null;
+        const reason = `${key} cannot be removed: ${referrer} refers to it`;
+        run.problems.add({ file: source.name, line, field: keyField(kind), reason });
+      }
+      if (referrers.size === 0) await writer.remove(keys);
+    }
+    outcome.counts.removed = asked.length + absent.length;
+  }
+}

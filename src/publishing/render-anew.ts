@@ -1,0 +1,150 @@
+import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import { isOneOf } from '../database/engine-sql.ts';
+import { parseRenderedContract } from '../resources/contracts/render.ts';
+import { replaceLeadEntity } from '../resources/solicitations/render.ts';
+import { renderCertifications } from '../resources/suppliers/render.ts';
+import { loadSupplierDocuments } from './references.ts';
+import { inBatches } from './rows.ts';
+import type { Run } from './run.ts';
+import { renderContractRecord } from './write-contracts.ts';
+
+const BATCH_RECORDS = 500;
+
+/**
+ * Renders anew what embeds something that changed: contracts with a renamed lead entity, coop,
+ * city service or a changed supplier; solicitations of a renamed lead entity; suppliers with a
+ * certification that changed its type.
+ *
+ * @returns how many records changed by that alone.
+ */
+export async function renderAnew(run: Run): Promise<number> {
+  return (
+    (await renderSuppliersAnew(run)) + (await renderContractsAnew(run)) + (await renderSolicitationsAnew(run))
+  );
+}
+
+async function renderSuppliersAnew(run: Run): Promise<number> {
+  const { engine, kysely } = run.database;
+  const ids = await idsWhere(run.database, 'supplier_certifications', 'supplier_id', 'abbreviation', run.changed.certifications);
+  let changed = 0;
+  for (const batch of inBatches([...ids], BATCH_RECORDS)) {
+    const held = await kysely
+      .selectFrom('catalog.supplier_certifications')
+      .select(['supplier_id', 'abbreviation'])
+      .where((eb) => isOneOf(engine, eb.ref('supplier_id'), batch))
+      .execute();
+    const bySupplier = Map.groupBy(held, ({ supplier_id }) => supplier_id);
+    for (const [id, certifications] of bySupplier) {
+      const { all, preview } = renderCertifications(
+        certifications.map(({ abbreviation }) => ({
+          abbreviation,
+          type: run.references.certifications.get(abbreviation) ?? 'sbe',
+        })),
+      );
+      const { numUpdatedRows } = await kysely
+        .updateTable('catalog.suppliers')
+        .set({ certifications_all: all, certifications_preview: preview })
+        .set({ changed_publication: run.publication, updated_at: null })
+        .where('id', '=', id)
+        .where('certifications_all', '!=', all)
+        .executeTakeFirst();
+      changed += Number(numUpdatedRows);
+    }
+  }
+  return changed;
+}
+
+async function renderContractsAnew(run: Run): Promise<number> {
+  const { database, references } = run;
+  const { engine, kysely } = database;
+  const ids = new Set([
+    ...(await idsWhere(database, 'contracts', 'id', 'lead_entity_id', run.changed['lead-entities'])),
+    ...(await idsWhere(database, 'contracts', 'id', 'coop_id', run.changed.coops)),
+    ...(await idsWhere(database, 'contract_city_services', 'contract_id', 'city_service_id', run.changed['city-services'])),
+    ...(await idsWhere(database, 'contract_suppliers', 'contract_id', 'supplier_id', run.changed.suppliers)),
+  ]);
+  let changed = 0;
+  for (const batch of inBatches([...ids], BATCH_RECORDS)) {
+    const rows = await kysely
+      .selectFrom('catalog.contracts')
+      .select(['id', 'document'])
+      .where((eb) => isOneOf(engine, eb.ref('id'), batch))
+      .execute();
+    const contracts = rows.map(({ document }) => ({ before: document, ...parseRenderedContract(document) }));
+    const suppliers = await loadSupplierDocuments(
+      database,
+      contracts.flatMap((contract) => contract.suppliers.map(({ id }) => id)),
+    );
+    const renewed = contracts.flatMap(({ before, ...contract }) => {
+      const record = {
+        ...contract,
+        lead_entity_id: contract.lead_entity.id,
+        coop_id: contract.coop?.id ?? null,
+        supplier_ids: contract.suppliers.map(({ id }) => id),
+        city_service_ids: contract.city_services.map(({ id }) => id),
+      };
+      const document = renderContractRecord(record, references, suppliers);
+      return document === before ? [] : [{ id: contract.id, document }];
+    });
+    await writeDocuments(run, 'contracts', renewed);
+    changed += renewed.length;
+  }
+  return changed;
+}
+
+async function renderSolicitationsAnew(run: Run): Promise<number> {
+  const { engine, kysely } = run.database;
+  const leadEntities = run.references.named['lead-entities'];
+  const ids = await idsWhere(run.database, 'solicitations', 'id', 'lead_entity_id', run.changed['lead-entities']);
+  let changed = 0;
+  for (const batch of inBatches([...ids], BATCH_RECORDS)) {
+    const rows = await kysely
+      .selectFrom('catalog.solicitations')
+      .select(['id', 'document', 'lead_entity_id'])
+      .where((eb) => isOneOf(engine, eb.ref('id'), batch))
+      .execute();
+    const renewed = rows.flatMap(({ id, document: before, lead_entity_id }) => {
+      const document = replaceLeadEntity(before, leadEntities.get(lead_entity_id) ?? 'null');
+      return document === before ? [] : [{ id, document }];
+    });
+    await writeDocuments(run, 'solicitations', renewed);
+    changed += renewed.length;
+  }
+  return changed;
+}
+
+/** The distinct values of one column where another is one of these. Each pair that is asked for has an index. */
+async function idsWhere(
+  { engine, kysely }: Database,
+  table: string,
+  idColumn: string,
+  column: string,
+  values: ReadonlySet<string>,
+): Promise<Set<string>> {
+  const ids = new Set<string>();
+  for (const batch of inBatches([...values], BATCH_RECORDS)) {
+    const { rows } = await sql<{ id: string }>`select distinct ${sql.ref(idColumn)} as id
+      from ${sql.table(`catalog.${table}`)} where ${isOneOf(engine, sql.ref(column), batch)}`.execute(kysely);
+    for (const { id } of rows) ids.add(id);
+  }
+  return ids;
+}
+
+/**
+ * Writes documents that were rendered anew. A solicitation's `updated_at` is its own and stays
+ * (it does not follow the name of its lead entity); a contract's follows all that it serves.
+ */
+async function writeDocuments(
+  { database: { engine, kysely }, publication }: Run,
+  table: 'contracts' | 'solicitations',
+  documents: readonly { id: string; document: string }[],
+): Promise<void> {
+  if (documents.length === 0) return;
+  const touch = table === 'contracts' ? sql`, updated_at = null` : sql``;
+  const rows = JSON.stringify(documents);
+  const source = engine === 'sqlite' ? sql`json_each(${rows})` : sql`jsonb_array_elements(${rows}::jsonb) as fresh (value)`;
+  await sql`update ${sql.table(`catalog.${table}`)}
+    set document = value ->> 'document', changed_publication = ${publication}${touch}
+    from ${source} where id = value ->> 'id'`.execute(kysely);
+}

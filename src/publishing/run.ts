@@ -1,0 +1,56 @@
+import type { Database } from '../database/database.ts';
+import type { ProblemList } from './problems.ts';
+import type { RecordKind, RecordOf } from './records.ts';
+import type { References } from './references.ts';
+
+/** What one publication hands through its steps. */
+export interface Run {
+  /** The transaction of this publication. */
+  readonly database: Database;
+  /** The number of this publication; its instant is not known before the end. */
+  readonly publication: number;
+  readonly problems: ProblemList;
+  readonly references: References;
+  /** Records that stay, but whose name or text others embed: these are rendered anew. */
+  readonly changed: Record<Exclude<RecordKind, 'contracts' | 'solicitations'>, Set<string>>;
+  /** Suppliers of a refused import, which are not in the database: contracts may name them all the same. */
+  readonly assumedSuppliers: Set<string>;
+  /** Kinds that held nothing before: their records keep the `updated_at` that they bring. */
+  readonly emptyKinds: ReadonlySet<RecordKind>;
+}
+
+/** A record with where it came from. */
+export interface Entry<K extends RecordKind> {
+  readonly line: number;
+  readonly key: string;
+  readonly record: RecordOf[K];
+  /** The `updated_at` that the line brings. */
+  readonly updatedAt: string | null;
+}
+
+export interface Counts {
+  added: number;
+  changed: number;
+  unchanged: number;
+  removed: number;
+}
+
+/** What the publication knows how to do with one kind. */
+export interface KindWriter<K extends RecordKind> {
+  /**
+   * Takes a record as being there that is not written because of problems, so that one
+   * problem does not bring a hundred references to nothing with it.
+   */
+  assume?(key: string): void;
+  /** Reports references to nothing. May run where other problems keep anything from being written. */
+  check?(entries: readonly Entry<K>[], file: string): Promise<void>;
+  /** Writes what is new or changed, and counts. Keys within one call are distinct. */
+  write(entries: readonly Entry<K>[]): Promise<Omit<Counts, 'removed'>>;
+  /** The keys that are there now. */
+  listKeys(): Promise<string[]>;
+  /** Of these keys, the ones that another record still names, each with a description of one that does. */
+  findReferrers?(keys: readonly string[]): Promise<Map<string, string>>;
+  remove(keys: readonly string[]): Promise<void>;
+  /** Checks what can only be seen when everything is written. */
+  finish?(file: string): Promise<void>;
+}

@@ -1,0 +1,84 @@
+import { sql } from 'kysely';
+import { isOneOf } from '../database/engine-sql.ts';
+import { renderCertification } from '../resources/certifications/render.ts';
+import { removeSearchEntries, writeSearchEntries } from '../search/search-index.ts';
+import { indexTokens } from '../search/words.ts';
+import { deleteRows, numberSeries, upsertRows } from './rows.ts';
+import type { KindWriter, Run } from './run.ts';
+
+/** Certifications, which are known by their abbreviations. */
+export async function certificationWriter(run: Run): Promise<KindWriter<'certifications'>> {
+  const { database } = run;
+  const known = run.references.certifications;
+  const stored = await database.kysely
+    .selectFrom('catalog.certifications')
+    .select(['abbreviation', 'number', 'document'])
+    .execute();
+  const before = new Map(stored.map((row) => [row.abbreviation, row]));
+  const nextNumber = await numberSeries(database, 'catalog.certifications');
+  const lines = new Map<string, number>();
+  return {
+    assume: (key) => known.set(key, 'sbe'),
+    async check(entries) {
+      for (const { key, line } of entries) lines.set(key, line);
+    },
+    async write(entries) {
+      const counts = { added: 0, changed: 0, unchanged: 0 };
+      const rows = [];
+      for (const { record } of entries) {
+        const document = renderCertification(record);
+        const old = before.get(record.abbreviation);
+        if (old?.document === document) {
+          counts.unchanged += 1;
+          continue;
+        }
+        counts[old === undefined ? 'added' : 'changed'] += 1;
+        // Suppliers show abbreviations only, but ordered by type.
+        if (old !== undefined && known.get(record.abbreviation) !== record.type) {
+          run.changed.certifications.add(record.abbreviation);
+        }
+        known.set(record.abbreviation, record.type);
+        rows.push({ ...record, number: old?.number ?? nextNumber(), document });
+      }
+      await upsertRows(database, 'catalog.certifications', 'abbreviation', rows);
+      await writeSearchEntries(
+        database,
+        'certifications',
+        rows.map(({ number, name, abbreviation }) => ({ number, tokens: indexTokens([name, abbreviation]) })),
+      );
+      return counts;
+    },
+    async listKeys() {
+      return [...known.keys()];
+    },
+    async findReferrers(keys) {
+      const { rows } = await sql<{ key: string; referrer: string }>`
+        select abbreviation as key, min(supplier_id) as referrer from catalog.supplier_certifications
+        where ${isOneOf(database.engine, sql.ref('abbreviation'), keys)} group by 1`.execute(database.kysely);
+      return new Map(rows.map(({ key, referrer }) => [key, `supplier ${referrer}`]));
+    },
+    async remove(keys) {
+      await removeSearchEntries(database, 'certifications', keys.flatMap((key) => before.get(key)?.number ?? []));
+      await deleteRows(database, 'catalog.certifications', 'abbreviation', keys);
+      for (const key of keys) known.delete(key);
+    },
+    /** The supplier filter takes names as well as abbreviations, so a name has to mean one certification. */
+    async finish(file) {
+      const all = await database.kysely
+        .selectFrom('catalog.certifications')
+        .select(['abbreviation', 'name'])
+        .orderBy('abbreviation')
+        .execute();
+      const holders = new Map<string, string>();
+      for (const { abbreviation, name } of all) {
+        const folded = name.toLowerCase();
+        const other = holders.get(folded);
+        holders.set(folded, abbreviation);
+        if (other === undefined) continue;
+        const line = lines.get(abbreviation) ?? lines.get(other) ?? null;
+        const reason = `${JSON.stringify(name)} is the name of both ${other} and ${abbreviation} (case aside)`;
+        run.problems.add({ file, line, field: 'name', reason });
+      }
+    },
+  };
+}

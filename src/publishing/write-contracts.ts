@@ -1,0 +1,140 @@
+import { isOneOf } from '../database/engine-sql.ts';
+import { renderContract } from '../resources/contracts/render.ts';
+import { removeSearchEntries, writeSearchEntries } from '../search/search-index.ts';
+import { indexTokens } from '../search/words.ts';
+import { danglingReferences, loadSupplierDocuments, type References } from './references.ts';
+import type { ContractRecord } from './records.ts';
+import { contentHash, deleteRows, numberSeries, replaceChildRows, upsertRows } from './rows.ts';
+import type { KindWriter, Run } from './run.ts';
+
+/** Contracts. Everything in the record is served, so that every change of it is a change of what is served. */
+export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>> {
+  const { database, references, publication } = run;
+  const { engine, kysely } = database;
+  const nextNumber = await numberSeries(database, 'catalog.contracts');
+
+  const loadStored = (keys: readonly string[]) =>
+    kysely
+      .selectFrom('catalog.contracts')
+      .select(['id', 'number', 'hash'])
+      .where((eb) => isOneOf(engine, eb.ref('id'), keys))
+      .execute();
+
+  return {
+    async check(entries, file) {
+      const named = entries.flatMap(({ record }) => record.supplier_ids);
+      const suppliers = await loadSupplierDocuments(database, named);
+      for (const entry of entries) {
+        const { lead_entity_id, coop_id, supplier_ids, city_service_ids } = entry.record;
+        const { 'lead-entities': leadEntities, coops, 'city-services': cityServices } = references.named;
+        for (const problem of [
+          ...danglingReferences(entry, 'lead_entity_id', [lead_entity_id], 'lead entity', (id) => leadEntities.has(id)),
+          ...danglingReferences(entry, 'coop_id', coop_id === null ? [] : [coop_id], 'coop', (id) => coops.has(id)),
+          ...danglingReferences(
+            entry,
+            'supplier_ids[]',
+            supplier_ids,
+            'supplier',
+            (id) => suppliers.has(id) || run.assumedSuppliers.has(id),
+          ),
+          ...danglingReferences(entry, 'city_service_ids[]', city_service_ids, 'city service', (id) =>
+            cityServices.has(id),
+          ),
+        ]) {
+          run.problems.add({ file, ...problem });
+        }
+      }
+    },
+    async write(entries) {
+      const counts = { added: 0, changed: 0, unchanged: 0 };
+      const stored = new Map((await loadStored(entries.map(({ key }) => key))).map((row) => [row.id, row]));
+      const changed = [];
+      for (const { key, record, updatedAt } of entries) {
+        const before = stored.get(key);
+        const hash = contentHash(JSON.stringify(record));
+        if (before?.hash === hash) {
+          counts.unchanged += 1;
+          continue;
+        }
+        counts[before === undefined ? 'added' : 'changed'] += 1;
+        const keepsUpdatedAt = before === undefined && run.emptyKinds.has('contracts');
+        changed.push({ record, hash, number: before?.number ?? nextNumber(), updatedAt: keepsUpdatedAt ? updatedAt : null });
+      }
+      const suppliers = await loadSupplierDocuments(
+        database,
+        changed.flatMap(({ record }) => record.supplier_ids),
+      );
+      await upsertRows(
+        database,
+        'catalog.contracts',
+        'id',
+        changed.map(({ record, hash, number, updatedAt }) => ({
+          number,
+          id: record.id,
+          hash,
+          changed_publication: publication,
+          updated_at: updatedAt,
+          lead_entity_id: record.lead_entity_id,
+          coop_id: record.coop_id,
+          document: renderContractRecord(record, references, suppliers),
+        })),
+      );
+      await writeChildren(run, changed.map(({ record }) => record));
+      await writeSearchEntries(
+        database,
+        'contracts',
+        changed.map(({ number, record: { name, summary, description } }) => ({
+          number,
+          tokens: indexTokens([name, summary, description]),
+        })),
+      );
+      return counts;
+    },
+    async listKeys() {
+      return (await kysely.selectFrom('catalog.contracts').select('id').execute()).map(({ id }) => id);
+    },
+    async remove(keys) {
+      await removeSearchEntries(database, 'contracts', (await loadStored(keys)).map(({ number }) => number));
+      await deleteRows(database, 'catalog.contract_suppliers', 'contract_id', keys);
+      await deleteRows(database, 'catalog.contract_city_services', 'contract_id', keys);
+      await deleteRows(database, 'catalog.contracts', 'id', keys);
+    },
+  };
+}
+
+/** Renders a contract with what it names; `suppliers` are embedded forms without the closing brace. */
+export function renderContractRecord(
+  record: ContractRecord,
+  references: References,
+  suppliers: ReadonlyMap<string, string>,
+): string {
+  const { id, name, summary, description } = record;
+  const get = (map: ReadonlyMap<string, string>, key: string): string => {
+    const text = map.get(key);
+    if (text === undefined) throw new Error(`contract ${id} names ${key}, which is not there`);
+    return text;
+  };
+  const { named } = references;
+  return renderContract({
+    id,
+    name,
+    summary,
+    description,
+    leadEntity: get(named['lead-entities'], record.lead_entity_id),
+    coop: record.coop_id === null ? null : get(named.coops, record.coop_id),
+    suppliers: record.supplier_ids.map((supplier) => `${get(suppliers, supplier)}}`),
+    cityServices: record.city_service_ids.map((service) => get(named['city-services'], service)),
+  });
+}
+
+async function writeChildren({ database }: Run, records: readonly ContractRecord[]): Promise<void> {
+  const ids = records.map(({ id }) => id);
+  const suppliers = records.flatMap((record) =>
+    record.supplier_ids.map((supplier_id) => ({ contract_id: record.id, supplier_id })),
+  );
+  const services = records.flatMap((record) =>
+    record.city_service_ids.map((city_service_id) => ({ contract_id: record.id, city_service_id })),
+  );
+  await replaceChildRows(database, 'catalog.contract_suppliers', 'contract_id', ids, suppliers);
+  await replaceChildRows(database, 'catalog.contract_city_services', 'contract_id', ids, services);
+}

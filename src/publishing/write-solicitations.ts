@@ -1,0 +1,123 @@
+import { sql } from 'kysely';
+import { isOneOf } from '../database/engine-sql.ts';
+import { renderSolicitation, renderSolicitationDetail } from '../resources/solicitations/render.ts';
+import { removeSearchEntries, writeSearchEntries } from '../search/search-index.ts';
+import { indexTokens } from '../search/words.ts';
+import { danglingReferences } from './references.ts';
+import type { SolicitationRecord } from './records.ts';
+import { contentHash, deleteRows, inBatches, numberSeries, upsertRows } from './rows.ts';
+import type { KindWriter, Run } from './run.ts';
+
+const REFS_AT_ONCE = 5_000;
+
+/** Solicitations, drafts among them: those are kept, and served nowhere. */
+export async function solicitationWriter(run: Run): Promise<KindWriter<'solicitations'>> {
+  const { database, references, publication } = run;
+  const { engine, kysely } = database;
+  const nextNumber = await numberSeries(database, 'catalog.solicitations');
+  /** The line on which each ref stands that this import writes. */
+  const writtenRefs = new Map<number, number>();
+
+  const loadStored = (keys: readonly string[]) =>
+    kysely
+      .selectFrom('catalog.solicitations')
+      .select(['id', 'number', 'ref', 'hash', 'own_hash', 'changed_publication', 'updated_publication', 'updated_at'])
+      .where((eb) => isOneOf(engine, eb.ref('id'), keys))
+      .execute();
+
+  return {
+    async check(entries, file) {
+      for (const entry of entries) {
+        const leadEntities = references.named['lead-entities'];
+        const { lead_entity_id } = entry.record;
+        for (const problem of danglingReferences(entry, 'lead_entity_id', [lead_entity_id], 'lead entity', (id) =>
+          leadEntities.has(id),
+        )) {
+          run.problems.add({ file, ...problem });
+        }
+        const first = writtenRefs.get(entry.record.ref);
+        writtenRefs.set(entry.record.ref, entry.line);
+        if (first !== undefined) {
+          const reason = `${entry.record.ref} stands on line ${first} already`;
+          run.problems.add({ file, line: entry.line, field: 'ref', reason });
+        }
+      }
+    },
+    async write(entries) {
+      const counts = { added: 0, changed: 0, unchanged: 0 };
+      const stored = new Map((await loadStored(entries.map(({ key }) => key))).map((row) => [row.id, row]));
+      const changed = [];
+      for (const { key, record, updatedAt } of entries) {
+        const before = stored.get(key);
+        const hashes = hashesOf(record);
+        if (before?.hash === hashes.hash) {
+          counts.unchanged += 1;
+          // It keeps its ref, so that nobody else's can have come to collide with it unnoticed.
+          writtenRefs.delete(record.ref);
+          continue;
+        }
+        counts[before === undefined ? 'added' : 'changed'] += 1;
+        // Notices, documents and questions are no part of what moves `updated_at` or surfaces in a sync.
+        const keeps = before?.own_hash === hashes.own_hash ? before : null;
+        const brought = before === undefined && run.emptyKinds.has('solicitations') ? updatedAt : null;
+        changed.push({
+          record,
+          row: {
+            number: before?.number ?? nextNumber(),
+            id: record.id,
+            ...hashes,
+            changed_publication: keeps?.changed_publication ?? publication,
+            updated_publication: keeps?.updated_publication ?? publication,
+            updated_at: keeps === null ? brought : keeps.updated_at,
+            ref: record.ref,
+            lead_entity_id: record.lead_entity_id,
+            status: record.status,
+            close_at: record.close_at,
+            document: renderSolicitation(record, references.named['lead-entities'].get(record.lead_entity_id) ?? 'null'),
+            detail: renderSolicitationDetail(record),
+          },
+        });
+      }
+      await upsertRows(database, 'catalog.solicitations', 'id', changed.map(({ row }) => row));
+      await writeSearchEntries(
+        database,
+        'solicitations',
+        changed.map(({ row, record: { title, reference_number, description } }) => ({
+          number: row.number,
+          tokens: indexTokens([title, reference_number, description]),
+        })),
+      );
+      return counts;
+    },
+    async listKeys() {
+      return (await kysely.selectFrom('catalog.solicitations').select('id').execute()).map(({ id }) => id);
+    },
+    async remove(keys) {
+      await removeSearchEntries(database, 'solicitations', (await loadStored(keys)).map(({ number }) => number));
+      await deleteRows(database, 'catalog.solicitations', 'id', keys);
+    },
+    /** A ref that was written may be that of a record which the import does not hold. Served by the index on ref. */
+    async finish(file) {
+      for (const refs of inBatches([...writtenRefs.keys()], REFS_AT_ONCE)) {
+        const { rows } = await sql<{ ref: number; ids: string }>`
+          select ref, min(id) || ' and ' || max(id) as ids from catalog.solicitations
+          where ${isOneOf(engine, sql.ref('ref'), refs)} group by ref having count(*) > 1`.execute(
+          kysely,
+        );
+        for (const { ref, ids } of rows) {
+          const line = writtenRefs.get(ref) ?? null;
+          run.problems.add({ file, line, field: 'ref', reason: `${ref} is the ref of ${ids}` });
+        }
+      }
+    },
+  };
+}
+
+function hashesOf(record: SolicitationRecord): { hash: string; own_hash: string } {
+  const { documents, notices, questions, ...own } = record;
+  const ownText = JSON.stringify(own);
+  return {
+    hash: contentHash(ownText + JSON.stringify([documents, notices, questions])),
+    own_hash: contentHash(ownText),
+  };
+}

@@ -1,0 +1,8 @@
+/** A Certification, whole. */
+export function renderCertification({ name, type, abbreviation }: {
+  name: string;
+  type: string;
+  abbreviation: string;
+}): string {
+  return JSON.stringify({ name, type, abbreviation });
+}
