@@ -87,8 +87,11 @@ class KyselyConnection implements SqliteDatabase {
     let prepared = this.#prepared.get(sql);
     if (prepared === undefined) {
       const statement = this.#connection.prepare(sql);
+      const reader = statement.columns().length > 0;
+      // A statement that writes reports the last row number of anything, and those inside FTS5 are beyond 2^53.
+      if (!reader) statement.setReadBigInts(true);
       prepared = {
-        reader: statement.columns().length > 0,
+        reader,
         all: (parameters) => statement.all(...(parameters as sqlite.SQLInputValue[])),
         run: (parameters) => statement.run(...(parameters as sqlite.SQLInputValue[])),
         iterate: (parameters) => statement.iterate(...(parameters as sqlite.SQLInputValue[])),

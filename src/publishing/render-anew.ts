@@ -143,8 +143,8 @@ async function writeDocuments(
   if (documents.length === 0) return;
   const touch = table === 'contracts' ? sql`, updated_at = null` : sql``;
   const rows = JSON.stringify(documents);
-  const source = engine === 'sqlite' ? sql`json_each(${rows})` : sql`jsonb_array_elements(${rows}::jsonb) as fresh (value)`;
-  await sql`update ${sql.table(`catalog.${table}`)}
-    set document = value ->> 'document', changed_publication = ${publication}${touch}
-    from ${source} where id = value ->> 'id'`.execute(kysely);
+  const source = engine === 'sqlite' ? sql`json_each(${rows}) as fresh` : sql`jsonb_array_elements(${rows}::jsonb) as fresh (value)`;
+  await sql`update ${sql.table(`catalog.${table}`)} as stale
+    set document = fresh.value ->> 'document', changed_publication = ${publication}${touch}
+    from ${source} where stale.id = fresh.value ->> 'id'`.execute(kysely);
 }

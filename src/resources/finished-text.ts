@@ -1,3 +1,5 @@
+import type { FastifyReply } from 'fastify';
+
 /**
  * Finished JSON text is stored without its closing brace where something is added when it is
  * read: `is_open`, and `updated_at`, which may be the instant of a publication that was not
@@ -10,4 +12,9 @@ export function withoutClosingBrace(json: string): string {
 /** Closes a stored document with the instant of its last update. */
 export function withUpdatedAt(document: string, updatedAt: string): string {
   return `${document},"updated_at":"${updatedAt}"}`;
+}
+
+/** Sends finished JSON as it is. */
+export function sendDocument(reply: FastifyReply, json: string): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(json);
 }

@@ -1,0 +1,36 @@
+import type { FastifyInstance } from 'fastify';
+import { listResponses } from '../../http/openapi-responses.ts';
+import { cursorParameter, freeText, limitParameter, oneOfParameter, querystringSchema } from '../../http/parameters.ts';
+import { answerList } from '../../paging/answer-list.ts';
+import type { Services } from '../../services.ts';
+import { selectCertifications, type CertificationFilters } from './query.ts';
+import { certification } from './schema.ts';
+
+const parameters = {
+  q: freeText,
+  type: oneOfParameter(['sbe', 'technical'], 'Only certifications of this family.'),
+  cursor: cursorParameter,
+  limit: limitParameter,
+};
+
+/** GET /v1/certifications. */
+export function registerCertifications(app: FastifyInstance, services: Services): void {
+  app.addSchema(certification);
+
+  app.get('/v1/certifications', {
+    schema: {
+      operationId: 'listCertifications',
+      tags: ['Reference lists'],
+      summary: 'List certifications',
+      description: 'All certifications, ordered by abbreviation; `q` searches names and abbreviations.',
+      querystring: querystringSchema(parameters),
+      response: listResponses(certification),
+    },
+    config: { kind: 'certifications', parameters },
+    handler: (request, reply) =>
+      answerList(services, request, reply, {
+        query: (_scope, filters: CertificationFilters, window) => selectCertifications(services.database, filters, window),
+        render: (row) => row.document,
+      }),
+  });
+}

@@ -1,0 +1,68 @@
+import type { FastifyInstance } from 'fastify';
+import { notFound } from '../../http/errors.ts';
+import { detailResponses, listResponses } from '../../http/openapi-responses.ts';
+import {
+  cursorParameter,
+  freeText,
+  idParameter,
+  instantParameter,
+  limitParameter,
+  querystringSchema,
+} from '../../http/parameters.ts';
+import { answerList } from '../../paging/answer-list.ts';
+import type { Services } from '../../services.ts';
+import { sendDocument, withUpdatedAt } from '../finished-text.ts';
+import { idPathSchema } from '../schemas.ts';
+import { findContract, selectContracts, type ContractFilters } from './query.ts';
+import { contract } from './schema.ts';
+
+const parameters = {
+  q: freeText,
+  lead_entity: idParameter('Only contracts of this lead entity: an `id` of `/v1/lead-entities`.'),
+  coop: idParameter('Only contracts of this cooperative: an `id` of `/v1/coops`.'),
+  supplier: idParameter('Only contracts with this supplier: an `id` of `/v1/suppliers`.'),
+  city_service: idParameter('Only contracts for this city service: an `id` of `/v1/city-services`.'),
+  updated_since: instantParameter(
+    'Only contracts that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk.',
+  ),
+  cursor: cursorParameter,
+  limit: limitParameter,
+};
+
+/** GET /v1/contracts and /v1/contracts/{id}. */
+export function registerContracts(app: FastifyInstance, services: Services): void {
+  app.addSchema(contract);
+
+  app.get('/v1/contracts', {
+    schema: {
+      operationId: 'listContracts',
+      tags: ['Contracts'],
+      summary: 'List contracts',
+      description: 'Searches cooperative purchasing contracts by keyword, lead entity, coop, supplier or city service.',
+      querystring: querystringSchema(parameters),
+      response: listResponses(contract),
+    },
+    config: { kind: 'contracts', parameters },
+    handler: (request, reply) =>
+      answerList(services, request, reply, {
+        query: (scope, filters: ContractFilters, window) => selectContracts(services.database, scope, filters, window),
+        render: (row) => withUpdatedAt(row.document, row.updated_at),
+      }),
+  });
+
+  app.get<{ Params: { id: string } }>('/v1/contracts/:id', {
+    schema: {
+      operationId: 'getContract',
+      tags: ['Contracts'],
+      summary: 'Get a contract',
+      params: idPathSchema('The `id` of the contract.'),
+      response: detailResponses(contract),
+    },
+    config: { kind: 'contracts', parameters: {} },
+    handler: async (request, reply) => {
+      const found = await findContract(services.database, request.partner.scope, request.params.id);
+      if (found === null) throw notFound();
+      return sendDocument(reply, withUpdatedAt(found.document, found.updated_at));
+    },
+  });
+}

@@ -1,0 +1,54 @@
+import type { FastifyInstance } from 'fastify';
+import { listResponses } from '../../http/openapi-responses.ts';
+import { cursorParameter, limitParameter, querystringSchema } from '../../http/parameters.ts';
+import { answerList } from '../../paging/answer-list.ts';
+import type { Services } from '../../services.ts';
+import { namedRef } from '../schemas.ts';
+import { selectCityServices, selectCoops, selectLeadEntities } from './query.ts';
+
+const parameters = { cursor: cursorParameter, limit: limitParameter };
+
+const LISTS = [
+  {
+    kind: 'lead-entities',
+    operationId: 'listLeadEntities',
+    summary: 'List lead entities',
+    description: 'The lead entities of your scope, and those on contracts that you see.',
+    select: selectLeadEntities,
+  },
+  {
+    kind: 'city-services',
+    operationId: 'listCityServices',
+    summary: 'List city services',
+    description: 'All city services.',
+    select: selectCityServices,
+  },
+  {
+    kind: 'coops',
+    operationId: 'listCoops',
+    summary: 'List cooperatives',
+    description: 'The cooperatives of your scope, and those on contracts that you see.',
+    select: selectCoops,
+  },
+] as const;
+
+/** GET /v1/lead-entities, /v1/city-services and /v1/coops. */
+export function registerReferenceLists(app: FastifyInstance, services: Services): void {
+  app.addSchema(namedRef);
+  for (const { kind, select, ...documentation } of LISTS) {
+    app.get(`/v1/${kind}`, {
+      schema: {
+        ...documentation,
+        tags: ['Reference lists'],
+        querystring: querystringSchema(parameters),
+        response: listResponses(namedRef),
+      },
+      config: { kind, parameters },
+      handler: (request, reply) =>
+        answerList(services, request, reply, {
+          query: (scope, _filters: object, window) => select(services.database, scope, window),
+          render: (row) => row.document,
+        }),
+    });
+  }
+}

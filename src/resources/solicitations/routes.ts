@@ -1,0 +1,110 @@
+import type { FastifyInstance } from 'fastify';
+import { notFound } from '../../http/errors.ts';
+import { detailResponses, listResponses, objectResponses } from '../../http/openapi-responses.ts';
+import {
+  cursorParameter,
+  freeText,
+  idParameter,
+  instantParameter,
+  limitParameter,
+  oneOfParameter,
+  querystringSchema,
+} from '../../http/parameters.ts';
+import { formatInstant } from '../../instant.ts';
+import { answerList } from '../../paging/answer-list.ts';
+import type { Services } from '../../services.ts';
+import { sendDocument, withUpdatedAt } from '../finished-text.ts';
+import { idPathSchema } from '../schemas.ts';
+import { countSolicitations, findSolicitation, selectSolicitations, type SolicitationFilters } from './query.ts';
+import { count, solicitation, solicitationDetail, STATUSES } from './schema.ts';
+
+const filterParameters = {
+  q: freeText,
+  status: oneOfParameter(
+    STATUSES,
+    'Only solicitations of this stored status; one whose deadline has passed is still `open`.',
+  ),
+  lead_entity: idParameter('Only solicitations of this issuer: an `id` of `/v1/lead-entities`.'),
+  closing_after: instantParameter('Only solicitations that close at this instant or later; none without a close date.'),
+  closing_before: instantParameter(
+    'Only solicitations that close at this instant or earlier; none without a close date.',
+  ),
+  updated_since: instantParameter(
+    'Only solicitations that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your ' +
+      'last walk. New notices, documents and questions do not count: re-read the detail for them.',
+  ),
+};
+const listParameters = { ...filterParameters, cursor: cursorParameter, limit: limitParameter };
+
+/** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
+export function registerSolicitations(app: FastifyInstance, services: Services): void {
+  for (const schema of [solicitation, solicitationDetail, count]) app.addSchema(schema);
+  const { database, clock } = services;
+
+  app.get('/v1/solicitations', {
+    schema: {
+      operationId: 'listSolicitations',
+      tags: ['Solicitations'],
+      summary: 'List solicitations',
+      description:
+        'Open and historic solicitations of the lead entities in your scope, ordered by id; drafts never. Narrow to a ' +
+        'window of deadlines with `closing_after` and `closing_before`.',
+      querystring: querystringSchema(listParameters),
+      response: listResponses(solicitation),
+    },
+    config: { kind: 'solicitations', parameters: listParameters },
+    handler: (request, reply) =>
+      answerList(services, request, reply, {
+        query: (scope, filters: SolicitationFilters, window) => selectSolicitations(database, scope, filters, window),
+        render: (row, now) => withMoment(row.document, row, now),
+      }),
+  });
+
+  app.get('/v1/solicitations/count', {
+    schema: {
+      operationId: 'countSolicitations',
+      tags: ['Solicitations'],
+      summary: 'Count solicitations',
+      description: 'How many solicitations the list would give for the same filters.',
+      querystring: querystringSchema(filterParameters),
+      response: objectResponses(count),
+    },
+    config: { kind: 'solicitations', parameters: filterParameters },
+    handler: async (request, reply) => {
+      const total = await countSolicitations(database, request.partner.scope, request.parameters);
+      return sendDocument(reply, JSON.stringify({ total }));
+    },
+  });
+
+  app.get<{ Params: { id: string } }>('/v1/solicitations/:id', {
+    schema: {
+      operationId: 'getSolicitation',
+      tags: ['Solicitations'],
+      summary: 'Get a solicitation',
+      description: 'One solicitation with its documents, requested items, notices and questions.',
+      params: idPathSchema('The `id` of the solicitation, or its numeric `ref`.'),
+      response: detailResponses(solicitationDetail),
+    },
+    config: { kind: 'solicitations', parameters: {} },
+    handler: async (request, reply) => {
+      const found = await findSolicitation(database, request.partner.scope, request.params.id);
+      if (found === null) throw notFound();
+      return sendDocument(reply, withMoment(found.document + found.detail, found, formatInstant(clock())));
+    },
+  });
+}
+
+interface Moment {
+  status: string;
+  close_at: string | null;
+  updated_at: string;
+}
+
+/**
+ * Adds what cannot be stored: whether bidding is live at this moment. Nothing closes a
+ * solicitation on a schedule, so the stored status stays `open` after the deadline.
+ */
+function withMoment(document: string, { status, close_at, updated_at }: Moment, now: string): string {
+  const isOpen = status === 'open' && (close_at === null || now < close_at);
+  return withUpdatedAt(`${document},"is_open":${isOpen}`, updated_at);
+}

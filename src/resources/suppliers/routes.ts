@@ -1,0 +1,81 @@
+import type { FastifyInstance } from 'fastify';
+import { notFound } from '../../http/errors.ts';
+import { detailResponses, listResponses } from '../../http/openapi-responses.ts';
+import {
+  certificationsParameter,
+  cursorParameter,
+  freeText,
+  idParameter,
+  instantParameter,
+  limitParameter,
+  querystringSchema,
+  stateParameter,
+} from '../../http/parameters.ts';
+import { answerList } from '../../paging/answer-list.ts';
+import type { Services } from '../../services.ts';
+import { sendDocument, withUpdatedAt } from '../finished-text.ts';
+import { idPathSchema } from '../schemas.ts';
+import { resolveCertifications } from './certification-names.ts';
+import { findSupplier, selectSuppliers, type SupplierFilters } from './query.ts';
+import { embeddedSupplier, supplier } from './schema.ts';
+
+const parameters = {
+  q: freeText,
+  state: stateParameter,
+  certifications: certificationsParameter,
+  city_service: idParameter('Only suppliers that offer this city service: an `id` of `/v1/city-services`.'),
+  updated_since: instantParameter(
+    'Only suppliers that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk.',
+  ),
+  cursor: cursorParameter,
+  limit: limitParameter,
+};
+
+/** GET /v1/suppliers and /v1/suppliers/{id}. */
+export function registerSuppliers(app: FastifyInstance, services: Services): void {
+  const { database } = services;
+  app.addSchema(embeddedSupplier);
+  app.addSchema(supplier);
+
+  app.get('/v1/suppliers', {
+    schema: {
+      operationId: 'listSuppliers',
+      tags: ['Suppliers'],
+      summary: 'List suppliers',
+      description: 'Searches suppliers by keyword, state, certification or city service.',
+      querystring: querystringSchema(parameters),
+      response: listResponses(supplier),
+    },
+    config: { kind: 'suppliers', parameters },
+    handler: async (request, reply) => {
+      const { certifications: named } = request.parameters as { certifications?: string };
+      const certifications = named === undefined ? undefined : await resolveCertifications(database, named);
+      return answerList(services, request, reply, {
+        query: (scope, filters: SupplierFilters, window) =>
+          selectSuppliers(database, scope, { ...filters, certifications }, window),
+        render: (row) => renderSupplier(row.document, row.certifications_preview, row.updated_at),
+      });
+    },
+  });
+
+  app.get<{ Params: { id: string } }>('/v1/suppliers/:id', {
+    schema: {
+      operationId: 'getSupplier',
+      tags: ['Suppliers'],
+      summary: 'Get a supplier',
+      description: 'One supplier, with all of its certifications.',
+      params: idPathSchema('The `id` of the supplier.'),
+      response: detailResponses(supplier),
+    },
+    config: { kind: 'suppliers', parameters: {} },
+    handler: async (request, reply) => {
+      const found = await findSupplier(database, request.partner.scope, request.params.id);
+      if (found === null) throw notFound();
+      return sendDocument(reply, renderSupplier(found.document, found.certifications_all, found.updated_at));
+    },
+  });
+}
+
+function renderSupplier(document: string, certifications: string, updatedAt: string): string {
+  return withUpdatedAt(`${document},"certifications":${certifications}`, updatedAt);
+}

@@ -1,0 +1,246 @@
+import { gzipSync } from 'node:zlib';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openForCommands } from '../../src/database/database.ts';
+import { drawInstant } from '../../src/database/series.ts';
+import { inTransaction } from '../../src/database/database.ts';
+import { publish, type PublicationReport } from '../../src/publishing/publication.ts';
+import { listSources } from '../../src/publishing/source.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { contract, publishLines, SMALL_CATALOG, solicitation, supplier, type ImportLines } from '../support/publishing.ts';
+
+let made: TestDatabase;
+let nowMs: number;
+
+beforeEach(async () => {
+  made = await createTestDatabase();
+  nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+  await importLines(SMALL_CATALOG);
+});
+afterEach(() => made.drop());
+
+function importLines(files: ImportLines, options: { replace?: boolean; allowRemovals?: boolean; dryRun?: boolean } = {}) {
+  nowMs += 60_000;
+  return publishLines(made.database, files, { clock: () => nowMs, ...options });
+}
+
+/** The stored row of a record, with the instants that stand behind its publications. */
+async function rowOf(kind: 'suppliers' | 'contracts' | 'solicitations', id: string) {
+  const { kysely } = made.database;
+  const publications = await kysely.selectFrom('catalog.publications').selectAll().execute();
+  const instants = new Map(publications.map(({ number, instant }) => [number, instant]));
+  const row = await kysely.selectFrom(`catalog.${kind}`).selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  const updated = 'updated_publication' in row ? row.updated_publication : row.changed_publication;
+  return {
+    document: JSON.parse(`${row.document}}`) as Record<string, unknown>,
+    changedAt: instants.get(row.changed_publication),
+    updatedAt: row.updated_at ?? instants.get(updated),
+  };
+}
+
+function removed(report: PublicationReport): Record<string, number> {
+  return Object.fromEntries(Object.entries(report.kinds).map(([kind, counts]) => [kind, counts.removed]));
+}
+
+describe('publication', () => {
+  test('publishes nothing where nothing changed', async () => {
+    const report = await importLines(SMALL_CATALOG);
+    expect(report.instant).toBeNull();
+    expect(report.kinds.contracts).toEqual({ added: 0, changed: 0, unchanged: 2, removed: 0 });
+    expect(await made.database.kysely.selectFrom('catalog.publications').selectAll().execute()).toHaveLength(1);
+  });
+
+  test('counts and writes nothing on a dry run', async () => {
+    const report = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] }, { dryRun: true });
+    expect(report).toMatchObject({ instant: null, kinds: { coops: { added: 1 } } });
+    expect(await made.database.kysely.selectFrom('catalog.coops').selectAll().execute()).toHaveLength(1);
+  });
+
+  test('draws instants that rise by a millisecond at least, even where the clock steps back', async () => {
+    const first = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
+    nowMs -= 86_400_000;
+    const second = await importLines({ coops: [{ id: 'co_y', name: 'Z' }] });
+    const granted = await inTransaction(made.database, (transaction) => drawInstant(transaction, () => 0));
+    const third = await importLines({ coops: [{ id: 'co_y', name: 'W' }] });
+    const series = [first.instant, second.instant, granted, third.instant].map((instant) => Date.parse(instant ?? ''));
+    expect(series.slice(1).map((instant, index) => instant - (series[index] ?? 0))).toEqual([1, 1, 1]);
+  });
+
+  test('goes on after a publication whose announcement a crash kept from being written', async () => {
+    await made.database.kysely
+      .insertInto('catalog.publications')
+      .values({ number: 7, instant: '2031-01-01T00:00:00.000Z' })
+      .execute();
+    const { instant } = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
+    expect(instant).toBe('2031-01-01T00:00:00.001Z');
+  });
+
+  test('reads gzip, a byte order mark, CRLF, empty lines and a last line without an end', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
+    const text = '\uFEFF{"id":"co_1","name":"É"}\r\n\r\n{"id":"co_2","name":"ﬁ"}';
+    writeFileSync(join(directory, 'coops.ndjson.gz'), gzipSync(text));
+    const report = await publish(made.database, await listSources(directory), { clock: () => nowMs });
+    rmSync(directory, { recursive: true });
+    expect(report.kinds.coops).toMatchObject({ added: 2 });
+  });
+
+  test('lets a second import wait for the first, and say so', async () => {
+    const other = openForCommands(made.config);
+    let release: () => void = () => undefined;
+    const isWaiting = new Promise<void>((resolve) => (release = resolve));
+    const first = publish(
+      made.database,
+      [
+        {
+          kind: 'coops',
+          name: 'slow',
+          size: 0,
+          open: async function* () {
+            yield Buffer.from('{"id":"co_slow","name":"Slow"}\n');
+            await isWaiting;
+          },
+        },
+      ],
+      { clock: () => nowMs },
+    );
+    const second = publishLines(other, { coops: [{ id: 'co_slow', name: 'Later' }] }, { onWaiting: release });
+    expect((await first).kinds.coops).toMatchObject({ added: 1 });
+    expect((await second).kinds.coops).toMatchObject({ changed: 1 });
+    await other.close();
+  });
+
+  test('notes locations that give no state', async () => {
+    const report = await importLines({ suppliers: [{ ...supplier('sup_3'), location: 'somewhere in Ohio' }] });
+    expect(report.notes).toEqual([expect.stringMatching(/^1 locations/)]);
+  });
+});
+
+describe('updated_at', () => {
+  test('is what the first import of a kind brings, unless that is later than the publication', async () => {
+    await made.drop();
+    made = await createTestDatabase();
+    const brought = { ...solicitation('sol_1', 1), updated_at: '2020-05-05T00:00:00+02:00' };
+    const future = { ...solicitation('sol_2', 2), updated_at: '2040-01-01T00:00:00Z' };
+    const { instant } = await importLines({
+      'lead-entities': SMALL_CATALOG['lead-entities'],
+      solicitations: [brought, future, solicitation('sol_3', 3)],
+    });
+    expect((await rowOf('solicitations', 'sol_1')).updatedAt).toBe('2020-05-04T22:00:00.000Z');
+    expect((await rowOf('solicitations', 'sol_2')).updatedAt).toBe(instant);
+    expect((await rowOf('solicitations', 'sol_3')).updatedAt).toBe(instant);
+    expect((await rowOf('solicitations', 'sol_1')).changedAt).toBe(instant);
+  });
+
+  test('is the publication, and not what is brought, for a record that comes later or changes', async () => {
+    const { instant } = await importLines({
+      solicitations: [
+        { ...solicitation('sol_1', 1), title: 'Changed', updated_at: '2020-01-01T00:00:00Z' },
+        { ...solicitation('sol_3', 3), updated_at: '2020-01-01T00:00:00Z' },
+      ],
+    });
+    expect((await rowOf('solicitations', 'sol_1')).updatedAt).toBe(instant);
+    expect((await rowOf('solicitations', 'sol_3')).updatedAt).toBe(instant);
+  });
+
+  test('of a solicitation stays with its notices, documents and questions, and so does what a sync compares', async () => {
+    const before = await rowOf('solicitations', 'sol_1');
+    const report = await importLines({
+      solicitations: [
+        { ...solicitation('sol_1', 1), notices: [{ id: 1, title: 'Addendum', body: '', created_at: '2026-01-01T00:00:00Z' }] },
+      ],
+    });
+    expect(report.kinds.solicitations).toMatchObject({ changed: 1 });
+    expect(await rowOf('solicitations', 'sol_1')).toEqual(before);
+  });
+
+  test('of a solicitation follows its requested items and NIGP codes', async () => {
+    const { instant } = await importLines({
+      solicitations: [{ ...solicitation('sol_1', 1), nigp_codes: [] }],
+    });
+    expect((await rowOf('solicitations', 'sol_1')).updatedAt).toBe(instant);
+  });
+
+  test('of a solicitation stays when its lead entity is renamed, while a sync shows it', async () => {
+    const before = await rowOf('solicitations', 'sol_1');
+    const { instant, renderedAnew } = await importLines({ 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] });
+    const after = await rowOf('solicitations', 'sol_1');
+    expect(after).toMatchObject({ updatedAt: before.updatedAt, changedAt: instant });
+    expect(after.document['lead_entity']).toEqual({ id: 'le_a', name: 'Town of A' });
+    // sol_1 and ctr_1 are of le_a.
+    expect(renderedAnew).toBe(2);
+  });
+
+  test.each([
+    ['its lead entity', { 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] }],
+    ['its coop', { coops: [{ id: 'co_x', name: 'X, renamed' }] }],
+    ['a city service', { 'city-services': [{ id: 'cs_1', name: 'Paving, renamed' }] }],
+    ['a supplier', { suppliers: [{ ...supplier('sup_1'), email: 'a@example.com' }] }],
+  ])('of a contract follows the change of %s, whose new form it shows', async (_what, files: ImportLines) => {
+    const untouched = await rowOf('contracts', 'ctr_2');
+    const { instant } = await importLines(files);
+    const touched = await rowOf('contracts', 'ctr_1');
+    expect(touched).toMatchObject({ updatedAt: instant, changedAt: instant });
+    expect(JSON.stringify(touched.document)).toMatch(/Town of A|renamed|a@example.com/);
+    // ctr_2 names another lead entity, no coop and another supplier; the city service it shares.
+    if (!('city-services' in files)) expect(await rowOf('contracts', 'ctr_2')).toEqual(untouched);
+  });
+
+  test('of a supplier stays where only what is searched changes, and follows the order of its certifications', async () => {
+    const before = await rowOf('suppliers', 'sup_1');
+    await importLines({ suppliers: [{ ...supplier('sup_1'), about: 'Tunnels' }] });
+    expect(await rowOf('suppliers', 'sup_1')).toEqual(before);
+    const { instant } = await importLines({
+      certifications: [{ abbreviation: 'MBE', name: 'Minority Business Enterprise', type: 'technical' }],
+    });
+    expect((await rowOf('suppliers', 'sup_1')).updatedAt).toBe(instant);
+  });
+});
+
+describe('removal', () => {
+  test('removes a record together with what names it, in one import', async () => {
+    const report = await importLines({
+      'lead-entities': [{ id: 'le_b', deleted: true }],
+      contracts: [{ id: 'ctr_2', deleted: true }],
+      solicitations: [{ id: 'sol_2', deleted: true }],
+    });
+    expect(removed(report)).toEqual({ 'lead-entities': 1, contracts: 1, solicitations: 1 });
+    const left = await made.database.kysely.selectFrom('catalog.supplier_lead_entities').selectAll().execute();
+    expect(left.map(({ lead_entity_id, supplier_id }) => [lead_entity_id, supplier_id])).toEqual([['le_a', 'sup_1']]);
+  });
+
+  test('only notes what was not there to remove', async () => {
+    const report = await importLines({ coops: [{ id: 'co_none', deleted: true }] });
+    expect(report).toMatchObject({ instant: null, notes: ['coops.ndjson:1: co_none was not there to remove'] });
+  });
+
+  test('with replace removes what the files of the kinds present no longer hold', async () => {
+    const many = Array.from({ length: 10 }, (_, i) => ({ ...contract(`ctr_m${i}`), supplier_ids: [] }));
+    await importLines({ contracts: many });
+    const report = await importLines(
+      { contracts: [...SMALL_CATALOG.contracts, ...many.slice(0, 8)] },
+      { replace: true },
+    );
+    expect(removed(report)).toEqual({ contracts: 2 });
+  });
+
+  test('with replace refuses to remove more than a fifth of a kind, unless that is allowed', async () => {
+    const cut = { contracts: [contract('ctr_1')] };
+    await expect(importLines(cut, { replace: true })).rejects.toThrow(/lacks 1 of the 2 contracts.*--allow-removals/);
+    expect(removed(await importLines(cut, { replace: true, allowRemovals: true }))).toEqual({ contracts: 1 });
+  });
+
+  test('with replace does not remove what is still referred to', async () => {
+    await expect(
+      importLines({ 'lead-entities': [{ id: 'le_a', name: 'City of A' }] }, { replace: true, allowRemovals: true }),
+    ).rejects.toThrow(/le_b cannot be removed: (contract ctr_2|solicitation sol_2) refers to it/);
+  });
+
+  test('lets two solicitations swap their refs in one import', async () => {
+    const { instant } = await importLines({
+      solicitations: [solicitation('sol_1', 2), { ...solicitation('sol_2', 1), lead_entity_id: 'le_b' }],
+    });
+    expect(instant).not.toBeNull();
+  });
+});
