@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { inject } from 'vitest';
+import type { DatabaseConfig } from '../../src/config.ts';
+import { openForCommands, type Engine, type OpenDatabase } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/migrator.ts';
+import { databaseUrl, TEMPLATE_DATABASE } from './postgres.ts';
+
+/** A database of a test's own. Whoever made it drops it. */
+export interface TestDatabase {
+  readonly config: DatabaseConfig;
+  /** Opened for commands, that is for writing. */
+  readonly database: OpenDatabase;
+  /** Closes the database, ends everyone else's connections to it, and removes it. May be called twice. */
+  drop(): Promise<void>;
+}
+
+/** A new, migrated database of this project's engine. */
+export function createTestDatabase(): Promise<TestDatabase> {
+  return createDatabaseOf(inject('engine'));
+}
+
+/** A new, migrated database of the engine named; PostgreSQL only in the project `postgres`. */
+export async function createDatabaseOf(engine: Engine): Promise<TestDatabase> {
+  const made = await createEmptyDatabase(engine, TEMPLATE_DATABASE);
+  if (engine === 'sqlite') await migrate(made.database, Date.now);
+  // The template's secret is every copy's; a real database has its own.
+  const secret = randomBytes(32).toString('hex');
+  await made.database.kysely
+    .updateTable('access.settings')
+    .set({ value: secret })
+    .where('name', '=', 'cursor_secret')
+    .execute();
+  return made;
+}
+
+/** A new database of this project's engine, without any table. */
+export function createEmptyDatabase(engine = inject('engine'), template = 'template1'): Promise<TestDatabase> {
+  return engine === 'sqlite' ? createSqlite() : createPostgres(template);
+}
+
+async function createSqlite(): Promise<TestDatabase> {
+  const folder = mkdtempSync(join(tmpdir(), 'pds-test-'));
+  const config: DatabaseConfig = { engine: 'sqlite', path: join(folder, 'pds.sqlite') };
+  const database = openForCommands(config);
+  const drop = async (): Promise<void> => {
+    await database.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { config, database, drop };
+}
+
+async function createPostgres(template: string): Promise<TestDatabase> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await onServer(`create database ${name} template ${template}`);
+  const config: DatabaseConfig = { engine: 'postgres', url: databaseUrl(inject('postgresUrl'), name) };
+  const database = openForCommands(config);
+  const drop = async (): Promise<void> => {
+    await database.close();
+    await onServer(`drop database if exists ${name} with (force)`);
+  };
+  return { config, database, drop };
+}
+
+async function onServer(statement: string): Promise<void> {
+  const server = new pg.Client({ connectionString: inject('postgresUrl') });
+  await server.connect();
+  try {
+    await server.query(statement);
+  } finally {
+    await server.end();
+  }
+}

@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { openForCommands, type Engine } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/migrator.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The engine that this project's tests run on. */
+    engine: Engine;
+    /** The server of this run, its database `postgres`. Only in the project `postgres`. */
+    postgresUrl: string;
+  }
+}
+
+/** A migrated database that no one is connected to; `create database … template` copies it. */
+export const TEMPLATE_DATABASE = 'pds_template';
+
+/** Starts the run's PostgreSQL, makes the template, and returns what ends it all. */
+export default async function startPostgres(project: TestProject): Promise<() => Promise<void>> {
+  const program = spawn(process.execPath, [fileURLToPath(new URL('postgres-server.ts', import.meta.url))], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    // Out of reach of a Ctrl-C, so that it can tidy up after the tests are gone.
+    detached: true,
+  });
+  const exited = once(program, 'exit');
+  const lines = createInterface({ input: program.stdout });
+  const url = await Promise.race([once(lines, 'line').then(([line]) => String(line)), exited.then(() => null)]);
+  if (url === null) throw new Error('PostgreSQL could not be started; the reason stands above');
+  await makeTemplate(url);
+  project.provide('postgresUrl', url);
+  return async () => {
+    program.stdin.end();
+    await exited;
+  };
+}
+
+async function makeTemplate(url: string): Promise<void> {
+  const server = new pg.Client({ connectionString: url });
+  await server.connect();
+  await server.query(`create database ${TEMPLATE_DATABASE}`);
+  const template = openForCommands({ engine: 'postgres', url: databaseUrl(url, TEMPLATE_DATABASE) });
+  await migrate(template, Date.now);
+  await template.close();
+  await server.query(`alter database ${TEMPLATE_DATABASE} with is_template true allow_connections false`);
+  await server.end();
+}
+
+/** The URL of another database on the same server. */
+export function databaseUrl(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}
