@@ -3,8 +3,7 @@ import { BlockList, isIP } from 'node:net';
 export type Environment = 'dev' | 'uat' | 'production';
 
 export type DatabaseConfig =
-  | { readonly engine: 'sqlite'; readonly path: string }
-  | { readonly engine: 'postgres'; readonly url: string };
+  { readonly engine: 'sqlite'; readonly path: string } | { readonly engine: 'postgres'; readonly url: string };
 
 /** Everything that is set from outside. Read once, checked at once, and passed to whoever needs a part of it. */
 export interface Config {
@@ -56,7 +55,11 @@ const VARIABLES = {
     accepts: 'addresses or networks, comma-separated (10.0.0.1,10.1.0.0/16)',
     parse: parseNetworks,
   },
-  PDS_LOG_LEVEL: { default: 'info', accepts: `one of ${LOG_LEVELS.join(', ')}`, parse: (value) => oneOf(LOG_LEVELS, value) },
+  PDS_LOG_LEVEL: {
+    default: 'info',
+    accepts: `one of ${LOG_LEVELS.join(', ')}`,
+    parse: (value) => oneOf(LOG_LEVELS, value),
+  },
 } satisfies Record<string, Variable>;
 
 /**

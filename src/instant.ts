@@ -4,8 +4,7 @@ export type Clock = () => number;
 export const EPOCH = '1970-01-01T00:00:00.000Z';
 
 // RFC 3339 section 5.6, letters of either case.
-const RFC_3339 =
-  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
+const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
 /**
  * Reads an RFC 3339 instant into the form that is stored, compared and served:

@@ -6,8 +6,7 @@ export const partnersAndKeys: Migration = {
   name: 'partners and keys',
   statements(engine) {
     const text = orderedText(engine);
-    const identity =
-      engine === 'sqlite' ? 'integer primary key' : 'bigint generated always as identity primary key';
+    const identity = engine === 'sqlite' ? 'integer primary key' : 'bigint generated always as identity primary key';
     // A foreign key of SQLite stays within its file, and names no schema.
     const partners = engine === 'sqlite' ? 'partners' : 'access.partners';
     return [

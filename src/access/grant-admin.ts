@@ -1,6 +1,5 @@
-import { sql } from 'kysely';
 import { inTransaction, type Database } from '../database/database.ts';
-import { isOneOf, valuesTable } from '../database/engine-sql.ts';
+import { isOneOf } from '../database/engine-sql.ts';
 import { drawInstant } from '../database/series.ts';
 import type { Clock } from '../instant.ts';
 import { AccessError } from './access-error.ts';
@@ -147,15 +146,14 @@ async function insertGrants(
     .columns(['partner_id', 'kind', 'resource_id', 'granted_at'])
     .expression((eb) =>
       eb
-        .selectFrom(valuesTable(engine, [...new Set(ids)]).as('asked'))
-        .select([
-          eb.cast<number>(eb.val(partnerId), engine === 'postgres' ? 'bigint' : 'integer').as('partner_id'),
-          eb.cast<GrantKind>(eb.val(kind), 'text').as('kind'),
-          'asked.value',
-          eb.cast<string>(eb.val(instant), 'text').as('granted_at'),
+        .selectFrom(CATALOG_TABLE[kind])
+        .select((e) => [
+          e.cast<number>(e.val(partnerId), engine === 'postgres' ? 'bigint' : 'integer').as('partner_id'),
+          e.cast<GrantKind>(e.val(kind), 'text').as('kind'),
+          'id',
+          e.cast<string>(e.val(instant), 'text').as('granted_at'),
         ])
-        // Without a "where", SQLite takes "on conflict" for the condition of a join.
-        .where(sql<boolean>`true`),
+        .where((e) => isOneOf(engine, e.ref('id'), ids)),
     )
     .onConflict((conflict) => conflict.doNothing())
     .returning('resource_id')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { inTransaction, type Database } from '../database/database.ts';
 import { drawInstant, raiseAccessVersion } from '../database/series.ts';
-import { formatInstant, type Clock } from '../instant.ts';
+import { EPOCH, formatInstant, type Clock } from '../instant.ts';
 import { AccessError } from './access-error.ts';
 import { parseStoredKinds } from './partner-records.ts';
 import type { Kind } from './scope.ts';
@@ -67,7 +67,7 @@ export async function insertPartner(
     .values({
       name,
       everything_since: everything ? instant : null,
-      grants_changed_at: instant,
+      grants_changed_at: everything ? instant : EPOCH,
       created_at: formatInstant(clock()),
     })
     .returning(['id', 'name'])

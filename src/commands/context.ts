@@ -2,12 +2,13 @@ import { readConfig, type Config } from '../config.ts';
 import { openForCommands, type OpenDatabase } from '../database/database.ts';
 import { prepareSchema } from '../database/migrator.ts';
 import type { Clock } from '../instant.ts';
+import { describeFailure } from './failure.ts';
 import { processOutput, type Output } from './output.ts';
 
 /** What a command that works on the database is given. */
 export interface CommandContext {
   readonly config: Config;
-  /** Opened for writing, its schema up to date. Closed by `withDatabase`. */
+  /** Opened for writing, its schema up to date. Closed when the command is done. */
   readonly database: OpenDatabase;
   readonly clock: Clock;
   readonly output: Output;
@@ -19,16 +20,36 @@ export function configOfProcess(): Config {
 }
 
 /**
+ * Runs a command and sets the exit code of this process: what `work` returns, 0 where it
+ * returns nothing, and 1 where it throws, with one message on stderr (and with `--json` on
+ * stdout as `{"error": {"message": …}}` too).
+ */
+export async function runCommand(isJson: boolean, work: () => Promise<number | undefined>): Promise<void> {
+  try {
+    process.exitCode = (await work()) ?? 0;
+  } catch (error) {
+    process.exitCode = 1;
+    const message = describeFailure(error, databaseOfProcess());
+    const output = processOutput(isJson);
+    output.note(`error: ${message}`);
+    if (isJson) output.result({ error: { message } }, '');
+    if (error instanceof Error && ['debug', 'trace'].includes(process.env['PDS_LOG_LEVEL'] ?? '')) {
+      output.note(error.stack ?? '');
+    }
+  }
+}
+
+/**
  * Runs a command on the database, and closes it whatever comes.
  *
  * @param shouldPrepare false leaves the schema as it is; otherwise an empty database and an older SQLite file are migrated.
- * @returns the exit code: that of `work`, or 0 where it returns none.
+ * @returns what `work` returns: the exit code, or nothing for 0.
  */
 export async function withDatabase(
   isJson: boolean,
   work: (context: CommandContext) => Promise<number | undefined>,
   { shouldPrepare = true } = {},
-): Promise<number> {
+): Promise<number | undefined> {
   const config = configOfProcess();
   const output = processOutput(isJson);
   const database = openForCommands(config.database);
@@ -36,8 +57,16 @@ export async function withDatabase(
     const ran = shouldPrepare ? await prepareSchema(database, Date.now) : [];
     // Said aloud, since an empty database is often the wrong one.
     if (ran.length > 0) output.note(`Prepared the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
-    return (await work({ config, database, clock: Date.now, output })) ?? 0;
+    return await work({ config, database, clock: Date.now, output });
   } finally {
     await database.close();
+  }
+}
+
+function databaseOfProcess(): Config['database'] | null {
+  try {
+    return configOfProcess().database;
+  } catch {
+    return null;
   }
 }

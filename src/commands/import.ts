@@ -43,7 +43,10 @@ export async function importDirectory(
     if (!(error instanceof ImportRefusedError)) throw error;
     const { problems } = error;
     for (const problem of problems) output.note(describeProblem(problem));
-    const count = problems.length >= 100 ? 'the first 100 problems' : `${problems.length} problem${problems.length === 1 ? '' : 's'}`;
+    const count =
+      problems.length >= 100
+        ? 'the first 100 problems'
+        : `${problems.length} problem${problems.length === 1 ? '' : 's'}`;
     const message = `refused for ${count}; nothing was written`;
     output.note(`error: ${message}`);
     if (output.isJson) output.result({ error: { message, problems } }, '');

@@ -28,18 +28,20 @@ export function parseLifetimeMs(text: string): number {
   return lifetimeMs;
 }
 
-/** A number of requests a minute; null for `default`. */
-export function parsePerMinute(text: string): number | null {
-  if (text === 'default') return null;
+// Commander takes a parsed null for an option without a value, so that the words for "none of its own" stay words.
+
+/** A number of requests a minute, or `default`. */
+export function parsePerMinute(text: string): number | 'default' {
+  if (text === 'default') return text;
   const number = integer(text, 1, 1_000_000);
   if (number === undefined)
     throw new InvalidArgumentError('It must be a whole number from 1 to 1000000, or "default".');
   return number;
 }
 
-/** Kinds of resource, comma-separated; null for `all`. */
-export function parseKinds(text: string): Kind[] | null {
-  if (text === 'all') return null;
+/** Kinds of resource, comma-separated, or `all`. */
+export function parseKinds(text: string): Kind[] | 'all' {
+  if (text === 'all') return text;
   const names = text.split(',').map((name) => name.trim());
   if (!names.every((name) => (KINDS as readonly string[]).includes(name))) {
     throw new InvalidArgumentError(`It must be "all", or some of ${KINDS.join(',')}.`);

@@ -14,7 +14,7 @@ const SERVE_QUERY_TIMEOUT_MS = 6_000;
 
 const POOL_SIZE = { serve: 10, command: 2 };
 
-const INT8 = pg.types.builtins.INT8;
+const INT8: number = pg.types.builtins.INT8;
 
 /**
  * Opens a pool of connections to a PostgreSQL database. Connections are made when first

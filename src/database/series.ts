@@ -19,7 +19,12 @@ export async function drawInstant(transaction: Database, clock: Clock): Promise<
   const drawn = await kysely
     .selectFrom('access.clock')
     .select('last_instant')
-    .select((eb) => eb.selectFrom('catalog.publications').select((p) => p.fn.max('instant').as('i')).as('published'))
+    .select((eb) =>
+      eb
+        .selectFrom('catalog.publications')
+        .select((p) => p.fn.max('instant').as('i'))
+        .as('published'),
+    )
     .executeTakeFirstOrThrow();
   const now = formatInstant(clock());
   const earliest = nextMillisecond(

@@ -61,9 +61,14 @@ export function unknownPath(): ApiError {
 
 /** 405: the path is right, the method is not. */
 export function methodNotAllowed(): ApiError {
-  return new ApiError(405, 'validation_failed', 'Everything here is read with GET (or HEAD); other methods do nothing.', {
-    Allow: ALLOWED_METHODS,
-  });
+  return new ApiError(
+    405,
+    'validation_failed',
+    'Everything here is read with GET (or HEAD); other methods do nothing.',
+    {
+      Allow: ALLOWED_METHODS,
+    },
+  );
 }
 
 /** 400: something in the request is wrong; the message says what, and what is accepted. */

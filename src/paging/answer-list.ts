@@ -30,7 +30,11 @@ export async function answerList<Filters extends object, Row extends { key: stri
   list: ListAnswer<Filters, Row>,
 ): Promise<FastifyReply> {
   const { partner } = request;
-  const { cursor, limit = DEFAULT_LIMIT, ...filters } = request.parameters as { cursor?: string; limit?: number } & Filters;
+  const {
+    cursor,
+    limit = DEFAULT_LIMIT,
+    ...filters
+  } = request.parameters as { cursor?: string; limit?: number } & Filters;
   const binding = { endpoint: request.routeOptions.url ?? '', partnerId: partner.id, filters };
   const position = cursor === undefined ? null : decodeCursor(services.cursorSecret, binding, cursor);
   if (cursor !== undefined && position === null) {

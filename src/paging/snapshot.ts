@@ -46,8 +46,7 @@ export async function readFirstPage<Row extends { key: string }>(
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
     const { rows, seen } = await readWithEvents(database, partner.id, queryFor(scope));
     const published = seen.published_at ?? EPOCH;
-    const isWhole =
-      published === seen.announced_at || (published > seen.announced_at && published === publishedBefore);
+    const isWhole = published === seen.announced_at || (published > seen.announced_at && published === publishedBefore);
     publishedBefore = published;
     if (seen.grants_changed_at !== scope.changedAt) {
       scope = await refreshScope();
@@ -56,7 +55,9 @@ export async function readFirstPage<Row extends { key: string }>(
       return { rows, watermark: last === EPOCH ? EPOCH : nextMillisecond(last) };
     }
   }
-  throw new Error(`no consistent page after ${MOST_ATTEMPTS} attempts: publications or grants follow each other too fast`);
+  throw new Error(
+    `no consistent page after ${MOST_ATTEMPTS} attempts: publications or grants follow each other too fast`,
+  );
 }
 
 async function readWithEvents<Row extends { key: string }>(

@@ -67,7 +67,10 @@ export async function publish(
   } catch (error) {
     // The connection may be what failed; what it was doing is then rolled back by the database.
     if (!transaction.isCommitted && !transaction.isRolledBack) {
-      await transaction.rollback().execute().catch(() => undefined);
+      await transaction
+        .rollback()
+        .execute()
+        .catch(() => undefined);
     }
     throw error;
   }
@@ -106,7 +109,8 @@ async function publishWithin(
   const kinds: PublicationReport['kinds'] = Object.fromEntries(
     [...published].map(([kind, { outcome }]) => [kind, outcome.counts]),
   );
-  const isChanged = renderedAnew > 0 || Object.values(kinds).some((count) => count.added + count.changed + count.removed > 0);
+  const isChanged =
+    renderedAnew > 0 || Object.values(kinds).some((count) => count.added + count.changed + count.removed > 0);
   if (!isChanged || options.dryRun === true) return { instant: null, kinds, renderedAnew, notes };
   if (touches(kinds.contracts)) await updateSupplierVisibility(database, run.publication);
   return { instant: await announce(run, options.clock), kinds, renderedAnew, notes };
@@ -138,18 +142,22 @@ async function startRun(database: Database): Promise<Run> {
   };
 }
 
-async function writerFor(run: Run, kind: RecordKind, onLocationWithoutState: () => void): Promise<KindWriter<RecordKind>> {
+async function writerFor(
+  run: Run,
+  kind: RecordKind,
+  onLocationWithoutState: () => void,
+): Promise<KindWriter<RecordKind>> {
   switch (kind) {
     case 'certifications':
-      return (await certificationWriter(run)) as KindWriter<RecordKind>;
+      return await certificationWriter(run);
     case 'suppliers':
-      return (await supplierWriter(run, onLocationWithoutState)) as KindWriter<RecordKind>;
+      return await supplierWriter(run, onLocationWithoutState);
     case 'contracts':
-      return (await contractWriter(run)) as KindWriter<RecordKind>;
+      return await contractWriter(run);
     case 'solicitations':
-      return (await solicitationWriter(run)) as KindWriter<RecordKind>;
+      return await solicitationWriter(run);
     default:
-      return namedRefWriter(run, kind) as KindWriter<RecordKind>;
+      return namedRefWriter(run, kind);
   }
 }
 

@@ -24,7 +24,11 @@ export async function publishKind<K extends RecordKind>(
   onRead: (bytes: number, lines: number) => void,
 ): Promise<KindOutcome> {
   const parse = lineParser(source.kind);
-  const outcome: KindOutcome = { counts: { added: 0, changed: 0, unchanged: 0, removed: 0 }, lines: new Map(), removals: [] };
+  const outcome: KindOutcome = {
+    counts: { added: 0, changed: 0, unchanged: 0, removed: 0 },
+    lines: new Map(),
+    removals: [],
+  };
   const report = (line: number, field: string, reason: string): void =>
     run.problems.add({ file: source.name, line, field, reason });
   let batch: Entry<K>[] = [];

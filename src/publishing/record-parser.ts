@@ -47,7 +47,7 @@ export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
     ];
     if (problems.length > 0 || name === null) return { type: 'bad', key: name, problems };
     if (removes) return { type: 'removal', key: name };
-    const completed = completeRecord(kind, fields as never);
+    const completed = completeRecord(kind, fields);
     if (completed.problems.length > 0) return { type: 'bad', key: name, problems: completed.problems };
     return { type: 'record', key: name, record: completed.record as RecordOf[K], updatedAt: completed.updatedAt };
   };

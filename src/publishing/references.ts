@@ -30,12 +30,13 @@ export class References {
       const rows = await kysely.selectFrom(NAMED_REF_TABLES[kind]).select(['id', 'document']).execute();
       return new Map(rows.map(({ id, document }) => [id, document]));
     };
-    const certifications = await kysely
-      .selectFrom('catalog.certifications')
-      .select(['abbreviation', 'type'])
-      .execute();
+    const certifications = await kysely.selectFrom('catalog.certifications').select(['abbreviation', 'type']).execute();
     return new References(
-      { 'lead-entities': await load('lead-entities'), coops: await load('coops'), 'city-services': await load('city-services') },
+      {
+        'lead-entities': await load('lead-entities'),
+        coops: await load('coops'),
+        'city-services': await load('city-services'),
+      },
       new Map(certifications.map(({ abbreviation, type }) => [abbreviation, type])),
     );
   }
@@ -52,7 +53,13 @@ export function danglingReferences<K extends RecordKind>(
   return ids.flatMap((id, index) =>
     exists(id)
       ? []
-      : [{ line: entry.line, field: field.replace('[]', `[${index}]`), reason: `${JSON.stringify(id)} names no ${what}` }],
+      : [
+          {
+            line: entry.line,
+            field: field.replace('[]', `[${index}]`),
+            reason: `${JSON.stringify(id)} names no ${what}`,
+          },
+        ],
   );
 }
 

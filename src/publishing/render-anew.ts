@@ -19,14 +19,18 @@ const BATCH_RECORDS = 500;
  * @returns how many records changed by that alone.
  */
 export async function renderAnew(run: Run): Promise<number> {
-  return (
-    (await renderSuppliersAnew(run)) + (await renderContractsAnew(run)) + (await renderSolicitationsAnew(run))
-  );
+  return (await renderSuppliersAnew(run)) + (await renderContractsAnew(run)) + (await renderSolicitationsAnew(run));
 }
 
 async function renderSuppliersAnew(run: Run): Promise<number> {
   const { engine, kysely } = run.database;
-  const ids = await idsWhere(run.database, 'supplier_certifications', 'supplier_id', 'abbreviation', run.changed.certifications);
+  const ids = await idsWhere(
+    run.database,
+    'supplier_certifications',
+    'supplier_id',
+    'abbreviation',
+    run.changed.certifications,
+  );
   let changed = 0;
   for (const batch of inBatches([...ids], BATCH_RECORDS)) {
     const held = await kysely
@@ -61,7 +65,13 @@ async function renderContractsAnew(run: Run): Promise<number> {
   const ids = new Set([
     ...(await idsWhere(database, 'contracts', 'id', 'lead_entity_id', run.changed['lead-entities'])),
     ...(await idsWhere(database, 'contracts', 'id', 'coop_id', run.changed.coops)),
-    ...(await idsWhere(database, 'contract_city_services', 'contract_id', 'city_service_id', run.changed['city-services'])),
+    ...(await idsWhere(
+      database,
+      'contract_city_services',
+      'contract_id',
+      'city_service_id',
+      run.changed['city-services'],
+    )),
     ...(await idsWhere(database, 'contract_suppliers', 'contract_id', 'supplier_id', run.changed.suppliers)),
   ]);
   let changed = 0;
@@ -143,7 +153,8 @@ async function writeDocuments(
   if (documents.length === 0) return;
   const touch = table === 'contracts' ? sql`, updated_at = null` : sql``;
   const rows = JSON.stringify(documents);
-  const source = engine === 'sqlite' ? sql`json_each(${rows}) as fresh` : sql`jsonb_array_elements(${rows}::jsonb) as fresh (value)`;
+  const source =
+    engine === 'sqlite' ? sql`json_each(${rows}) as fresh` : sql`jsonb_array_elements(${rows}::jsonb) as fresh (value)`;
   await sql`update ${sql.table(`catalog.${table}`)} as stale
     set document = fresh.value ->> 'document', changed_publication = ${publication}${touch}
     from ${source} where stale.id = fresh.value ->> 'id'`.execute(kysely);

@@ -21,7 +21,7 @@ export async function upsertRows<T extends keyof Tables>(
     const replacement = Object.fromEntries(columns.map((column) => [column, sql.ref(`excluded.${column}`)]));
     await kysely
       .insertInto(table)
-      .values(chunk as never)
+      .values(chunk)
       .onConflict((conflict) => conflict.column(key as never).doUpdateSet(replacement as never))
       .execute();
   }
@@ -37,10 +37,7 @@ export async function replaceChildRows<T extends keyof Tables>(
 ): Promise<void> {
   await deleteRows(database, table, parentColumn, parents);
   for (const chunk of chunksOf(rows)) {
-    await database.kysely
-      .insertInto(table)
-      .values(chunk as never)
-      .execute();
+    await database.kysely.insertInto(table).values(chunk).execute();
   }
 }
 

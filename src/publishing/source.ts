@@ -28,23 +28,30 @@ export async function listSources(directory: string): Promise<Source[]> {
   const refuse = (file: string, reason: string): never => {
     throw new ImportRefusedError([{ file, line: null, field: '', reason }]);
   };
-  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) =>
-    refuse(directory, error.code === 'ENOENT' || error.code === 'ENOTDIR' ? 'is no directory' : error.message),
-  );
+  const names = await readdir(directory).catch((error: unknown) => {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return refuse(directory, code === 'ENOENT' || code === 'ENOTDIR' ? 'is no directory' : message);
+  });
   const sources = new Map<RecordKind, Source>();
   for (const name of names.sort()) {
     const [, stem, gz] = FILE_NAME.exec(name) ?? [];
     if (stem === undefined) continue;
     const kind = RECORD_KINDS.find((known) => known === stem);
     if (kind === undefined) {
-      return refuse(name, `is of no known kind; the files are ${RECORD_KINDS.join('.ndjson, ')}.ndjson, each optionally .gz`);
+      return refuse(
+        name,
+        `is of no known kind; the files are ${RECORD_KINDS.join('.ndjson, ')}.ndjson, each optionally .gz`,
+      );
     }
     const other = sources.get(kind);
     if (other !== undefined) return refuse(name, `holds the same kind as ${other.name}; leave one of them`);
     sources.set(kind, await fileSource(kind, directory, name, gz !== undefined));
   }
   if (sources.size === 0) {
-    return refuse(directory, `holds no import file; the files are ${RECORD_KINDS.join('.ndjson, ')}.ndjson, each optionally .gz`);
+    return refuse(
+      directory,
+      `holds no import file; the files are ${RECORD_KINDS.join('.ndjson, ')}.ndjson, each optionally .gz`,
+    );
   }
   return RECORD_KINDS.flatMap((kind) => sources.get(kind) ?? []);
 }

@@ -58,7 +58,11 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
       return new Map(rows.map(({ key, referrer }) => [key, `supplier ${referrer}`]));
     },
     async remove(keys) {
-      await removeSearchEntries(database, 'certifications', keys.flatMap((key) => before.get(key)?.number ?? []));
+      await removeSearchEntries(
+        database,
+        'certifications',
+        keys.flatMap((key) => before.get(key)?.number ?? []),
+      );
       await deleteRows(database, 'catalog.certifications', 'abbreviation', keys);
       for (const key of keys) known.delete(key);
     },

@@ -58,7 +58,12 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
         }
         counts[before === undefined ? 'added' : 'changed'] += 1;
         const keepsUpdatedAt = before === undefined && run.emptyKinds.has('contracts');
-        changed.push({ record, hash, number: before?.number ?? nextNumber(), updatedAt: keepsUpdatedAt ? updatedAt : null });
+        changed.push({
+          record,
+          hash,
+          number: before?.number ?? nextNumber(),
+          updatedAt: keepsUpdatedAt ? updatedAt : null,
+        });
       }
       const suppliers = await loadSupplierDocuments(
         database,
@@ -79,7 +84,10 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
           document: renderContractRecord(record, references, suppliers),
         })),
       );
-      await writeChildren(run, changed.map(({ record }) => record));
+      await writeChildren(
+        run,
+        changed.map(({ record }) => record),
+      );
       await writeSearchEntries(
         database,
         'contracts',
@@ -94,7 +102,11 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
       return (await kysely.selectFrom('catalog.contracts').select('id').execute()).map(({ id }) => id);
     },
     async remove(keys) {
-      await removeSearchEntries(database, 'contracts', (await loadStored(keys)).map(({ number }) => number));
+      await removeSearchEntries(
+        database,
+        'contracts',
+        (await loadStored(keys)).map(({ number }) => number),
+      );
       await deleteRows(database, 'catalog.contract_suppliers', 'contract_id', keys);
       await deleteRows(database, 'catalog.contract_city_services', 'contract_id', keys);
       await deleteRows(database, 'catalog.contracts', 'id', keys);

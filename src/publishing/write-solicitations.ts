@@ -73,12 +73,20 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
             lead_entity_id: record.lead_entity_id,
             status: record.status,
             close_at: record.close_at,
-            document: renderSolicitation(record, references.named['lead-entities'].get(record.lead_entity_id) ?? 'null'),
+            document: renderSolicitation(
+              record,
+              references.named['lead-entities'].get(record.lead_entity_id) ?? 'null',
+            ),
             detail: renderSolicitationDetail(record),
           },
         });
       }
-      await upsertRows(database, 'catalog.solicitations', 'id', changed.map(({ row }) => row));
+      await upsertRows(
+        database,
+        'catalog.solicitations',
+        'id',
+        changed.map(({ row }) => row),
+      );
       await writeSearchEntries(
         database,
         'solicitations',
@@ -93,7 +101,11 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
       return (await kysely.selectFrom('catalog.solicitations').select('id').execute()).map(({ id }) => id);
     },
     async remove(keys) {
-      await removeSearchEntries(database, 'solicitations', (await loadStored(keys)).map(({ number }) => number));
+      await removeSearchEntries(
+        database,
+        'solicitations',
+        (await loadStored(keys)).map(({ number }) => number),
+      );
       await deleteRows(database, 'catalog.solicitations', 'id', keys);
     },
     /** A ref that was written may be that of a record which the import does not hold. Served by the index on ref. */
@@ -101,9 +113,7 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
       for (const refs of inBatches([...writtenRefs.keys()], REFS_AT_ONCE)) {
         const { rows } = await sql<{ ref: number; ids: string }>`
           select ref, min(id) || ' and ' || max(id) as ids from catalog.solicitations
-          where ${isOneOf(engine, sql.ref('ref'), refs)} group by ref having count(*) > 1`.execute(
-          kysely,
-        );
+          where ${isOneOf(engine, sql.ref('ref'), refs)} group by ref having count(*) > 1`.execute(kysely);
         for (const { ref, ids } of rows) {
           const line = writtenRefs.get(ref) ?? null;
           run.problems.add({ file, line, field: 'ref', reason: `${ref} is the ref of ${ids}` });

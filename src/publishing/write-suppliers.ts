@@ -36,7 +36,14 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
       })),
     );
     const rendered = { document: renderSupplier(record), certifications_preview: preview, certifications_all: all };
-    return { number, id: record.id, hash, ...rendered, changed_publication: publication, updated_at: null as string | null };
+    return {
+      number,
+      id: record.id,
+      hash,
+      ...rendered,
+      changed_publication: publication,
+      updated_at: null as string | null,
+    };
   };
 
   return {
@@ -86,7 +93,10 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
         rows.push(row);
       }
       await upsertRows(database, 'catalog.suppliers', 'id', rows);
-      await writeChildren(run, changed.map(({ record }) => record));
+      await writeChildren(
+        run,
+        changed.map(({ record }) => record),
+      );
       await writeSearchEntries(
         database,
         'suppliers',
@@ -107,7 +117,11 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
       return new Map(rows.map(({ key, referrer }) => [key, `contract ${referrer}`]));
     },
     async remove(keys) {
-      await removeSearchEntries(database, 'suppliers', (await loadStored(keys)).map(({ number }) => number));
+      await removeSearchEntries(
+        database,
+        'suppliers',
+        (await loadStored(keys)).map(({ number }) => number),
+      );
       for (const table of CHILD_TABLES) await deleteRows(database, table, 'supplier_id', keys);
       await deleteRows(database, 'catalog.suppliers', 'id', keys);
     },

@@ -34,7 +34,12 @@ export function isVisible(engine: Engine, scope: Scope, { alias, hasCoop }: Owne
  * What changed or became visible since an instant; null where that is everything. A record
  * becomes visible with the grant of its lead entity or coop, or with that of everything.
  */
-export function isNewSince(engine: Engine, scope: Scope, { alias, hasCoop }: OwnedRow, since: string): Condition | null {
+export function isNewSince(
+  engine: Engine,
+  scope: Scope,
+  { alias, hasCoop }: OwnedRow,
+  since: string,
+): Condition | null {
   if (scope.everythingSince !== null && scope.everythingSince >= since) return null;
   const leadEntities = grantedSince(scope.leadEntities, since);
   const coops = hasCoop ? grantedSince(scope.coops, since) : [];

@@ -46,8 +46,17 @@ async function versions(found: Set<number>) {
     const current = Number([...titles][0]);
     found.add(current);
     const { rows } = await sql<{ id: string }>`select id from catalog.solicitations as s
-      where ${holdsWords(engine, 'solicitations', sql.ref('s.number'), queryWords(`version${current}`))}`.execute(kysely);
-    return { publications: publications.length, records: documents.length, titles, cities, searchable: rows.length, current };
+      where ${holdsWords(engine, 'solicitations', sql.ref('s.number'), queryWords(`version${current}`))}`.execute(
+      kysely,
+    );
+    return {
+      publications: publications.length,
+      records: documents.length,
+      titles,
+      cities,
+      searchable: rows.length,
+      current,
+    };
   } finally {
     await database.close();
   }

@@ -5,11 +5,19 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openForCommands } from '../../src/database/database.ts';
 import { drawInstant } from '../../src/database/series.ts';
+import type { SolicitationRow } from '../../src/database/tables.ts';
 import { inTransaction } from '../../src/database/database.ts';
 import { publish, type PublicationReport } from '../../src/publishing/publication.ts';
 import { listSources } from '../../src/publishing/source.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { contract, publishLines, SMALL_CATALOG, solicitation, supplier, type ImportLines } from '../support/publishing.ts';
+import {
+  contract,
+  publishLines,
+  SMALL_CATALOG,
+  solicitation,
+  supplier,
+  type ImportLines,
+} from '../support/publishing.ts';
 
 let made: TestDatabase;
 let nowMs: number;
@@ -21,7 +29,10 @@ beforeEach(async () => {
 });
 afterEach(() => made.drop());
 
-function importLines(files: ImportLines, options: { replace?: boolean; allowRemovals?: boolean; dryRun?: boolean } = {}) {
+function importLines(
+  files: ImportLines,
+  options: { replace?: boolean; allowRemovals?: boolean; dryRun?: boolean } = {},
+) {
   nowMs += 60_000;
   return publishLines(made.database, files, { clock: () => nowMs, ...options });
 }
@@ -32,7 +43,7 @@ async function rowOf(kind: 'suppliers' | 'contracts' | 'solicitations', id: stri
   const publications = await kysely.selectFrom('catalog.publications').selectAll().execute();
   const instants = new Map(publications.map(({ number, instant }) => [number, instant]));
   const row = await kysely.selectFrom(`catalog.${kind}`).selectAll().where('id', '=', id).executeTakeFirstOrThrow();
-  const updated = 'updated_publication' in row ? row.updated_publication : row.changed_publication;
+  const { updated_publication: updated = row.changed_publication } = row as Partial<SolicitationRow>;
   return {
     document: JSON.parse(`${row.document}}`) as Record<string, unknown>,
     changedAt: instants.get(row.changed_publication),
@@ -148,7 +159,10 @@ describe('updated_at', () => {
     const before = await rowOf('solicitations', 'sol_1');
     const report = await importLines({
       solicitations: [
-        { ...solicitation('sol_1', 1), notices: [{ id: 1, title: 'Addendum', body: '', created_at: '2026-01-01T00:00:00Z' }] },
+        {
+          ...solicitation('sol_1', 1),
+          notices: [{ id: 1, title: 'Addendum', body: '', created_at: '2026-01-01T00:00:00Z' }],
+        },
       ],
     });
     expect(report.kinds.solicitations).toMatchObject({ changed: 1 });

@@ -16,7 +16,10 @@ export async function withImportDirectory<T>(files: ImportLines, work: (director
       const bytes = lines.map((line) =>
         line instanceof Uint8Array ? line : Buffer.from(typeof line === 'string' ? line : JSON.stringify(line)),
       );
-      writeFileSync(join(directory, `${name}.ndjson`), Buffer.concat(bytes.flatMap((line) => [line, Buffer.from('\n')])));
+      writeFileSync(
+        join(directory, `${name}.ndjson`),
+        Buffer.concat(bytes.flatMap((line) => [line, Buffer.from('\n')])),
+      );
     }
     return await work(directory);
   } finally {
@@ -48,7 +51,10 @@ export const SMALL_CATALOG = {
     { abbreviation: 'ISO', name: 'Quality, certified', type: 'technical' },
   ],
   suppliers: [supplier('sup_1'), supplier('sup_2')],
-  contracts: [contract('ctr_1'), { ...contract('ctr_2'), lead_entity_id: 'le_b', coop_id: null, supplier_ids: ['sup_2'] }],
+  contracts: [
+    contract('ctr_1'),
+    { ...contract('ctr_2'), lead_entity_id: 'le_b', coop_id: null, supplier_ids: ['sup_2'] },
+  ],
   solicitations: [solicitation('sol_1', 1), { ...solicitation('sol_2', 2), lead_entity_id: 'le_b' }],
 } as const;
 

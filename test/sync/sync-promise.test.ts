@@ -76,18 +76,18 @@ function startWriter(orders: Omit<WriterOrders, 'database'>): Promise<number> {
 }
 
 test('a sync loses nothing that changed or became visible, with importers and grants at work at the same time', async () => {
-  let isWriting = true;
+  const writing = new AbortController();
   const writers = Promise.all([
     startWriter({ role: 'importer', seed: 1, rounds: ROUNDS, clockSkewMs: 0 }),
     startWriter({ role: 'importer', seed: 2, rounds: ROUNDS, clockSkewMs: 4_000 }),
     startWriter({ role: 'granter', seed: 3, rounds: 2 * ROUNDS, clockSkewMs: 4_000 }),
-  ]).finally(() => (isWriting = false));
+  ]).finally(() => writing.abort());
 
   const copies = PARTNERS.flatMap((name) =>
     KINDS.map((kind) => ({ name, kind, copy: new Copy(kind, service.partner(name).key) })),
   );
   let walks = 0;
-  while (isWriting) {
+  while (!writing.signal.aborted) {
     for (const { copy } of copies) await copy.sync();
     walks += copies.length;
   }

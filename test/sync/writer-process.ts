@@ -81,7 +81,9 @@ async function write({ database: config, role, seed, rounds, clockSkewMs }: Writ
       if (leadEntities.length + coops.length === 0) continue;
       const grants = { everything: false, leadEntities, coops };
       // Revoking what was not granted is refused, as it should be; here it is one more thing that happens.
-      await (isGrant ? grant(database, clock, partner, grants) : revoke(database, clock, partner, grants).catch(() => null));
+      await (isGrant
+        ? grant(database, clock, partner, grants)
+        : revoke(database, clock, partner, grants).catch(() => null));
     }
   }
   await database.close();

@@ -1,5 +1,9 @@
 /** A Certification, whole. */
-export function renderCertification({ name, type, abbreviation }: {
+export function renderCertification({
+  name,
+  type,
+  abbreviation,
+}: {
   name: string;
   type: string;
   abbreviation: string;

@@ -29,7 +29,8 @@ export function registerCertifications(app: FastifyInstance, services: Services)
     config: { kind: 'certifications', parameters },
     handler: (request, reply) =>
       answerList(services, request, reply, {
-        query: (_scope, filters: CertificationFilters, window) => selectCertifications(services.database, filters, window),
+        query: (_scope, filters: CertificationFilters, window) =>
+          selectCertifications(services.database, filters, window),
         render: (row) => row.document,
       }),
   });

@@ -14,7 +14,8 @@ const listFields = {
   issuing_organization: nullable(Type.String()),
   lead_entity: refTo('NamedRef'),
   is_open: Type.Boolean({
-    description: 'True while the status is `open` and `close_at` is absent or in the future, at the moment of the request.',
+    description:
+      'True while the status is `open` and `close_at` is absent or in the future, at the moment of the request.',
   }),
   open_at: nullable(instant('When bidding opens.')),
   close_at: nullable(instant('When bidding closes; from then on `is_open` is false.')),

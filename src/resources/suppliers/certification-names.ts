@@ -24,7 +24,7 @@ export async function resolveCertifications({ kysely }: Database, value: string)
 
   const parts = value.split(',');
   const resolved: (string | null)[] = [];
-  for (let start = 0; start < parts.length; ) {
+  for (let start = 0; start < parts.length;) {
     let length = parts.length - start;
     let found: string | undefined;
     for (; length > 0; length -= 1) {

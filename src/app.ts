@@ -1,0 +1,61 @@
+import { fastify, type FastifyInstance } from 'fastify';
+import { addAuthentication } from './http/authentication.ts';
+import { addCaching } from './http/caching.ts';
+import { addCompression } from './http/compression.ts';
+import { addDraining } from './http/draining.ts';
+import { addErrorHandling } from './http/error-handling.ts';
+import { registerHealth } from './http/health.ts';
+import { addOpenApi, registerOpenApi } from './http/openapi.ts';
+import { addPathCheck } from './http/path-check.ts';
+import { addPermissionCheck } from './http/permission-check.ts';
+import { registerReferencePage } from './http/reference-page.ts';
+import { addRequestCheck } from './http/request-check.ts';
+import { addRequestId } from './http/request-id.ts';
+import { addRequestLimit, RequestLimits } from './http/request-limits.ts';
+import { addRequestLog } from './http/request-log.ts';
+import { addRouteConfig } from './http/route-config.ts';
+import { serverOptions } from './http/server-options.ts';
+import { addUnparsedRequests } from './http/unparsed-requests.ts';
+import { registerCertifications } from './resources/certifications/routes.ts';
+import { registerContracts } from './resources/contracts/routes.ts';
+import { registerReferenceLists } from './resources/reference-lists/routes.ts';
+import { registerSolicitations } from './resources/solicitations/routes.ts';
+import { registerSuppliers } from './resources/suppliers/routes.ts';
+import type { Services } from './services.ts';
+
+/**
+ * The HTTP server with all of its routes, not yet listening. What is registered stands here in
+ * the order in which a request meets it.
+ */
+export async function buildApp(services: Services, limits = new RequestLimits()): Promise<FastifyInstance> {
+  const app: FastifyInstance = fastify(serverOptions(services));
+  addUnparsedRequests(app);
+  addDraining(app);
+  addRouteConfig(app);
+
+  // For every request.
+  addRequestId(app);
+  addRequestLog(app);
+  addErrorHandling(app);
+  addCaching(app);
+  addCompression(app);
+
+  // What stands between a request and its handler, each with the status of its refusal.
+  addAuthentication(app, services.directory, limits); // 401, or 429 after many
+  addRequestLimit(app, limits); // 429
+  addPathCheck(app); // 404, 405
+  addRequestCheck(app); // 400
+  addPermissionCheck(app); // 403
+
+  await addOpenApi(app);
+  registerHealth(app);
+  registerOpenApi(app);
+  registerReferencePage(app);
+
+  registerContracts(app, services);
+  registerSuppliers(app, services);
+  registerSolicitations(app, services);
+  registerCertifications(app, services);
+  registerReferenceLists(app, services);
+  return app;
+}

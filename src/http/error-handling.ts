@@ -1,0 +1,35 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError, internalError, renderError, unknownPath, validationFailed } from './errors.ts';
+import { REQUEST_ID_HEADER } from './request-id.ts';
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Whatever is thrown while a request is answered becomes one of the catalogue's errors here. */
+export function addErrorHandling(app: FastifyInstance): void {
+  app.setErrorHandler(sendError);
+  app.setNotFoundHandler(() => {
+    throw unknownPath();
+  });
+}
+
+/** Sends an error in the envelope. A cause that is not for the partner goes to the log, under the request's id. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const answer = toApiError(error);
+  if (answer.status >= 500) request.log.error({ err: error }, 'the request failed');
+  void reply
+    .code(answer.status)
+    .header(REQUEST_ID_HEADER, request.id)
+    .headers(answer.headers)
+    .type(JSON_TYPE)
+    .send(renderError(answer, request.id));
+}
+
+function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  const { statusCode } = error as Partial<FastifyError>;
+  // Fastify's own complaints (414, 415, …) are about the request; the interface has one status for them.
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return validationFailed('The request is not one that can be read.');
+  }
+  return internalError();
+}

@@ -1,0 +1,26 @@
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import { JSON_TYPE } from './error-handling.ts';
+import { healthResponses } from './openapi-responses.ts';
+
+const HEALTHY = JSON.stringify({ status: 'ok' });
+
+const healthSchema = Type.Object(
+  { status: Type.Enum(['ok'], { type: 'string' }) },
+  { $id: 'Health', description: 'The process answers.', additionalProperties: false },
+);
+
+/** `GET /health`: whether the process answers. Needs no key and asks no database. */
+export function registerHealth(app: FastifyInstance): void {
+  app.addSchema(healthSchema);
+  app.get('/health', {
+    schema: {
+      operationId: 'getHealth',
+      tags: ['Service'],
+      summary: 'Ask whether the service answers',
+      security: [],
+      response: healthResponses(healthSchema),
+    },
+    handler: async (_request, reply) => reply.type(JSON_TYPE).send(HEALTHY),
+  });
+}

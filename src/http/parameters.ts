@@ -1,0 +1,177 @@
+import { Type, type TSchema } from 'typebox';
+import { parseInstant } from '../instant.ts';
+import { validationFailed } from './errors.ts';
+import { readQuery, unknownParameterMessage } from './query-string.ts';
+
+/** A query parameter: one definition for its documentation and for its reading. */
+export interface Parameter<T> {
+  /** With a description, for the OpenAPI document. An example has to stand there: one of its own is filled in by tools. */
+  readonly schema: TSchema;
+  /**
+   * Turns the decoded text into the value; undefined where it counts as not given.
+   *
+   * @throws InvalidParameter
+   */
+  readonly parse: (value: string) => T;
+}
+
+/** The parameters of a route by their names. */
+export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
+
+/** What was given of them; the object has no prototype. */
+export type ParameterValues<P extends Parameters> = {
+  readonly [K in keyof P]?: P[K] extends Parameter<infer T> ? T : never;
+};
+
+/** A value is not one that the parameter accepts. The message goes on after the parameter's name: "must be …". */
+export class InvalidParameter extends Error {
+  override name = 'InvalidParameter';
+}
+
+/** The size of a page where the client names none. */
+export const DEFAULT_LIMIT = 25;
+const LARGEST_LIMIT = 100;
+
+/** Of a free text, in code points. */
+const LONGEST_TEXT = 200;
+
+/**
+ * Reads the query of a request. Nothing is skipped, guessed or converted: what a client
+ * wrote either has one meaning or is refused.
+ *
+ * @param url as the client sent it.
+ * @throws ApiError 400 that names the first parameter that is unknown, repeated or malformed, and what is accepted.
+ */
+export function parseParameters<P extends Parameters>(url: string, parameters: P): ParameterValues<P> {
+  const values = Object.create(null) as Record<string, unknown>;
+  const seen = new Set<string>();
+  for (const [name, text] of readQuery(url)) {
+    const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+    if (parameter === undefined) throw validationFailed(unknownParameterMessage(name, Object.keys(parameters)));
+    if (seen.has(name)) throw validationFailed(`The parameter "${name}" stands there more than once: give it once.`);
+    seen.add(name);
+    const value = parseValue(name, text, parameter);
+    if (value !== undefined) values[name] = value;
+  }
+  return values as ParameterValues<P>;
+}
+
+function parseValue<T>(name: string, text: string, parameter: Parameter<T>): T {
+  try {
+    return parameter.parse(text);
+  } catch (error) {
+    if (error instanceof InvalidParameter) throw validationFailed(`The parameter "${name}" ${error.message}.`);
+    throw error;
+  }
+}
+
+/** The same parameters as a schema for the OpenAPI document. */
+export function querystringSchema(parameters: Parameters): TSchema {
+  const schemas = Object.entries(parameters).map(([name, { schema }]) => [name, Type.Optional(schema)]);
+  return Type.Object(Object.fromEntries(schemas) as Record<string, TSchema>, { additionalProperties: false });
+}
+
+/** The size of a page. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
+export const limitParameter: Parameter<number> = {
+  schema: Type.Integer({
+    minimum: 1,
+    maximum: LARGEST_LIMIT,
+    default: DEFAULT_LIMIT,
+    description: 'The most records that a page holds. It may change between the pages of a walk.',
+  }),
+  parse(value) {
+    const limit = /^[1-9]\d{0,2}$/.test(value) ? Number(value) : Number.NaN;
+    if (!(limit <= LARGEST_LIMIT)) {
+      throw new InvalidParameter(`must be a whole number from 1 to ${LARGEST_LIMIT}, in plain digits`);
+    }
+    return limit;
+  },
+};
+
+/** Where the page begins. Whether it is a cursor of this list is for `paging/` to tell. */
+export const cursorParameter: Parameter<string> = {
+  schema: Type.String({
+    description: 'The `meta.next_cursor` of the page before, as it is, together with the same filters. Opaque.',
+  }),
+  parse(value) {
+    if (value === '') throw new InvalidParameter('must be the "meta.next_cursor" of the page before, as it is');
+    return value;
+  },
+};
+
+/** A free text to search for, in Unicode's composed form; a blank one counts as not given. */
+export const freeText: Parameter<string | undefined> = {
+  schema: Type.String({
+    maxLength: LONGEST_TEXT,
+    description:
+      'Words to search for, such as `fire safety`; a record matches when all of them do. A word matches where one of the words of the ' +
+      'record begins with it, or has the same English stem. Case, accents and punctuation do not matter.',
+  }),
+  parse(value) {
+    const text = value.normalize('NFC');
+    if (Array.from(text).length > LONGEST_TEXT)
+      throw new InvalidParameter(`must have no more than ${LONGEST_TEXT} characters`);
+    return text.trim() === '' ? undefined : text;
+  },
+};
+
+/** An instant, in the form that is stored and compared. */
+export function instantParameter(description: string): Parameter<string> {
+  return {
+    schema: Type.String({ format: 'date-time', description }),
+    parse(value) {
+      // The plus of an offset that was not percent-encoded has arrived as a space.
+      const instant = parseInstant(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
+      if (instant === null) {
+        throw new InvalidParameter('must be a date and time with an offset (RFC 3339), such as 2026-04-15T09:00:00Z');
+      }
+      return instant;
+    },
+  };
+}
+
+/** The id of a related record. Any text is accepted: one that names nothing matches nothing. */
+export function idParameter(description: string): Parameter<string> {
+  return { schema: Type.String({ description }), parse: (value) => value };
+}
+
+/** One of a few words, spelt exactly so. */
+export function oneOfParameter<const T extends string>(values: readonly T[], description: string): Parameter<T> {
+  return {
+    schema: Type.Enum([...values], { description }),
+    parse(value) {
+      const found = values.find((accepted) => accepted === value);
+      if (found === undefined) throw new InvalidParameter(`must be one of ${values.join(', ')}`);
+      return found;
+    },
+  };
+}
+
+const STATE = /^[A-Za-z]{2}$/;
+
+/** The two letters of a state, upper-cased. */
+export const stateParameter: Parameter<string> = {
+  schema: Type.String({
+    pattern: STATE.source,
+    description: 'The two letters of a state (USPS), such as `TX`: suppliers that serve it, or are based in it.',
+  }),
+  parse(value) {
+    if (!STATE.test(value)) throw new InvalidParameter('must be the two letters of a state, such as TX');
+    return value.toUpperCase();
+  },
+};
+
+/** Certifications as they were written: only who knows their names can tell where one ends, since some hold commas. */
+export const certificationsParameter: Parameter<string> = {
+  schema: Type.String({
+    description:
+      'Abbreviations or names of certifications (see `/v1/certifications`), comma-separated, such as ' +
+      '`MBE,WBE`: suppliers that hold all of them.',
+  }),
+  parse(value) {
+    if (value.split(',').some((element) => element.trim() === '')) {
+      throw new InvalidParameter('must be abbreviations or names of certifications, with a comma between two');
+    }
+    return value;
+  },
+};

@@ -1,0 +1,77 @@
+import { hash } from 'node:crypto';
+import { fastify, type FastifyInstance } from 'fastify';
+import { OPENAPI_PATH } from './openapi.ts';
+import { registerStaticText } from './static-text.ts';
+
+export const DOCS_PATH = '/docs';
+const SCRIPT_PATH = '/docs/scalar.js';
+
+/** Nothing on the page asks another host: no fonts, no telemetry, no proxy, no assistant. */
+const CONFIGURATION = {
+  url: OPENAPI_PATH,
+  withDefaultFonts: false,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  showDeveloperTools: 'never',
+  hideClientButton: true,
+  documentDownloadType: 'json',
+  persistAuth: false,
+};
+
+// The page is asked of the very server that it documents, whichever environment that is.
+const START_SCRIPT = `Scalar.createApiReference('#app', {
+  ...${JSON.stringify(CONFIGURATION)},
+  servers: [{ url: location.origin, description: 'This server' }],
+});`;
+
+const PAGE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Partner data service</title>
+    <link rel="icon" href="data:,">
+  </head>
+  <body>
+    <div id="app"></div>
+    <script src="${SCRIPT_PATH}"></script>
+    <script>${START_SCRIPT}</script>
+  </body>
+</html>
+`;
+
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  `script-src 'self' 'sha256-${hash('sha256', START_SCRIPT, 'base64')}'`,
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  'font-src data:',
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** `GET /docs`: the reference page, made by Scalar in the browser of `/openapi.json`. Works without a network. */
+export function registerReferencePage(app: FastifyInstance): void {
+  registerStaticText(app, DOCS_PATH, 'text/html; charset=utf-8', async () => PAGE, {
+    'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+  });
+  registerStaticText(app, SCRIPT_PATH, 'text/javascript; charset=utf-8', loadScript);
+}
+
+/**
+ * Scalar's script for browsers. Its package has it as a text inside a plugin that serves it,
+ * so the plugin is asked for it, once and off the network. The plugin's own page is not used:
+ * it redirects, and fails for odd Host headers. Loading the package takes 0.2 s, which a start
+ * should not wait for.
+ */
+async function loadScript(): Promise<string> {
+  const { default: scalar } = await import('@scalar/fastify-api-reference');
+  const host = fastify();
+  await host.register(scalar, { routePrefix: '/docs', configuration: { url: OPENAPI_PATH } });
+  const answer = await host.inject('/docs/js/scalar.js');
+  await host.close();
+  return answer.payload;
+}

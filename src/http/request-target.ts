@@ -1,0 +1,63 @@
+import type { FastifyRequest } from 'fastify';
+
+/*
+ * The address of a request, read from the raw text that the client sent. The router and the
+ * framework's own query parser both let through what is wrong: "%ZZ" in a query stays as it
+ * stands, NUL and bytes that are not UTF-8 reach the database.
+ */
+
+/** Not a path of the service, and read by the router without complaint: where addresses go that nobody can read. */
+const UNREADABLE = '/unreadable/';
+
+/** Scheme and authority of an absolute address, as a proxy is asked ("GET http://host/path"). */
+const ORIGIN = /^https?:\/\/[^/?#]*/i;
+
+// The HTTP parser hands over bytes as Latin-1 characters. Text that was not percent-encoded is in there as UTF-8.
+const RAW_BYTES = /[\u0080-\uffff]/g;
+
+/**
+ * The text behind percent-encoded UTF-8.
+ *
+ * @returns null for a bad escape, for bytes that are not UTF-8, and where a NUL is in it.
+ */
+export function decodeText(encoded: string): string | null {
+  const escaped = encoded.replace(RAW_BYTES, (byte) => `%${byte.charCodeAt(0).toString(16)}`);
+  try {
+    const text = decodeURIComponent(escaped);
+    return text.includes('\0') ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+/** The query of an address, without its question mark; empty where there is none. */
+export function queryOf(url: string): string {
+  const start = url.indexOf('?');
+  return start === -1 ? '' : url.slice(start + 1);
+}
+
+/** The decoded path of an address; null where it cannot be read. */
+export function readPath(url: string): string | null {
+  const path = decodeText(url.replace(ORIGIN, '').split('?', 1)[0] ?? '');
+  // A fragment is for the client alone; one that is sent could be taken for a part of the path or of the query.
+  return path === null || url.includes('#') ? null : path;
+}
+
+/**
+ * The address that the router gets. One that cannot be read goes to a path that does not
+ * exist, on the same side of the key, so that it passes the same checks as any other request:
+ * left to itself the router would answer it before them.
+ */
+export function routedUrl(url: string): string {
+  if (readPath(url) !== null) return url;
+  return isPartnerPath(url.replace(ORIGIN, '')) ? `/v1${UNREADABLE}` : UNREADABLE;
+}
+
+/** Whether a request needs a key: whatever route it matched under /v1, however it was spelt, and all other paths there. */
+export function needsKey(request: FastifyRequest): boolean {
+  return isPartnerPath(request.routeOptions.url ?? readPath(request.originalUrl) ?? request.url);
+}
+
+function isPartnerPath(path: string): boolean {
+  return /^\/v1(?:[/?]|$)/.test(path);
+}

@@ -1,0 +1,46 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Kind, Partner } from '../access/scope.ts';
+import type { Parameters, ParameterValues } from './parameters.ts';
+
+/** What the checks before a handler need to know of its route. */
+export interface RouteConfig {
+  /** The kind of resource that it serves: a partner may be limited to some. */
+  readonly kind: Kind;
+  /** The query parameters that it takes; all others are refused. */
+  readonly parameters: Parameters;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    kind?: Kind;
+    parameters?: Parameters;
+  }
+  interface FastifyRequest {
+    /** Who asks. Set in every handler under /v1; elsewhere there is no one. */
+    partner: Partner;
+    /** The public id of the key, for the log; null where none was accepted. */
+    keyId: string | null;
+    /** The query parameters, checked and parsed, by the definitions in the route's config. */
+    parameters: ParameterValues<Parameters>;
+  }
+}
+
+/**
+ * Makes room on requests for what the checks find out, and refuses a route under /v1 that does
+ * not say of which kind it is and what it takes: an oversight ends the start, and opens nothing.
+ */
+export function addRouteConfig(app: FastifyInstance): void {
+  app.decorateRequest('partner');
+  app.decorateRequest('keyId', null);
+  app.decorateRequest('parameters');
+  app.addHook('onRoute', ({ url, config }) => {
+    if (url.startsWith('/v1') && (config?.kind === undefined || config.parameters === undefined)) {
+      throw new Error(`the route ${url} needs a config with "kind" and "parameters"`);
+    }
+  });
+}
+
+/** The partner behind a request; null where none is needed, or none was found yet. */
+export function findPartner(request: FastifyRequest): Partner | null {
+  return request.getDecorator<Partner | undefined>('partner') ?? null;
+}

@@ -1,0 +1,85 @@
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { JSON_TYPE } from './error-handling.ts';
+import { methodNotAllowed, renderError, validationFailed, type ApiError } from './errors.ts';
+import { makeRequestId, REQUEST_ID_HEADER } from './request-id.ts';
+import { LONGEST_HEAD_BYTES } from './server-options.ts';
+
+/** How long a connection that was refused is read on, so that its reset does not overtake the answer. */
+const LINGER_MS = 1_000;
+
+/**
+ * Answers what Node's HTTP server would otherwise answer by itself, past all hooks: requests
+ * that its parser refuses, that do not arrive in time, that bring an Expect header, or CONNECT.
+ */
+export function addUnparsedRequests(app: FastifyInstance): void {
+  const { server } = app;
+  const answered = new WeakSet<Duplex>();
+  const exchanges = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>();
+
+  const route = (request: IncomingMessage, response: ServerResponse): void => app.routing(request, response);
+  // Bodies are not wanted, so nobody is told to go on; the answer comes at once, by the usual way.
+  server.on('checkContinue', route);
+  server.on('checkExpectation', route);
+  for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) {
+    server.prependListener(event, (request: IncomingMessage, response: ServerResponse) => {
+      exchanges.set(request.socket, { request, response });
+    });
+  }
+
+  const refuse = (socket: Duplex, error: ApiError, reason: string): void => {
+    answered.add(socket);
+    const requestId = makeRequestId();
+    app.log.info({ requestId, status: error.status, reason }, 'request refused unread');
+    socket.on('error', () => undefined);
+    socket.end(renderAnswer(error, requestId));
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.once('close', () => clearTimeout(timer));
+  };
+
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (answered.has(socket)) return;
+    const exchange = exchanges.get(socket);
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+    } else if (exchange !== undefined && !exchange.request.complete) {
+      // Wrong is the body of a request that has its answer, or is about to get it.
+      if (exchange.response.writableFinished) socket.destroy();
+      else exchange.response.once('close', () => socket.destroy());
+      answered.add(socket);
+    } else {
+      refuse(socket, validationFailed(refusalMessage(error.code)), error.code ?? error.message);
+    }
+  });
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    refuse(socket, methodNotAllowed(), 'CONNECT');
+  });
+}
+
+function refusalMessage(code: string | undefined): string {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return 'The request did not arrive in time.';
+    case 'HPE_HEADER_OVERFLOW':
+      return `The address and the headers are too long: together they may have ${LONGEST_HEAD_BYTES} bytes.`;
+    default:
+      return 'The request is not one of HTTP/1.1.';
+  }
+}
+
+function renderAnswer(error: ApiError, requestId: string): string {
+  const body = renderError(error, requestId);
+  const headers = {
+    [REQUEST_ID_HEADER]: requestId,
+    'Content-Type': JSON_TYPE,
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+    Date: new Date().toUTCString(),
+    Connection: 'close',
+    ...error.headers,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}`, ...lines, '', body].join('\r\n');
+}

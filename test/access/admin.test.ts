@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { AccessError } from '../../src/access/access-error.ts';
+import { grant, listGrants, revoke, type Grants } from '../../src/access/grant-admin.ts';
+import { issueKey, listKeys, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
+import { digestOf } from '../../src/access/keys.ts';
+import {
+  createPartner,
+  getPartner,
+  listPartners,
+  resumePartner,
+  setPartner,
+  suspendPartner,
+} from '../../src/access/partner-admin.ts';
+import { readAccessVersion } from '../../src/access/partner-records.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+
+const HOUR_MS = 3_600_000;
+const NOTHING: Grants = { everything: false, leadEntities: [], coops: [] };
+
+let made: TestDatabase;
+let nowMs: number;
+const clock = (): number => nowMs;
+
+beforeEach(async () => {
+  made = await createTestDatabase();
+  nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+  await publishLines(made.database, SMALL_CATALOG, { clock });
+  await createPartner(made.database, clock, 'acme', { everything: false });
+});
+afterEach(() => made.drop());
+
+function grantAcme(asked: Partial<Grants>) {
+  return grant(made.database, clock, 'acme', { ...NOTHING, ...asked });
+}
+
+function revokeAcme(asked: Partial<Grants>) {
+  return revoke(made.database, clock, 'acme', { ...NOTHING, ...asked });
+}
+
+function issueAcme(lifetimeMs: number | null = null) {
+  return issueKey(made.database, clock, 'acme', { environment: 'test', lifetimeMs });
+}
+
+/** All rows that say who may see what. */
+async function accessRows() {
+  const { kysely } = made.database;
+  return {
+    partners: await kysely.selectFrom('access.partners').selectAll().orderBy('id').execute(),
+    grants: await kysely.selectFrom('access.grants').selectAll().orderBy('resource_id').execute(),
+    keys: await kysely.selectFrom('access.keys').selectAll().orderBy('id').execute(),
+  };
+}
+
+describe('a partner', () => {
+  test('sees nothing at first, and everything where that was asked for', async () => {
+    await createPartner(made.database, clock, 'big', { everything: true });
+    const partners = await listPartners(made.database, clock);
+    expect(partners.map(({ name, everythingSince }) => [name, everythingSince !== null])).toEqual([
+      ['acme', false],
+      ['big', true],
+    ]);
+  });
+
+  test('has a name of its own, whatever the letter case', async () => {
+    await expect(createPartner(made.database, clock, 'acme', { everything: false })).rejects.toThrow(AccessError);
+    await expect(createPartner(made.database, clock, 'ACME', { everything: false })).rejects.toThrow('"acme" exists');
+  });
+
+  test('has a name that no shell or log has to quote', async () => {
+    const before = await accessRows();
+    for (const name of ['', ' ', 'a b', 'a/b', '-a', '.a', "a'b", 'é', 'a\n', 'a'.repeat(65)]) {
+      const created = createPartner(made.database, clock, name, { everything: true });
+      await expect(created, name).rejects.toThrow('1 to 64 letters');
+    }
+    expect(await accessRows()).toEqual(before);
+    await createPartner(made.database, clock, 'A'.repeat(64), { everything: false });
+  });
+
+  test('that does not exist is named in the refusal of every change', async () => {
+    const changes = [
+      grant(made.database, clock, 'nobody', { ...NOTHING, everything: true }),
+      revoke(made.database, clock, 'nobody', { ...NOTHING, everything: true }),
+      suspendPartner(made.database, clock, 'nobody'),
+      setPartner(made.database, 'nobody', { kinds: null }),
+      issueKey(made.database, clock, 'nobody', { environment: 'test', lifetimeMs: null }),
+      listKeys(made.database, clock, 'nobody'),
+      getPartner(made.database, clock, 'nobody'),
+    ];
+    for (const change of await Promise.allSettled(changes)) {
+      expect(change).toMatchObject({
+        status: 'rejected',
+        reason: { message: expect.stringContaining('"nobody"') as string },
+      });
+    }
+  });
+
+  test('that is suspended keeps the instant of that until it is resumed', async () => {
+    expect(await suspendPartner(made.database, clock, 'acme')).toBe(true);
+    nowMs += HOUR_MS;
+    expect(await suspendPartner(made.database, clock, 'acme')).toBe(false);
+    expect((await getPartner(made.database, clock, 'acme')).suspendedAt).toBe('2026-06-01T12:00:00.000Z');
+    expect(await resumePartner(made.database, 'acme')).toBe(true);
+    expect(await resumePartner(made.database, 'acme')).toBe(false);
+    expect((await getPartner(made.database, clock, 'acme')).suspendedAt).toBeNull();
+  });
+
+  test('keeps the settings that a change leaves out', async () => {
+    await setPartner(made.database, 'acme', { requestsPerMinute: 5, kinds: ['contracts', 'coops'] });
+    await setPartner(made.database, 'acme', { kinds: null });
+    expect(await getPartner(made.database, clock, 'acme')).toMatchObject({ requestsPerMinute: 5, kinds: null });
+    await setPartner(made.database, 'acme', { requestsPerMinute: null });
+    expect(await getPartner(made.database, clock, 'acme')).toMatchObject({ requestsPerMinute: null, kinds: null });
+  });
+});
+
+describe('a grant', () => {
+  test('draws an instant later than every publication and grant before it, even if the clock stepped back', async () => {
+    nowMs -= 24 * HOUR_MS;
+    await grantAcme({ leadEntities: ['le_a'], coops: ['co_x'] });
+    await grantAcme({ leadEntities: ['le_b'] });
+    const { leadEntities, coops } = await listGrants(made.database, 'acme');
+    const published = await made.database.kysely.selectFrom('catalog.publications').select('instant').execute();
+    const [first, second] = leadEntities.map(({ grantedAt }) => grantedAt);
+    expect(coops).toEqual([{ id: 'co_x', name: 'Coop X', grantedAt: first }]);
+    expect([published[0]?.instant, first, second].toSorted()).toEqual([published[0]?.instant, first, second]);
+    expect(new Set([published[0]?.instant, first, second]).size).toBe(3);
+    expect((await accessRows()).partners[0]?.grants_changed_at).toBe(second);
+  });
+
+  test('that is there already keeps its instant and changes nothing', async () => {
+    await grantAcme({ everything: true, leadEntities: ['le_a'] });
+    const before = await accessRows();
+    nowMs += HOUR_MS;
+    const outcome = await grantAcme({ everything: true, leadEntities: ['le_a', 'le_a'] });
+    expect(outcome).toEqual({ granted: NOTHING, unchanged: { everything: true, leadEntities: ['le_a'], coops: [] } });
+    expect(await accessRows()).toEqual(before);
+  });
+
+  test('beside one that is there already is told apart from it', async () => {
+    await grantAcme({ leadEntities: ['le_a'] });
+    expect(await grantAcme({ leadEntities: ['le_a', 'le_b', 'le_b'] })).toEqual({
+      granted: { ...NOTHING, leadEntities: ['le_b'] },
+      unchanged: { ...NOTHING, leadEntities: ['le_a'] },
+    });
+  });
+
+  test('of what the catalog does not hold names it, and grants none of the others', async () => {
+    const before = await accessRows();
+    const asked = { everything: true, leadEntities: ['le_a', 'le_z', 'co_x', "'"], coops: ['co_x', 'le_a'] };
+    await expect(grantAcme(asked)).rejects.toThrow(
+      'no lead entity "le_z", no lead entity "co_x", no lead entity "\'", no coop "le_a": nothing was granted',
+    );
+    expect(await accessRows()).toEqual(before);
+  });
+
+  test('and its revocation hold for as many ids as one command can name', async () => {
+    const ids = Array.from({ length: 20_000 }, (_, i) => `many_${i}`);
+    await publishLines(made.database, { coops: ids.map((id) => ({ id, name: id })) }, { clock });
+    expect((await grantAcme({ coops: ids })).granted.coops).toHaveLength(ids.length);
+    expect((await getPartner(made.database, clock, 'acme')).coopCount).toBe(ids.length);
+    await revokeAcme({ coops: ids });
+    expect((await getPartner(made.database, clock, 'acme')).coopCount).toBe(0);
+  });
+});
+
+describe('a revocation', () => {
+  test('takes what is named and leaves the rest', async () => {
+    await grantAcme({ everything: true, leadEntities: ['le_a', 'le_b'], coops: ['co_x'] });
+    nowMs += HOUR_MS;
+    await revokeAcme({ everything: true, leadEntities: ['le_a'] });
+    const partner = await getPartner(made.database, clock, 'acme');
+    expect(partner).toMatchObject({ everythingSince: null, leadEntityCount: 1, coopCount: 1 });
+    expect((await accessRows()).partners[0]?.grants_changed_at).toBe('2026-06-01T13:00:00.000Z');
+  });
+
+  test('of what is not granted names it, and revokes none of the others', async () => {
+    await grantAcme({ leadEntities: ['le_a'] });
+    const before = await accessRows();
+    await expect(revokeAcme({ everything: true, leadEntities: ['le_a', 'le_b'] })).rejects.toThrow(
+      'not granted to "acme": everything, lead entity "le_b"',
+    );
+    expect(await accessRows()).toEqual(before);
+  });
+
+  test('reaches what the catalog no longer holds', async () => {
+    await publishLines(made.database, { coops: [{ id: 'co_gone', name: 'Gone' }] }, { clock });
+    await grantAcme({ coops: ['co_gone'] });
+    await publishLines(made.database, { coops: [{ id: 'co_gone', deleted: true }] }, { clock });
+    expect((await listGrants(made.database, 'acme')).coops).toMatchObject([{ id: 'co_gone', name: null }]);
+    await revokeAcme({ coops: ['co_gone'] });
+    expect((await listGrants(made.database, 'acme')).coops).toEqual([]);
+  });
+});
+
+describe('a key', () => {
+  test('is stored as its digest only', async () => {
+    const { key, details } = await issueAcme(HOUR_MS);
+    const { keys } = await accessRows();
+    expect(keys).toMatchObject([{ id: details.id, digest: digestOf(key), expires_at: '2026-06-01T13:00:00.000Z' }]);
+    expect(JSON.stringify(await accessRows())).not.toContain(key.slice(18));
+  });
+
+  test('that takes the place of another has its lifetime, and shortens the life of the old one only', async () => {
+    const forever = await issueAcme();
+    const hour = await issueAcme(HOUR_MS);
+    nowMs += HOUR_MS / 2;
+    const first = await rotateKey(made.database, clock, forever.details.id, 24 * HOUR_MS);
+    expect(first.issued.details.expiresAt).toBeNull();
+    expect(first.replaced).toMatchObject({ state: 'active', expiresAt: '2026-06-02T12:30:00.000Z' });
+    const second = await rotateKey(made.database, clock, hour.details.id, 24 * HOUR_MS);
+    expect(second.issued.details.expiresAt).toBe('2026-06-01T13:30:00.000Z');
+    expect(second.replaced.expiresAt).toBe('2026-06-01T13:00:00.000Z');
+    const third = await rotateKey(made.database, clock, hour.details.id, 0);
+    expect(third.replaced).toMatchObject({ state: 'expired', expiresAt: '2026-06-01T12:30:00.000Z' });
+  });
+
+  test('that is good no more cannot be rotated', async () => {
+    const { details } = await issueAcme(HOUR_MS);
+    nowMs += HOUR_MS;
+    await expect(rotateKey(made.database, clock, details.id, 0)).rejects.toThrow(`key ${details.id} is expired`);
+    await revokeKey(made.database, clock, details.id);
+    await expect(rotateKey(made.database, clock, details.id, 0)).rejects.toThrow(`key ${details.id} is revoked`);
+  });
+
+  test('that is revoked keeps the instant of that', async () => {
+    const { details } = await issueAcme();
+    expect(await revokeKey(made.database, clock, details.id)).toMatchObject({ isChanged: true });
+    nowMs += HOUR_MS;
+    const again = await revokeKey(made.database, clock, details.id);
+    expect(again).toMatchObject({ isChanged: false, key: { state: 'revoked', revokedAt: '2026-06-01T12:00:00.000Z' } });
+    expect((await getPartner(made.database, clock, 'acme')).activeKeyCount).toBe(0);
+  });
+
+  test('is never repeated by an error, also where it was given in place of its id', async () => {
+    const { key, details } = await issueAcme();
+    const given = revokeKey(made.database, clock, key);
+    await expect(given).rejects.toThrow(`give only the public id, ${details.id}`);
+    await expect(given).rejects.not.toThrow(key.slice(18));
+    await expect(revokeKey(made.database, clock, `${key}x`)).rejects.not.toThrow(key.slice(18));
+    await expect(revokeKey(made.database, clock, 'zzzzzzzz')).rejects.toThrow('there is no key zzzzzzzz');
+  });
+});
+
+test('every change raises the version that running servers look at', async () => {
+  const { key } = await issueAcme();
+  const keyId = key.slice(9, 17);
+  const changes = [
+    () => createPartner(made.database, clock, 'other', { everything: false }),
+    () => grantAcme({ everything: true }),
+    () => revokeAcme({ everything: true }),
+    () => suspendPartner(made.database, clock, 'acme'),
+    () => resumePartner(made.database, 'acme'),
+    () => setPartner(made.database, 'acme', { kinds: ['coops'] }),
+    () => issueAcme(),
+    () => rotateKey(made.database, clock, keyId, HOUR_MS),
+    () => revokeKey(made.database, clock, keyId),
+  ];
+  for (const change of changes) {
+    const before = await readAccessVersion(made.database);
+    await change();
+    expect(await readAccessVersion(made.database)).toBe(before + 1);
+  }
+});

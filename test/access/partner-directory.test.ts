@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { DEMO_KEY } from '../../src/access/demo-key.ts';
+import { ensureDemoPartner } from '../../src/access/demo-partner.ts';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { issueKey, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
+import { issueKeyText } from '../../src/access/keys.ts';
+import { createPartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
+import { PartnerDirectory } from '../../src/access/partner-directory.ts';
+import type { Environment } from '../../src/config.ts';
+import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+
+const HOUR_MS = 3_600_000;
+
+let made: TestDatabase;
+let serving: OpenDatabase;
+let directory: PartnerDirectory;
+let nowMs: number;
+let key: string;
+const clock = (): number => nowMs;
+
+beforeEach(async () => {
+  made = await createTestDatabase();
+  nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+  serving = openForServing(made.config);
+  await createPartner(made.database, clock, 'acme', { everything: false });
+  key = await newKey();
+  directory = directoryIn('dev');
+  await directory.start();
+});
+afterEach(async () => {
+  directory.stop();
+  await serving.close();
+  await made.drop();
+});
+
+function directoryIn(environment: Environment): PartnerDirectory {
+  return new PartnerDirectory({ database: serving, environment, requestsPerMinute: 600, clock });
+}
+
+async function newKey(environment: 'live' | 'test' = 'test', lifetimeMs: number | null = null): Promise<string> {
+  return (await issueKey(made.database, clock, 'acme', { environment, lifetimeMs })).key;
+}
+
+/** Waits until the directory gives another answer, and returns how long that took in milliseconds. */
+async function timeUntil(isChanged: () => Promise<boolean>): Promise<number> {
+  const from = performance.now();
+  while (!(await isChanged())) {
+    if (performance.now() - from > 5_000) throw new Error('nothing changed in 5 s');
+    await sleep(5);
+  }
+  return performance.now() - from;
+}
+
+describe('a key', () => {
+  test('opens the scope of its partner, with the limits of the service where it has none of its own', async () => {
+    const found = await directory.findByKey(key);
+    expect(found?.keyId).toBe(key.slice(9, 17));
+    expect(found?.partner).toEqual({
+      id: 1,
+      name: 'acme',
+      isSuspended: false,
+      requestsPerMinute: 600,
+      kinds: null,
+      scope: {
+        everythingSince: null,
+        leadEntities: new Map(),
+        coops: new Map(),
+        changedAt: '2026-06-01T12:00:00.000Z',
+      },
+    });
+  });
+
+  test('brings each grant with its instant, and the limits set for the partner', async () => {
+    await publishLines(made.database, SMALL_CATALOG, { clock });
+    nowMs += HOUR_MS;
+    await grant(made.database, clock, 'acme', { everything: false, leadEntities: ['le_a', 'le_b'], coops: ['co_x'] });
+    nowMs += HOUR_MS;
+    await grant(made.database, clock, 'acme', { everything: true, leadEntities: [], coops: [] });
+    await setPartner(made.database, 'acme', { requestsPerMinute: 7, kinds: ['coops', 'contracts'] });
+    const partner = (await directoryIn('dev').findByKey(key))?.partner;
+    const grantedAt = '2026-06-01T13:00:00.000Z';
+    expect(partner?.scope).toEqual({
+      everythingSince: '2026-06-01T14:00:00.000Z',
+      leadEntities: new Map([
+        ['le_a', grantedAt],
+        ['le_b', grantedAt],
+      ]),
+      coops: new Map([['co_x', grantedAt]]),
+      changedAt: '2026-06-01T14:00:00.000Z',
+    });
+    expect(partner).toMatchObject({ requestsPerMinute: 7, kinds: new Set(['coops', 'contracts']) });
+  });
+
+  test('is refused where it was never issued, or only its public id was', async () => {
+    const stranger = issueKeyText('test');
+    expect(await directory.findByKey(stranger.key)).toBeNull();
+    // The id of the one with the digest of the other: as if someone had guessed all but the secret.
+    await made.database.kysely.updateTable('access.keys').set({ id: stranger.id }).execute();
+    expect(await directoryIn('dev').findByKey(stranger.key)).toBeNull();
+    for (const text of ['', 'x', key.slice(0, -1), `${key} `, key.toLowerCase()]) {
+      expect(await directory.findByKey(text)).toBeNull();
+    }
+  });
+
+  test('works only in its environment: live keys in production, test keys in uat and dev', async () => {
+    const live = await newKey('live');
+    const accepted = async (environment: Environment): Promise<boolean[]> => [
+      (await directoryIn(environment).findByKey(live)) !== null,
+      (await directoryIn(environment).findByKey(key)) !== null,
+    ];
+    expect(await accepted('production')).toEqual([true, false]);
+    expect(await accepted('uat')).toEqual([false, true]);
+    expect(await accepted('dev')).toEqual([false, true]);
+  });
+
+  test('that everyone knows opens the demonstration only, and only in dev', async () => {
+    expect(await directory.findByKey(DEMO_KEY)).toBeNull();
+    expect(await ensureDemoPartner(made.database, clock)).toBe(true);
+    expect(await ensureDemoPartner(made.database, clock)).toBe(false);
+    expect((await directory.findByKey(DEMO_KEY))?.partner).toMatchObject({ name: 'demo', isSuspended: false });
+    expect(await directoryIn('uat').findByKey(DEMO_KEY)).toBeNull();
+  });
+
+  test('is refused from the instant it expires at, also where it is remembered', async () => {
+    const shortLived = await newKey('test', HOUR_MS);
+    nowMs += HOUR_MS - 1;
+    expect(await directory.findByKey(shortLived)).not.toBeNull();
+    nowMs += 1;
+    expect(await directory.findByKey(shortLived)).toBeNull();
+    expect(await directory.findByKey(key)).not.toBeNull();
+  });
+
+  test('that was rotated works beside the new one until the overlap ends', async () => {
+    const { issued } = await rotateKey(made.database, clock, key.slice(9, 17), HOUR_MS);
+    expect(await directory.findByKey(key)).not.toBeNull();
+    expect(await directory.findByKey(issued.key)).not.toBeNull();
+    nowMs += HOUR_MS;
+    expect(await timeUntil(async () => (await directory.findByKey(key)) === null)).toBeLessThan(1_000);
+    expect(await directory.findByKey(issued.key)).not.toBeNull();
+  });
+});
+
+describe('a change takes effect within a second in a server that remembers the key', () => {
+  test('a revoked key', async () => {
+    expect(await directory.findByKey(key)).not.toBeNull();
+    await revokeKey(made.database, clock, key.slice(9, 17));
+    expect(await timeUntil(async () => (await directory.findByKey(key)) === null)).toBeLessThan(1_000);
+  });
+
+  test('a suspension', async () => {
+    expect((await directory.findByKey(key))?.partner.isSuspended).toBe(false);
+    await suspendPartner(made.database, clock, 'acme');
+    const isSuspended = async (): Promise<boolean> => (await directory.findByKey(key))?.partner.isSuspended === true;
+    expect(await timeUntil(isSuspended)).toBeLessThan(1_000);
+  });
+
+  test('a grant, and its revocation', async () => {
+    const seesEverything = async (): Promise<boolean> =>
+      (await directory.findByKey(key))?.partner.scope.everythingSince !== null;
+    expect(await seesEverything()).toBe(false);
+    const everything = { everything: true, leadEntities: [], coops: [] };
+    await grant(made.database, clock, 'acme', everything);
+    expect(await timeUntil(seesEverything)).toBeLessThan(1_000);
+    await revoke(made.database, clock, 'acme', everything);
+    expect(await timeUntil(async () => !(await seesEverything()))).toBeLessThan(1_000);
+  });
+
+  test('at once for a query that asks for the newest', async () => {
+    const before = (await directory.findByKey(key))?.partner;
+    nowMs += HOUR_MS;
+    await grant(made.database, clock, 'acme', { everything: true, leadEntities: [], coops: [] });
+    const after = await directory.refresh(before?.id ?? 0);
+    expect(after?.scope).toMatchObject({ everythingSince: '2026-06-01T13:00:00.000Z' });
+    expect((await directory.findByKey(key))?.partner).toEqual(after);
+    expect(await directory.refresh(999)).toBeNull();
+  });
+
+  test('a database that was restored to an earlier version', async () => {
+    await setPartner(made.database, 'acme', { requestsPerMinute: 5 });
+    expect((await directoryIn('dev').findByKey(key))?.partner.requestsPerMinute).toBe(5);
+    await directory.findByKey(key);
+    await made.database.kysely.updateTable('access.clock').set({ version: 1 }).execute();
+    await made.database.kysely.updateTable('access.partners').set({ requests_per_minute: 9 }).execute();
+    const isRestored = async (): Promise<boolean> => (await directory.findByKey(key))?.partner.requestsPerMinute === 9;
+    expect(await timeUntil(isRestored)).toBeLessThan(1_000);
+  });
+});
+
+describe('while the database cannot be read', () => {
+  test('keys known before stay good for 30 s, others fail, and nothing is granted without it', async () => {
+    const unused = await newKey();
+    expect(await directory.findByKey(key)).not.toBeNull();
+    await serving.close();
+    expect(await directory.findByKey(key)).not.toBeNull();
+    await expect(directory.findByKey(unused)).rejects.toThrow();
+    await expect(directory.refresh(1)).rejects.toThrow();
+    nowMs += 30_000;
+    expect(await directory.findByKey(key)).not.toBeNull();
+    nowMs += 1;
+    await expect(directory.findByKey(key)).rejects.toThrow();
+  });
+
+  test('a malformed key is refused without asking it', async () => {
+    await serving.close();
+    expect(await directory.findByKey('pds_test_nonsense')).toBeNull();
+  });
+
+  test('a clock that steps back does not keep keys good for longer', async () => {
+    expect(await directory.findByKey(key)).not.toBeNull();
+    await serving.close();
+    nowMs -= HOUR_MS;
+    await expect(directory.findByKey(key)).rejects.toThrow();
+  });
+});

@@ -1,0 +1,160 @@
+import { statSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { parseKey } from '../../src/access/keys.ts';
+import { accessPath } from '../../src/database/sqlite.ts';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+
+let made: TestDatabase;
+
+beforeEach(async () => {
+  made = await createTestDatabase();
+});
+afterEach(() => made.drop());
+
+/** Runs a command on the test's database. */
+function pds(line: string, settings: Record<string, string> = {}): Promise<Outcome> {
+  return runPds(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });
+}
+
+/** The value that a command prints with `--json`. */
+async function pdsJson(line: string, settings?: Record<string, string>): Promise<Record<string, unknown>> {
+  const { code, stdout, stderr } = await pds(`${line} --json`, settings);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout) as Record<string, unknown>;
+}
+
+describe('pds partner', () => {
+  test('creates, grants, shows, limits, suspends and revokes', async () => {
+    await publishLines(made.database, SMALL_CATALOG);
+    expect(await pds('partner create acme')).toMatchObject({ code: 0, stdout: '' });
+    expect(await pds('partner grant acme --lead-entity le_a --lead-entity le_b --coop co_x')).toMatchObject({
+      code: 0,
+    });
+    expect(await pdsJson('partner grant acme --everything --coop co_x')).toMatchObject({
+      granted: { everything: true, lead_entities: [], coops: [] },
+      unchanged: { everything: false, lead_entities: [], coops: ['co_x'] },
+    });
+    expect(await pdsJson('partner revoke acme --lead-entity le_b --everything')).toMatchObject({
+      revoked: { everything: true, lead_entities: ['le_b'], coops: [] },
+      partner: { everything_since: null, lead_entity_count: 1, coop_count: 1 },
+    });
+    expect((await pds('partner set acme --per-minute 30 --kinds coops,contracts')).stderr).toContain(
+      '30 requests a minute',
+    );
+    expect((await pds('partner suspend acme')).code).toBe(0);
+    expect(await pdsJson('partner show acme')).toMatchObject({
+      name: 'acme',
+      suspended_at: expect.stringMatching(/Z$/) as string,
+      requests_per_minute: 30,
+      kinds: ['contracts', 'coops'],
+      grants: {
+        lead_entities: [{ id: 'le_a', name: 'City of A', granted_at: expect.stringMatching(/Z$/) as string }],
+        coops: [{ id: 'co_x' }],
+      },
+      keys: [],
+    });
+    expect(await pdsJson('partner resume acme')).toMatchObject({ changed: true, partner: { suspended_at: null } });
+    expect((await pds('partner set acme --per-minute default --kinds all')).code).toBe(0);
+    const { stdout } = await pds('partner show acme');
+    expect(stdout).toMatch(/^per minute +600 \(default\)$/m);
+    expect(stdout).toMatch(/^le_a +\S+Z +City of A$/m);
+    expect((await pds('partner list')).stdout).toMatch(/^acme +active +0 +default +\S+ +1 lead entity, 1 coop +all$/m);
+  });
+
+  test('applies all ids of one command or none, and names those that are wrong', async () => {
+    await publishLines(made.database, SMALL_CATALOG);
+    await pds('partner create acme');
+    const refused = await pds('partner grant acme --lead-entity le_a --coop le_b');
+    expect(refused).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'error: the catalog holds no coop "le_b": nothing was granted\n',
+    });
+    const { code, stdout } = await pds('partner revoke acme --lead-entity le_a --json');
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toEqual({
+      error: { message: expect.stringContaining('not granted to "acme": lead entity "le_a"') as string },
+    });
+  });
+});
+
+describe('pds key', () => {
+  test('prints a new key once, alone on stdout', async () => {
+    await pds('partner create acme --everything');
+    const { stdout, stderr } = await pds('key issue acme --expires-in 365d');
+    const key = stdout.trimEnd();
+    expect(stdout).toBe(`${key}\n`);
+    expect(parseKey(key)?.environment).toBe('test');
+    expect(stderr).toContain(key.slice(9, 17));
+    for (const line of ['key list', 'key list acme --json', 'partner show acme', 'partner show acme --json']) {
+      const shown = await pds(line);
+      expect(shown.stdout).toContain(key.slice(9, 17));
+      expect(shown.stdout + shown.stderr + stderr).not.toContain(key.slice(18));
+    }
+  });
+
+  test('issues live keys in production only', async () => {
+    await pds('partner create acme');
+    const issued = await pdsJson('key issue acme', { PDS_ENVIRONMENT: 'production' });
+    expect(parseKey(issued['key'] as string)).toEqual({ id: issued['id'], environment: 'live' });
+    expect((await pdsJson('key issue acme', { PDS_ENVIRONMENT: 'uat' }))['environment']).toBe('test');
+  });
+
+  test('rotates and revokes by the public id', async () => {
+    await pds('partner create acme');
+    const old = await pdsJson('key issue acme');
+    const rotated = await pds(`key rotate ${String(old['id'])} --overlap 30m`);
+    expect(parseKey(rotated.stdout.trimEnd())).not.toBeNull();
+    expect(rotated.stderr).toContain(`takes the place of ${String(old['id'])}`);
+    expect(await pdsJson(`key revoke ${String(old['id'])}`)).toMatchObject({
+      changed: true,
+      key: { state: 'revoked' },
+    });
+    expect(await pdsJson(`key revoke ${String(old['id'])}`)).toMatchObject({ changed: false });
+    const { keys } = (await pdsJson('key list')) as { keys: { state: string }[] };
+    expect(keys.map(({ state }) => state).toSorted()).toEqual(['active', 'revoked']);
+  });
+});
+
+test('no message repeats a key that was given in place of its id', async () => {
+  await pds('partner create acme');
+  const key = String((await pdsJson('key issue acme'))['key']);
+  const { code, stderr } = await pds(`key revoke ${key}`);
+  expect({ code, leaks: stderr.includes(key.slice(18)) }).toEqual({ code: 1, leaks: false });
+});
+
+describe('the first command that meets an empty database', () => {
+  test('migrates it, also where several come at once, and all of them do their work', async () => {
+    await made.drop();
+    made = await createEmptyDatabase();
+    const names = Array.from({ length: 5 }, (_, i) => `partner-${i}`);
+    const outcomes = await Promise.all(names.map((name) => pds(`partner create ${name} --everything`)));
+    expect(outcomes.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(names.map(() => 0));
+    const { partners } = (await pdsJson('partner list')) as { partners: { name: string; everything_since: string }[] };
+    expect(partners.map(({ name }) => name)).toEqual(names);
+    // Each at an instant of its own.
+    expect(new Set(partners.map((partner) => partner.everything_since)).size).toBe(names.length);
+    if (inject('engine') === 'sqlite' && made.config.engine === 'sqlite') {
+      expect(statSync(accessPath(made.config.path)).mode & 0o077).toBe(0);
+    }
+  });
+
+  test('may be "pds migrate", which has nothing to do after that', async () => {
+    await made.drop();
+    made = await createEmptyDatabase();
+    const { migrations } = (await pdsJson('migrate')) as { migrations: string[] };
+    expect(migrations.length).toBeGreaterThan(1);
+    expect(await pds('migrate')).toEqual({ code: 0, stdout: '', stderr: 'The schema is up to date.\n' });
+  });
+});
+
+test('a key is revoked while an import holds the catalog', async () => {
+  await pds('partner create acme --everything');
+  const { id } = await pdsJson('key issue acme');
+  await made.database.kysely.transaction().execute(async (importing) => {
+    await importing.insertInto('catalog.coops').values({ id: 'co_new', name: 'New', document: '{}' }).execute();
+    expect(await pdsJson(`key revoke ${String(id)}`)).toMatchObject({ changed: true });
+  });
+});

@@ -1,0 +1,32 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { DatabaseConfig } from '../../src/config.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+export interface Outcome {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs `pds` as an operator does, in a process of its own, with no settings but these. */
+export async function runPds(words: readonly string[], settings: Record<string, string>): Promise<Outcome> {
+  const child = spawn(process.execPath, [MAIN, ...words], {
+    env: { PATH: process.env['PATH'], ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr };
+}
+
+/** The value of PDS_DATABASE_URL that names this database. */
+export function databaseUrlOf(config: DatabaseConfig): string {
+  return config.engine === 'sqlite' ? `sqlite:${config.path}` : config.url;
+}

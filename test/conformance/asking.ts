@@ -1,0 +1,34 @@
+import type { Question } from '../model/questions.ts';
+import type { Answer } from '../support/service.ts';
+
+/** Partners whose scopes differ in kind: all, through a lead entity, through a coop, mixed and overlapping, nothing. */
+export const PARTNERS = [
+  { name: 'everything', everything: true },
+  { name: 'one-lead-entity', leadEntities: ['le_city_of_pittsburgh_d85d'] },
+  { name: 'one-coop', coops: ['co_costars_963a'] },
+  {
+    name: 'mixed',
+    leadEntities: ['gen_le_a0', 'gen_le_B1', 'le_allegheny_county_902c', 'le_department_of_defense_c068'],
+    coops: ['gen_co_b_2', 'co_pennsylvania_dgs_state_contrac_a4c3'],
+  },
+  { name: 'generated', leadEntities: ['gen_le_b_2', 'gen_le_-c3', 'gen_le_Z94', 'gen_le_a6'], coops: ['gen_co_a0'] },
+  { name: 'nothing' },
+];
+
+/** The path and query of a question; of a list without `limit`. */
+export function pathOf(question: Question): string {
+  if (question.ask === 'detail') return `/v1/${question.kind}/${encodeURIComponent(question.id)}`;
+  const path = question.ask === 'count' ? '/v1/solicitations/count' : `/v1/${question.kind}`;
+  const query = new URLSearchParams(question.filters).toString();
+  return query === '' ? path : `${path}?${query}`;
+}
+
+/** A body as it came, except for what is new with every request. */
+export function withoutRequestId({ body }: Answer): string {
+  return body.replace(/"request_id":"[^"]*"/, '"request_id":""');
+}
+
+/** The records of a list's answer. */
+export function dataOf({ body }: Answer): Record<string, unknown>[] {
+  return (JSON.parse(body) as { data: Record<string, unknown>[] }).data;
+}

@@ -1,0 +1,86 @@
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { loadModel, type Model } from '../model/model.ts';
+import { questionsAbout, type Question } from '../model/questions.ts';
+import { createDirectories } from '../support/data.ts';
+import { startService, TEST_NOW, type TestPartner, type TestService } from '../support/service.ts';
+import { dataOf, pathOf, PARTNERS } from './asking.ts';
+
+/** In all, for the six partners: 2,400 questions. */
+const QUESTIONS_OF_EACH = 400;
+
+/** Long walks are asked for in larger pages, so that no question takes seconds. */
+const MOST_PAGES = 60;
+
+let service: TestService;
+let model: Model;
+let records: { directories: string[]; remove(): void };
+
+beforeAll(async () => {
+  records = createDirectories(1);
+  service = await startService({ directories: records.directories, partners: PARTNERS });
+  model = loadModel(service.published);
+}, 120_000);
+
+afterAll(async () => {
+  await service.close();
+  records.remove();
+});
+
+test.each(PARTNERS)(
+  'every list, count and record that the partner "$name" asks for is what plain filters over all records give',
+  async ({ name }) => {
+    const partner = service.partner(name);
+    const asked = questionsAbout(model, eventsOf(partner));
+    await fc.assert(
+      fc.asyncProperty(asked, (question) => checkAnswer(partner, question)),
+      { seed: 20_260_415, numRuns: QUESTIONS_OF_EACH, interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true },
+    );
+  },
+  120_000,
+);
+
+/** The instants around which `updated_since` decides something. */
+function eventsOf({ scope }: TestPartner): string[] {
+  const granted = [scope.everythingSince, ...Object.values(scope.leadEntities), ...Object.values(scope.coops)];
+  return [...service.published.map(({ publishedAt }) => publishedAt), ...granted.filter((at) => at !== null)];
+}
+
+async function checkAnswer(partner: TestPartner, question: Question): Promise<void> {
+  if (question.ask === 'list') {
+    await checkWalk(partner, question);
+    return;
+  }
+  const answer = await service.get(pathOf(question), { key: partner.key });
+  const expected =
+    question.ask === 'count'
+      ? { total: model.count(question.filters, partner.scope) }
+      : model.detail(question.kind, question.id, partner.scope, TEST_NOW);
+  expect(answer.status, answer.body).toBe(expected === null ? 404 : 200);
+  if (expected !== null) expectEqual(JSON.parse(answer.body), expected);
+}
+
+async function checkWalk(partner: TestPartner, question: Question & { ask: 'list' }): Promise<void> {
+  const expected = model.list(question.kind, question.filters, partner.scope, TEST_NOW);
+  const least = Math.min(100, Math.ceil(expected.length / MOST_PAGES));
+  const limits = question.limits.map((limit) => Math.max(limit, least));
+  const pages = await service.walk(pathOf(question), partner.key, limits);
+  for (const page of pages) expect(page.status, page.body).toBe(200);
+  expectEqual(pages.flatMap(dataOf), expected);
+  // No page is short but the last, and none follows that would be empty.
+  let left = expected.length;
+  for (const [index, page] of pages.entries()) {
+    const limit = limits[index % limits.length] ?? 0;
+    expect(JSON.parse(page.body)).toMatchObject({ meta: { limit } });
+    expect(dataOf(page)).toHaveLength(Math.min(limit, left));
+    left -= limit;
+  }
+  expect(left).toBeLessThanOrEqual(0);
+  expect(new Set(pages.map(({ headers }) => headers['x-sync-watermark'])).size).toBe(1);
+}
+
+/** Vitest's comparison explains a difference, but is slow at finding that there is none. */
+function expectEqual(actual: unknown, expected: unknown): void {
+  if (!isDeepStrictEqual(actual, expected)) expect(actual).toEqual(expected);
+}

@@ -1,0 +1,209 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ApiError } from '../../src/http/errors.ts';
+import {
+  certificationsParameter,
+  cursorParameter,
+  freeText,
+  idParameter,
+  instantParameter,
+  limitParameter,
+  oneOfParameter,
+  parseParameters,
+  stateParameter,
+} from '../../src/http/parameters.ts';
+
+const parameters = {
+  q: freeText,
+  lead_entity: idParameter('A lead entity.'),
+  state: stateParameter,
+  status: oneOfParameter(['open', 'closed'], 'A status.'),
+  certifications: certificationsParameter,
+  updated_since: instantParameter('Since when.'),
+  cursor: cursorParameter,
+  limit: limitParameter,
+};
+
+const parse = (query: string): Record<string, unknown> => ({ ...parseParameters(`/v1/things?${query}`, parameters) });
+
+function messageOf(query: string): string {
+  try {
+    parse(query);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 400 && error.code === 'validation_failed') return error.message;
+    throw error;
+  }
+  throw new Error(`${query} was accepted`);
+}
+
+describe('what is read', () => {
+  test('nothing gives nothing', () => {
+    for (const query of ['', '&', '&&']) expect(parse(query)).toEqual({});
+    expect(parseParameters('/v1/things', parameters)).toEqual({});
+  });
+
+  test('values are decoded once, with a plus as a space', () => {
+    expect(parse('q=fire+%2B%20safety%2520')).toEqual({ q: 'fire + safety%20' });
+    expect(parse('lead%5Fentity=a%26b%3Dc')).toEqual({ lead_entity: 'a&b=c' });
+    expect(parse('q=a=b')).toEqual({ q: 'a=b' });
+  });
+
+  test('UTF-8 that was not percent-encoded is read like any other', () => {
+    const asParsedByNode = Buffer.from('école').toString('latin1');
+    expect(parse(`q=${asParsedByNode}`)).toEqual({ q: 'école' });
+  });
+
+  test('the values have no prototype', () => {
+    expect(Object.getPrototypeOf(parseParameters('/?limit=5', parameters))).toBeNull();
+  });
+
+  test('whatever text is sent comes back as it was, or is refused with 400', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 40 }).filter((value) => !value.includes('\0'));
+    fc.assert(
+      fc.property(text, (value) => {
+        expect(parse(`lead_entity=${encodeURIComponent(value)}`)).toEqual({ lead_entity: value });
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary-ascii', maxLength: 60 }), (query) => {
+        try {
+          parse(query);
+        } catch (error) {
+          expect(error).toMatchObject({ status: 400, code: 'validation_failed' });
+        }
+      }),
+    );
+  });
+});
+
+describe('what is refused, by name', () => {
+  test.each(['Limit=5', 'x[]=1', 'limit[]=5', '__proto__=1', 'constructor=1', 'toString=1', 'hasOwnProperty=1', '=1'])(
+    '%s is an unknown parameter',
+    (query) => {
+      expect(messageOf(query)).toMatch(/^There is no parameter ".*/);
+      expect(messageOf(query)).toContain('q, lead_entity, state');
+    },
+  );
+
+  test('the nearest name is suggested where one is near', () => {
+    expect(messageOf('lead_entty=x')).toContain('did you mean "lead_entity"?');
+    expect(messageOf('leadEntity=x')).toContain('did you mean "lead_entity"?');
+    expect(messageOf('lead=x')).toContain('did you mean "lead_entity"?');
+    expect(messageOf('LIMIT=5')).toContain('did you mean "limit"?');
+    expect(messageOf('page=2')).not.toContain('did you mean');
+    expect(messageOf(`${'x'.repeat(5000)}=1`).length).toBeLessThan(250);
+  });
+
+  test('a detail takes no parameters, and says so', () => {
+    expect(() => parseParameters('/v1/things/1?q=x', {})).toThrow('this takes none');
+  });
+
+  test('a parameter that stands there twice is refused, even with the same value', () => {
+    expect(messageOf('limit=5&limit=5')).toContain('"limit"');
+    expect(messageOf('q=&q=x')).toContain('"q"');
+    expect(messageOf('limit=5&lim%69t=5')).toContain('"limit"');
+  });
+
+  test.each(['q=%ZZ', 'q=%', 'q=%4', 'q=%FF', 'q=%C3', 'q=%ED%A0%80', 'q=%00', 'q=a%00b', '%ZZ=1', 'q=\xff'])(
+    '%s is no percent-encoded UTF-8',
+    (query) => {
+      expect(messageOf(query)).toContain('percent-encoded UTF-8');
+    },
+  );
+});
+
+describe('limit', () => {
+  test.each([1, 25, 99, 100])('%i is a limit', (limit) => {
+    expect(parse(`limit=${limit}`)).toEqual({ limit });
+  });
+
+  test.each([
+    '0',
+    '101',
+    '1000',
+    '-1',
+    '05',
+    '0x10',
+    '1e1',
+    '+5',
+    '%2B5',
+    '%2010',
+    '10%20',
+    '10.0',
+    '5,5',
+    '٣',
+    '',
+    'NaN',
+  ])('"%s" is none', (limit) => {
+    expect(messageOf(`limit=${limit}`)).toContain('"limit" must be a whole number from 1 to 100');
+  });
+
+  test('a name without a value is none', () => {
+    expect(messageOf('limit')).toContain('"limit"');
+  });
+});
+
+describe('q', () => {
+  test('a blank text counts as not given', () => {
+    for (const query of ['q', 'q=', 'q=+', 'q=%20%09%C2%A0']) expect(parse(query)).toEqual({});
+  });
+
+  test('its 200 characters are code points of the composed form', () => {
+    expect(parse(`q=${'a'.repeat(200)}`)).toEqual({ q: 'a'.repeat(200) });
+    expect(parse(`q=${'%F0%9F%94%A5'.repeat(200)}`)).toEqual({ q: '🔥'.repeat(200) });
+    expect(parse(`q=${encodeURIComponent('e\u0301'.repeat(200))}`)).toEqual({ q: 'é'.repeat(200) });
+    expect(messageOf(`q=${'a'.repeat(201)}`)).toContain('"q" must have no more than 200 characters');
+    expect(messageOf(`q=${'%F0%9F%94%A5'.repeat(201)}`)).toContain('200 characters');
+  });
+});
+
+describe('updated_since', () => {
+  test.each([
+    ['2026-04-15T09:00:00Z', '2026-04-15T09:00:00.000Z'],
+    ['2026-04-15t11:00:00.1239%2B02:00', '2026-04-15T09:00:00.123Z'],
+    ['2026-04-15T11:00:00+02:00', '2026-04-15T09:00:00.000Z'],
+    ['2026-04-15T07:00:00-02:00', '2026-04-15T09:00:00.000Z'],
+  ])('%s is an instant', (text, instant) => {
+    expect(parse(`updated_since=${text}`)).toEqual({ updated_since: instant });
+  });
+
+  test.each(['2026-04-15', '2026-02-30T00:00:00Z', '2026-04-15T09:00:00', '1776243600', '', 'yesterday'])(
+    '"%s" is none',
+    (text) => {
+      expect(messageOf(`updated_since=${text}`)).toContain('"updated_since" must be a date and time with an offset');
+    },
+  );
+});
+
+describe('the other kinds of parameter', () => {
+  test('a state is two letters, in either case', () => {
+    expect(parse('state=tx')).toEqual({ state: 'TX' });
+    for (const state of ['', 'T', 'TEX', 'T1', 'É', 'ÉÉ', '%20TX']) {
+      expect(messageOf(`state=${encodeURI(decodeURI(state))}`)).toContain('"state" must be the two letters');
+    }
+  });
+
+  test('one of a few words is taken as it is spelt', () => {
+    expect(parse('status=open')).toEqual({ status: 'open' });
+    for (const status of ['', 'draft', 'Open', 'open,closed', 'open%20']) {
+      expect(messageOf(`status=${status}`)).toContain('"status" must be one of open, closed');
+    }
+  });
+
+  test('certifications are kept as written, and none of them is blank', () => {
+    expect(parse('certifications=MBE,+Woman-owned')).toEqual({ certifications: 'MBE, Woman-owned' });
+    for (const text of ['', ',', 'MBE,', ',MBE', 'MBE,,WBE', 'MBE,+,WBE']) {
+      expect(messageOf(`certifications=${text}`)).toContain('"certifications" must be');
+    }
+  });
+
+  test('any text is an id, since one that names nothing matches nothing', () => {
+    for (const id of ['', ' ', 'no such id', '%', "' or 1=1"]) {
+      expect(parse(`lead_entity=${encodeURIComponent(id)}`)).toEqual({ lead_entity: id });
+    }
+  });
+
+  test('an empty cursor is no cursor', () => {
+    expect(messageOf('cursor=')).toContain('"cursor" must be the "meta.next_cursor"');
+  });
+});

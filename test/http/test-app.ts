@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { issueKey } from '../../src/access/key-admin.ts';
+import { createPartner } from '../../src/access/partner-admin.ts';
+import { PartnerDirectory } from '../../src/access/partner-directory.ts';
+import { buildApp } from '../../src/app.ts';
+import { readConfig, type Config } from '../../src/config.ts';
+import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
+import type { RequestLimits } from '../../src/http/request-limits.ts';
+import { createTestDatabase } from '../support/database.ts';
+
+export interface TestAppSetup {
+  config?: Partial<Config>;
+  limits?: RequestLimits;
+  /** Adds routes of the test's own, before the app is ready. */
+  addRoutes?: (app: FastifyInstance) => void;
+}
+
+/** The app on a database of its own, in which one partner sees everything; it holds no records. */
+export interface TestApp {
+  readonly app: FastifyInstance;
+  /** For writing. */
+  readonly database: OpenDatabase;
+  /** Of the partner `acme`. */
+  readonly key: string;
+  readonly authorization: { readonly authorization: string };
+  /** All that was logged so far. */
+  log(): string;
+  /** Listens on a port of the loopback, and gives its number. */
+  listen(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function createTestApp({ config = {}, limits, addRoutes }: TestAppSetup = {}): Promise<TestApp> {
+  const { config: databaseConfig, database, drop } = await createTestDatabase();
+  await createPartner(database, Date.now, 'acme', { everything: true });
+  const { key } = await issueKey(database, Date.now, 'acme', { environment: 'test', lifetimeMs: null });
+  const serving = openForServing(databaseConfig);
+  const lines: string[] = [];
+  const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
+  const used = { ...readConfig({}), database: databaseConfig, ...config };
+  const directory = new PartnerDirectory({ ...used, database: serving, clock: Date.now, logger });
+  await directory.start();
+  const services = {
+    config: used,
+    database: serving,
+    clock: Date.now,
+    cursorSecret: Buffer.alloc(32),
+    directory,
+    logger,
+  };
+  const app = await buildApp(services, limits);
+  addRoutes?.(app);
+  return {
+    app,
+    database,
+    key,
+    authorization: { authorization: `Bearer ${key}` },
+    log: () => lines.join(''),
+    async listen() {
+      await app.listen({ host: '127.0.0.1', port: 0 });
+      return (app.server.address() as AddressInfo).port;
+    },
+    async close() {
+      await app.close();
+      directory.stop();
+      await serving.close();
+      await drop();
+    },
+  };
+}
+
+/** Sends bytes as they are, and gives everything that came back until the server ended the connection. */
+export async function exchangeRaw(port: number, ...parts: readonly string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  const received = readToEnd(socket);
+  await once(socket, 'connect');
+  for (const part of parts) socket.write(part, 'latin1');
+  return received;
+}
+
+export async function readToEnd(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk) => chunks.push(chunk));
+  socket.on('error', () => undefined);
+  await once(socket, 'close');
+  return Buffer.concat(chunks).toString('utf8');
+}

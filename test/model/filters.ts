@@ -1,0 +1,67 @@
+import { instant, type Certification, type Supplier } from './records.ts';
+import { bytewise } from './served.ts';
+
+/** Parameters as they stand in a query string, without `cursor` and `limit`. All are taken to be well-formed. */
+export type Filters = Readonly<Record<string, string>>;
+
+/** A filter that was not asked for holds everything. */
+export function holds<T>(asked: string | undefined, test: (asked: string) => T): T | true {
+  return asked === undefined ? true : test(asked);
+}
+
+/** The instant that a parameter names; a `+` may have arrived as a space. */
+export function bound(text: string): string {
+  return instant(text.replace(' ', '+')) ?? '';
+}
+
+export function isInState(supplier: Supplier, asked: string): boolean {
+  const state = asked.toUpperCase();
+  return supplier.states_served.includes(state) || basedIn(supplier) === state;
+}
+
+function basedIn(supplier: Supplier): string | null {
+  const state = /^.*\S, ([A-Z]{2})$/s.exec(supplier.location ?? '')?.[1];
+  return state !== undefined && STATES.has(state) ? state : null;
+}
+
+/**
+ * The certifications that a comma-separated list names. Where names hold commas themselves, the
+ * longest known name that fits is taken.
+ *
+ * @returns null where an element names none: no supplier holds that.
+ */
+export function askedCertifications(list: string, known: Iterable<Certification>): Certification[] | null {
+  const certifications = [...known].sort((one, other) => bytewise(one.abbreviation, other.abbreviation));
+  const found: Certification[] = [];
+  let pieces = list.split(',');
+  while (pieces.length > 0) {
+    const lengths = pieces.map((_, index) => pieces.length - index);
+    const matches = lengths.map((length) => certificationNamed(pieces.slice(0, length).join(','), certifications));
+    const longest = matches.findIndex((match) => match !== undefined);
+    const match = matches[longest];
+    if (match === undefined) return null;
+    found.push(match);
+    pieces = pieces.slice(lengths[longest]);
+  }
+  return found;
+}
+
+/** Case counts only where nothing is spelled exactly so. */
+function certificationNamed(text: string, certifications: Certification[]): Certification | undefined {
+  const asked = text.trim();
+  const folded = asked.toLowerCase();
+  return (
+    certifications.find(({ abbreviation }) => abbreviation === asked) ??
+    certifications.find(({ name }) => name === asked) ??
+    certifications.find(({ abbreviation }) => abbreviation.toLowerCase() === folded) ??
+    certifications.find(({ name }) => name.toLowerCase() === folded)
+  );
+}
+
+// USPS Publication 28, appendix B: states, the district, territories, associated states and military addresses.
+const STATES = new Set(
+  (
+    'AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR ' +
+    'PA RI SC SD TN TX UT VT VA WA WV WI WY DC AS GU MP PR VI FM MH PW AA AE AP'
+  ).split(' '),
+);

@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import {
+  contract,
+  publishLines,
+  SMALL_CATALOG,
+  solicitation,
+  supplier,
+  withImportDirectory,
+  type ImportLines,
+} from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+const clock = (): number => (nowMs += 1_000);
+let since: Record<string, string>;
+
+beforeEach(async () => {
+  service = await withImportDirectory(
+    { ...SMALL_CATALOG, suppliers: [...SMALL_CATALOG.suppliers, supplier('sup_idle')] },
+    (directory) =>
+      startService({
+        directories: [directory],
+        clock,
+        partners: [
+          { name: 'all', everything: true },
+          { name: 'a', leadEntities: ['le_a'] },
+          { name: 'x', coops: ['co_x'] },
+        ],
+      }),
+  );
+  since = {};
+  for (const partner of ['all', 'a', 'x']) await sync(partner, 'suppliers');
+});
+afterEach(() => service.close());
+
+const importLines = (lines: ImportLines) => publishLines(service.database, lines, { clock });
+
+/** The ids that a sync receives; the next one goes on from its watermark. */
+async function sync(partner: string, kind: 'contracts' | 'suppliers' | 'solicitations'): Promise<string[]> {
+  const query = since[partner] === undefined ? '' : `?updated_since=${since[partner]}`;
+  const pages = await service.walk(`/v1/${kind}${query}`, service.partner(partner).key, [100]);
+  since[partner] = String(pages[0]?.headers['x-sync-watermark']);
+  return pages.flatMap(({ body }) => (JSON.parse(body) as { data: { id: string }[] }).data.map(({ id }) => id));
+}
+
+describe('a sync shows', () => {
+  test('a supplier that did not change, when a contract that the partner sees comes to name it', async () => {
+    await importLines({ contracts: [{ ...contract('ctr_1'), supplier_ids: ['sup_idle'] }] });
+    expect(await sync('a', 'suppliers')).toEqual(['sup_idle']);
+    expect(await sync('x', 'suppliers')).toEqual(['sup_idle']);
+    expect(await sync('all', 'suppliers')).toEqual([]);
+  });
+
+  test('a supplier again, when the contract that shows it went and came back', async () => {
+    await importLines({ contracts: [{ ...contract('ctr_1'), supplier_ids: [] }] });
+    expect(await sync('a', 'suppliers')).toEqual([]);
+    await importLines({ contracts: [contract('ctr_1')] });
+    expect(await sync('a', 'suppliers')).toEqual(['sup_1']);
+  });
+
+  test('a supplier of a contract that moves to a lead entity or coop of the partner', async () => {
+    await importLines({ contracts: [{ ...contract('ctr_2'), lead_entity_id: 'le_b', supplier_ids: ['sup_2'] }] });
+    expect(await sync('x', 'suppliers')).toEqual(['sup_2']);
+    expect(await sync('a', 'suppliers')).toEqual([]);
+  });
+
+  test('everything of a lead entity once it is granted, and again when it was revoked in between', async () => {
+    const grants = { everything: false, leadEntities: ['le_b'], coops: [] };
+    await grant(service.database, clock, 'a', grants);
+    const atGrant = since['a'];
+    expect(await sync('a', 'solicitations')).toEqual(['sol_2']);
+    since['a'] = atGrant ?? '';
+    expect(await sync('a', 'contracts')).toEqual(['ctr_2']);
+    since['a'] = atGrant ?? '';
+    expect(await sync('a', 'suppliers')).toEqual(['sup_2']);
+    expect(await sync('a', 'suppliers')).toEqual([]);
+    await revoke(service.database, clock, 'a', grants);
+    expect(await sync('a', 'suppliers')).toEqual([]);
+    await grant(service.database, clock, 'a', grants);
+    expect(await sync('a', 'suppliers')).toEqual(['sup_2']);
+  });
+
+  test('a draft once it is open, and nothing of it before', async () => {
+    const draft = { ...solicitation('sol_3', 3), status: 'draft' };
+    await importLines({ solicitations: [draft] });
+    expect(await sync('a', 'solicitations')).toEqual([]);
+    await importLines({ solicitations: [{ ...draft, status: 'open' }] });
+    expect(await sync('a', 'solicitations')).toEqual(['sol_3']);
+  });
+
+  test('contracts and solicitations of a renamed lead entity', async () => {
+    await importLines({ 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] });
+    const before = since['a'];
+    expect(await sync('a', 'contracts')).toEqual(['ctr_1']);
+    since['a'] = before ?? '';
+    expect(await sync('a', 'solicitations')).toEqual(['sol_1']);
+  });
+
+  test('no solicitation for a new notice, as the interface says', async () => {
+    const notice = { id: 1, title: 'Addendum', body: '', created_at: '2026-01-01T00:00:00Z' };
+    await importLines({ solicitations: [{ ...solicitation('sol_1', 1), notices: [notice] }] });
+    expect(await sync('a', 'solicitations')).toEqual([]);
+  });
+});
+
+test('before any publication and any grant the watermark is the beginning of 1970', async () => {
+  const empty = await startService({ clock, partners: [{ name: 'none' }] });
+  const { headers } = await empty.get('/v1/contracts', { key: empty.partner('none').key });
+  await empty.close();
+  expect(headers['x-sync-watermark']).toBe('1970-01-01T00:00:00.000Z');
+});
+
+test('the watermark is one millisecond after the last event, stays through a walk, and stands on a 304', async () => {
+  const { key } = service.partner('all');
+  await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
+  const { last } = await service.database.kysely
+    .selectFrom('catalog.publications')
+    .select((eb) => eb.fn.max('instant').as('last'))
+    .executeTakeFirstOrThrow();
+  const watermark = new Date(Date.parse(last) + 1).toISOString();
+  const first = await service.get('/v1/suppliers?limit=1', { key });
+  expect(first.headers['x-sync-watermark']).toBe(watermark);
+  await importLines({ coops: [{ id: 'co_z', name: 'Z' }] });
+  const { next_cursor: cursor } = (JSON.parse(first.body) as { meta: { next_cursor: string } }).meta;
+  const second = await service.get(`/v1/suppliers?limit=1&cursor=${cursor}`, { key });
+  expect(second.headers['x-sync-watermark']).toBe(watermark);
+  const again = await service.get(`/v1/suppliers?limit=1&cursor=${cursor}`, {
+    key,
+    headers: { 'If-None-Match': String(second.headers.etag) },
+  });
+  expect(again).toMatchObject({ status: 304, body: '' });
+  expect(again.headers['x-sync-watermark']).toBe(watermark);
+});
