@@ -83,7 +83,7 @@ export async function exchangeRaw(port: number, ...parts: readonly string[]): Pr
 
 export async function readToEnd(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
-  socket.on('data', (chunk) => chunks.push(chunk));
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('error', () => undefined);
   await once(socket, 'close');
   return Buffer.concat(chunks).toString('utf8');

@@ -1,0 +1,133 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { issueKey } from '../../src/access/key-admin.ts';
+import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
+import { FAILURES_PER_MINUTE, RequestLimits } from '../../src/http/request-limits.ts';
+import { createTestApp, type TestApp, type TestAppSetup } from './test-app.ts';
+
+let service: TestApp;
+afterEach(() => service.close());
+
+async function start(setup: TestAppSetup = {}): Promise<void> {
+  service = await createTestApp(setup);
+}
+
+function ask(key: string, path = '/v1/coops', remoteAddress = '192.0.2.1'): Promise<LightMyRequestResponse> {
+  return service.app.inject({ url: path, headers: { authorization: `Bearer ${key}` }, remoteAddress });
+}
+
+async function makePartner(name: string, requestsPerMinute: number): Promise<string> {
+  await createPartner(service.database, Date.now, name, { everything: true });
+  await setPartner(service.database, name, { requestsPerMinute });
+  return makeKey(name);
+}
+
+async function makeKey(partner: string): Promise<string> {
+  return (await issueKey(service.database, Date.now, partner, { environment: 'test', lifetimeMs: null })).key;
+}
+
+const limitHeaders = ({ headers }: LightMyRequestResponse): unknown[] => [
+  headers['ratelimit-policy'],
+  headers.ratelimit,
+];
+
+describe('the limit of a partner', () => {
+  test('is told on every answer to a good key, whatever its status', async () => {
+    await start();
+    for (const [index, path] of ['/v1/coops', '/v1/coops?x=1', '/v1/nothing', '/v1/coops'].entries()) {
+      const answer = await ask(service.key, path);
+      const [policy, limit] = limitHeaders(answer);
+      expect(policy).toBe('"partner";q=600;w=60');
+      expect(limit).toMatch(new RegExp(`^"partner";r=${599 - index};t=(60|59)$`));
+    }
+    const tag = (await ask(service.key)).headers.etag;
+    const notModified = await service.app.inject({
+      url: '/v1/coops',
+      headers: { ...service.authorization, 'if-none-match': tag },
+    });
+    expect(notModified.statusCode).toBe(304);
+    expect(limitHeaders(notModified)[1]).toContain('r=594');
+  });
+
+  test('is not told to those who failed, nor outside /v1', async () => {
+    await start();
+    expect(limitHeaders(await ask('wrong'))).toEqual([undefined, undefined]);
+    expect(limitHeaders(await ask(service.key, '/health'))).toEqual([undefined, undefined]);
+  });
+
+  test('holds over all its keys, for it alone, and before paths and parameters are looked at', async () => {
+    await start();
+    const keys = [await makePartner('small', 3), await makeKey('small')] as const;
+    const statuses: number[] = [];
+    for (const key of [keys[0], keys[1], keys[0], keys[1]]) statuses.push((await ask(key)).statusCode);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    for (const path of ['/v1/nothing', '/v1/coops?x=1']) {
+      const refused = await ask(keys[0], path);
+      expect(refused.statusCode).toBe(429);
+      expect(refused.json<{ error: { code: string } }>().error.code).toBe('rate_limited');
+      expect(refused.headers['retry-after']).toMatch(/^(60|59)$/);
+      expect(limitHeaders(refused)[1]).toContain('"partner";r=0;t=');
+    }
+    expect((await ask(service.key)).statusCode).toBe(200);
+  });
+
+  test('begins anew after its window', async () => {
+    await start({ limits: new RequestLimits(1) });
+    const key = await makePartner('small', 1);
+    expect((await ask(key)).statusCode).toBe(200);
+    const refused = await ask(key);
+    expect(refused.statusCode).toBe(429);
+    expect(refused.headers['retry-after']).toBe('1');
+    expect(refused.headers['ratelimit-policy']).toBe('"partner";q=1;w=1');
+    await delay(1_050);
+    expect((await ask(key)).statusCode).toBe(200);
+  });
+
+  test('is the configured one where the partner has none of its own', async () => {
+    await start({ config: { requestsPerMinute: 2 } });
+    expect((await ask(service.key)).headers['ratelimit-policy']).toBe('"partner";q=2;w=60');
+  });
+});
+
+describe('failed authentications', () => {
+  const failAs = async (address: string, times: number): Promise<LightMyRequestResponse[]> =>
+    Promise.all(Array.from({ length: times }, () => ask('wrong', '/v1/nothing', address)));
+
+  test('are answered 429 after so many from one address, and never touch a good key from there', async () => {
+    await start();
+    const first = await failAs('192.0.2.1', FAILURES_PER_MINUTE);
+    expect(new Set(first.map(({ statusCode }) => statusCode))).toEqual(new Set([401]));
+    const [refused] = await failAs('192.0.2.1', 1);
+    expect(refused?.statusCode).toBe(429);
+    expect(refused?.headers['retry-after']).toMatch(/^(60|59)$/);
+    expect((await ask(service.key)).statusCode).toBe(200);
+    expect((await ask('wrong', '/v1/coops', '192.0.2.2')).statusCode).toBe(401);
+  });
+
+  test('are counted by network for IPv6, where one client has many addresses', async () => {
+    await start();
+    const addresses = Array.from(
+      { length: FAILURES_PER_MINUTE },
+      (_, index) => `2001:db8:1:2::${(index + 1).toString(16)}`,
+    );
+    for (const address of addresses) await failAs(address, 1);
+    expect((await failAs('2001:db8:1:2:ffff::1', 1))[0]?.statusCode).toBe(429);
+    expect((await failAs('2001:db8:1:3::1', 1))[0]?.statusCode).toBe(401);
+  });
+
+  test('are counted for the client of a trusted proxy, and for nobody whom a client invents', async () => {
+    await start({ config: { trustedProxies: ['192.0.2.10', '10.0.0.0/8'] } });
+    const fail = (remoteAddress: string, forwardedFor: string): Promise<LightMyRequestResponse> =>
+      service.app.inject({ url: '/v1/coops', remoteAddress, headers: { 'x-forwarded-for': forwardedFor } });
+    const exhaust = async (remoteAddress: string, forwardedFor: (index: number) => string): Promise<number> => {
+      for (let index = 0; index < FAILURES_PER_MINUTE; index += 1) await fail(remoteAddress, forwardedFor(index));
+      return (await fail(remoteAddress, forwardedFor(0))).statusCode;
+    };
+    // Behind the proxies, the last address that is no proxy is the client, whatever it wrote before.
+    expect(await exhaust('192.0.2.10', (index) => `203.0.113.${index}, 198.51.100.7, 10.1.2.3`)).toBe(429);
+    expect((await fail('192.0.2.10', '198.51.100.8')).statusCode).toBe(401);
+    // From anyone else the header is not believed.
+    expect(await exhaust('203.0.113.99', (index) => `198.51.100.${index}`)).toBe(429);
+  });
+});
