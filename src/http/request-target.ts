@@ -12,18 +12,14 @@ const UNREADABLE = '/unreadable/';
 /** Scheme and authority of an absolute address, as a proxy is asked ("GET http://host/path"). */
 const ORIGIN = /^https?:\/\/[^/?#]*/i;
 
-// The HTTP parser hands over bytes as Latin-1 characters. Text that was not percent-encoded is in there as UTF-8.
-const RAW_BYTES = /[\u0080-\uffff]/g;
-
 /**
  * The text behind percent-encoded UTF-8.
  *
  * @returns null for a bad escape, for bytes that are not UTF-8, and where a NUL is in it.
  */
 export function decodeText(encoded: string): string | null {
-  const escaped = encoded.replace(RAW_BYTES, (byte) => `%${byte.charCodeAt(0).toString(16)}`);
   try {
-    const text = decodeURIComponent(escaped);
+    const text = decodeURIComponent(encoded);
     return text.includes('\0') ? null : text;
   } catch {
     return null;

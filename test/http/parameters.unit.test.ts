@@ -48,11 +48,6 @@ describe('what is read', () => {
     expect(parse('q=a=b')).toEqual({ q: 'a=b' });
   });
 
-  test('UTF-8 that was not percent-encoded is read like any other', () => {
-    const asParsedByNode = Buffer.from('école').toString('latin1');
-    expect(parse(`q=${asParsedByNode}`)).toEqual({ q: 'école' });
-  });
-
   test('the values have no prototype', () => {
     expect(Object.getPrototypeOf(parseParameters('/?limit=5', parameters))).toBeNull();
   });
@@ -104,7 +99,7 @@ describe('what is refused, by name', () => {
     expect(messageOf('limit=5&lim%69t=5')).toContain('"limit"');
   });
 
-  test.each(['q=%ZZ', 'q=%', 'q=%4', 'q=%FF', 'q=%C3', 'q=%ED%A0%80', 'q=%00', 'q=a%00b', '%ZZ=1', 'q=\xff'])(
+  test.each(['q=%ZZ', 'q=%', 'q=%4', 'q=%FF', 'q=%C3', 'q=%ED%A0%80', 'q=%00', 'q=a%00b', '%ZZ=1'])(
     '%s is no percent-encoded UTF-8',
     (query) => {
       expect(messageOf(query)).toContain('percent-encoded UTF-8');

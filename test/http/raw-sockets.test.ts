@@ -156,12 +156,10 @@ describe('addresses as they come', () => {
     expectRefusal((await exchange(get('http://x/v1/%ZZ')))[0], 401, 'unauthorized');
   });
 
-  test('bytes that are not percent-encoded are read as UTF-8', async () => {
-    const bytes = Buffer.from('école').toString('latin1');
-    expect((await exchange(get(`/v1/contracts?q=${bytes}`, key)))[0]?.status).toBe(200);
-    expectRefusal((await exchange(get('/v1/contracts?q=\xe9cole', key)))[0]);
-    expectRefusal((await exchange(get(`/v1/contracts/${bytes}`, key)))[0], 404, 'not_found');
-    expectRefusal((await exchange(get('/v1/contracts/\xe9', key)))[0]);
+  test('bytes that are not percent-encoded are refused, not guessed at', async () => {
+    for (const bytes of [Buffer.from('école').toString('latin1'), '\xe9cole']) {
+      expectRefusal((await exchange(get(`/v1/contracts?q=${bytes}`, key)))[0]);
+    }
   });
 
   test('a fragment, which no client should send', async () => {
@@ -184,8 +182,9 @@ describe('bodies', () => {
     expectRefusal(answers[0], 405);
   });
 
-  test('a request that is being answered gets its answer, though what follows it is malformed', async () => {
-    const answers = await exchange(`GET /v1/slow HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 5\r\n\r\nhi`);
+  test('one that is malformed does not cut off the answer that is being made', async () => {
+    const head = `GET /v1/slow HTTP/1.1\r\nHost: x\r\n${key}Transfer-Encoding: chunked\r\n\r\n`;
+    const answers = await exchange(`${head}no length\r\n`);
     expect(answers.map(({ status }) => status)).toEqual([200]);
   });
 });

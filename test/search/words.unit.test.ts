@@ -50,7 +50,8 @@ describe('a search', () => {
         const words = wordsOf(text);
         const word = words[which % Math.max(words.length, 1)];
         if (word === undefined) return true;
-        return finds([...word].slice(0, 1 + (length % [...word].length)).join(''), text);
+        const characters = Array.from(word);
+        return finds(characters.slice(0, 1 + (length % characters.length)).join(''), text);
       }),
     );
   });
