@@ -9,6 +9,7 @@ import { createPartner, setPartner, suspendPartner } from '../../src/access/part
 import { PartnerDirectory } from '../../src/access/partner-directory.ts';
 import type { Environment } from '../../src/config.ts';
 import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
+import { EPOCH } from '../../src/instant.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
@@ -68,7 +69,7 @@ describe('a key', () => {
         everythingSince: null,
         leadEntities: new Map(),
         coops: new Map(),
-        changedAt: '2026-06-01T12:00:00.000Z',
+        changedAt: EPOCH,
       },
     });
   });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadModel } from '../model/model.ts';
 import { questionsAbout, type Question } from '../model/questions.ts';
-import { createDirectories } from '../support/data.ts';
+import { createDirectories, type RecordDirectories } from '../support/data.ts';
 import { startService, type Answer, type TestService } from '../support/service.ts';
 import { pathOf, PARTNERS, withoutRequestId } from './asking.ts';
 
@@ -45,12 +45,17 @@ const MALFORMED = fc
   .map((path) => ({ path, limits: null }));
 
 let services: [TestService, TestService];
-let records: { directories: string[]; remove(): void };
+let records: RecordDirectories;
 
 beforeAll(async () => {
   records = createDirectories(2);
   // The same clock and secret, so that instants, watermarks and cursors are equal too.
-  const setup = { directories: records.directories, partners: PARTNERS, cursorSecret: 'c0'.repeat(32) };
+  const setup = {
+    directories: records.first,
+    partners: PARTNERS,
+    directoriesAfterGrants: records.later,
+    cursorSecret: 'c0'.repeat(32),
+  };
   services = await Promise.all([
     startService({ ...setup, engine: 'sqlite' }),
     startService({ ...setup, engine: 'postgres' }),

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadModel, type Model } from '../model/model.ts';
 import { questionsAbout, type Question } from '../model/questions.ts';
-import { createDirectories } from '../support/data.ts';
+import { createDirectories, type RecordDirectories } from '../support/data.ts';
 import { startService, type Answer, type TestPartner, type TestService } from '../support/service.ts';
 import { dataOf, pathOf, PARTNERS, withoutRequestId } from './asking.ts';
 
@@ -18,11 +18,15 @@ const NO_SUCH_ID = 'no_such_id';
 
 let service: TestService;
 let model: Model;
-let records: { directories: string[]; remove(): void };
+let records: RecordDirectories;
 
 beforeAll(async () => {
   records = createDirectories(3);
-  service = await startService({ directories: records.directories, partners: PARTNERS });
+  service = await startService({
+    directories: records.first,
+    partners: PARTNERS,
+    directoriesAfterGrants: records.later,
+  });
   model = loadModel(service.published);
 }, 120_000);
 

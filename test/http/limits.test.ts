@@ -29,7 +29,7 @@ async function makeKey(partner: string): Promise<string> {
 
 const limitHeaders = ({ headers }: LightMyRequestResponse): unknown[] => [
   headers['ratelimit-policy'],
-  headers.ratelimit,
+  headers['ratelimit'],
 ];
 
 describe('the limit of a partner', () => {

@@ -11,7 +11,7 @@ interface Document {
   openapi: string;
   info: { version: string };
   servers: { description: string }[];
-  paths: Record<string, Record<string, Operation>>;
+  paths: Record<string, { get?: Operation }>;
   components: { schemas: Record<string, object>; responses: Record<string, { headers: Record<string, object> }> };
 }
 
@@ -40,10 +40,10 @@ const PATHS = [
 const LISTS = PATHS.filter((path) => !/\{id\}|count$/.test(path));
 
 const operations = (): [string, Operation][] =>
-  Object.entries(document.paths).map(([path, methods]) => [path, methods['get'] as Operation]);
+  Object.entries(document.paths).flatMap(([path, { get }]) => (get === undefined ? [] : [[path, get]]));
 
 describe('the OpenAPI document', () => {
-  test('is the one that is checked in (npm run openapi writes it anew)', () => {
+  test('is the one that is checked in (scripts/write-openapi.ts writes it anew)', () => {
     const checkedIn = readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
     expect(JSON.parse(checkedIn)).toEqual(document);
   });

@@ -43,14 +43,12 @@ describe('/docs', () => {
       const page = await browser.newPage();
       const asked: string[] = [];
       const complaints: string[] = [];
-      page.on(
-        'request',
-        (request) => void (request.url().startsWith('data:') || asked.push(new URL(request.url()).origin)),
-      );
-      page.on(
-        'console',
-        (message) => void (['error', 'warning'].includes(message.type()) && complaints.push(message.text())),
-      );
+      page.on('request', (request) => {
+        if (!request.url().startsWith('data:')) asked.push(new URL(request.url()).origin);
+      });
+      page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+      });
       page.on('pageerror', (error) => void complaints.push(error.message));
       await page.goto(`${origin}/docs`, { waitUntil: 'networkidle' });
       await page.getByText('Solicitations').first().waitFor();

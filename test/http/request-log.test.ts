@@ -34,8 +34,9 @@ function linesAbout(requestId: unknown): Record<string, unknown>[] {
 }
 
 test('a request has one line, with who asked for what, how it ended and how long it took', async () => {
-  const answer = await service.app.inject({ url: '/v1/contracts/no-such-id', headers: service.authorization });
-  const lines = linesAbout(answer.headers['x-request-id']);
+  const headers = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${service.key}\r\n`;
+  const answer = await exchangeRaw(port, `GET /v1/contracts/no-such-id HTTP/1.1\r\n${headers}\r\n`);
+  const lines = linesAbout(/x-request-id: (\S+)/.exec(answer)?.[1]);
   expect(lines).toHaveLength(1);
   expect(lines[0]).toMatchObject({
     method: 'GET',

@@ -34,13 +34,14 @@ export interface TestApp {
 }
 
 export async function createTestApp({ config = {}, limits, addRoutes }: TestAppSetup = {}): Promise<TestApp> {
-  const { config: databaseConfig, database, drop } = await createTestDatabase();
+  const made = await createTestDatabase();
+  const { database } = made;
   await createPartner(database, Date.now, 'acme', { everything: true });
   const { key } = await issueKey(database, Date.now, 'acme', { environment: 'test', lifetimeMs: null });
-  const serving = openForServing(databaseConfig);
+  const serving = openForServing(made.config);
   const lines: string[] = [];
   const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
-  const used = { ...readConfig({}), database: databaseConfig, ...config };
+  const used = { ...readConfig({}), database: made.config, ...config };
   const directory = new PartnerDirectory({ ...used, database: serving, clock: Date.now, logger });
   await directory.start();
   const services = {
@@ -67,7 +68,7 @@ export async function createTestApp({ config = {}, limits, addRoutes }: TestAppS
       await app.close();
       directory.stop();
       await serving.close();
-      await drop();
+      await made.drop();
     },
   };
 }

@@ -9,10 +9,13 @@ import {
   servedSupplier,
   type Served,
 } from './served.ts';
-import { visibleTo, type ModelScope, type Visible } from './visibility.ts';
+import { visibleTo, type ModelScope, type Sighting, type Visible } from './visibility.ts';
 import { isFound, searchedText, type SearchedText } from './words.ts';
 
 export type { Filters, ModelScope, PublishedDirectory, Served };
+
+/** What `updated_since` has to give, or the most that it may. */
+export type SyncBound = 'least' | 'most';
 
 /**
  * What the service should answer, worked out in the plainest way: filters over all records in
@@ -28,14 +31,14 @@ export class Model {
   }
 
   /** All records that match, in their served form and order. `now` decides `is_open`. */
-  list(kind: Kind, filters: Filters, scope: ModelScope, now: string): Served[] {
+  list(kind: Kind, filters: Filters, scope: ModelScope, now: string, sync: SyncBound = 'least'): Served[] {
     switch (kind) {
       case 'contracts':
-        return this.#contracts(filters, scope);
+        return this.#contracts(filters, scope, sync);
       case 'suppliers':
-        return this.#suppliers(filters, scope);
+        return this.#suppliers(filters, scope, sync);
       case 'solicitations':
-        return this.#solicitations(filters, scope, now);
+        return this.#solicitations(filters, scope, now, sync);
       case 'certifications':
         return this.#certifications(filters);
       case 'lead-entities':
@@ -48,8 +51,8 @@ export class Model {
   }
 
   /** How many solicitations match. */
-  count(filters: Filters, scope: ModelScope): number {
-    return this.#solicitations(filters, scope, '').length;
+  count(filters: Filters, scope: ModelScope, sync: SyncBound = 'least'): number {
+    return this.#solicitations(filters, scope, '', sync).length;
   }
 
   /** The record in its detail form; null where there is none that the scope shows. Solicitations also by `ref`. */
@@ -83,7 +86,7 @@ export class Model {
     return visible;
   }
 
-  #contracts(filters: Filters, scope: ModelScope): Served[] {
+  #contracts(filters: Filters, scope: ModelScope, sync: SyncBound): Served[] {
     const { contracts } = this.visible(scope);
     const found = visibleOnes(this.records.contracts, contracts).filter(
       (contract) =>
@@ -92,12 +95,12 @@ export class Model {
         holds(filters['coop'], (id) => contract.coop_id === id) &&
         holds(filters['supplier'], (id) => contract.supplier_ids.includes(id)) &&
         holds(filters['city_service'], (id) => contract.city_service_ids.includes(id)) &&
-        isSince(contracts.get(contract.id), filters),
+        isSince(contracts.get(contract.id), filters, sync),
     );
     return ordered(found).map((contract) => servedContract(contract, this.records));
   }
 
-  #suppliers(filters: Filters, scope: ModelScope): Served[] {
+  #suppliers(filters: Filters, scope: ModelScope, sync: SyncBound): Served[] {
     const { suppliers } = this.visible(scope);
     const asked = holds(filters['certifications'], (list) =>
       askedCertifications(list, this.records.certifications.values()),
@@ -109,12 +112,12 @@ export class Model {
         holds(filters['state'], (state) => isInState(supplier, state)) &&
         holds(filters['city_service'], (id) => supplier.city_service_ids.includes(id)) &&
         (asked === true || asked.every(({ abbreviation }) => supplier.certifications.includes(abbreviation))) &&
-        isSince(suppliers.get(supplier.id), filters),
+        isSince(suppliers.get(supplier.id), filters, sync),
     );
     return ordered(found).map((supplier) => servedSupplier(supplier, this.records, 'list'));
   }
 
-  #solicitations(filters: Filters, scope: ModelScope, now: string): Served[] {
+  #solicitations(filters: Filters, scope: ModelScope, now: string, sync: SyncBound): Served[] {
     const { solicitations } = this.visible(scope);
     const found = visibleOnes(this.records.solicitations, solicitations).filter(
       (it) =>
@@ -123,7 +126,7 @@ export class Model {
         holds(filters['lead_entity'], (id) => it.lead_entity_id === id) &&
         holds(filters['closing_after'], (after) => it.close_at !== null && it.close_at >= bound(after)) &&
         holds(filters['closing_before'], (before) => it.close_at !== null && it.close_at <= bound(before)) &&
-        isSince(solicitations.get(it.id), filters),
+        isSince(solicitations.get(it.id), filters, sync),
     );
     return ordered(found).map((solicitation) => servedSolicitation(solicitation, this.records, now));
   }
@@ -149,12 +152,9 @@ export function loadModel(directories: readonly PublishedDirectory[]): Model {
   return new Model(readRecords(directories));
 }
 
-/**
- * The earliest that the promise of the sync allows: what changed or became visible since. The
- * service may give more.
- */
-function isSince(visibleSince: string | undefined, filters: Filters): boolean {
-  return holds(filters['updated_since'], (since) => (visibleSince ?? '') >= bound(since));
+function isSince(seen: Sighting | undefined, filters: Filters, sync: SyncBound): boolean {
+  const at = sync === 'least' ? seen?.first : seen?.last;
+  return holds(filters['updated_since'], (since) => at !== undefined && at >= bound(since));
 }
 
 function visibleOnes<T>(records: ReadonlyMap<string, T>, visible: { has(id: string): boolean }): T[] {

@@ -1,4 +1,4 @@
-import type { Contract, Records, Solicitation } from './records.ts';
+import type { Contract, Records } from './records.ts';
 
 /** What a partner was granted: each with the instant from which it counts. */
 export interface ModelScope {
@@ -7,63 +7,76 @@ export interface ModelScope {
   coops: Readonly<Record<string, string>>;
 }
 
-/** What a partner sees: id → the instant from which it is visible, by grant and by publication. */
+/**
+ * Since when a partner sees a record in its present form. A sync has to give the record from
+ * before `first`, and may give it up to `last`: that is when the last of several ways to see it opened.
+ */
+export interface Sighting {
+  first: string;
+  last: string;
+}
+
+/** What a partner sees, by id. */
 export interface Visible {
   leadEntities: ReadonlySet<string>;
   coops: ReadonlySet<string>;
-  contracts: ReadonlyMap<string, string>;
-  suppliers: ReadonlyMap<string, string>;
-  solicitations: ReadonlyMap<string, string>;
+  contracts: ReadonlyMap<string, Sighting>;
+  suppliers: ReadonlyMap<string, Sighting>;
+  solicitations: ReadonlyMap<string, Sighting>;
 }
 
 /** Walks all records once and keeps those that the scope shows. */
 export function visibleTo(scope: ModelScope, records: Records): Visible {
   const leadEntities = new Set(Object.keys(scope.leadEntities));
   const coops = new Set(Object.keys(scope.coops));
-  const contracts = new Map<string, string>();
-  const suppliers = new Map<string, string>();
-  const solicitations = new Map<string, string>();
+  const contracts = new Map<string, Sighting>();
+  const suppliers = new Map<string, Sighting>();
+  const solicitations = new Map<string, Sighting>();
 
   if (scope.everythingSince !== null) {
     for (const id of records.leadEntities.keys()) leadEntities.add(id);
     for (const id of records.coops.keys()) coops.add(id);
-    for (const { id, publishedAt } of records.suppliers.values()) {
-      suppliers.set(id, later(publishedAt, scope.everythingSince));
-    }
   }
+  const ways = new Map<string, string[]>();
   for (const contract of records.contracts.values()) {
-    const grantedAt = grantOfContract(scope, contract);
-    if (grantedAt === null) continue;
-    const since = later(contract.publishedAt, grantedAt);
-    contracts.set(contract.id, since);
+    const opened = waysTo(contract, grantsOf(scope, contract));
+    if (opened.length === 0) continue;
+    contracts.set(contract.id, sighting(opened));
     leadEntities.add(contract.lead_entity_id);
     if (contract.coop_id !== null) coops.add(contract.coop_id);
-    for (const id of contract.supplier_ids) suppliers.set(id, earliest([suppliers.get(id), since]) ?? since);
+    // Whoever sees everything sees its suppliers whatever contract they are on.
+    const throughContract = waysTo(contract, grantsOf({ ...scope, everythingSince: null }, contract));
+    for (const id of contract.supplier_ids) ways.set(id, [...(ways.get(id) ?? []), ...throughContract]);
+  }
+  for (const supplier of records.suppliers.values()) {
+    const opened = [...waysTo(supplier, [scope.everythingSince]), ...(ways.get(supplier.id) ?? [])];
+    if (opened.length > 0) suppliers.set(supplier.id, sighting(opened.map((at) => later(at, supplier.publishedAt))));
   }
   for (const solicitation of records.solicitations.values()) {
-    const grantedAt = grantOfSolicitation(scope, solicitation);
-    if (grantedAt !== null) solicitations.set(solicitation.id, later(solicitation.publishedAt, grantedAt));
+    if (solicitation.status === 'draft') continue;
+    const opened = waysTo(solicitation, [scope.everythingSince, scope.leadEntities[solicitation.lead_entity_id]]);
+    if (opened.length > 0) solicitations.set(solicitation.id, sighting(opened));
   }
   return { leadEntities, coops, contracts, suppliers, solicitations };
 }
 
-function grantOfContract(scope: ModelScope, contract: Contract): string | null {
-  return earliest([
-    scope.everythingSince,
-    scope.leadEntities[contract.lead_entity_id],
-    contract.coop_id === null ? null : scope.coops[contract.coop_id],
-  ]);
+type Granted = string | null | undefined;
+
+function grantsOf(scope: ModelScope, contract: Contract): Granted[] {
+  const ofCoop = contract.coop_id === null ? null : scope.coops[contract.coop_id];
+  return [scope.everythingSince, scope.leadEntities[contract.lead_entity_id], ofCoop];
 }
 
-function grantOfSolicitation(scope: ModelScope, solicitation: Solicitation): string | null {
-  if (solicitation.status === 'draft') return null;
-  return earliest([scope.everythingSince, scope.leadEntities[solicitation.lead_entity_id]]);
+/** The instants at which each grant began to show the record. */
+function waysTo({ publishedAt }: { publishedAt: string }, grants: Granted[]): string[] {
+  return grants.filter((granted) => typeof granted === 'string').map((granted) => later(granted, publishedAt));
+}
+
+function sighting(opened: string[]): Sighting {
+  const [first = '', ...others] = opened.sort();
+  return { first, last: others.at(-1) ?? first };
 }
 
 function later(one: string, other: string): string {
   return one > other ? one : other;
-}
-
-function earliest(instants: (string | null | undefined)[]): string | null {
-  return instants.filter((value) => typeof value === 'string').sort()[0] ?? null;
 }

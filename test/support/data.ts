@@ -19,20 +19,37 @@ export function realDirectories(): string[] {
   return [SAMPLE];
 }
 
-/** Real and generated records; the generated ones name some of the real. Removed with `remove()`. */
-export function createDirectories(seed: number): { directories: string[]; remove(): void } {
+/** Directories to publish one after the other, and removed with `remove()`. */
+export interface RecordDirectories {
+  /** Real records, and generated ones that name some of them. */
+  first: string[];
+  /** More of what was generated, to publish when partners have their grants: it names records of before. */
+  later: string[];
+  remove(): void;
+}
+
+/** Real and generated records; the same seed gives the same. */
+export function createDirectories(seed: number): RecordDirectories {
   const real = realDirectories();
   const records = readRecords(real.map((path) => ({ path, publishedAt: '' })));
   const some = (ids: Iterable<string>, most: number): string[] => [...ids].slice(0, most);
+  const generated = generatedRecords(seed, {
+    leadEntities: some(records.leadEntities.keys(), 10),
+    coops: some(records.coops.keys(), 2),
+    suppliers: some(records.suppliers.keys(), 40),
+    cityServices: some(records.cityServices.keys(), 10),
+  });
   const folder = mkdtempSync(join(tmpdir(), 'pds-records-'));
-  writeRecords(
-    folder,
-    generatedRecords(seed, {
-      leadEntities: some(records.leadEntities.keys(), 10),
-      coops: some(records.coops.keys(), 2),
-      suppliers: some(records.suppliers.keys(), 40),
-      cityServices: some(records.cityServices.keys(), 10),
-    }),
-  );
-  return { directories: [...real, folder], remove: () => rmSync(folder, { recursive: true, force: true }) };
+  const [first, later] = [join(folder, 'first'), join(folder, 'later')];
+  const everyThird = (_: unknown, index: number): boolean => index % 3 === 0;
+  const others = (_: unknown, index: number): boolean => index % 3 !== 0;
+  const { contracts = [], solicitations = [] } = generated;
+  writeRecords(first, {
+    ...generated,
+    contracts: contracts.filter(others),
+    solicitations: solicitations.filter(others),
+  });
+  writeRecords(later, { contracts: contracts.filter(everyThird), solicitations: solicitations.filter(everyThird) });
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  return { first: [...real, first], later: [later], remove };
 }

@@ -4,11 +4,18 @@ import { awkwardName, awkwardText, either, maybe } from './generated-values.ts';
 type GeneratedRecord = Record<string, unknown>;
 
 const FIRST = Date.parse('2025-10-01T00:00:00.000Z');
+const MIDDLE = Date.parse('2026-04-15T09:00:00.000Z');
 const LAST = Date.parse('2026-12-31T23:59:59.999Z');
 
-/** An instant around 2026-04-15 in one of the many ways to write it. */
+/** An instant around 2026-04-15T09:00:00Z, or that very one, in one of the many ways to write it. */
 export const awkwardInstant = fc
-  .tuple(fc.integer({ min: FIRST, max: LAST }), fc.constantFrom(...writings()))
+  .tuple(
+    fc.oneof(
+      { weight: 9, arbitrary: fc.integer({ min: FIRST, max: LAST }) },
+      { weight: 1, arbitrary: fc.constantFrom(MIDDLE - 1, MIDDLE, MIDDLE + 1) },
+    ),
+    fc.constantFrom(...writings()),
+  )
   .map(([epochMs, write]) => write(new Date(epochMs)));
 
 function writings(): ((date: Date) => string)[] {

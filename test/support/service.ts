@@ -36,6 +36,8 @@ export interface ServiceSetup {
   /** Directories in the import format, published one after the other. */
   directories?: readonly string[];
   partners?: readonly PartnerSetup[];
+  /** Directories that are published when the partners have their grants. */
+  directoriesAfterGrants?: readonly string[];
   clock?: Clock;
   /** 32 bytes, hexadecimal: two services that share it give the same cursors. */
   cursorSecret?: string;
@@ -79,12 +81,16 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
   const { database } = made;
   if (setup.cursorSecret !== undefined) await setCursorSecret(database, setup.cursorSecret);
   const published: PublishedDirectory[] = [];
-  for (const path of setup.directories ?? []) {
-    const { instant } = await publish(database, await listSources(path), { clock });
-    published.push({ path, publishedAt: instant ?? '' });
-  }
   const partners = new Map<string, TestPartner>();
+  const publishEach = async (paths: readonly string[] = []): Promise<void> => {
+    for (const path of paths) {
+      const { instant } = await publish(database, await listSources(path), { clock });
+      published.push({ path, publishedAt: instant ?? '' });
+    }
+  };
+  await publishEach(setup.directories);
   for (const partner of setup.partners ?? []) partners.set(partner.name, await makePartner(database, clock, partner));
+  await publishEach(setup.directoriesAfterGrants);
 
   const config = readConfig({ PDS_LOG_LEVEL: 'silent' });
   const serving = openForServing(made.config);

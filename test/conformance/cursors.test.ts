@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { publishLines, solicitation, withImportDirectory, SMALL_CATALOG } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+
+beforeEach(async () => {
+  const solicitations = Array.from({ length: 20 }, (_, i) => solicitation(`sol_${String(i).padStart(2, '0')}`, i + 1));
+  service = await withImportDirectory({ ...SMALL_CATALOG, solicitations }, (directory) =>
+    startService({
+      directories: [directory],
+      partners: [
+        { name: 'one', everything: true },
+        { name: 'two', everything: true },
+      ],
+    }),
+  );
+});
+afterEach(() => service.close());
+
+interface Page {
+  status: number;
+  ids: string[];
+  cursor: string | null;
+  message?: string;
+}
+
+async function page(query: string, partner = 'one'): Promise<Page> {
+  const { status, body } = await service.get(`/v1/${query}`, { key: service.partner(partner).key });
+  if (status !== 200) {
+    const { error } = JSON.parse(body) as { error: { code: string; message: string } };
+    return { status, ids: [], cursor: null, message: `${error.code}: ${error.message}` };
+  }
+  const { data, meta } = JSON.parse(body) as { data: { id: string }[]; meta: { next_cursor: string | null } };
+  return { status, ids: data.map(({ id }) => id), cursor: meta.next_cursor };
+}
+
+describe('a cursor', () => {
+  test('is a position: it survives the removal of its record, and records that come before and after it', async () => {
+    const { ids, cursor } = await page('solicitations?limit=5');
+    expect(ids.at(-1)).toBe('sol_04');
+    await publishLines(service.database, {
+      solicitations: [
+        { id: 'sol_04', deleted: true },
+        { id: 'sol_05', deleted: true },
+        solicitation('sol_03a', 100),
+        solicitation('sol_04a', 101),
+      ],
+    });
+    expect((await page(`solicitations?limit=3&cursor=${cursor}`)).ids).toEqual(['sol_04a', 'sol_06', 'sol_07']);
+  });
+
+  test('goes with another limit on each page', async () => {
+    const { cursor } = await page('solicitations?limit=1');
+    const next = await page(`solicitations?limit=2&cursor=${cursor}`);
+    expect(next.ids).toEqual(['sol_01', 'sol_02']);
+    expect((await page(`solicitations?cursor=${next.cursor}`)).ids).toHaveLength(17);
+  });
+
+  test.each([
+    ['of another endpoint', 'suppliers?cursor=', 'one'],
+    ['with a filter more', 'solicitations?status=open&cursor=', 'one'],
+    ['of another partner that sees the same', 'solicitations?cursor=', 'two'],
+  ])('%s is refused, with what to do', async (_what, query, partner) => {
+    const { cursor } = await page('solicitations?limit=5');
+    const refused = await page(query + String(cursor), partner);
+    expect(refused.status).toBe(400);
+    expect(refused.message).toMatch(/^validation_failed: .*cursor.*next_cursor/);
+  });
+
+  test('is the same for a filter that means the same', async () => {
+    const { cursor } = await page('suppliers?state=pa&limit=1');
+    expect((await page(`suppliers?state=PA&cursor=${cursor}`)).ids).toEqual(['sup_2']);
+  });
+
+  test('is null where the last page is exactly full', async () => {
+    expect(await page('solicitations?limit=20')).toMatchObject({ cursor: null });
+    expect((await page('solicitations?limit=19')).cursor).not.toBeNull();
+  });
+});
