@@ -1,4 +1,5 @@
-import type { NamedRecord, SolicitationRecord } from '../src/publishing/records.ts';
+import type { NamedRecord } from '../src/publishing/records.ts';
+import type { SolicitationRecord } from '../src/resources/solicitations/record.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -2,7 +2,6 @@ import { lookup } from 'node:dns/promises';
 import closeWithGrace from 'close-with-grace';
 import { pino, type Logger } from 'pino';
 import { DEMO_KEY } from '../access/demo-key.ts';
-import { ensureDemoPartner } from '../access/demo-partner.ts';
 import { PartnerDirectory } from '../access/partner-directory.ts';
 import { buildApp } from '../app.ts';
 import type { Config } from '../config.ts';
@@ -59,7 +58,7 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   try {
     const migrations = await prepareSchema(database, Date.now);
     if (migrations.length > 0) logger.info({ migrations }, 'prepared the database');
-    if (demo && (await loadDemo(database, Date.now)) !== null) await ensureDemoPartner(database, Date.now);
+    if (demo) await loadDemo(database, Date.now);
   } finally {
     await database.close();
   }
@@ -91,6 +90,6 @@ async function greet(origin: string, config: Config, directory: PartnerDirectory
   if ((await directory.findByKey(DEMO_KEY)) === null) {
     output.note('This database was not empty, so --demo left it as it was: ask with a key of your own.');
   } else {
-    output.note(`Try it:\n\n  curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/solicitations?limit=2'\n`);
+    output.note(`Try it:\n\n  curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/contracts?limit=1'\n`);
   }
 }

@@ -12,7 +12,7 @@ const MIGRATION_LOCK = 0x70647301;
 
 /** What stands between a database and this version of the schema. */
 export interface SchemaState {
-  /** No table of the service is there yet. */
+  /** The first migration has not come to its end. */
   isEmpty: boolean;
   /** Names of the migrations that have not run, in order. */
   pending: string[];
@@ -25,10 +25,10 @@ export interface SchemaState {
  */
 export async function readSchemaState(database: Database): Promise<SchemaState> {
   const pending: string[] = [];
-  let isEmpty = true;
+  // `access` comes last: without it, a first migration was cut off, or is under way in another process.
+  const isEmpty = (await lastApplied(database, 'access')) === null;
   for (const group of GROUPS) {
     const applied = await lastApplied(database, group);
-    if (applied !== null) isEmpty = false;
     const known = MIGRATIONS[group].length;
     if (applied !== null && applied > known) {
       throw new SchemaVersionError(

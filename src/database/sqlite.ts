@@ -30,9 +30,9 @@ export function accessPath(catalogPath: string): string {
  */
 export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
   const files = { catalog: path, access: accessPath(path) };
-  if (mode === 'write') mkdirSync(dirname(path), { recursive: true });
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
   try {
+    if (mode === 'write') makeFolder(dirname(path));
     for (const [schema, file] of Object.entries(files)) {
       const isNew = !existsSync(file);
       const uri = `${pathToFileURL(file).href}?mode=${mode === 'read' ? 'ro' : 'rwc'}`;
@@ -63,6 +63,19 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       if (connection.isOpen) connection.close();
     },
   };
+}
+
+/** Step by step: Node's own way never returns from below `/proc`. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  const parent = dirname(folder);
+  if (parent !== folder) makeFolder(parent);
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another process may have been faster.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
 }
 
 function unavailableMessage(path: string, error: unknown): string {

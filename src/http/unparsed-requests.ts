@@ -30,7 +30,6 @@ export function addUnparsedRequests(app: FastifyInstance): void {
   }
 
   const refuse = (socket: Duplex, error: ApiError, reason: string): void => {
-    answered.add(socket);
     const requestId = makeRequestId();
     app.log.info({ requestId, status: error.status, reason }, 'request refused unread');
     socket.on('error', () => undefined);
@@ -41,17 +40,16 @@ export function addUnparsedRequests(app: FastifyInstance): void {
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (answered.has(socket)) return;
-    const exchange = exchanges.get(socket);
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy();
-    } else if (exchange !== undefined && !exchange.request.complete) {
-      // Wrong is the body of a request that has its answer, or is about to get it.
-      if (exchange.response.writableFinished) socket.destroy();
-      else exchange.response.once('close', () => socket.destroy());
-      answered.add(socket);
-    } else {
-      refuse(socket, validationFailed(refusalMessage(error.code)), error.code ?? error.message);
-    }
+    answered.add(socket);
+    const { request, response } = exchanges.get(socket) ?? {};
+    const refuseOrEnd = (): void => {
+      // What is wrong in the body of a request has no answer of its own: the request has one.
+      if (error.code === 'ECONNRESET' || !socket.writable || request?.complete === false) socket.destroy();
+      else refuse(socket, validationFailed(refusalMessage(error.code)), error.code ?? error.message);
+    };
+    // A request that came before on this connection is answered first.
+    if (response === undefined || response.writableFinished || error.code === 'ECONNRESET') refuseOrEnd();
+    else response.once('close', refuseOrEnd);
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     refuse(socket, methodNotAllowed(), 'CONNECT');

@@ -31,9 +31,11 @@ const MOST_ATTEMPTS = 10;
  * - The scope was read before. Where the partner's grants have changed since, it is read anew.
  * - SQLite reads its two files one after the other, and a commit may come between. Where the
  *   last publication in `catalog` is not the one that `access` announces, the page is read
- *   again. If `catalog` is still ahead by the same publication, then the process that made it
- *   died between its two commits: every grant before that publication was in `access` when it
- *   was read again, since the publication drew its instant under the lock that grants take.
+ *   again. If both are as they were, it is no race: the process that published died between
+ *   its two commits, or the files were restored from different moments. Then what was read
+ *   again is whole: a publication draws its instant under the lock that grants take, so every
+ *   grant before it was in `access` by then; and `catalog` is committed first, so every
+ *   publication that `access` announces was in it.
  */
 export async function readFirstPage<Row extends { key: string }>(
   database: Database,
@@ -42,12 +44,14 @@ export async function readFirstPage<Row extends { key: string }>(
   refreshScope: () => Promise<Scope>,
 ): Promise<Snapshot<Row>> {
   let scope = partner.scope;
-  let publishedBefore: string | null = null;
+  let before: SeenEvents | null = null;
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
     const { rows, seen } = await readWithEvents(database, partner.id, queryFor(scope));
     const published = seen.published_at ?? EPOCH;
-    const isWhole = published === seen.announced_at || (published > seen.announced_at && published === publishedBefore);
-    publishedBefore = published;
+    const isWhole =
+      published === seen.announced_at ||
+      (before?.published_at === seen.published_at && before.announced_at === seen.announced_at);
+    before = seen;
     if (seen.grants_changed_at !== scope.changedAt) {
       scope = await refreshScope();
     } else if (isWhole) {

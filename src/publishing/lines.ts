@@ -3,6 +3,11 @@ const LONGEST_LINE_BYTES = 32 * 1024 * 1024;
 
 const LINE_FEED = 0x0a;
 
+/** Guards the memory against a file that is not made of lines. */
+export class LineTooLongError extends Error {
+  override name = 'LineTooLongError';
+}
+
 /** One line of a file. `text` is null where its bytes are no UTF-8. */
 export interface Line {
   number: number;
@@ -13,7 +18,7 @@ export interface Line {
  * Cuts bytes into the lines of NDJSON. Empty lines are passed over, and a byte order mark at
  * the start of the file.
  *
- * @throws RangeError where a line is longer than 32 MiB.
+ * @throws LineTooLongError where a line is longer than 32 MiB.
  */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
   let number = 0;
@@ -34,7 +39,7 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
     pending.push(chunk.subarray(start));
     pendingBytes += chunk.length - start;
     if (pendingBytes > LONGEST_LINE_BYTES) {
-      throw new RangeError(`line ${number + 1} is longer than 32 MiB: is this newline-delimited JSON?`);
+      throw new LineTooLongError(`line ${number + 1} is longer than 32 MiB: is this newline-delimited JSON?`);
     }
   }
   const line = decode(number + 1, Buffer.concat(pending));

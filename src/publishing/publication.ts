@@ -94,7 +94,6 @@ async function publishWithin(
     published.set(kind, { source, writer, outcome: await publishKind(run, source, writer, onRead) });
   }
   run.problems.throwIfAny();
-  const renderedAnew = await renderAnew(run);
   await applyRemovals(run, published, {
     replace: options.replace ?? false,
     allowRemovals: options.allowRemovals ?? false,
@@ -102,6 +101,7 @@ async function publishWithin(
   });
   for (const { source, writer } of published.values()) await writer.finish?.(source.name);
   run.problems.throwIfAny();
+  const renderedAnew = await renderAnew(run);
 
   if (locationsWithoutState > 0) {
     notes.push(`${locationsWithoutState} locations are not of the form "City, ST", and give no state`);

@@ -1,4 +1,4 @@
-import { readLines } from './lines.ts';
+import { LineTooLongError, readLines } from './lines.ts';
 import { lineParser } from './record-parser.ts';
 import { keyField, type RecordKind } from './records.ts';
 import type { Counts, Entry, KindWriter, Run } from './run.ts';
@@ -80,7 +80,7 @@ export async function publishKind<K extends RecordKind>(
 
 /** Errors of the file system and of broken archives carry a code of Node's; so does nothing of a database. */
 function isReadError(error: unknown): error is Error {
-  if (error instanceof RangeError) return true;
+  if (error instanceof LineTooLongError) return true;
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return error instanceof Error && /^(Z_|ENOENT|EACCES|EISDIR|EIO|EPERM)/.test(code);
 }

@@ -1,6 +1,7 @@
 import { parseInstant } from '../instant.ts';
 import type { FieldProblem } from './record-parser.ts';
-import type { RecordKind, RecordOf, SolicitationRecord } from './records.ts';
+import type { RecordKind, RecordOf } from './records.ts';
+import type { SolicitationRecord } from '../resources/solicitations/record.ts';
 
 /** Fields as the schema lets them pass: what may be left out may be missing. */
 type Loose<T> = { [F in keyof T]?: T[F] | undefined };

@@ -51,7 +51,7 @@ async function renderSuppliersAnew(run: Run): Promise<number> {
         .set({ certifications_all: all, certifications_preview: preview })
         .set({ changed_publication: run.publication, updated_at: null })
         .where('id', '=', id)
-        .where('certifications_all', '!=', all)
+        .where((eb) => eb.or([eb('certifications_all', '!=', all), eb('certifications_preview', '!=', preview)]))
         .executeTakeFirst();
       changed += Number(numUpdatedRows);
     }

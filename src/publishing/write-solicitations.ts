@@ -4,7 +4,7 @@ import { renderSolicitation, renderSolicitationDetail } from '../resources/solic
 import { removeSearchEntries, writeSearchEntries } from '../search/search-index.ts';
 import { indexTokens } from '../search/words.ts';
 import { danglingReferences } from './references.ts';
-import type { SolicitationRecord } from './records.ts';
+import type { SolicitationRecord } from '../resources/solicitations/record.ts';
 import { contentHash, deleteRows, inBatches, numberSeries, upsertRows } from './rows.ts';
 import type { KindWriter, Run } from './run.ts';
 
@@ -58,7 +58,9 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
         }
         counts[before === undefined ? 'added' : 'changed'] += 1;
         // Notices, documents and questions are no part of what moves `updated_at` or surfaces in a sync.
-        const keeps = before?.own_hash === hashes.own_hash ? before : null;
+        const keepsOwn = before?.own_hash === hashes.own_hash ? before : null;
+        // A new name of the lead entity surfaces, and does not move `updated_at` either.
+        const isRenamed = run.changed['lead-entities'].has(record.lead_entity_id);
         const brought = before === undefined && run.emptyKinds.has('solicitations') ? updatedAt : null;
         changed.push({
           record,
@@ -66,9 +68,9 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
             number: before?.number ?? nextNumber(),
             id: record.id,
             ...hashes,
-            changed_publication: keeps?.changed_publication ?? publication,
-            updated_publication: keeps?.updated_publication ?? publication,
-            updated_at: keeps === null ? brought : keeps.updated_at,
+            changed_publication: isRenamed ? publication : (keepsOwn?.changed_publication ?? publication),
+            updated_publication: keepsOwn?.updated_publication ?? publication,
+            updated_at: keepsOwn === null ? brought : keepsOwn.updated_at,
             ref: record.ref,
             lead_entity_id: record.lead_entity_id,
             status: record.status,

@@ -24,7 +24,8 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
   const loadStored = (keys: readonly string[]) =>
     kysely
       .selectFrom('catalog.suppliers')
-      .select(['id', 'number', 'hash', 'document', 'certifications_all', 'changed_publication', 'updated_at'])
+      .select(['id', 'number', 'hash', 'document', 'certifications_preview', 'certifications_all'])
+      .select(['changed_publication', 'updated_at'])
       .where((eb) => isOneOf(engine, eb.ref('id'), keys))
       .execute();
 
@@ -84,7 +85,10 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
         } else {
           counts.changed += 1;
           if (before.document !== row.document) run.changed.suppliers.add(entry.key);
-          else if (before.certifications_all === row.certifications_all) {
+          else if (
+            before.certifications_all === row.certifications_all &&
+            before.certifications_preview === row.certifications_preview
+          ) {
             // What is searched and filtered by changed, but nothing that is served.
             row.changed_publication = before.changed_publication;
             row.updated_at = before.updated_at;

@@ -189,6 +189,12 @@ describe('bodies', () => {
   });
 });
 
+test('a request in flight is answered before what follows it on the connection is refused', async () => {
+  const answers = await exchange(`GET /v1/slow HTTP/1.1\r\nHost: x\r\n${key}\r\nhello\r\n\r\n`);
+  expect(answers.map(({ status }) => status)).toEqual([200, 400]);
+  expectRefusal(answers[1]);
+});
+
 describe('slow clients', () => {
   test('have seconds, not minutes', () => {
     const { headersTimeout, requestTimeout, timeout } = service.app.server;

@@ -1,4 +1,4 @@
-import type { SolicitationRecord } from '../../publishing/records.ts';
+import type { SolicitationRecord } from './record.ts';
 import { withoutClosingBrace } from '../finished-text.ts';
 
 /**
