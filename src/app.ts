@@ -16,6 +16,7 @@ import { addRequestLog } from './http/request-log.ts';
 import { addRouteConfig } from './http/route-config.ts';
 import { serverOptions } from './http/server-options.ts';
 import { addUnparsedRequests } from './http/unparsed-requests.ts';
+import { addCursorCheck } from './paging/cursor-check.ts';
 import { registerCertifications } from './resources/certifications/routes.ts';
 import { registerContracts } from './resources/contracts/routes.ts';
 import { registerReferenceLists } from './resources/reference-lists/routes.ts';
@@ -45,6 +46,7 @@ export async function buildApp(services: Services, limits = new RequestLimits())
   addRequestLimit(app, limits); // 429
   addPathCheck(app); // 404, 405
   addRequestCheck(app); // 400
+  addCursorCheck(app, services.cursorSecret); // 400
   addPermissionCheck(app); // 403
 
   await addOpenApi(app);

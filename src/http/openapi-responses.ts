@@ -18,19 +18,16 @@ const JSON_MEDIA = 'application/json';
 /** The envelope of every error. */
 export const errorSchema = Type.Object(
   {
-    error: Type.Object(
-      {
-        code: Type.Enum([...ERROR_CODES], { type: 'string', description: 'What programs may decide by.' }),
-        message: Type.String({ description: 'For people: what was wrong and what to do. May change.' }),
-        request_id: Type.String({
-          description: 'Quote it when you ask for help.',
-          examples: ['req_b1mLHn3RKaYCJL5VFKRQBQ'],
-        }),
-      },
-      { additionalProperties: false },
-    ),
+    error: Type.Object({
+      code: Type.Enum([...ERROR_CODES], { type: 'string', description: 'What programs may decide by.' }),
+      message: Type.String({ description: 'For people: what was wrong and what to do. May change.' }),
+      request_id: Type.String({
+        description: 'Quote it when you ask for help.',
+        examples: ['req_b1mLHn3RKaYCJL5VFKRQBQ'],
+      }),
+    }),
   },
-  { $id: 'Error', description: 'What went wrong.', additionalProperties: false },
+  { $id: 'Error', description: 'What went wrong.' },
 );
 
 /** The response headers that the document explains. */
@@ -63,22 +60,16 @@ const LIMIT_HEADERS = ['RateLimit', 'RateLimit-Policy'] as const;
 
 /** A page of a list. The schema of its items is named by its `$id`. */
 export function listResponses(item: TSchema): ResponseSchemas {
-  const page = Type.Object(
-    {
-      data: Type.Array(refTo(item)),
-      meta: Type.Object(
-        {
-          next_cursor: {
-            ...Type.String({ description: 'For the next page; null on the last. Opaque.' }),
-            type: ['string', 'null'],
-          },
-          limit: Type.Integer({ description: 'The page size in effect.', examples: [25] }),
-        },
-        { additionalProperties: false },
-      ),
-    },
-    { additionalProperties: false },
-  );
+  const page = Type.Object({
+    data: Type.Array(refTo(item)),
+    meta: Type.Object({
+      next_cursor: {
+        ...Type.String({ description: 'For the next page; null on the last. Opaque.' }),
+        type: ['string', 'null'],
+      },
+      limit: Type.Integer({ description: 'The page size in effect.', examples: [25] }),
+    }),
+  });
   return {
     ...successResponses('A page of the list.', page, ['X-Sync-Watermark']),
     ...errorResponses({ detail: false }),

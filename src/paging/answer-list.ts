@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../access/scope.ts';
-import { unauthorized, validationFailed } from '../http/errors.ts';
+import { unauthorized } from '../http/errors.ts';
 import { DEFAULT_LIMIT } from '../http/parameters.ts';
 import { formatInstant } from '../instant.ts';
 import type { Services } from '../services.ts';
-import { decodeCursor, encodeCursor } from './cursor.ts';
+import { encodeCursor } from './cursor.ts';
 import { readFirstPage, readNextPage, type PageQuery, type Snapshot } from './snapshot.ts';
 
 /** The part of a list that one statement reads. */
@@ -29,23 +29,13 @@ export async function answerList<Filters extends object, Row extends { key: stri
   reply: FastifyReply,
   list: ListAnswer<Filters, Row>,
 ): Promise<FastifyReply> {
-  const { partner } = request;
-  const {
-    cursor,
-    limit = DEFAULT_LIMIT,
-    ...filters
-  } = request.parameters as { cursor?: string; limit?: number } & Filters;
-  const binding = { endpoint: request.routeOptions.url ?? '', partnerId: partner.id, filters };
-  const position = cursor === undefined ? null : decodeCursor(services.cursorSecret, binding, cursor);
-  if (cursor !== undefined && position === null) {
-    throw validationFailed(
-      'cursor is not one that this list gave for these filters: pass meta.next_cursor of the previous page as it is, ' +
-        'with the same filters, or leave it out to begin anew',
-    );
-  }
+  const { partner, position, cursorBinding } = request;
+  if (cursorBinding === null) throw new Error(`the route ${request.routeOptions.url} takes no cursor`);
+  const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
+  const filters = cursorBinding.filters as Filters;
 
   const window = { after: position?.after ?? null, rows: limit + 1 };
-  const queryFor = (scope: Scope): PageQuery<Row> => list.query(scope, filters as unknown as Filters, window);
+  const queryFor = (scope: Scope): PageQuery<Row> => list.query(scope, filters, window);
   const { rows, watermark }: Snapshot<Row> =
     position === null
       ? await readFirstPage(services.database, partner, queryFor, () => getNewestScope(services, partner.id))
@@ -55,7 +45,7 @@ export async function answerList<Filters extends object, Row extends { key: stri
   const last = shown.at(-1);
   const nextCursor =
     rows.length > limit && last !== undefined
-      ? encodeCursor(services.cursorSecret, binding, { after: last.key, watermark })
+      ? encodeCursor(services.cursorSecret, cursorBinding, { after: last.key, watermark })
       : null;
   const now = formatInstant(services.clock());
   const data = shown.map((row) => list.render(row, now)).join(',');

@@ -6,7 +6,7 @@ export const namedRef = Type.Object(
     id: Type.String({ examples: ['le_city_of_pittsburgh_d85d'] }),
     name: Type.String({ examples: ['City of Pittsburgh'] }),
   },
-  { $id: 'NamedRef', description: 'A lead entity, cooperative or city service.', additionalProperties: false },
+  { $id: 'NamedRef', description: 'A lead entity, cooperative or city service.' },
 );
 
 /** An instant as it is served: UTC with milliseconds. */

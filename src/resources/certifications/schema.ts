@@ -12,6 +12,5 @@ export const certification = Type.Object(
   {
     $id: 'Certification',
     description: 'A certification that suppliers may hold. Its abbreviation or name is what the supplier filter takes.',
-    additionalProperties: false,
   },
 );

@@ -13,5 +13,5 @@ export const contract = Type.Object(
     city_services: Type.Array(refTo('NamedRef')),
     updated_at: instant('The last change of anything that is shown here, suppliers and names included.'),
   },
-  { $id: 'Contract', description: 'A cooperative purchasing contract.', additionalProperties: false },
+  { $id: 'Contract', description: 'A cooperative purchasing contract.' },
 );

@@ -29,16 +29,12 @@ const listFields = {
 export const solicitation = Type.Object(listFields, {
   $id: 'Solicitation',
   description: 'A solicitation (RFP) as lists show it.',
-  additionalProperties: false,
 });
 
-const nigpCode = Type.Object(
-  {
-    code: Type.String({ pattern: '^([0-9]{3}|[0-9]{5}|[0-9]{7}|[0-9]{11})$', examples: ['91027'] }),
-    description: Type.String(),
-  },
-  { additionalProperties: false },
-);
+const nigpCode = Type.Object({
+  code: Type.String({ pattern: '^([0-9]{3}|[0-9]{5}|[0-9]{7}|[0-9]{11})$', examples: ['91027'] }),
+  description: Type.String(),
+});
 
 const document = Type.Object(
   {
@@ -48,7 +44,7 @@ const document = Type.Object(
     file_type: nullable(Type.String()),
     file_size: nullable(Type.Integer({ description: 'Bytes.' })),
   },
-  { description: 'Metadata of a supporting document; the file itself is not served.', additionalProperties: false },
+  { description: 'Metadata of a supporting document; the file itself is not served.' },
 );
 
 const requestedItem = Type.Object(
@@ -61,12 +57,12 @@ const requestedItem = Type.Object(
     instructions: nullable(Type.String()),
     template_document_id: nullable(Type.Integer({ description: 'The document that serves as its template.' })),
   },
-  { description: 'Something that bidders are asked to supply.', additionalProperties: false },
+  { description: 'Something that bidders are asked to supply.' },
 );
 
 const notice = Type.Object(
   { id: Type.Integer(), title: Type.String(), body: Type.String(), created_at: instant('When it was published.') },
-  { description: 'A public announcement of the issuer, such as an addendum.', additionalProperties: false },
+  { description: 'A public announcement of the issuer, such as an addendum.' },
 );
 
 const question = Type.Object(
@@ -78,7 +74,7 @@ const question = Type.Object(
     answered_at: nullable(instant('When it was answered.')),
     created_at: instant('When it was asked.'),
   },
-  { description: 'A published question, without who asked it, and its answer.', additionalProperties: false },
+  { description: 'A published question, without who asked it, and its answer.' },
 );
 
 export const solicitationDetail = Type.Object(
@@ -95,10 +91,10 @@ export const solicitationDetail = Type.Object(
     notices: Type.Array(notice),
     questions: Type.Array(question),
   },
-  { $id: 'SolicitationDetail', description: 'A solicitation, whole.', additionalProperties: false },
+  { $id: 'SolicitationDetail', description: 'A solicitation, whole.' },
 );
 
 export const count = Type.Object(
   { total: Type.Integer({ minimum: 0, examples: [6435] }) },
-  { $id: 'Count', description: 'How many match.', additionalProperties: false },
+  { $id: 'Count', description: 'How many match.' },
 );

@@ -17,7 +17,6 @@ const embeddedFields = {
 export const embeddedSupplier = Type.Object(embeddedFields, {
   $id: 'EmbeddedSupplier',
   description: 'A supplier as contracts show it.',
-  additionalProperties: false,
 });
 
 export const supplier = Type.Object(
@@ -31,5 +30,5 @@ export const supplier = Type.Object(
     }),
     updated_at: instant('The last change of anything that is shown here.'),
   },
-  { $id: 'Supplier', description: 'A supplier.', additionalProperties: false },
+  { $id: 'Supplier', description: 'A supplier.' },
 );

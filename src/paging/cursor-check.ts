@@ -1,0 +1,35 @@
+import type { FastifyInstance } from 'fastify';
+import { validationFailed } from '../http/errors.ts';
+import { findPartner } from '../http/route-config.ts';
+import { decodeCursor, type CursorBinding, type Position } from './cursor.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Where the walk stands; null on its first page. */
+    position: Position | null;
+    /** What the cursors of this list are bound to; null where the route is no list. */
+    cursorBinding: CursorBinding | null;
+  }
+}
+
+/** 400: the cursor is not one that this list gave this partner for these filters. */
+export function addCursorCheck(app: FastifyInstance, cursorSecret: Buffer): void {
+  app.decorateRequest('position', null);
+  app.decorateRequest('cursorBinding', null);
+  app.addHook('onRequest', async (request) => {
+    const partner = findPartner(request);
+    const { url, config } = request.routeOptions;
+    if (partner === null || url === undefined || config.parameters?.['cursor'] === undefined) return;
+    // The size of a page may change from one to the next; everything else belongs to the walk.
+    const { cursor, limit: _limit, ...filters } = request.parameters;
+    request.cursorBinding = { endpoint: url, partnerId: partner.id, filters };
+    if (cursor === undefined) return;
+    request.position = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);
+    if (request.position === null) {
+      throw validationFailed(
+        'The parameter "cursor" must be one that this list gave for these filters: pass the "meta.next_cursor" of the ' +
+          'page before as it is, with the same filters, or leave it out to begin anew.',
+      );
+    }
+  });
+}
