@@ -21,7 +21,7 @@ export function addCursorCheck(app: FastifyInstance, cursorSecret: Buffer): void
     const { url, config } = request.routeOptions;
     if (partner === null || url === undefined || config.parameters?.['cursor'] === undefined) return;
     // The size of a page may change from one to the next; everything else belongs to the walk.
-    const { cursor, limit: _limit, ...filters } = request.parameters;
+    const { cursor, limit, ...filters } = request.parameters;
     request.cursorBinding = { endpoint: url, partnerId: partner.id, filters };
     if (cursor === undefined) return;
     request.position = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);

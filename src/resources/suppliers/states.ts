@@ -8,6 +8,6 @@ export const STATES: ReadonlySet<string> = new Set(
 
 /** The state in a location of the form `City, ST`; null for other text. */
 export function stateOfLocation(location: string | null): string | null {
-  const state = /\S\s*, ([A-Z]{2})$/.exec(location ?? '')?.[1];
+  const state = /\S, ([A-Z]{2})$/.exec(location ?? '')?.[1];
   return state !== undefined && STATES.has(state) ? state : null;
 }
