@@ -66,6 +66,8 @@ function startProgress(sources: readonly Source[], output: Output): { onRead: ty
         stream: process.stderr,
         clearOnComplete: true,
         hideCursor: true,
+        // Batches take unequal times: an estimate from few of them jumps.
+        etaBuffer: 200,
       })
     : null;
   bar?.start(totalBytes, 0, { records: 0, file: '' });

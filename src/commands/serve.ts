@@ -90,6 +90,8 @@ async function greet(origin: string, config: Config, directory: PartnerDirectory
   if ((await directory.findByKey(DEMO_KEY)) === null) {
     output.note('This database was not empty, so --demo left it as it was: ask with a key of your own.');
   } else {
-    output.note(`Try it:\n\n  curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/contracts?q=asphalt&limit=1'\n`);
+    output.note(
+      `Try it:\n\n  curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/contracts?q=asphalt&limit=1'\n`,
+    );
   }
 }
