@@ -23,10 +23,12 @@ export async function updateSupplierVisibility({ kysely }: Database, publication
       where contract.${granted} is not null and not exists (
         select 1 from ${path} as known
         where known.supplier_id = named.supplier_id and known.${granted} = contract.${granted})`.execute(kysely);
-    await sql`delete from ${path} where not exists (
-        select 1 from catalog.contract_suppliers as named
-        join catalog.contracts as contract on contract.id = named.contract_id
-        where named.supplier_id = ${sql.ref(`${table}.supplier_id`)}
-          and contract.${granted} = ${sql.ref(`${table}.${column}`)})`.execute(kysely);
+    // The difference of two sets is computed once, whatever the planner knows of the tables' sizes.
+    await sql`delete from ${path} where (${granted}, supplier_id) in (
+        select ${granted}, supplier_id from ${path}
+        except
+        select contract.${granted}, named.supplier_id
+        from catalog.contract_suppliers as named
+        join catalog.contracts as contract on contract.id = named.contract_id)`.execute(kysely);
   }
 }
