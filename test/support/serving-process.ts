@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { DatabaseConfig } from '../../src/config.ts';
+import { databaseUrlOf } from '../commands/run-pds.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const LISTENING = /Server listening at http:\/\/127\.0\.0\.1:(\d+)/;
+
+/** `pds serve` in a process of its own. */
+export interface Serving {
+  kill(signal: NodeJS.Signals): void;
+  /** Code and signal. */
+  exited: Promise<unknown[]>;
+  /** Standard output and error together, so far. */
+  output(): string;
+  /**
+   * The port, once it listens.
+   *
+   * @throws Error with the output where it ended before.
+   */
+  port(): Promise<number>;
+}
+
+/** Starts `pds serve` on a database, on a port that the system chooses. Whoever starts it ends it. */
+export function startServing(
+  config: DatabaseConfig,
+  environment: Record<string, string> = {},
+  ...options: string[]
+): Serving {
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(config), PDS_PORT: '0', PDS_REQUESTS_PER_MINUTE: '1000000' };
+  const child = spawn(process.execPath, [MAIN, 'serve', ...options], {
+    env: { PATH: process.env['PATH'], ...settings, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const chunks: string[] = [];
+  const output = (): string => chunks.join('');
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk.toString()));
+  }
+  const exited = once(child, 'exit');
+  return {
+    kill: (signal) => child.kill(signal),
+    exited,
+    output,
+    async port() {
+      while (!LISTENING.test(output())) {
+        if (child.exitCode !== null) throw new Error(`it ended:\n${output()}`);
+        await Promise.race([once(child.stdout, 'data'), exited]);
+      }
+      return Number(LISTENING.exec(output())?.[1]);
+    },
+  };
+}
