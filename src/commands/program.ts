@@ -1,0 +1,246 @@
+import { Command, CommanderError } from 'commander';
+import manifest from '../../package.json' with { type: 'json' };
+import type { Kind } from '../access/scope.ts';
+import type { CommandContext } from './context.ts';
+import {
+  collect,
+  parseDurationMs,
+  parseKinds,
+  parseLifetimeMs,
+  parsePerMinute,
+  parsePort,
+} from './option-values.ts';
+
+// The commands of `pds`. What each does stands in `commands/`, and is loaded only when it is
+// asked for: help and usage errors need no database driver.
+
+const WRONG_USAGE = 2;
+
+interface JsonOption {
+  json?: true;
+}
+
+interface GrantOptions extends JsonOption {
+  everything?: true;
+  leadEntity?: string[];
+  coop?: string[];
+}
+
+interface SetOptions extends JsonOption {
+  perMinute?: number | 'default';
+  kinds?: Kind[] | 'all';
+}
+
+const program = new Command('pds')
+  .description('Partner data service: read-only JSON over HTTP for the partners of a purchasing marketplace.')
+  .version(manifest.version)
+  .helpCommand(true)
+  .exitOverride();
+
+addCommand(program, 'serve')
+  .description('answer requests until it is told to stop')
+  .option('--host <host>', 'address to listen on, in place of PDS_HOST')
+  .option('--port <port>', 'port to listen on, in place of PDS_PORT', parsePort)
+  .option('--demo', 'fill an empty database with sample data and a published key (only in dev)')
+  .action((options: JsonOption & { host?: string; port?: number; demo?: true }) =>
+    run(options, async ({ configOfProcess }) => {
+      const { serve } = await import('./serve.ts');
+      const config = configOfProcess();
+      const listenOn = { host: options.host ?? config.host, port: options.port ?? config.port };
+      await serve({ ...config, ...listenOn }, { demo: options.demo === true });
+      return undefined;
+    }),
+  );
+
+addCommand(program, 'migrate')
+  .description('bring the schema of the database up to this version')
+  .action((options: JsonOption) =>
+    onDatabase(
+      options,
+      async (context) => (await import('./migrate.ts')).migrateDatabase(context),
+      // Otherwise an older PostgreSQL schema would be refused before it could be migrated.
+      { shouldPrepare: false },
+    ),
+  );
+
+addCommand(program, 'import')
+  .description('publish the records of a directory of NDJSON files, all of them or none')
+  .argument('<dir>', 'directory with contracts.ndjson, suppliers.ndjson, … (or .ndjson.gz)')
+  .option('--replace', 'also remove what the files of the kinds present no longer hold')
+  .option('--allow-removals', 'with --replace: remove more than a fifth of a kind, too')
+  .option('--dry-run', 'only report what would change')
+  .action(
+    (
+      directory: string,
+      options: JsonOption & { replace?: true; allowRemovals?: true; dryRun?: true },
+      command: Command,
+    ) => {
+      if (options.allowRemovals && !options.replace) refuse(command, '--allow-removals goes with --replace only');
+      return onDatabase(options, async (context) =>
+        (await import('./import.ts')).importDirectory(context, directory, {
+          replace: options.replace === true,
+          allowRemovals: options.allowRemovals === true,
+          dryRun: options.dryRun === true,
+        }),
+      );
+    },
+  );
+
+const partner = program.command('partner').description('who may ask, and for what');
+
+addCommand(partner, 'create')
+  .description('make a partner')
+  .argument('<name>', '1 to 64 letters, digits, ".", "_" and "-"')
+  .option('--everything', 'grant it everything at once')
+  .action((name: string, options: JsonOption & { everything?: true }) =>
+    onDatabase(options, async (context) =>
+      (await partnerCommands()).create(context, name, options.everything === true),
+    ),
+  );
+
+addCommand(partner, 'list')
+  .description('list all partners')
+  .action((options: JsonOption) => onDatabase(options, async (context) => (await partnerCommands()).list(context)));
+
+addCommand(partner, 'show')
+  .description('show a partner with its grants and keys')
+  .argument('<name>')
+  .action((name: string, options: JsonOption) =>
+    onDatabase(options, async (context) => (await partnerCommands()).show(context, name)),
+  );
+
+addCommand(partner, 'suspend')
+  .description('answer all its requests with 403 until it is resumed')
+  .argument('<name>')
+  .action((name: string, options: JsonOption) =>
+    onDatabase(options, async (context) => (await partnerCommands()).suspend(context, name)),
+  );
+
+addCommand(partner, 'resume')
+  .description('end a suspension')
+  .argument('<name>')
+  .action((name: string, options: JsonOption) =>
+    onDatabase(options, async (context) => (await partnerCommands()).resume(context, name)),
+  );
+
+addGrantCommand('grant')
+  .description('let a partner see more: everything, or the records of lead entities and coops')
+  .action((name: string, options: GrantOptions, command: Command) => {
+    const asked = grantsOf(options, command);
+    return onDatabase(options, async (context) => (await partnerCommands()).grantTo(context, name, asked));
+  });
+
+addGrantCommand('revoke')
+  .description('take back what was granted')
+  .action((name: string, options: GrantOptions, command: Command) => {
+    const asked = grantsOf(options, command);
+    return onDatabase(options, async (context) => (await partnerCommands()).revokeFrom(context, name, asked));
+  });
+
+addCommand(partner, 'set')
+  .description("change a partner's limits")
+  .argument('<name>')
+  .option('--per-minute <n>', 'requests a minute over all its keys, or "default"', parsePerMinute)
+  .option('--kinds <kinds>', 'kinds of resource that it may ask for, comma-separated, or "all"', parseKinds)
+  .action((name: string, options: SetOptions, command: Command) => {
+    const { perMinute, kinds } = options;
+    if (perMinute === undefined && kinds === undefined) refuse(command, 'give --per-minute, --kinds or both');
+    const settings = {
+      ...(perMinute !== undefined && { requestsPerMinute: perMinute === 'default' ? null : perMinute }),
+      ...(kinds !== undefined && { kinds: kinds === 'all' ? null : kinds }),
+    };
+    return onDatabase(options, async (context) => (await partnerCommands()).set(context, name, settings));
+  });
+
+const key = program.command('key').description('the keys that partners ask with');
+
+addCommand(key, 'issue')
+  .description('issue a key to a partner; it is printed this once, alone on stdout')
+  .argument('<name>', 'the partner')
+  .option('--expires-in <span>', 'such as 365d, 12h or 30m (default: never)', parseLifetimeMs)
+  .action((name: string, options: JsonOption & { expiresIn?: number }) =>
+    onDatabase(options, async (context) => (await keyCommands()).issue(context, name, options.expiresIn ?? null)),
+  );
+
+addCommand(key, 'list')
+  .description('list keys by their public ids')
+  .argument('[name]', 'only those of this partner')
+  .action((name: string | undefined, options: JsonOption) =>
+    onDatabase(options, async (context) => (await keyCommands()).list(context, name ?? null)),
+  );
+
+addCommand(key, 'rotate')
+  .description('issue a key in place of another, which stays good for a while; printed like "key issue"')
+  .argument('<key-id>', 'the 8 characters after pds_live_ or pds_test_')
+  .option('--overlap <span>', 'how long the old key stays good (default: 24h)', parseDurationMs)
+  .action((keyId: string, options: JsonOption & { overlap?: number }) =>
+    onDatabase(options, async (context) =>
+      (await keyCommands()).rotate(context, keyId, options.overlap ?? parseDurationMs('24h')),
+    ),
+  );
+
+addCommand(key, 'revoke')
+  .description('end a key at once')
+  .argument('<key-id>', 'the 8 characters after pds_live_ or pds_test_')
+  .action((keyId: string, options: JsonOption) =>
+    onDatabase(options, async (context) => (await keyCommands()).revoke(context, keyId)),
+  );
+
+// A reader that wants no more, such as `head`, is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error;
+  process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
+}
+
+function addCommand(parent: Command, name: string): Command {
+  return parent.command(name).option('--json', 'print the result as JSON on stdout');
+}
+
+function addGrantCommand(name: string): Command {
+  return addCommand(partner, name)
+    .argument('<name>', 'the partner')
+    .option('--everything', 'all records')
+    .option('--lead-entity <id>', 'a lead entity; may be repeated', collect)
+    .option('--coop <id>', 'a cooperative; may be repeated', collect);
+}
+
+function grantsOf(
+  { everything = false, leadEntity = [], coop = [] }: { everything?: boolean; leadEntity?: string[]; coop?: string[] },
+  command: Command,
+): { everything: boolean; leadEntities: string[]; coops: string[] } {
+  if (!everything && leadEntity.length + coop.length === 0)
+    refuse(command, 'give --everything, --lead-entity or --coop');
+  return { everything, leadEntities: leadEntity, coops: coop };
+}
+
+async function run(
+  options: JsonOption,
+  work: (context: typeof import('./context.ts')) => Promise<number | undefined>,
+): Promise<void> {
+  const context = await import('./context.ts');
+  await context.runCommand(options.json === true, () => work(context));
+}
+
+function onDatabase(
+  options: JsonOption,
+  work: (context: CommandContext) => Promise<number | undefined>,
+  settings?: { shouldPrepare: boolean },
+): Promise<void> {
+  return run(options, ({ withDatabase }) => withDatabase(options.json === true, work, settings));
+}
+
+function partnerCommands(): Promise<typeof import('./partner.ts')> {
+  return import('./partner.ts');
+}
+
+function keyCommands(): Promise<typeof import('./key.ts')> {
+  return import('./key.ts');
+}
+
+function refuse(command: Command, message: string): never {
+  command.error(`error: ${message}`);
+}
