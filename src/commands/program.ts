@@ -2,14 +2,7 @@ import { Command, CommanderError } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import type { Kind } from '../access/scope.ts';
 import type { CommandContext } from './context.ts';
-import {
-  collect,
-  parseDurationMs,
-  parseKinds,
-  parseLifetimeMs,
-  parsePerMinute,
-  parsePort,
-} from './option-values.ts';
+import { collect, parseDurationMs, parseKinds, parseLifetimeMs, parsePerMinute, parsePort } from './option-values.ts';
 
 // The commands of `pds`. What each does stands in `commands/`, and is loaded only when it is
 // asked for: help and usage errors need no database driver.

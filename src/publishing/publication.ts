@@ -62,7 +62,7 @@ export async function publish(
   try {
     const report = await publishWithin({ engine: database.engine, kysely: transaction }, sources, options);
     await (report.instant === null ? transaction.rollback() : transaction.commit()).execute();
-    if (report.instant !== null) await tidyUp(database);
+    if (report.instant !== null) await tidyUp(database, report);
     return report;
   } catch (error) {
     // The connection may be what failed; what it was doing is then rolled back by the database.
@@ -174,14 +174,22 @@ async function announce({ database, publication, emptyKinds }: Run, clock: Clock
   return instant;
 }
 
+/** Fewer changed records than this leave the planner's figures as good as they were. */
+const CHANGES_WORTH_ANALYZING = 1_000;
+
 /** Gives the planner the new figures, and SQLite's log back to the disk. Not needed for correctness. */
-async function tidyUp({ engine, kysely }: OpenDatabase): Promise<void> {
+async function tidyUp({ engine, kysely }: OpenDatabase, report: PublicationReport): Promise<void> {
   if (engine === 'sqlite') {
     await sql`pragma catalog.optimize`.execute(kysely);
     await sql`pragma catalog.wal_checkpoint(truncate)`.execute(kysely);
     return;
   }
-  for (const table of ['suppliers', 'contracts', 'contract_suppliers', 'solicitations', 'supplier_states']) {
-    await sql.raw(`analyze catalog.${table}`).execute(kysely);
-  }
+  const changes = Object.values(report.kinds).reduce(
+    (sum, { added, changed, removed }) => sum + added + changed + removed,
+    report.renderedAnew,
+  );
+  if (changes < CHANGES_WORTH_ANALYZING) return;
+  const { rows } = await sql<{ name: string }>`
+    select tablename as name from pg_catalog.pg_tables where schemaname = 'catalog'`.execute(kysely);
+  for (const { name } of rows) await sql`analyze ${sql.table(`catalog.${name}`)}`.execute(kysely);
 }
