@@ -62,7 +62,8 @@ export async function publish(
   try {
     const report = await publishWithin({ engine: database.engine, kysely: transaction }, sources, options);
     await (report.instant === null ? transaction.rollback() : transaction.commit()).execute();
-    if (report.instant !== null) await tidyUp(database, report);
+    // It is published; a failure from here on is none of the import.
+    if (report.instant !== null) await tidyUp(database, report).catch(() => undefined);
     return report;
   } catch (error) {
     // The connection may be what failed; what it was doing is then rolled back by the database.
