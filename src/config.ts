@@ -40,7 +40,7 @@ const VARIABLES = {
   },
   PDS_DATABASE_URL: {
     default: 'sqlite:data/pds.sqlite',
-    accepts: 'sqlite:PATH or postgres://…',
+    accepts: 'sqlite:PATH of a file, or postgres://…',
     parse: parseDatabaseUrl,
   },
   PDS_HOST: { default: '127.0.0.1', accepts: 'a host name or an address', parse: (value) => value.trim() || undefined },
@@ -106,7 +106,8 @@ export function integer(value: string, least: number, most: number): number | un
 }
 
 function parseDatabaseUrl(value: string): DatabaseConfig | undefined {
-  const path = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(value)?.[1];
+  // What SQLite itself would take for something else than a file begins with a colon.
+  const path = /^sqlite:(?:\/\/(?=\/))?([^:].*)$/.exec(value)?.[1];
   if (path !== undefined) return { engine: 'sqlite', path };
   return /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? { engine: 'postgres', url: value } : undefined;
 }

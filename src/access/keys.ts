@@ -61,6 +61,13 @@ export function isKeyId(text: string): boolean {
   return KEY_ID.test(text);
 }
 
+const KEYS_IN_TEXT = /pds_(live|test)_([0-9A-Za-z]{8})_[0-9A-Za-z]+/g;
+
+/** A text without the keys that stand in it, of which only the public ids are left. */
+export function withoutKeys(text: string): string {
+  return text.replace(KEYS_IN_TEXT, 'pds_$1_$2_…');
+}
+
 /** SHA-256 of the whole key, hexadecimal: what is stored of it. */
 export function digestOf(key: string): string {
   return createHash('sha256').update(key).digest('hex');

@@ -7,7 +7,7 @@ import { parseStoredKinds } from './partner-records.ts';
 import type { Kind } from './scope.ts';
 
 // A name is typed into commands and stands in logs: nothing that a shell or a log would have to quote.
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const NAME = /^(?!pds_(?:live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** A partner as the operator sees it, without its grants one by one. */
 export interface PartnerSummary {
@@ -57,7 +57,8 @@ export async function insertPartner(
 ): Promise<PartnerReference> {
   if (!NAME.test(name)) {
     throw new AccessError(
-      'the name of a partner is 1 to 64 letters (A-Z, a-z), digits, ".", "_" and "-", and begins with a letter or digit',
+      'the name of a partner is 1 to 64 letters (A-Z, a-z), digits, ".", "_" and "-", begins with a letter or digit, ' +
+        'and is not a key',
     );
   }
   const taken = await findPartnerLike(transaction, name);

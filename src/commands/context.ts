@@ -1,3 +1,4 @@
+import { withoutKeys } from '../access/keys.ts';
 import { readConfig, type Config } from '../config.ts';
 import { openForCommands, type OpenDatabase } from '../database/database.ts';
 import { prepareSchema } from '../database/migrator.ts';
@@ -29,12 +30,13 @@ export async function runCommand(isJson: boolean, work: () => Promise<number | u
     process.exitCode = (await work()) ?? 0;
   } catch (error) {
     process.exitCode = 1;
-    const message = describeFailure(error, databaseOfProcess());
+    // A key that was given in the place of a name must not be repeated.
+    const message = withoutKeys(describeFailure(error, databaseOfProcess()));
     const output = processOutput(isJson);
     output.note(`error: ${message}`);
     if (isJson) output.result({ error: { message } }, '');
     if (error instanceof Error && ['debug', 'trace'].includes(process.env['PDS_LOG_LEVEL'] ?? '')) {
-      output.note(error.stack ?? '');
+      output.note(withoutKeys(error.stack ?? ''));
     }
   }
 }

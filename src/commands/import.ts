@@ -59,7 +59,7 @@ function startProgress(sources: readonly Source[], output: Output): { onRead: ty
   const totalBytes = sources.reduce((sum, { size }) => sum + size, 0);
   let bytes = 0;
   let records = 0;
-  let lastLineAtMs = performance.now();
+  let lastLineAtMs: number | null = null;
   const bar = process.stderr.isTTY
     ? new cliProgress.SingleBar({
         format: 'Importing {bar} {percentage}% | {records} records | {file} | {eta_formatted} left',
@@ -75,6 +75,8 @@ function startProgress(sources: readonly Source[], output: Output): { onRead: ty
     bytes += readBytes;
     records += lines;
     bar?.update(bytes, { records, file: source.name });
+    // The time begins with the first byte: before it, another import may have been waited for.
+    lastLineAtMs ??= performance.now();
     if (bar === null && performance.now() - lastLineAtMs > PLAIN_LINE_EVERY_MS) {
       lastLineAtMs = performance.now();
       output.note(`Importing: ${Math.floor((100 * bytes) / totalBytes)} %, ${records} records, in ${source.name}`);

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
+import { withoutKeys } from '../access/keys.ts';
 import type { Kind } from '../access/scope.ts';
 import type { CommandContext } from './context.ts';
 import { collect, parseDurationMs, parseKinds, parseLifetimeMs, parsePerMinute, parsePort } from './option-values.ts';
@@ -28,6 +29,7 @@ const program = new Command('pds')
   .description('Partner data service: read-only JSON over HTTP for the partners of a purchasing marketplace.')
   .version(manifest.version)
   .helpCommand(true)
+  .configureOutput({ outputError: (message, write) => write(withoutKeys(message)) })
   .exitOverride();
 
 addCommand(program, 'serve')

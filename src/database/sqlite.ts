@@ -80,6 +80,7 @@ function makeFolder(folder: string): void {
 
 function unavailableMessage(path: string, error: unknown): string {
   const reason = error instanceof Error ? error.message : String(error);
+  if (reason.includes('file is not a database')) return `${path} or ${accessPath(path)} is no SQLite database`;
   return (
     `cannot open the database ${path} or ${accessPath(path)}: ${reason}. ` +
     'Both files and their folder must be readable, and the folder writable for the user that runs this, ' +

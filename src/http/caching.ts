@@ -27,7 +27,8 @@ export function addCaching(app: FastifyInstance): void {
     const etag = tagOf(reply, payload);
     if (etag === null) return payload;
     reply.header('ETag', etag);
-    if (!fresh(request.headers, { etag })) return payload;
+    // Only this header counts: a client's "Cache-Control: no-cache" is for the caches on the way.
+    if (!fresh({ 'if-none-match': request.headers['if-none-match'] }, { etag })) return payload;
     reply.code(304).removeHeader('content-type').removeHeader('content-encoding').removeHeader('content-length');
     return null;
   });

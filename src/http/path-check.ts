@@ -10,7 +10,9 @@ export function addPathCheck(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
     if (!request.is404 && !hasEmptySegment(request.params)) return;
     if (readPath(request.originalUrl) === null) {
-      throw validationFailed('The path cannot be read: write it as percent-encoded UTF-8, without %00 and without #.');
+      throw validationFailed(
+        'The address cannot be read: write it as percent-encoded UTF-8, without %00 and without #.',
+      );
     }
     const readable = findReadable(app, request.url);
     throw readable === null || hasEmptySegment(readable.params) ? unknownPath() : methodNotAllowed();

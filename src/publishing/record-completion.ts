@@ -21,7 +21,7 @@ export function completeRecord(kind: RecordKind, fields: { updated_at?: string }
   const updatedAt = instant(fields.updated_at);
   if (kind === 'solicitations') {
     const record = solicitation(fields as Loose<SolicitationRecord>);
-    return { record, updatedAt, problems: templateProblems(record) };
+    return { record, updatedAt, problems: [...repeatedIds(record), ...templateProblems(record)] };
   }
   const record = COMPLETE[kind](fields as never);
   return { record, updatedAt, problems: [] };
@@ -125,4 +125,16 @@ function templateProblems(record: SolicitationRecord): FieldProblem[] {
           },
         ],
   );
+}
+
+/** Within one solicitation each list is a table of its own, whose rows are told apart by their ids. */
+function repeatedIds(record: SolicitationRecord): FieldProblem[] {
+  return (['documents', 'requested_items', 'notices', 'questions'] as const).flatMap((list) => {
+    const seen = new Set<number>();
+    return record[list].flatMap(({ id }, index) => {
+      if (seen.has(id)) return [{ field: `${list}[${index}].id`, reason: `${id} stands in this list already` }];
+      seen.add(id);
+      return [];
+    });
+  });
 }

@@ -55,7 +55,9 @@ export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
 
 function schemaProblems(validate: ValidateFunction, value: unknown): FieldProblem[] {
   if (validate(value)) return [];
-  return (validate.errors ?? []).map(problemOf);
+  // A wrong value may break several rules that say the same.
+  const problems = new Map((validate.errors ?? []).map(problemOf).map((problem) => [JSON.stringify(problem), problem]));
+  return [...problems.values()];
 }
 
 function problemOf(error: ErrorObject): FieldProblem {

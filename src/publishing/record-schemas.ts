@@ -78,10 +78,16 @@ export const RECORD_SCHEMAS: Readonly<Record<RecordKind, object>> = {
   certifications: object({
     abbreviation: {
       type: 'string',
-      pattern: '^[^,]*[^,\\s][^,]*$',
-      description: 'must be a string that is not blank and holds no comma',
+      pattern: '^[^,\\s]([^,]*[^,\\s])?$',
+      description: 'must be a string that is not blank, holds no comma, and has no space at its ends',
     },
-    name: filledText,
+    // The supplier filter takes names in a list with commas: these could not be told apart there.
+    name: {
+      type: 'string',
+      pattern: '^(?![\\s,])(?![\\s\\S]*,\\s*(?:,|$))[\\s\\S]*\\S$',
+      description:
+        'must be a string that is not blank, has no space at its ends, and something before and after each comma',
+    },
     type: oneOf(['sbe', 'technical']),
   }),
   suppliers: object(
@@ -119,8 +125,9 @@ export const RECORD_SCHEMAS: Readonly<Record<RecordKind, object>> = {
     {
       id: {
         type: 'string',
-        pattern: '^(?![0-9]+$)[A-Za-z0-9_-]{1,64}$',
-        description: 'must be 1 to 64 of the characters A-Z a-z 0-9 _ -, at least one of them no digit',
+        pattern: '^(?!count$)(?![0-9]+$)[A-Za-z0-9_-]{1,64}$',
+        description:
+          'must be 1 to 64 of the characters A-Z a-z 0-9 _ -, at least one of them no digit, and not "count", which is a path of its own',
       },
       ref: { ...integer, minimum: 1, description: 'must be a positive whole number below 2^53' },
       reference_number: filledText,

@@ -43,13 +43,15 @@ export async function applyRemovals(
       return present.has(key);
     });
     const absent = options.replace ? [...present].filter((key) => !outcome.lines.has(key)) : [];
-    if (absent.length > present.size * MOST_REMOVED && !options.allowRemovals) {
+    // What this import added is there already, and says nothing of what was.
+    const before = present.size - outcome.counts.added;
+    if (absent.length > before * MOST_REMOVED && !options.allowRemovals) {
       run.problems.add({
         file: source.name,
         line: null,
         field: '',
         reason:
-          `lacks ${absent.length} of the ${present.size} ${kind} that are there, more than a fifth: ` +
+          `lacks ${absent.length} of the ${before} ${kind} that are there, more than a fifth: ` +
           'was it cut short? If they are to be removed, add --allow-removals',
       });
       continue;

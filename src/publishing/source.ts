@@ -26,7 +26,7 @@ const FILE_NAME = /^(.+)\.ndjson(\.gz)?$/;
  */
 export async function listSources(directory: string): Promise<Source[]> {
   const refuse = (file: string, reason: string): never => {
-    throw new ImportRefusedError([{ file, line: null, field: '', reason }]);
+    throw new ImportRefusedError([{ file: file === '' ? "''" : file, line: null, field: '', reason }]);
   };
   const names = await readdir(directory).catch((error: unknown) => {
     const { code, message } = error as NodeJS.ErrnoException;

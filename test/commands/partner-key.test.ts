@@ -118,6 +118,22 @@ describe('pds key', () => {
   });
 });
 
+test('no message repeats a key that was given in place of a name, and no partner has one as its name', async () => {
+  await pds('partner create acme');
+  const key = (await pds('key issue acme')).stdout.trim();
+  for (const line of [
+    `partner show ${key}`,
+    `partner create ${key}`,
+    `key issue ${key}`,
+    `key revoke acme ${key}`,
+    key,
+  ]) {
+    const { code, stdout, stderr } = await pds(line);
+    expect(code).toBeGreaterThan(0);
+    expect(stdout + stderr).not.toContain(key.slice(-30));
+  }
+});
+
 test('no message repeats a key that was given in place of its id', async () => {
   await pds('partner create acme');
   const key = String((await pdsJson('key issue acme'))['key']);

@@ -92,6 +92,17 @@ describe('the end of the server', () => {
     await closed;
   });
 
+  test('does not wait for long for a request whose second half does not come', async () => {
+    await start();
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write('GET /v1/coops HTTP/1.1\r\nHost: x\r\n');
+    await delay(50);
+    expect(await timeToClose()).toBeLessThan(4_000);
+    socket.destroy();
+  });
+
   test('fails no request of clients that go on asking on their open connections', async () => {
     await start();
     const failures: string[] = [];

@@ -245,6 +245,11 @@ describe('removal', () => {
     expect(removed(await importLines(cut, { replace: true, allowRemovals: true }))).toEqual({ contracts: 1 });
   });
 
+  test('with replace is not reassured by what the import adds', async () => {
+    const others = Array.from({ length: 20 }, (_, i) => ({ ...contract(`ctr_n${i}`), supplier_ids: [] }));
+    await expect(importLines({ contracts: others }, { replace: true })).rejects.toThrow(/lacks 2 of the 2 contracts/);
+  });
+
   test('with replace does not remove what is still referred to', async () => {
     await expect(
       importLines({ 'lead-entities': [{ id: 'le_a', name: 'City of A' }] }, { replace: true, allowRemovals: true }),

@@ -18,8 +18,8 @@ export interface SolicitationFilters {
 
 const SOLICITATION = { alias: 'solicitation', hasCoop: false };
 
-/** A value of a `ref` is stored as a 64-bit integer and never above 2^53. */
-const LONGEST_REF_DIGITS = 15;
+/** Those of 2^53, below which a `ref` always is. */
+const LONGEST_REF_DIGITS = 16;
 
 /**
  * One page of the solicitations that the scope sees. Walks the unique index on id; with a
@@ -59,7 +59,8 @@ export async function countSolicitations(
  */
 export async function findSolicitation(database: Database, scope: Scope, idOrRef: string) {
   const isRef = /^[0-9]+$/.test(idOrRef);
-  if (isRef && idOrRef.replace(/^0+/, '').length > LONGEST_REF_DIGITS + 1) return null;
+  // One spelling of a number is its ref: no leading zeros, and none that is too long to be one.
+  if (isRef && (idOrRef.startsWith('0') || idOrRef.length > LONGEST_REF_DIGITS)) return null;
   const found = await visibleSolicitations(database, scope)
     .select(['solicitation.document', 'solicitation.detail', 'solicitation.status', 'solicitation.close_at'])
     .select(updatedAt)

@@ -20,24 +20,25 @@ export async function resolveCertifications({ kysely }: Database, value: string)
     ...rows.map(({ name, abbreviation }) => [name, abbreviation] as const),
     ...rows.map(({ abbreviation }) => [abbreviation, abbreviation] as const),
   ]);
-  const find = (text: string): string | undefined => known.get(text) ?? known.get(text.toLowerCase());
+  // No known name is longer than this, so that a long list costs no more than its length.
+  const mostParts = 1 + Math.max(0, ...[...known.keys()].map((name) => name.split(',').length - 1));
 
   const parts = value.split(',');
-  const resolved: (string | null)[] = [];
+  const resolved = new Set<string | null>();
   for (let start = 0; start < parts.length;) {
-    let length = parts.length - start;
-    let found: string | undefined;
-    for (; length > 0; length -= 1) {
-      found = find(
-        parts
-          .slice(start, start + length)
-          .join(',')
-          .trim(),
-      );
-      if (found !== undefined) break;
-    }
-    resolved.push(found ?? null);
-    start += Math.max(length, 1);
+    let length = Math.min(mostParts, parts.length - start);
+    let found = find(start, length);
+    while (found === undefined && length > 1) found = find(start, (length -= 1));
+    resolved.add(found ?? null);
+    start += length;
   }
-  return [...new Set(resolved)];
+  return [...resolved];
+
+  function find(start: number, length: number): string | undefined {
+    const text = parts
+      .slice(start, start + length)
+      .join(',')
+      .trim();
+    return known.get(text) ?? known.get(text.toLowerCase());
+  }
 }

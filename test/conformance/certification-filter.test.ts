@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+
+beforeAll(async () => {
+  const certifications = [
+    ...SMALL_CATALOG.certifications,
+    { abbreviation: 'Q', name: 'Quality', type: 'technical' },
+    { abbreviation: 'C', name: 'certified', type: 'technical' },
+    { abbreviation: 'mbe', name: 'Other', type: 'sbe' },
+  ];
+  const suppliers = [
+    { ...supplier('sup_iso'), certifications: ['ISO'] },
+    { ...supplier('sup_parts'), certifications: ['Q', 'C'] },
+    { ...supplier('sup_lower'), certifications: ['mbe'] },
+    { ...supplier('sup_upper'), certifications: ['MBE'] },
+  ];
+  service = await withImportDirectory({ ...SMALL_CATALOG, certifications, suppliers, contracts: [] }, (directory) =>
+    startService({ directories: [directory], partners: [{ name: 'all', everything: true }] }),
+  );
+});
+afterAll(() => service.close());
+
+async function holders(certifications: string): Promise<string[]> {
+  const path = `/v1/suppliers?certifications=${encodeURIComponent(certifications).replaceAll('%2C', ',')}`;
+  const { body } = await service.get(path, { key: service.partner('all').key });
+  return (JSON.parse(body) as { data: { id: string }[] }).data.map(({ id }) => id);
+}
+
+test.each([
+  // ISO is "Quality, certified".
+  ['Quality, certified', ['sup_iso']],
+  ['quality, CERTIFIED', ['sup_iso']],
+  ['certified,Quality', ['sup_parts']],
+  ['Q,C', ['sup_parts']],
+  ['MBE', ['sup_upper']],
+  ['mbe', ['sup_lower']],
+  ['Q,unknown', []],
+  ['Q,MBE', []],
+])('%j is held by %j', async (certifications, ids) => {
+  expect(await holders(certifications)).toEqual(ids);
+});
+
+test('a list as long as an address can be is answered without comparing each part with each other', async () => {
+  expect(await holders(Array.from({ length: 3_500 }, (_, i) => `x${i % 10}`).join(','))).toEqual([]);
+  expect(await holders(Array.from({ length: 3_500 }, () => 'Q').join(','))).toEqual(['sup_parts']);
+});
