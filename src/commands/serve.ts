@@ -5,12 +5,13 @@ import { DEMO_KEY } from '../access/demo-key.ts';
 import { PartnerDirectory } from '../access/partner-directory.ts';
 import { buildApp } from '../app.ts';
 import type { Config } from '../config.ts';
-import { openForCommands, openForServing, type OpenDatabase } from '../database/database.ts';
+import { openForCommands, openForServing } from '../database/database.ts';
 import { prepareSchema } from '../database/migrator.ts';
 import { DOCS_PATH } from '../http/reference-page.ts';
 import { CommandError } from './command-error.ts';
 import { loadDemo } from './demo.ts';
 import { processOutput } from './output.ts';
+import { readCursorSecret } from '../paging/cursor-secret.ts';
 
 /** How long requests in flight may take once the end was asked for. */
 const CLOSE_DEADLINE_MS = 10_000;
@@ -62,15 +63,6 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   } finally {
     await database.close();
   }
-}
-
-async function readCursorSecret({ kysely }: OpenDatabase): Promise<Buffer> {
-  const { value } = await kysely
-    .selectFrom('access.settings')
-    .select('value')
-    .where('name', '=', 'cursor_secret')
-    .executeTakeFirstOrThrow();
-  return Buffer.from(value, 'hex');
 }
 
 /** One address: where a name has two, the framework would open a second server that lacks the listeners of the first. */

@@ -1,11 +1,17 @@
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderContract } from '../resources/contracts/render.ts';
-import { removeSearchEntries, writeSearchEntries } from '../search/search-index.ts';
+import { writeSearchEntries } from '../search/search-index.ts';
 import { indexTokens } from '../search/words.ts';
 import { danglingReferences, loadSupplierDocuments, type References } from './references.ts';
 import type { ContractRecord } from './records.ts';
-import { contentHash, deleteRows, numberSeries, replaceChildRows, upsertRows } from './rows.ts';
+import { listIds, removeRecords } from './record-table.ts';
+import { contentHash, numberSeries, replaceChildRows, upsertRows } from './rows.ts';
 import type { KindWriter, Run } from './run.ts';
+
+const CHILD_TABLES = [
+  { table: 'catalog.contract_suppliers', column: 'contract_id' },
+  { table: 'catalog.contract_city_services', column: 'contract_id' },
+] as const;
 
 /** Contracts. Everything in the record is served, so that every change of it is a change of what is served. */
 export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>> {
@@ -98,19 +104,8 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
       );
       return counts;
     },
-    async listKeys() {
-      return (await kysely.selectFrom('catalog.contracts').select('id').execute()).map(({ id }) => id);
-    },
-    async remove(keys) {
-      await removeSearchEntries(
-        database,
-        'contracts',
-        (await loadStored(keys)).map(({ number }) => number),
-      );
-      await deleteRows(database, 'catalog.contract_suppliers', 'contract_id', keys);
-      await deleteRows(database, 'catalog.contract_city_services', 'contract_id', keys);
-      await deleteRows(database, 'catalog.contracts', 'id', keys);
-    },
+    listKeys: () => listIds(database, 'contracts'),
+    remove: (keys) => removeRecords(database, 'contracts', keys, CHILD_TABLES),
   };
 }
 

@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderSolicitation, renderSolicitationDetail } from '../resources/solicitations/render.ts';
-import { removeSearchEntries, writeSearchEntries } from '../search/search-index.ts';
+import { writeSearchEntries } from '../search/search-index.ts';
 import { indexTokens } from '../search/words.ts';
 import { danglingReferences } from './references.ts';
 import type { SolicitationRecord } from '../resources/solicitations/record.ts';
-import { contentHash, deleteRows, inBatches, numberSeries, upsertRows } from './rows.ts';
+import { listIds, removeRecords } from './record-table.ts';
+import { contentHash, inBatches, numberSeries, upsertRows } from './rows.ts';
 import type { KindWriter, Run } from './run.ts';
 
 const REFS_AT_ONCE = 5_000;
@@ -99,17 +100,8 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
       );
       return counts;
     },
-    async listKeys() {
-      return (await kysely.selectFrom('catalog.solicitations').select('id').execute()).map(({ id }) => id);
-    },
-    async remove(keys) {
-      await removeSearchEntries(
-        database,
-        'solicitations',
-        (await loadStored(keys)).map(({ number }) => number),
-      );
-      await deleteRows(database, 'catalog.solicitations', 'id', keys);
-    },
+    listKeys: () => listIds(database, 'solicitations'),
+    remove: (keys) => removeRecords(database, 'solicitations', keys),
     /** A ref that was written may be that of a record which the import does not hold. Served by the index on ref. */
     async finish(file) {
       for (const refs of inBatches([...writtenRefs.keys()], REFS_AT_ONCE)) {

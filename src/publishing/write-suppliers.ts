@@ -2,17 +2,18 @@ import { sql } from 'kysely';
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderCertifications, renderSupplier } from '../resources/suppliers/render.ts';
 import { stateOfLocation } from '../resources/suppliers/states.ts';
-import { removeSearchEntries, writeSearchEntries } from '../search/search-index.ts';
+import { writeSearchEntries } from '../search/search-index.ts';
 import { indexTokens } from '../search/words.ts';
 import { danglingReferences } from './references.ts';
 import type { SupplierRecord } from './records.ts';
-import { contentHash, deleteRows, numberSeries, replaceChildRows, upsertRows } from './rows.ts';
+import { listIds, removeRecords } from './record-table.ts';
+import { contentHash, numberSeries, replaceChildRows, upsertRows } from './rows.ts';
 import type { Entry, KindWriter, Run } from './run.ts';
 
 const CHILD_TABLES = [
-  'catalog.supplier_states',
-  'catalog.supplier_certifications',
-  'catalog.supplier_city_services',
+  { table: 'catalog.supplier_states', column: 'supplier_id' },
+  { table: 'catalog.supplier_certifications', column: 'supplier_id' },
+  { table: 'catalog.supplier_city_services', column: 'supplier_id' },
 ] as const;
 
 /** Suppliers; `onLocationWithoutState` hears of each location that is not of the form `City, ST`. */
@@ -111,24 +112,14 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
       );
       return counts;
     },
-    async listKeys() {
-      return (await kysely.selectFrom('catalog.suppliers').select('id').execute()).map(({ id }) => id);
-    },
+    listKeys: () => listIds(database, 'suppliers'),
     async findReferrers(keys) {
       const { rows } = await sql<{ key: string; referrer: string }>`
         select supplier_id as key, min(contract_id) as referrer from catalog.contract_suppliers
         where ${isOneOf(engine, sql.ref('supplier_id'), keys)} group by 1`.execute(kysely);
       return new Map(rows.map(({ key, referrer }) => [key, `contract ${referrer}`]));
     },
-    async remove(keys) {
-      await removeSearchEntries(
-        database,
-        'suppliers',
-        (await loadStored(keys)).map(({ number }) => number),
-      );
-      for (const table of CHILD_TABLES) await deleteRows(database, table, 'supplier_id', keys);
-      await deleteRows(database, 'catalog.suppliers', 'id', keys);
-    },
+    remove: (keys) => removeRecords(database, 'suppliers', keys, CHILD_TABLES),
   };
 }
 

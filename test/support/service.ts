@@ -15,6 +15,7 @@ import { publish } from '../../src/publishing/publication.ts';
 import { listSources } from '../../src/publishing/source.ts';
 import type { ModelScope, PublishedDirectory } from '../model/model.ts';
 import { createDatabaseOf } from './database.ts';
+import { readCursorSecret } from '../../src/paging/cursor-secret.ts';
 
 /** When a test is, unless it says otherwise: some deadlines of the generated solicitations are past, some are not. */
 export const TEST_NOW = '2026-04-15T09:00:00.000Z';
@@ -177,15 +178,6 @@ async function readScope({ kysely }: OpenDatabase, name: string): Promise<ModelS
 
 async function setCursorSecret({ kysely }: OpenDatabase, value: string): Promise<void> {
   await kysely.updateTable('access.settings').set({ value }).where('name', '=', 'cursor_secret').execute();
-}
-
-async function readCursorSecret({ kysely }: OpenDatabase): Promise<Buffer> {
-  const { value } = await kysely
-    .selectFrom('access.settings')
-    .select('value')
-    .where('name', '=', 'cursor_secret')
-    .executeTakeFirstOrThrow();
-  return Buffer.from(value, 'hex');
 }
 
 /** Plain `node:http`: `fetch` would hide how an answer was compressed, and takes twice as long. */

@@ -1,0 +1,40 @@
+import type { Database } from '../database/database.ts';
+import { isOneOf } from '../database/engine-sql.ts';
+import type { Tables } from '../database/tables.ts';
+import { removeSearchEntries } from '../search/search-index.ts';
+import { deleteRows } from './rows.ts';
+
+type RecordTable = 'suppliers' | 'contracts' | 'solicitations';
+
+/** A table whose rows list what a record names, and the column of the record's id. */
+type ChildTable = {
+  [T in keyof Tables]: { table: T; column: string & keyof Tables[T] };
+}[keyof Tables];
+
+/** The ids of all records of a kind. */
+export async function listIds({ kysely }: Database, table: RecordTable): Promise<string[]> {
+  const rows = await kysely.selectFrom(`catalog.${table}`).select('id').execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Removes records with their search entries and with what lists the records that they name. */
+export async function removeRecords(
+  database: Database,
+  table: RecordTable,
+  ids: readonly string[],
+  children: readonly ChildTable[] = [],
+): Promise<void> {
+  const { engine, kysely } = database;
+  const rows = await kysely
+    .selectFrom(`catalog.${table}`)
+    .select('number')
+    .where((eb) => isOneOf(engine, eb.ref('id'), ids))
+    .execute();
+  await removeSearchEntries(
+    database,
+    table,
+    rows.map(({ number }) => number),
+  );
+  for (const { table: child, column } of children) await deleteRows(database, child, column as never, ids);
+  await deleteRows(database, `catalog.${table}`, 'id', ids);
+}
