@@ -38,7 +38,12 @@ export async function answerList<Filters extends object, Row extends { key: stri
   const queryFor = (scope: Scope): PageQuery<Row> => list.query(scope, filters, window);
   const { rows, watermark }: Snapshot<Row> =
     position === null
-      ? await readFirstPage(services.database, partner, queryFor, () => getNewestScope(services, partner.id))
+      ? await readFirstPage(services.database, {
+          partner,
+          since: (filters as { updated_since?: string }).updated_since ?? null,
+          queryFor,
+          refreshScope: () => getNewestScope(services, partner.id),
+        })
       : { rows: await readNextPage(services.database, queryFor(partner.scope)), watermark: position.watermark };
 
   const shown = rows.slice(0, limit);
