@@ -2,7 +2,7 @@
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-// Stripping types and compiling takes most of a start; what it gives is kept for the next one.
+// Stripping types and compiling takes over a quarter of a start; what it gives is kept for the next one.
 // Below the project and not in the system's temporary folder, where anyone could put code in its place.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/pds', import.meta.url)));
 
