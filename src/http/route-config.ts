@@ -2,17 +2,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Kind, Partner } from '../access/scope.ts';
 import type { Parameters, ParameterValues } from './parameters.ts';
 
-/** What the checks before a handler need to know of its route. */
-export interface RouteConfig {
-  /** The kind of resource that it serves: a partner may be limited to some. */
-  readonly kind: Kind;
-  /** The query parameters that it takes; all others are refused. */
-  readonly parameters: Parameters;
-}
-
 declare module 'fastify' {
+  /** What the checks before a handler need to know of its route. */
   interface FastifyContextConfig {
+    /** The kind of resource that it serves: a partner may be limited to some. */
     kind?: Kind;
+    /** The query parameters that it takes; all others are refused. */
     parameters?: Parameters;
   }
   interface FastifyRequest {

@@ -1,5 +1,7 @@
 import type { Question } from '../model/questions.ts';
-import type { Answer } from '../support/service.ts';
+import { loadModel, type Model } from '../model/model.ts';
+import { createDirectories } from '../support/data.ts';
+import { startService, type Answer, type TestService } from '../support/service.ts';
 
 /** Partners whose scopes differ in kind: all, through a lead entity, through a coop, mixed and overlapping, nothing. */
 export const PARTNERS = [
@@ -31,4 +33,29 @@ export function withoutRequestId({ body }: Answer): string {
 /** The records of a list's answer. */
 export function dataOf({ body }: Answer): Record<string, unknown>[] {
   return (JSON.parse(body) as { data: Record<string, unknown>[] }).data;
+}
+
+/** A service on all records there are, part of them published after the grants, and the model of it. */
+export interface ModelledService {
+  readonly service: TestService;
+  readonly model: Model;
+  close(): Promise<void>;
+}
+
+/** Starts it with the six partners. Whoever starts it closes it. */
+export async function startModelledService(seed: number): Promise<ModelledService> {
+  const records = createDirectories(seed);
+  const service = await startService({
+    directories: records.first,
+    partners: PARTNERS,
+    directoriesAfterGrants: records.later,
+  });
+  return {
+    service,
+    model: loadModel(service.published),
+    async close() {
+      await service.close();
+      records.remove();
+    },
+  };
 }

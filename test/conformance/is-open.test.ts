@@ -62,3 +62,10 @@ test.each(['/v1/solicitations', '/v1/solicitations/sol_1'])(
     expect(await ask(path, after.etag)).toMatchObject({ status: 304 });
   },
 );
+
+test('a ref has one spelling: leading zeros and numbers beyond 2^53 name nothing', async () => {
+  expect((await ask('/v1/solicitations/1')).status).toBe(200);
+  for (const ref of ['01', '0', '0001', '9007199254740993', '99999999999999999999']) {
+    expect((await ask(`/v1/solicitations/${ref}`)).status, ref).toBe(404);
+  }
+});

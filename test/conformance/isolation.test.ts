@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { loadModel, type Model } from '../model/model.ts';
+import type { Model } from '../model/model.ts';
 import { questionsAbout, type Question } from '../model/questions.ts';
-import { createDirectories, type RecordDirectories } from '../support/data.ts';
-import { startService, type Answer, type TestPartner, type TestService } from '../support/service.ts';
-import { dataOf, pathOf, PARTNERS, withoutRequestId } from './asking.ts';
+import type { Answer, TestPartner, TestService } from '../support/service.ts';
+import { dataOf, pathOf, withoutRequestId, startModelledService, type ModelledService } from './asking.ts';
 
 const QUESTIONS = 1_000;
 
@@ -16,24 +15,15 @@ const CHANGING_HEADERS = new Set(['date', 'x-request-id', 'ratelimit', 'ratelimi
 
 const NO_SUCH_ID = 'no_such_id';
 
+let started: ModelledService;
 let service: TestService;
 let model: Model;
-let records: RecordDirectories;
 
 beforeAll(async () => {
-  records = createDirectories(3);
-  service = await startService({
-    directories: records.first,
-    partners: PARTNERS,
-    directoriesAfterGrants: records.later,
-  });
-  model = loadModel(service.published);
+  started = await startModelledService(3);
+  ({ service, model } = started);
 }, 120_000);
-
-afterAll(async () => {
-  await service.close();
-  records.remove();
-});
+afterAll(() => started.close());
 
 test('what a partner may not see is in none of its answers, and is answered like what does not exist', async () => {
   const everything = service.partner('everything');

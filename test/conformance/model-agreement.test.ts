@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { loadModel, type Model, type Served } from '../model/model.ts';
+import type { Model, Served } from '../model/model.ts';
 import { questionsAbout, type Question } from '../model/questions.ts';
-import { createDirectories, type RecordDirectories } from '../support/data.ts';
-import { startService, TEST_NOW, type TestPartner, type TestService } from '../support/service.ts';
-import { dataOf, pathOf, PARTNERS } from './asking.ts';
+import { TEST_NOW, type TestPartner, type TestService } from '../support/service.ts';
+import { dataOf, pathOf, PARTNERS, startModelledService, type ModelledService } from './asking.ts';
 
 /** In all, for the six partners: 2,100 questions. */
 const QUESTIONS_OF_EACH = 350;
@@ -13,24 +12,15 @@ const QUESTIONS_OF_EACH = 350;
 /** Long walks are asked for in larger pages, so that no question takes seconds. */
 const MOST_PAGES = 60;
 
+let started: ModelledService;
 let service: TestService;
 let model: Model;
-let records: RecordDirectories;
 
 beforeAll(async () => {
-  records = createDirectories(1);
-  service = await startService({
-    directories: records.first,
-    partners: PARTNERS,
-    directoriesAfterGrants: records.later,
-  });
-  model = loadModel(service.published);
+  started = await startModelledService(1);
+  ({ service, model } = started);
 }, 120_000);
-
-afterAll(async () => {
-  await service.close();
-  records.remove();
-});
+afterAll(() => started.close());
 
 test.each(PARTNERS)(
   'every list, count and record that the partner "$name" asks for is what plain filters over all records give',

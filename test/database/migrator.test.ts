@@ -43,6 +43,15 @@ test('an empty database is made ready by the first command that meets it', async
   expect(await prepareSchema(database, clock)).toEqual([]);
 });
 
+test('a first migration that was cut off between its two groups is brought to its end by the next command', async () => {
+  await migrate(database, clock);
+  for (const table of ['keys', 'grants', 'partners', 'clock', 'settings', 'migrations']) {
+    await sql.raw(`drop table access.${table}`).execute(database.kysely);
+  }
+  expect(await prepareSchema(database, clock)).toHaveLength(MIGRATIONS.access.length);
+  expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
+});
+
 test('an older SQLite file is migrated by itself, an older PostgreSQL schema only by pds migrate', async () => {
   await migrate(database, clock);
   await undoSearchIndexes();

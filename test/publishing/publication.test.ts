@@ -186,6 +186,16 @@ describe('updated_at', () => {
     expect(renderedAnew).toBe(2);
   });
 
+  test('of a solicitation stays, and a sync shows it, where one import renames its lead entity and adds a notice', async () => {
+    const before = await rowOf('solicitations', 'sol_1');
+    const notice = { id: 1, title: 'Addendum', body: '', created_at: '2026-01-01T00:00:00Z' };
+    const { instant } = await importLines({
+      'lead-entities': [{ id: 'le_a', name: 'Town of A' }],
+      solicitations: [{ ...solicitation('sol_1', 1), notices: [notice] }],
+    });
+    expect(await rowOf('solicitations', 'sol_1')).toMatchObject({ updatedAt: before.updatedAt, changedAt: instant });
+  });
+
   test.each([
     ['its lead entity', { 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] }],
     ['its coop', { coops: [{ id: 'co_x', name: 'X, renamed' }] }],

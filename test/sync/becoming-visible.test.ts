@@ -133,3 +133,17 @@ test('the watermark is one millisecond after the last event, stays through a wal
   expect(again).toMatchObject({ status: 304, body: '' });
   expect(again.headers['x-sync-watermark']).toBe(watermark);
 });
+
+test.each([
+  ['access announces a publication that catalog does not hold', '2040-01-01T00:00:00.000Z'],
+  ['catalog holds a publication that access does not announce', '1970-01-01T00:00:00.000Z'],
+])('lists are answered, with a watermark of what is there, where %s', async (_what, announced) => {
+  const { key } = service.partner('all');
+  const before = await service.get('/v1/contracts', { key });
+  await service.database.kysely.updateTable('access.clock').set({ last_publication: announced }).execute();
+  for (const path of ['/v1/contracts', `/v1/contracts?updated_since=${since['all']}`]) {
+    const { status, headers } = await service.get(path, { key });
+    expect(status).toBe(200);
+    expect(headers['x-sync-watermark']).toBe(before.headers['x-sync-watermark']);
+  }
+});

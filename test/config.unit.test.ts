@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { ConfigError, readConfig } from '../src/config.ts';
+
+test('without settings the service is for development, on a SQLite file, reachable from this machine alone', () => {
+  expect(readConfig({ PATH: '/bin' })).toEqual({
+    environment: 'dev',
+    database: { engine: 'sqlite', path: 'data/pds.sqlite' },
+    host: '127.0.0.1',
+    port: 8080,
+    requestsPerMinute: 600,
+    trustedProxies: [],
+    logLevel: 'info',
+  });
+});
+
+test('all problems are told at once, by their names, and no value is repeated', () => {
+  const settings = {
+    PDS_PORT: '0x50',
+    PDS_DATABASE_URL: 'mysql://u:hunter2@db',
+    PDS_ENVIRONMENT: 'prod',
+    PDS_PROT: '1',
+  };
+  const problems = (): unknown => {
+    try {
+      return readConfig(settings);
+    } catch (error) {
+      return error;
+    }
+  };
+  const error = problems() as ConfigError;
+  expect(error).toBeInstanceOf(ConfigError);
+  expect(error.message.split('\n').map((line) => line.split(' ')[0])).toEqual([
+    'PDS_ENVIRONMENT',
+    'PDS_DATABASE_URL',
+    'PDS_PORT',
+    'PDS_PROT',
+  ]);
+  expect(error.message).not.toContain('hunter2');
+});
+
+test.each([
+  ['sqlite:data/x.sqlite', { engine: 'sqlite', path: 'data/x.sqlite' }],
+  ['sqlite:/var/x.sqlite', { engine: 'sqlite', path: '/var/x.sqlite' }],
+  ['sqlite:///var/x.sqlite', { engine: 'sqlite', path: '/var/x.sqlite' }],
+  ['postgres://u@h/d', { engine: 'postgres', url: 'postgres://u@h/d' }],
+])('PDS_DATABASE_URL may be %s', (url, database) => {
+  expect(readConfig({ PDS_DATABASE_URL: url }).database).toEqual(database);
+});
+
+test.each([
+  ['PDS_DATABASE_URL', 'sqlite::memory:'],
+  ['PDS_DATABASE_URL', 'sqlite:'],
+  ['PDS_DATABASE_URL', ''],
+  ['PDS_PORT', '65536'],
+  ['PDS_REQUESTS_PER_MINUTE', '0'],
+  ['PDS_TRUSTED_PROXIES', '10.0.0.0/33'],
+  ['PDS_TRUSTED_PROXIES', 'everyone'],
+  ['PDS_LOG_LEVEL', 'loud'],
+  ['PDS_REDIS_URL', 'redis://localhost'],
+  ['PDS_REPLICA_URLS', 'postgres://h/d'],
+])('%s is refused as %j', (name, value) => {
+  expect(() => readConfig({ [name]: value })).toThrow(name);
+});

@@ -1,0 +1,37 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { publishLines, supplier } from '../support/publishing.ts';
+
+let made: TestDatabase;
+
+beforeEach(async () => {
+  made = await createTestDatabase();
+});
+afterEach(() => made.drop());
+
+const certifications = (technicalFrom: string) =>
+  'A B C D E F G H I J K L'.split(' ').map((abbreviation) => ({
+    abbreviation,
+    name: `Certification ${abbreviation}`,
+    type: abbreviation < technicalFrom ? 'sbe' : 'technical',
+  }));
+const holder = { ...supplier('sup_1'), certifications: 'A B C D E F G H I J K L'.split(' '), city_service_ids: [] };
+
+async function served() {
+  const row = await made.database.kysely.selectFrom('catalog.suppliers').selectAll().executeTakeFirstOrThrow();
+  const [preview, all] = [row.certifications_preview, row.certifications_all].map((text) =>
+    (JSON.parse(text) as string[]).join(''),
+  );
+  return { preview, all, publication: row.changed_publication };
+}
+
+test.each([
+  ['of its own', {}],
+  ['that changes the supplier too', { suppliers: [{ ...holder, about: 'Tunnels' }] }],
+])('a new type shows in the preview though the whole list stays, in an import %s', async (_what, more) => {
+  await publishLines(made.database, { certifications: certifications('G'), suppliers: [holder] });
+  // A to F are sbe, G to L technical: five of each.
+  expect(await served()).toEqual({ preview: 'ABCDEGHIJK', all: 'ABCDEFGHIJKL', publication: 1 });
+  await publishLines(made.database, { certifications: certifications('H'), ...more });
+  expect(await served()).toEqual({ preview: 'ABCDEHIJKL', all: 'ABCDEFGHIJKL', publication: 2 });
+});
