@@ -1,7 +1,9 @@
 import { fastify, type FastifyInstance } from 'fastify';
+import { addAnswerCache } from './http/answer-cache.ts';
 import { addAuthentication } from './http/authentication.ts';
 import { addCaching } from './http/caching.ts';
 import { addCompression } from './http/compression.ts';
+import { trackConnections } from './http/connections.ts';
 import { addDraining } from './http/draining.ts';
 import { addErrorHandling } from './http/error-handling.ts';
 import { registerHealth } from './http/health.ts';
@@ -10,8 +12,9 @@ import { addPathCheck } from './http/path-check.ts';
 import { addPermissionCheck } from './http/permission-check.ts';
 import { registerReferencePage } from './http/reference-page.ts';
 import { addRequestCheck } from './http/request-check.ts';
+import { OwnRequestLimits, type RequestLimits } from './http/request-counts.ts';
 import { addRequestId } from './http/request-id.ts';
-import { addRequestLimit, RequestLimits } from './http/request-limits.ts';
+import { addRequestLimit } from './http/request-limits.ts';
 import { addRequestLog } from './http/request-log.ts';
 import { addRouteConfig } from './http/route-config.ts';
 import { serverOptions } from './http/server-options.ts';
@@ -28,10 +31,14 @@ import type { Services } from './services.ts';
  * The HTTP server with all of its routes, not yet listening. What is registered stands here in
  * the order in which a request meets it.
  */
-export async function buildApp(services: Services, limits = new RequestLimits()): Promise<FastifyInstance> {
+export async function buildApp(
+  services: Services,
+  limits: RequestLimits = new OwnRequestLimits(),
+): Promise<FastifyInstance> {
   const app: FastifyInstance = fastify(serverOptions(services));
-  addUnparsedRequests(app);
-  addDraining(app);
+  const connections = trackConnections(app.server);
+  addUnparsedRequests(app, connections);
+  addDraining(app, connections);
   addRouteConfig(app);
 
   // For every request.
@@ -44,6 +51,7 @@ export async function buildApp(services: Services, limits = new RequestLimits())
   // What stands between a request and its handler, each with the status of its refusal.
   addAuthentication(app, services.directory, limits); // 401, or 429 after many
   addRequestLimit(app, limits); // 429
+  addAnswerCache(app, services.clock); // 200, 304: what was asked before ends here
   addPathCheck(app); // 404, 405
   addRequestCheck(app); // 400
   addCursorCheck(app, services.cursorSecret); // 400

@@ -1,4 +1,4 @@
-import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
+import { hash, randomInt, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Environment } from '../config.ts';
 
@@ -20,6 +20,12 @@ export interface IssuedKey {
   readonly key: string;
   readonly id: string;
   readonly digest: string;
+}
+
+/** What can be read off a key. */
+export interface ParsedKey {
+  readonly id: string;
+  readonly environment: KeyEnvironment;
 }
 
 /** The environment of the keys that an installation issues and accepts. */
@@ -49,7 +55,7 @@ export function composeKey(environment: KeyEnvironment, id: string, secret: stri
  *
  * @returns null for any other text.
  */
-export function parseKey(text: string): { id: string; environment: KeyEnvironment } | null {
+export function parseKey(text: string): ParsedKey | null {
   const match = KEY.exec(text);
   if (match === null) return null;
   const [, body = '', environment, id = '', checksum] = match;
@@ -70,7 +76,7 @@ export function withoutKeys(text: string): string {
 
 /** SHA-256 of the whole key, hexadecimal: what is stored of it. */
 export function digestOf(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+  return hash('sha256', key, 'hex');
 }
 
 /** Whether this key is the one with that digest; takes the same time wherever they differ. */

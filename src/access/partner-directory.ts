@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Environment } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { formatInstant, type Clock } from '../instant.ts';
+import type { Clock } from '../instant.ts';
 import { DEMO_KEY_ID } from './demo-key.ts';
-import { hasDigest, keyEnvironmentOf, parseKey } from './keys.ts';
+import { digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from './keys.ts';
 import { loadByKeyId, loadPartner, readAccessVersion, type KnownKey } from './partner-records.ts';
 import type { Partner } from './scope.ts';
 
@@ -26,6 +26,18 @@ export interface PartnerDirectoryOptions {
   readonly logger?: Pick<Logger, 'info' | 'warn'>;
 }
 
+/** The partner behind a key, and the key's public id. */
+export interface FoundPartner {
+  readonly partner: Partner;
+  readonly keyId: string;
+}
+
+/** A key that was found to be good, and stays so until it expires or a newer version is noticed. */
+interface GoodKey {
+  readonly found: FoundPartner;
+  readonly expiresAtMs: number;
+}
+
 /**
  * Finds the partner behind a key. What it has read it remembers, filed under the version of
  * `access.clock` that the same statement read; a newer version there, looked for twice a
@@ -34,7 +46,14 @@ export interface PartnerDirectoryOptions {
  */
 export class PartnerDirectory {
   readonly #options: PartnerDirectoryOptions;
+  /** By public id. */
   readonly #known = new LRUCache<string, KnownKey>({ max: REMEMBERED_KEYS });
+  /**
+   * By digest. A key that was checked once is found again by its digest alone, which only that
+   * key has. Not by its text: what is kept for long must give no key away, whoever comes to see
+   * the memory of the process.
+   */
+  readonly #good = new LRUCache<string, GoodKey>({ max: REMEMBERED_KEYS });
   #version = 0;
   #versionReadAtMs = Number.NEGATIVE_INFINITY;
   #isReachable = true;
@@ -64,22 +83,24 @@ export class PartnerDirectory {
   }
 
   /**
-   * The partner that a key belongs to, suspended or not, and the key's public id.
+   * The partner that a key belongs to, suspended or not, as of the newest version that is known
+   * here, and the key's public id. At once where the key is remembered.
    *
    * @returns null for a key that is malformed, unknown, revoked, expired or of another environment.
-   * @throws what the database throws where the key is not known from before.
+   * @throws what the database throws where the key is not known from before, as a rejection.
    */
-  async findByKey(key: string): Promise<{ partner: Partner; keyId: string } | null> {
-    const { environment, clock } = this.#options;
+  findByKey(key: string): FoundPartner | null | Promise<FoundPartner | null> {
+    const good = this.#isGraceOver() ? undefined : this.#good.get(digestOf(key));
+    if (good?.found.partner.version === this.#version) return this.#unlessExpired(good);
+
+    const { environment } = this.#options;
     const parsed = parseKey(key);
     if (parsed?.environment !== keyEnvironmentOf(environment)) return null;
     // Everyone knows this key: a database that was filled in `dev` must not open with it elsewhere.
     if (parsed.id === DEMO_KEY_ID && environment !== 'dev') return null;
-    const found = this.#remembered(parsed.id) ?? (await this.#load(parsed.id));
-    if (found === null || !hasDigest(key, found.digest) || found.environment !== parsed.environment) return null;
-    if (found.revokedAt !== null) return null;
-    if (found.expiresAt !== null && found.expiresAt <= formatInstant(clock())) return null;
-    return { partner: found.partner, keyId: parsed.id };
+    const known = this.#remembered(parsed.id);
+    if (known !== null) return this.#verify(key, parsed, known);
+    return this.#load(parsed.id).then((loaded) => loaded && this.#verify(key, parsed, loaded));
   }
 
   /**
@@ -88,28 +109,48 @@ export class PartnerDirectory {
    * @returns null where there is no such partner.
    */
   async refresh(partnerId: number): Promise<Partner | null> {
-    const loaded = await loadPartner(this.#options.database, partnerId, this.#options.requestsPerMinute);
-    if (loaded === null) return null;
-    this.#noticeVersion(loaded.version);
-    return loaded.partner;
+    const partner = await loadPartner(this.#options.database, partnerId, this.#options.requestsPerMinute);
+    if (partner !== null) this.#noticeVersion(partner.version);
+    return partner;
+  }
+
+  #verify(key: string, { id, environment }: ParsedKey, known: KnownKey): FoundPartner | null {
+    if (!hasDigest(key, known.digest) || known.environment !== environment || known.revokedAt !== null) return null;
+    const expiresAtMs = known.expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(known.expiresAt);
+    const good = { found: { partner: known.partner, keyId: id }, expiresAtMs };
+    this.#good.set(known.digest, good);
+    return this.#unlessExpired(good);
+  }
+
+  #unlessExpired({ found, expiresAtMs }: GoodKey): FoundPartner | null {
+    return this.#options.clock() < expiresAtMs ? found : null;
   }
 
   #remembered(keyId: string): KnownKey | null {
+    if (this.#isGraceOver()) return null;
+    const known = this.#known.get(keyId);
+    return known?.partner.version === this.#version ? known : null;
+  }
+
+  #isGraceOver(): boolean {
     const age = this.#options.clock() - this.#versionReadAtMs;
     // A clock that stepped back says nothing about the age.
-    if (age < 0 || age > GRACE_MS) return null;
-    const known = this.#known.get(keyId);
-    return known?.version === this.#version ? known : null;
+    return age < 0 || age > GRACE_MS;
   }
 
   async #load(keyId: string): Promise<KnownKey | null> {
-    const loaded = await loadByKeyId(this.#options.database, keyId, this.#options.requestsPerMinute);
+    const { database, requestsPerMinute } = this.#options;
+    let loaded = await loadByKeyId(database, keyId, requestsPerMinute);
+    // A newer version was noticed while it was read. Once more is enough: what was restored from a backup stays older.
+    if (loaded !== null && loaded.partner.version < this.#version) {
+      loaded = await loadByKeyId(database, keyId, requestsPerMinute);
+    }
     if (loaded === null) {
       this.#known.delete(keyId);
       return null;
     }
     this.#known.set(keyId, loaded);
-    this.#noticeVersion(loaded.version);
+    this.#noticeVersion(loaded.partner.version);
     return loaded;
   }
 

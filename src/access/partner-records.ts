@@ -3,14 +3,9 @@ import type { Database } from '../database/database.ts';
 import type { KeyEnvironment } from './keys.ts';
 import { KINDS, type Kind, type Partner } from './scope.ts';
 
-/** A partner, and the version of `access.clock` that the same statement read. */
-export interface LoadedPartner {
-  readonly version: number;
-  readonly partner: Partner;
-}
-
 /** A key as it is stored, with its partner. */
-export interface KnownKey extends LoadedPartner {
+export interface KnownKey {
+  readonly partner: Partner;
   readonly digest: string;
   readonly environment: KeyEnvironment;
   readonly expiresAt: string | null;
@@ -43,7 +38,6 @@ export async function loadByKeyId(
   const [first] = rows;
   if (first === undefined) return null;
   return {
-    version: first.version,
     partner: toPartner(first, rows, requestsPerMinute),
     digest: first.digest,
     environment: first.environment,
@@ -57,10 +51,10 @@ export async function loadPartner(
   database: Database,
   partnerId: number,
   requestsPerMinute: number,
-): Promise<LoadedPartner | null> {
+): Promise<Partner | null> {
   const rows = await partnerRows(database).where('partner.id', '=', partnerId).execute();
   const [first] = rows;
-  return first === undefined ? null : { version: first.version, partner: toPartner(first, rows, requestsPerMinute) };
+  return first === undefined ? null : toPartner(first, rows, requestsPerMinute);
 }
 
 /** The kinds that a partner is limited to, from the form that is stored; null for all. */
@@ -97,6 +91,7 @@ function toPartner(row: PartnerRow, rows: readonly PartnerRow[], requestsPerMinu
   const kinds = parseStoredKinds(row.kinds);
   return {
     id: row.id,
+    version: row.version,
     name: row.name,
     isSuspended: row.suspended_at !== null,
     requestsPerMinute: row.requests_per_minute ?? requestsPerMinute,

@@ -26,6 +26,8 @@ export interface Scope {
 /** Who asks: the partner behind a key. */
 export interface Partner {
   readonly id: number;
+  /** Of `access.clock`, as the statement that read the partner saw it: what belongs to a partner may be filed under it. */
+  readonly version: number;
   readonly name: string;
   readonly isSuspended: boolean;
   readonly requestsPerMinute: number;

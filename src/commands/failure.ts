@@ -1,3 +1,4 @@
+import { getSystemErrorMap } from 'node:util';
 import { AccessError } from '../access/access-error.ts';
 import { ConfigError, type DatabaseConfig } from '../config.ts';
 import { DatabaseUnavailableError, SchemaVersionError } from '../database/errors.ts';
@@ -24,6 +25,9 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
   if (!(error instanceof Error)) return `unexpected: ${String(error)}`;
   if (SAYS_IT_ALL.some((known) => error instanceof known)) return error.message;
   const { code, syscall, errcode } = error as { code?: unknown; syscall?: unknown; errcode?: unknown };
+  // What a worker process gets from the primary names no more than the code.
+  if (syscall === 'bind')
+    return `${error.message.replace(/^bind (\w+)/, wordsOfCode)}. Choose another with --host and --port`;
   if (syscall === 'listen') return `${error.message}. Choose another with --host and --port`;
   if (database?.engine === 'sqlite' && code === 'ERR_SQLITE_ERROR') {
     const isBusy = [SQLITE_BUSY, SQLITE_LOCKED].includes(Number(errcode) & 0xff);
@@ -40,6 +44,12 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
     }
   }
   return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;
+}
+
+/** `bind EADDRINUSE` → `listen EADDRINUSE: address already in use`, as Node itself says it. */
+function wordsOfCode(_: string, code: string): string {
+  const known = [...getSystemErrorMap().values()].find(([name]) => name === code);
+  return `listen ${code}: ${known?.[1] ?? 'not possible'}`;
 }
 
 function isConnectionError(error: Error, code: unknown, syscall: unknown): boolean {

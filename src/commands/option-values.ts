@@ -56,6 +56,13 @@ export function parsePort(text: string): number {
   return port;
 }
 
+/** A number of processes. */
+export function parseWorkers(text: string): number {
+  const workers = integer(text, 1, 64);
+  if (workers === undefined) throw new InvalidArgumentError('It must be a whole number from 1 to 64.');
+  return workers;
+}
+
 /** Gathers the values of an option that may be given several times. */
 export function collect(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value];

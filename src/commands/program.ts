@@ -3,7 +3,15 @@ import manifest from '../../package.json' with { type: 'json' };
 import { withoutKeys } from '../access/keys.ts';
 import type { Kind } from '../access/scope.ts';
 import type { CommandContext } from './context.ts';
-import { collect, parseDurationMs, parseKinds, parseLifetimeMs, parsePerMinute, parsePort } from './option-values.ts';
+import {
+  collect,
+  parseDurationMs,
+  parseKinds,
+  parseLifetimeMs,
+  parsePerMinute,
+  parsePort,
+  parseWorkers,
+} from './option-values.ts';
 
 // The commands of `pds`. What each does stands in `commands/`, and is loaded only when it is
 // asked for: help and usage errors need no database driver.
@@ -36,13 +44,14 @@ addCommand(program, 'serve')
   .description('answer requests until it is told to stop')
   .option('--host <host>', 'address to listen on, in place of PDS_HOST')
   .option('--port <port>', 'port to listen on, in place of PDS_PORT', parsePort)
+  .option('--workers <n>', 'processes that answer requests, 1 to 64', parseWorkers, 1)
   .option('--demo', 'fill an empty database with sample data and a published key (only in dev)')
-  .action((options: JsonOption & { host?: string; port?: number; demo?: true }) =>
+  .action((options: JsonOption & { host?: string; port?: number; workers: number; demo?: true }) =>
     run(options, async ({ configOfProcess }) => {
       const { serve } = await import('./serve.ts');
       const config = configOfProcess();
       const listenOn = { host: options.host ?? config.host, port: options.port ?? config.port };
-      await serve({ ...config, ...listenOn }, { demo: options.demo === true });
+      await serve({ ...config, ...listenOn }, { demo: options.demo === true, workers: options.workers });
       return undefined;
     }),
   );

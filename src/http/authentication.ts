@@ -1,8 +1,9 @@
-import type { FastifyInstance } from 'fastify';
-import type { PartnerDirectory } from '../access/partner-directory.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FoundPartner, PartnerDirectory } from '../access/partner-directory.ts';
 import { rateLimited, unauthorized } from './errors.ts';
-import type { RequestLimits } from './request-limits.ts';
-import { needsKey } from './request-target.ts';
+import { goOnWith } from './go-on-with.ts';
+import { onlyHeader } from './raw-headers.ts';
+import type { Allowance, RequestLimits } from './request-counts.ts';
 
 const BEARER = /^bearer +([^ ]+)$/i;
 
@@ -12,16 +13,32 @@ const BEARER = /^bearer +([^ ]+)$/i;
  * are answered with 429.
  */
 export function addAuthentication(app: FastifyInstance, directory: PartnerDirectory, limits: RequestLimits): void {
-  app.addHook('onRequest', async (request) => {
-    if (!needsKey(request)) return;
-    const key = readBearerKey(request.raw.rawHeaders);
-    const found = key === null ? null : await directory.findByKey(key);
-    if (found === null) {
-      const { isExceeded, resetSeconds } = await limits.countFailure(request.ip);
-      throw isExceeded ? rateLimited(resetSeconds) : unauthorized();
+  const accept = (request: FastifyRequest, { partner, keyId }: FoundPartner): void => {
+    request.partner = partner;
+    request.keyId = keyId;
+  };
+  const refuse = ({ isExceeded, resetSeconds }: Allowance): void => {
+    throw isExceeded ? rateLimited(resetSeconds) : unauthorized();
+  };
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!request.needsKey) {
+      done();
+      return;
     }
-    request.partner = found.partner;
-    request.keyId = found.keyId;
+    const key = readBearerKey(request.raw.rawHeaders);
+    const found = key === null ? null : directory.findByKey(key);
+    if (found instanceof Promise) {
+      found
+        .then(async (later) =>
+          later === null ? refuse(await limits.countFailure(request.ip)) : accept(request, later),
+        )
+        .then(() => done(), done);
+    } else if (found === null) {
+      goOnWith(limits.countFailure(request.ip), refuse, done);
+    } else {
+      accept(request, found);
+      done();
+    }
   });
 }
 
@@ -33,11 +50,6 @@ export function addAuthentication(app: FastifyInstance, directory: PartnerDirect
  * @returns null where there is no such header, more than one, or another scheme.
  */
 export function readBearerKey(rawHeaders: readonly string[]): string | null {
-  const values = rawHeaders.filter((_, index) => index % 2 === 1 && isAuthorization(rawHeaders[index - 1]));
-  const [value, ...others] = values;
-  return value === undefined || others.length > 0 ? null : (BEARER.exec(value)?.[1] ?? null);
-}
-
-function isAuthorization(name: string | undefined): boolean {
-  return name?.toLowerCase() === 'authorization';
+  const value = onlyHeader(rawHeaders, 'authorization');
+  return value === null ? null : (BEARER.exec(value)?.[1] ?? null);
 }

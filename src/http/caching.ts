@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import fresh from 'fresh';
-import { needsKey } from './request-target.ts';
 
 // 132 bits: two contents never share a tag.
 const TAG_LENGTH = 22;
@@ -16,21 +15,25 @@ export function addCaching(app: FastifyInstance): void {
     // Fastify's own hook for HEAD fails where there is no body, as on 304. It is not missed: Node sends none to HEAD.
     if (route.method === 'HEAD') delete route.onSend;
   });
-  app.addHook('onRequest', async (request, reply) => {
-    const isPrivate = needsKey(request);
+  app.addHook('onRequest', (request, reply, done) => {
     // On every answer, errors too: a cache that has seen none without it would serve one partner's answer to another.
-    reply.header('Vary', isPrivate ? 'Authorization, Accept-Encoding' : 'Accept-Encoding');
-    reply.header('Cache-Control', isPrivate ? 'private, no-cache' : 'no-store');
+    reply.header('vary', request.needsKey ? 'Authorization, Accept-Encoding' : 'Accept-Encoding');
+    reply.header('cache-control', request.needsKey ? 'private, no-cache' : 'no-store');
+    done();
   });
-  app.addHook('onSend', async (request, reply, payload) => {
-    if (reply.statusCode !== 200 || reply.getHeader('cache-control') === 'no-store') return payload;
+  app.addHook('onSend', (request, reply, payload, done) => {
     const etag = tagOf(reply, payload);
-    if (etag === null) return payload;
-    reply.header('ETag', etag);
-    // Only this header counts: a client's "Cache-Control: no-cache" is for the caches on the way.
-    if (!fresh({ 'if-none-match': request.headers['if-none-match'] }, { etag })) return payload;
+    if (etag === null) {
+      done();
+      return;
+    }
+    reply.header('etag', etag);
+    if (!isUnchanged(request.headers['if-none-match'], etag)) {
+      done();
+      return;
+    }
     reply.code(304).removeHeader('content-type').removeHeader('content-encoding').removeHeader('content-length');
-    return null;
+    done(null, null);
   });
 }
 
@@ -39,8 +42,20 @@ export function entityTag(content: string): string {
   return `W/"${hash('sha256', content, 'base64url').slice(0, TAG_LENGTH)}"`;
 }
 
+/**
+ * Whether the client has the content with this tag.
+ *
+ * @param asked the `If-None-Match` of the request. Only this header counts: a client's
+ *   `Cache-Control: no-cache` is for the caches on the way.
+ */
+export function isUnchanged(asked: string | undefined, etag: string): boolean {
+  if (asked === undefined) return false;
+  // As clients send it back. A list, `*` and the strong form are for the library to read.
+  return asked === etag || fresh({ 'if-none-match': asked }, { etag });
+}
+
+/** Null for an answer that is to have none, or has one: who sends finished content has compared it already. */
 function tagOf(reply: FastifyReply, payload: unknown): string | null {
-  const given = reply.getHeader('etag');
-  if (typeof given === 'string') return given;
-  return typeof payload === 'string' ? entityTag(payload) : null;
+  if (typeof payload !== 'string' || reply.statusCode !== 200 || reply.hasHeader('etag')) return null;
+  return reply.getHeader('cache-control') === 'no-store' ? null : entityTag(payload);
 }

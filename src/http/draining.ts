@@ -1,7 +1,8 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { Server as NetServer, type Socket } from 'node:net';
+import type { Server } from 'node:http';
+import { Server as NetServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import type { Connections } from './connections.ts';
 
 /**
  * How long kept-alive connections stay open once the end was announced: a client may be sending
@@ -20,40 +21,30 @@ const CHECK_INTERVAL_MS = 20;
  * answered, every answer tells its client that the connection ends, and idle connections are
  * closed. A deadline is for the caller to set.
  */
-export function addDraining(app: FastifyInstance): void {
-  const connections = new Set<Socket>();
-  const inFlight = new Set<Socket>();
+export function addDraining(app: FastifyInstance, connections: Connections): void {
   let isDraining = false;
-  app.server.on('connection', (socket) => {
-    connections.add(socket);
-    socket.once('close', () => connections.delete(socket));
-  });
-  for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) {
-    app.server.prependListener(event, ({ socket }: IncomingMessage, response: ServerResponse) => {
-      inFlight.add(socket);
-      response.once('close', () => inFlight.delete(socket));
-    });
-  }
-  app.addHook('onSend', async (_request, reply) => {
-    if (isDraining) reply.header('Connection', 'close');
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (isDraining) reply.header('connection', 'close');
+    done();
   });
   app.addHook('preClose', async () => {
     isDraining = true;
-    if (app.server.listening) await drain(app.server, connections, inFlight);
+    if (app.server.listening) await drain(app.server, connections);
   });
 }
 
-async function drain(server: Server, connections: ReadonlySet<Socket>, inFlight: ReadonlySet<Socket>): Promise<void> {
+async function drain(server: Server, connections: Connections): Promise<void> {
   // The HTTP server's own close() would also close idle connections, at once.
   const ended = new Promise<'ended'>((resolve) => NetServer.prototype.close.call(server, () => resolve('ended')));
   const halfSentUntil = performance.now() + HALF_SENT_MS;
   let outcome = await Promise.race([ended, delay(LINGER_MS)]);
   while (outcome !== 'ended') {
     server.closeIdleConnections();
-    for (const socket of connections) {
+    for (const [socket, response] of connections) {
+      const isInFlight = response !== null && !response.closed;
       // To Node, a connection on which no request has arrived whole is a busy one.
       const isAwaited = socket.bytesRead > 0 && performance.now() < halfSentUntil;
-      if (!inFlight.has(socket) && !isAwaited && socket.writableLength === 0) socket.destroy();
+      if (!isInFlight && !isAwaited && socket.writableLength === 0) socket.destroy();
     }
     outcome = await Promise.race([ended, delay(CHECK_INTERVAL_MS)]);
   }

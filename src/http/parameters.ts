@@ -44,6 +44,7 @@ const LONGEST_TEXT = 200;
  */
 export function parseParameters<P extends Parameters>(url: string, parameters: P): ParameterValues<P> {
   const values = Object.create(null) as Record<string, unknown>;
+  if (!url.includes('?')) return values as ParameterValues<P>;
   const seen = new Set<string>();
   for (const [name, text] of readQuery(url)) {
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;

@@ -7,8 +7,11 @@ import { readPath } from './request-target.ts';
  * before anything of a body is looked at.
  */
 export function addPathCheck(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request) => {
-    if (!request.is404 && !hasEmptySegment(request.params)) return;
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!request.is404 && !hasEmptySegment(request.params)) {
+      done();
+      return;
+    }
     if (readPath(request.originalUrl) === null) {
       throw validationFailed(
         'The address cannot be read: write it as percent-encoded UTF-8, without %00 and without #.',
@@ -26,5 +29,8 @@ function findReadable(app: FastifyInstance, url: string): { params: unknown } | 
 
 /** The router takes "/v1/contracts/" for a record whose id is empty. */
 function hasEmptySegment(params: unknown): boolean {
-  return typeof params === 'object' && params !== null && Object.values(params).includes('');
+  for (const name in params as Record<string, unknown>) {
+    if ((params as Record<string, unknown>)[name] === '') return true;
+  }
+  return false;
 }

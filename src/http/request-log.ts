@@ -6,20 +6,23 @@ import { findPartner } from './route-config.ts';
  * route and never the address: a path or a query may hold what was meant to be a secret.
  */
 export function addRequestLog(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request, reply) => {
-    const startedAt = performance.now();
-    reply.raw.once('close', () => {
-      request.log.info(
+  app.addHook('onRequest', (request, reply, done) => {
+    const { raw } = reply;
+    raw.on('close', () => {
+      const isAnswered = raw.writableFinished;
+      app.log.info(
         {
+          requestId: request.id,
           method: request.method,
           route: request.routeOptions.url ?? null,
-          status: reply.raw.writableFinished ? reply.statusCode : null,
-          durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
+          status: isAnswered ? raw.statusCode : null,
+          durationMs: Math.round(reply.elapsedTime * 100) / 100,
           partner: findPartner(request)?.name ?? null,
           keyId: request.keyId,
         },
-        reply.raw.writableFinished ? 'request answered' : 'request aborted',
+        isAnswered ? 'request answered' : 'request aborted',
       );
     });
+    done();
   });
 }

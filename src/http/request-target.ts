@@ -1,5 +1,3 @@
-import type { FastifyRequest } from 'fastify';
-
 /*
  * The address of a request, read from the raw text that the client sent. The router and the
  * framework's own query parser both let through what is wrong: "%ZZ" in a query stays as it
@@ -12,12 +10,16 @@ const UNREADABLE = '/unreadable/';
 /** Scheme and authority of an absolute address, as a proxy is asked ("GET http://host/path"). */
 const ORIGIN = /^https?:\/\/[^/?#]*/i;
 
+/** An address whose path has nothing to decode, as nearly all have. */
+const PLAIN = /^\/[^%#?\0]*(?:\?[^#]*)?$/;
+
 /**
  * The text behind percent-encoded UTF-8.
  *
  * @returns null for a bad escape, for bytes that are not UTF-8, and where a NUL is in it.
  */
 export function decodeText(encoded: string): string | null {
+  if (!encoded.includes('%')) return encoded.includes('\0') ? null : encoded;
   try {
     const text = decodeURIComponent(encoded);
     return text.includes('\0') ? null : text;
@@ -45,15 +47,11 @@ export function readPath(url: string): string | null {
  * left to itself the router would answer it before them.
  */
 export function routedUrl(url: string): string {
-  if (readPath(url) !== null) return url;
+  if (PLAIN.test(url) || readPath(url) !== null) return url;
   return isPartnerPath(url.replace(ORIGIN, '')) ? `/v1${UNREADABLE}` : UNREADABLE;
 }
 
-/** Whether a request needs a key: whatever route it matched under /v1, however it was spelt, and all other paths there. */
-export function needsKey(request: FastifyRequest): boolean {
-  return isPartnerPath(request.routeOptions.url ?? readPath(request.originalUrl) ?? request.url);
-}
-
-function isPartnerPath(path: string): boolean {
+/** Whether a decoded path, or the address of a route, is one that needs a key. */
+export function isPartnerPath(path: string): boolean {
   return /^\/v1(?:[/?]|$)/.test(path);
 }

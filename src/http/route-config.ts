@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { Kind, Partner } from '../access/scope.ts';
 import type { Parameters, ParameterValues } from './parameters.ts';
+import { isPartnerPath, readPath } from './request-target.ts';
 
 declare module 'fastify' {
   /** What the checks before a handler need to know of its route. */
@@ -11,6 +12,8 @@ declare module 'fastify' {
     parameters?: Parameters;
   }
   interface FastifyRequest {
+    /** Whether it is under /v1. */
+    needsKey: boolean;
     /** Who asks. Set in every handler under /v1; elsewhere there is no one. */
     partner: Partner;
     /** The public id of the key, for the log; null where none was accepted. */
@@ -25,6 +28,7 @@ declare module 'fastify' {
  * not say of which kind it is and what it takes: an oversight ends the start, and opens nothing.
  */
 export function addRouteConfig(app: FastifyInstance): void {
+  app.decorateRequest('needsKey', true);
   app.decorateRequest('partner');
   app.decorateRequest('keyId', null);
   app.decorateRequest('parameters');
@@ -33,9 +37,14 @@ export function addRouteConfig(app: FastifyInstance): void {
       throw new Error(`the route ${url} needs a config with "kind" and "parameters"`);
     }
   });
+  app.addHook('onRequest', (request, _reply, done) => {
+    // Whatever route it matched under /v1, however that was spelt, and all other paths there.
+    request.needsKey = isPartnerPath(request.routeOptions.url ?? readPath(request.originalUrl) ?? request.url);
+    done();
+  });
 }
 
 /** The partner behind a request; null where none is needed, or none was found yet. */
-export function findPartner(request: FastifyRequest): Partner | null {
-  return request.getDecorator<Partner | undefined>('partner') ?? null;
+export function findPartner({ partner }: { readonly partner?: Partner }): Partner | null {
+  return partner ?? null;
 }

@@ -1,7 +1,8 @@
 import { LogController, type FastifyBaseLogger, type FastifyServerOptions } from 'fastify';
 import type { Services } from '../services.ts';
 import { sendError } from './error-handling.ts';
-import { makeRequestId } from './request-id.ts';
+import { requestIds } from './request-id.ts';
+import { makeRequestLogger } from './request-logger.ts';
 import { routedUrl } from './request-target.ts';
 
 /** Of the request line and all headers together. */
@@ -25,7 +26,8 @@ export function serverOptions({ config, logger }: Services) {
     loggerInstance: logger as FastifyBaseLogger,
     // `request-log.ts` writes the one line that a request gets.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    genReqId: makeRequestId,
+    childLoggerFactory: makeRequestLogger,
+    genReqId: requestIds(),
     requestIdHeader: false,
     // Only from these is X-Forwarded-For believed; the leftmost address in it is anyone's invention.
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,

@@ -2,9 +2,10 @@ import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
+import type { Connections } from './connections.ts';
 import { JSON_TYPE } from './error-handling.ts';
 import { methodNotAllowed, renderError, validationFailed, type ApiError } from './errors.ts';
-import { makeRequestId, REQUEST_ID_HEADER } from './request-id.ts';
+import { REQUEST_ID_HEADER, requestIds } from './request-id.ts';
 import { LONGEST_HEAD_BYTES } from './server-options.ts';
 
 /** How long a connection that was refused is read on, so that its reset does not overtake the answer. */
@@ -14,23 +15,18 @@ const LINGER_MS = 1_000;
  * Answers what Node's HTTP server would otherwise answer by itself, past all hooks: requests
  * that its parser refuses, that do not arrive in time, that bring an Expect header, or CONNECT.
  */
-export function addUnparsedRequests(app: FastifyInstance): void {
+export function addUnparsedRequests(app: FastifyInstance, connections: Connections): void {
   const { server } = app;
   const answered = new WeakSet<Duplex>();
-  const exchanges = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>();
+  const makeId = requestIds();
 
   const route = (request: IncomingMessage, response: ServerResponse): void => app.routing(request, response);
   // Bodies are not wanted, so nobody is told to go on; the answer comes at once, by the usual way.
   server.on('checkContinue', route);
   server.on('checkExpectation', route);
-  for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) {
-    server.prependListener(event, (request: IncomingMessage, response: ServerResponse) => {
-      exchanges.set(request.socket, { request, response });
-    });
-  }
 
   const refuse = (socket: Duplex, error: ApiError, reason: string): void => {
-    const requestId = makeRequestId();
+    const requestId = makeId();
     app.log.info({ requestId, status: error.status, reason }, 'request refused unread');
     socket.on('error', () => undefined);
     socket.end(renderAnswer(error, requestId));
@@ -41,14 +37,14 @@ export function addUnparsedRequests(app: FastifyInstance): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (answered.has(socket)) return;
     answered.add(socket);
-    const { request, response } = exchanges.get(socket) ?? {};
+    const response = connections.get(socket) ?? null;
     const refuseOrEnd = (): void => {
       // What is wrong in the body of a request has no answer of its own: the request has one.
-      if (error.code === 'ECONNRESET' || !socket.writable || request?.complete === false) socket.destroy();
+      if (error.code === 'ECONNRESET' || !socket.writable || response?.req.complete === false) socket.destroy();
       else refuse(socket, validationFailed(refusalMessage(error.code)), error.code ?? error.message);
     };
     // A request that came before on this connection is answered first.
-    if (response === undefined || response.writableFinished || error.code === 'ECONNRESET') refuseOrEnd();
+    if (response === null || response.writableFinished || error.code === 'ECONNRESET') refuseOrEnd();
     else response.once('close', refuseOrEnd);
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {

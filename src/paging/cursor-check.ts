@@ -1,4 +1,5 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Partner } from '../access/scope.ts';
 import { validationFailed } from '../http/errors.ts';
 import { findPartner } from '../http/route-config.ts';
 import { decodeCursor, type CursorBinding, type Position } from './cursor.ts';
@@ -16,20 +17,25 @@ declare module 'fastify' {
 export function addCursorCheck(app: FastifyInstance, cursorSecret: Buffer): void {
   app.decorateRequest('position', null);
   app.decorateRequest('cursorBinding', null);
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     const partner = findPartner(request);
-    const { url, config } = request.routeOptions;
-    if (partner === null || url === undefined || config.parameters?.['cursor'] === undefined) return;
-    // The size of a page may change from one to the next; everything else belongs to the walk.
-    const { cursor, limit, ...filters } = request.parameters;
-    request.cursorBinding = { endpoint: url, partnerId: partner.id, filters };
-    if (cursor === undefined) return;
-    request.position = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);
-    if (request.position === null) {
-      throw validationFailed(
-        'The parameter "cursor" must be one that this list gave for these filters: pass the "meta.next_cursor" of the ' +
-          'page before as it is, with the same filters, or leave it out to begin anew.',
-      );
-    }
+    if (partner !== null) checkCursor(request, partner, cursorSecret);
+    done();
   });
+}
+
+function checkCursor(request: FastifyRequest, partner: Partner, cursorSecret: Buffer): void {
+  const { url, config } = request.routeOptions;
+  if (url === undefined || config.parameters?.['cursor'] === undefined) return;
+  // The size of a page may change from one to the next; everything else belongs to the walk.
+  const { cursor, limit, ...filters } = request.parameters;
+  request.cursorBinding = { endpoint: url, partnerId: partner.id, filters };
+  if (cursor === undefined) return;
+  request.position = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);
+  if (request.position === null) {
+    throw validationFailed(
+      'The parameter "cursor" must be one that this list gave for these filters: pass the "meta.next_cursor" of the ' +
+        'page before as it is, with the same filters, or leave it out to begin anew.',
+    );
+  }
 }

@@ -10,7 +10,7 @@ describe('wrong usage ends with code 2, and help with 0', () => {
     ['usage'],
     ['check'],
     ['audit'],
-    ['serve --workers 2'],
+    ['serve --workers 0'],
     ['serve --port 80000'],
     ['import some --allow-removals'],
     ['partner create'],

@@ -8,7 +8,7 @@ import { PartnerDirectory } from '../../src/access/partner-directory.ts';
 import { buildApp } from '../../src/app.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
-import type { RequestLimits } from '../../src/http/request-limits.ts';
+import type { RequestLimits } from '../../src/http/request-counts.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 export interface TestAppSetup {

@@ -12,6 +12,8 @@ export interface Serving {
   kill(signal: NodeJS.Signals): void;
   /** Code and signal. */
   exited: Promise<unknown[]>;
+  /** Until no process is left that writes to its output, workers included. */
+  closed: Promise<unknown>;
   /** Standard output and error together, so far. */
   output(): string;
   /**
@@ -20,6 +22,12 @@ export interface Serving {
    * @throws Error with the output where it ended before.
    */
   port(): Promise<number>;
+  /**
+   * Resolves once a text stands in the output.
+   *
+   * @throws Error with the output where it ended before.
+   */
+  said(text: string | RegExp): Promise<void>;
 }
 
 /** Starts `pds serve` on a database, on a port that the system chooses. Whoever starts it ends it. */
@@ -39,15 +47,20 @@ export function startServing(
     stream.on('data', (chunk: Buffer) => chunks.push(chunk.toString()));
   }
   const exited = once(child, 'exit');
+  const said = async (text: string | RegExp): Promise<void> => {
+    while (output().search(text) < 0) {
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`it ended:\n${output()}`);
+      await Promise.race([once(child.stdout, 'data'), exited]);
+    }
+  };
   return {
     kill: (signal) => child.kill(signal),
     exited,
+    closed: once(child, 'close'),
     output,
+    said,
     async port() {
-      while (!LISTENING.test(output())) {
-        if (child.exitCode !== null) throw new Error(`it ended:\n${output()}`);
-        await Promise.race([once(child.stdout, 'data'), exited]);
-      }
+      await said(LISTENING);
       return Number(LISTENING.exec(output())?.[1]);
     },
   };

@@ -1,0 +1,62 @@
+import cluster from 'node:cluster';
+import closeWithGrace from 'close-with-grace';
+import type { Logger } from 'pino';
+import { withoutKeys } from '../access/keys.ts';
+import type { Config } from '../config.ts';
+import { WINDOW_SECONDS } from '../http/request-counts.ts';
+import { LeasedLimits } from '../workers/leased-limits.ts';
+import type { ToPrimary, ToWorker } from '../workers/messages.ts';
+import { describeFailure } from './failure.ts';
+import { startServing } from './serving.ts';
+
+/** Shorter than the primary's, which waits for this to end. */
+const CLOSE_DEADLINE_MS = 9_500;
+
+/**
+ * A service manager or a terminal tells all processes of a group to end. The primary does so too,
+ * and one's first word must not be another's second, which would cut requests off.
+ */
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
+
+/**
+ * One of the processes of `pds serve --workers`: answers requests, and asks the primary process
+ * for its part of each limit. Where it cannot start, it tells the primary why, and ends.
+ */
+export async function serveAsWorker(config: Config, workers: number, logger: Logger): Promise<void> {
+  const limits = new LeasedLimits({ windowSeconds: WINDOW_SECONDS, workers, send: tellPrimary, logger });
+  let end = (): void => process.exit(0);
+  process.on('message', (message: ToWorker) => {
+    if (message.type === 'end') end();
+    else limits.receive(message);
+  });
+  cluster.worker?.once('disconnect', () => {
+    // Otherwise this process would end at once, in the midst of its answers.
+    if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
+    logger.warn('ending, as the primary process is gone');
+    limits.countAlone();
+    end();
+  });
+  for (const signal of SIGNALS) process.on(signal, () => end());
+  try {
+    const serving = await startServing(config, logger, limits);
+    const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger, skip: [...SIGNALS] }, async ({ err }) => {
+      if (err !== undefined) logger.fatal({ err }, 'ending after an unexpected error');
+      await serving.close();
+    });
+    let isEnding = false;
+    end = () => {
+      if (!isEnding) grace.close();
+      isEnding = true;
+    };
+    tellPrimary({ type: 'serving', origin: serving.origin });
+  } catch (error) {
+    const message = withoutKeys(describeFailure(error, config.database));
+    tellPrimary({ type: 'failed', message }, () => process.exit(1));
+  }
+}
+
+/** Where the primary is gone, nothing is said, and 'disconnect' tells. */
+function tellPrimary(message: ToPrimary, onSent: () => void = () => undefined): void {
+  if (process.connected) process.send?.(message, undefined, undefined, onSent);
+  else onSent();
+}

@@ -1,0 +1,56 @@
+import closeWithGrace from 'close-with-grace';
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import { WINDOW_SECONDS } from '../http/request-counts.ts';
+import { LeaseLedger } from '../workers/lease-ledger.ts';
+import { WorkerPool } from '../workers/worker-pool.ts';
+import { CommandError } from './command-error.ts';
+import { processOutput } from './output.ts';
+import { resolveHost } from './serving.ts';
+
+/** How long requests in flight may take once the end was asked for. */
+const CLOSE_DEADLINE_MS = 10_000;
+
+/**
+ * The primary process of `pds serve --workers`: starts the others, replaces those that die, and
+ * counts requests for all of them. It answers none itself.
+ *
+ * @returns the address at which they answer, once all of them do.
+ * @throws CommandError where one of them cannot start.
+ */
+export async function serveWithWorkers(config: Config, workers: number, logger: Logger): Promise<string> {
+  const ledger = new LeaseLedger({
+    windowSeconds: WINDOW_SECONDS,
+    workers,
+    send: (worker, message) => pool.send(worker, message),
+    onSilence: (worker) => logger.warn({ worker }, 'a worker holds leases of requests and does not give them back'),
+  });
+  // Looked up once: a name may have another address for the next who asks.
+  const host = await resolveHost(config.host);
+  const pool = new WorkerPool({
+    size: workers,
+    args: ['serve', '--workers', String(workers), '--host', host, '--port', String(config.port)],
+    logger,
+    onMessage: (worker, message) => ledger.receive(worker, message),
+    onGone: (worker) => ledger.forget(worker),
+    onLost: (reason) => {
+      processOutput(false).note(`error: ${reason}`);
+      process.exit(1);
+    },
+  });
+  process.once('exit', () => pool.kill());
+  let origin: string;
+  try {
+    origin = await pool.start();
+  } catch (error) {
+    pool.kill();
+    throw new CommandError(error instanceof Error ? error.message : String(error));
+  }
+  logger.info({ workers }, 'all workers answer requests');
+  closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
+    if (err !== undefined) logger.fatal({ err }, 'ending after an unexpected error');
+    else logger.info({ signal }, 'ending');
+    await pool.end();
+  });
+  return origin;
+}

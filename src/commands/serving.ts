@@ -1,0 +1,63 @@
+import { lookup } from 'node:dns/promises';
+import { pino, type Logger } from 'pino';
+import { PartnerDirectory } from '../access/partner-directory.ts';
+import { buildApp } from '../app.ts';
+import type { Config } from '../config.ts';
+import { openForServing } from '../database/database.ts';
+import type { RequestLimits } from '../http/request-counts.ts';
+import { readCursorSecret } from '../paging/cursor-secret.ts';
+import { CommandError } from './command-error.ts';
+
+/** What a pipe takes in one piece (`PIPE_BUF` of Linux), so that lines of several processes do not mix. */
+const LARGEST_WRITE_BYTES = 4_096;
+
+/** A server that listens. */
+export interface Serving {
+  /** Such as `http://127.0.0.1:8080`. */
+  readonly origin: string;
+  /** Answers what is in flight, then closes everything. */
+  close(): Promise<void>;
+}
+
+/** The log of a process that serves: JSON lines on stdout, written beside the requests and not between them. */
+export function createLogger(config: Config): Logger {
+  return pino({ level: config.logLevel }, pino.destination({ fd: 1, sync: false, maxWrite: LARGEST_WRITE_BYTES }));
+}
+
+/**
+ * Opens the database for reading, and answers requests.
+ *
+ * @throws CommandError, or what the database or the system says, where it cannot start.
+ */
+export async function startServing(config: Config, logger: Logger, limits?: RequestLimits): Promise<Serving> {
+  const database = openForServing(config.database);
+  const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
+  try {
+    await directory.start();
+    const cursorSecret = await readCursorSecret(database);
+    const app = await buildApp({ config, database, clock: Date.now, directory, cursorSecret, logger }, limits);
+    await app.listen({ host: await resolveHost(config.host), port: config.port });
+    return {
+      origin: app.listeningOrigin,
+      async close() {
+        await app.close();
+        directory.stop();
+        await database.close();
+      },
+    };
+  } catch (error) {
+    directory.stop();
+    await database.close();
+    throw error;
+  }
+}
+
+/** One address: where a name has two, the framework would open a second server that lacks the listeners of the first. */
+export async function resolveHost(host: string): Promise<string> {
+  try {
+    const { address } = await lookup(host, { order: 'ipv4first' });
+    return address;
+  } catch {
+    throw new CommandError(`no address is known for the host "${host}": choose another with PDS_HOST or --host`);
+  }
+}

@@ -1,0 +1,153 @@
+import { LRUCache } from 'lru-cache';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Partner } from '../access/scope.ts';
+import type { Clock } from '../instant.ts';
+import { EncodedText, sendEncoded } from './encoded-text.ts';
+import { JSON_TYPE } from './error-handling.ts';
+import { checkHead } from './request-check.ts';
+import { findPartner } from './route-config.ts';
+
+/** Of memory for all answers together. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** What an answer takes besides its texts: objects, and its place among the others. */
+const OVERHEAD_BYTES = 512;
+
+/** A finished answer to a partner. */
+export interface Answer {
+  /** JSON. */
+  readonly body: string;
+  /** The `X-Sync-Watermark`; null for none. */
+  readonly watermark: string | null;
+  /** Of `access.clock`, as the very statement that read the rows saw it; null where the answer is not to be kept. */
+  readonly version: number | null;
+  /** The moment from which it is no longer true: an `is_open` in it changes. Infinity for none. */
+  readonly goodUntilMs: number;
+}
+
+/** An answer that is kept: found again, it needs no database, no hashing and no compressing. */
+export interface KeptAnswer {
+  readonly text: EncodedText;
+  readonly watermark: string | null;
+  readonly goodFromMs: number;
+  readonly goodUntilMs: number;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    answerCache: AnswerCache;
+  }
+}
+
+/**
+ * Answers by partner and address, all of one version of `access.clock`. Whatever can change what
+ * a partner gets raises that version: a publication, its grants, its limits, its suspension, its
+ * keys. So an answer is current wherever the partner, as the directory has it now, was read at
+ * the version that the answer's own rows were read at; only the passing of a deadline is looked
+ * at besides.
+ */
+export class AnswerCache {
+  readonly #clock: Clock;
+  readonly #answers: LRUCache<string, KeptAnswer>;
+  #version = 0;
+
+  constructor(clock: Clock, mostBytes = MOST_BYTES) {
+    this.#clock = clock;
+    this.#answers = new LRUCache({
+      maxSize: mostBytes,
+      sizeCalculation: ({ text }, key) => OVERHEAD_BYTES + 2 * key.length + text.memoryBytes,
+    });
+  }
+
+  /** The memory that all answers take, in bytes. */
+  get bytes(): number {
+    return this.#answers.calculatedSize;
+  }
+
+  /**
+   * The answer to the same question, asked before.
+   *
+   * @param url as the client sent it.
+   */
+  find(partner: Partner, url: string): KeptAnswer | null {
+    this.#noticeVersion(partner.version);
+    const key = keyOf(partner, url);
+    const kept = this.#answers.get(key);
+    if (kept === undefined) return null;
+    const nowMs = this.#clock();
+    // A clock that was set back may stand before a deadline that had passed.
+    if (nowMs >= kept.goodFromMs && nowMs < kept.goodUntilMs) return kept;
+    this.#answers.delete(key);
+    return null;
+  }
+
+  /** Makes an answer ready to be sent, and keeps it where it is sure to be the partner's newest. */
+  finish(partner: Partner, url: string, { body, watermark, version, goodUntilMs }: Answer): KeptAnswer {
+    const text = new EncodedText(body);
+    const answer = { text, watermark, goodFromMs: this.#clock(), goodUntilMs };
+    // The rows may be newer than the partner, and the partner older than what another request brought.
+    if (version !== null && version === partner.version && version === this.#version) {
+      const key = keyOf(partner, url);
+      this.#answers.set(key, answer);
+      text.onGrowth = (): void => this.#weighAgain(key, answer);
+    }
+    return answer;
+  }
+
+  /** Not only where it is greater: a database restored from a backup has a smaller one. */
+  #noticeVersion(version: number): void {
+    if (version === this.#version) return;
+    this.#answers.clear();
+    this.#version = version;
+  }
+
+  /** The library weighs a value when it comes in, and not again when the same one is set. */
+  #weighAgain(key: string, answer: KeptAnswer): void {
+    if (this.#answers.peek(key) !== answer) return;
+    this.#answers.delete(key);
+    this.#answers.set(key, answer);
+  }
+}
+
+function keyOf({ id }: Partner, url: string): string {
+  return `${id} ${url}`;
+}
+
+/**
+ * Answers at once what was asked before and is kept. To be added after the limits, and before
+ * the checks of path, parameters, cursor and permission: for this partner, this version and this
+ * address they were passed when the answer was made. What does not depend on the address is
+ * checked here.
+ */
+export function addAnswerCache(app: FastifyInstance, clock: Clock): void {
+  const cache = new AnswerCache(clock);
+  app.decorate('answerCache', cache);
+  app.addHook('onRequest', (request, reply, done) => {
+    const partner = findPartner(request);
+    const kept = partner === null || !isRead(request) ? null : cache.find(partner, request.originalUrl);
+    if (kept === null) {
+      done();
+      return;
+    }
+    checkHead(request);
+    send(request, reply, kept);
+  });
+}
+
+/**
+ * Sends a finished answer with its tag and watermark, and keeps it for the next time where that
+ * is safe.
+ */
+export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
+  const { server, partner, originalUrl } = request;
+  return send(request, reply, server.answerCache.finish(partner, originalUrl, answer));
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, { text, watermark }: KeptAnswer): FastifyReply {
+  if (watermark !== null) reply.header('x-sync-watermark', watermark);
+  return sendEncoded(request, reply, text, JSON_TYPE);
+}
+
+function isRead({ method }: FastifyRequest): boolean {
+  return method === 'GET' || method === 'HEAD';
+}

@@ -1,0 +1,153 @@
+import cluster, { type Worker } from 'node:cluster';
+import type { Logger } from 'pino';
+import type { CountsMessage, ToPrimary, ToWorker } from './messages.ts';
+
+/** Who lived so long was not killed by its start. */
+const STABLE_MS = 10_000;
+
+/** The pause before a worker is replaced that died early, doubled where its replacement does too. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 30_000;
+
+/** After so many starts in a row that failed, with nobody left to answer, it is better that everyone sees it. */
+const MOST_FAILED_STARTS = 5;
+
+export interface WorkerPoolOptions {
+  readonly size: number;
+  /** What follows `pds` on the workers' command line. */
+  readonly args: readonly string[];
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  onMessage(worker: number, message: CountsMessage): void;
+  onGone(worker: number): void;
+  /** No worker answers, and none can be started any more. */
+  onLost(reason: string): void;
+}
+
+/** What became of a worker and of those that it took the place of. */
+interface History {
+  /** In a row. */
+  readonly earlyDeaths: number;
+  /** In a row: those that ended before they answered requests. */
+  readonly failedStarts: number;
+}
+
+interface Exit {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** The workers of one primary process: as many as were asked for, whatever becomes of each. */
+export class WorkerPool {
+  readonly #options: WorkerPoolOptions;
+  /** By number. Node's own list keeps a worker until both its exit and the end of its channel were seen. */
+  readonly #workers = new Map<number, Worker>();
+  readonly #serving = new Set<number>();
+  #phase: 'starting' | 'serving' | 'ending' = 'starting';
+  /** Why the last worker that could not start did not. */
+  #reason = '';
+  #started = Promise.withResolvers<string>();
+  #ended = Promise.withResolvers<null>();
+  #hasFailedToEnd = false;
+
+  constructor(options: WorkerPoolOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Starts all workers.
+   *
+   * @returns the address at which they answer, once all of them do.
+   * @throws Error with the reason of the first that cannot.
+   */
+  start(): Promise<string> {
+    // They share the listening socket, and the system wakes who is free: the primary has no part in a request.
+    cluster.schedulingPolicy = cluster.SCHED_NONE;
+    cluster.setupPrimary({ args: [...this.#options.args] });
+    for (let count = 0; count < this.#options.size; count += 1) this.#fork({ earlyDeaths: 0, failedStarts: 0 });
+    return this.#started.promise;
+  }
+
+  send(worker: number, message: ToWorker): void {
+    const addressee = this.#workers.get(worker);
+    // Who died meanwhile needs no message any more.
+    if (addressee?.isConnected() === true) addressee.send(message, undefined, undefined, () => undefined);
+  }
+
+  /**
+   * Lets every worker answer what is in flight and end.
+   *
+   * @throws Error where one had to be cut off.
+   */
+  async end(): Promise<void> {
+    this.#phase = 'ending';
+    for (const id of this.#workers.keys()) this.send(id, { type: 'end' });
+    if (this.#workers.size > 0) await this.#ended.promise;
+    if (this.#hasFailedToEnd) throw new Error('a worker ended before all of its requests were answered');
+  }
+
+  /** Ends every worker at once. */
+  kill(): void {
+    this.#phase = 'ending';
+    for (const worker of this.#workers.values()) worker.process.kill('SIGKILL');
+  }
+
+  #fork(history: History): void {
+    const startedAtMs = performance.now();
+    const worker = cluster.fork();
+    this.#workers.set(worker.id, worker);
+    worker.on('message', (message: ToPrimary) => this.#receive(worker.id, message));
+    worker.once('exit', (code: number | null, signal: string | null) => {
+      this.#workers.delete(worker.id);
+      const hasServed = this.#serving.delete(worker.id);
+      const isEarly = performance.now() - startedAtMs < STABLE_MS;
+      this.#options.onGone(worker.id);
+      this.#noticeExit(
+        worker,
+        { code, signal },
+        {
+          earlyDeaths: isEarly ? history.earlyDeaths + 1 : 0,
+          failedStarts: hasServed ? 0 : history.failedStarts + 1,
+        },
+      );
+    });
+  }
+
+  #receive(worker: number, message: ToPrimary): void {
+    if (message.type === 'serving') {
+      this.#serving.add(worker);
+      if (this.#phase !== 'starting' || this.#serving.size < this.#options.size) return;
+      this.#phase = 'serving';
+      this.#started.resolve(message.origin);
+    } else if (message.type === 'failed') {
+      this.#reason = message.message;
+    } else {
+      this.#options.onMessage(worker, message);
+    }
+  }
+
+  #noticeExit(worker: Worker, exit: Exit, history: History): void {
+    if (this.#phase === 'ending') {
+      if (exit.code !== 0) this.#hasFailedToEnd = true;
+      if (this.#workers.size === 0) this.#ended.resolve(null);
+      return;
+    }
+    const reason = this.#reason || `a worker process ended by itself (${exit.signal ?? `exit code ${exit.code}`})`;
+    this.#reason = '';
+    if (this.#phase === 'starting') {
+      this.#started.reject(new Error(reason));
+    } else if (this.#serving.size === 0 && history.failedStarts >= MOST_FAILED_STARTS) {
+      this.#options.onLost(reason);
+    } else {
+      this.#replace(worker, reason, history);
+    }
+  }
+
+  #replace(worker: Worker, reason: string, history: History): void {
+    const { earlyDeaths } = history;
+    const pauseMs = earlyDeaths === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (earlyDeaths - 1));
+    this.#options.logger.warn({ worker: worker.process.pid, reason, pauseMs }, 'a worker is replaced');
+    setTimeout(() => {
+      if (this.#phase === 'serving') this.#fork(history);
+    }, pauseMs);
+  }
+}

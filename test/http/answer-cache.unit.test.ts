@@ -1,0 +1,137 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Partner } from '../../src/access/scope.ts';
+import { AnswerCache, type Answer, type KeptAnswer } from '../../src/http/answer-cache.ts';
+import { EPOCH } from '../../src/instant.ts';
+
+function partnerAt(version: number, id = 1): Partner {
+  const scope = { everythingSince: EPOCH, leadEntities: new Map(), coops: new Map(), changedAt: EPOCH };
+  return { id, version, name: 'acme', isSuspended: false, requestsPerMinute: 600, kinds: null, scope };
+}
+
+function answerAt(version: number | null, more: Partial<Answer> = {}): Answer {
+  return { body: '{"data":[]}', watermark: null, goodUntilMs: Number.POSITIVE_INFINITY, ...more, version };
+}
+
+function plainOf({ text }: KeptAnswer): string {
+  const plain = text.encode('identity');
+  if (plain instanceof Promise) throw new Error('the plain text has to be waited for');
+  return plain.toString();
+}
+
+/** As a request does it: it looks, and where nothing is found, it answers. */
+function ask(cache: AnswerCache, partner: Partner, url: string, answer: Answer): string | undefined {
+  const kept = cache.find(partner, url);
+  if (kept === null) cache.finish(partner, url, answer);
+  return kept === null ? undefined : plainOf(kept);
+}
+
+describe('kept answers', () => {
+  test('are found for the partner, the version and the address, and not for any other', () => {
+    const cache = new AnswerCache(() => 0);
+    ask(cache, partnerAt(5), '/v1/coops', answerAt(5));
+    expect(cache.find(partnerAt(5), '/v1/coops')).not.toBeNull();
+    expect(cache.find(partnerAt(5, 2), '/v1/coops')).toBeNull();
+    expect(cache.find(partnerAt(5), '/v1/coops?')).toBeNull();
+    expect(cache.find(partnerAt(6), '/v1/coops')).toBeNull();
+  });
+
+  test.each([4, 6])('are gone once another version was seen, be it %i after 5', (other) => {
+    const cache = new AnswerCache(() => 0);
+    ask(cache, partnerAt(5), '/v1/coops', answerAt(5));
+    cache.find(partnerAt(other), '/v1/contracts');
+    expect(cache.find(partnerAt(5), '/v1/coops')).toBeNull();
+    expect(cache.bytes).toBe(0);
+  });
+
+  test('are not of a request that another one, with a newer version, overtook', () => {
+    const cache = new AnswerCache(() => 0);
+    cache.find(partnerAt(5), '/v1/coops');
+    cache.find(partnerAt(6), '/v1/contracts');
+    cache.finish(partnerAt(5), '/v1/coops', answerAt(5));
+    expect(cache.bytes).toBe(0);
+  });
+
+  test('are used until a deadline in them passes, and never before they were made', () => {
+    let nowMs = 1_000;
+    const cache = new AnswerCache(() => nowMs);
+    const isFound = (): boolean => cache.find(partnerAt(1), '/v1/solicitations') !== null;
+    ask(cache, partnerAt(1), '/v1/solicitations', answerAt(1, { goodUntilMs: 2_000 }));
+    nowMs = 1_999;
+    expect(isFound()).toBe(true);
+    nowMs = 2_000;
+    expect(isFound()).toBe(false);
+    nowMs = 1_500;
+    expect(isFound()).toBe(false);
+    ask(cache, partnerAt(1), '/v1/solicitations', answerAt(1));
+    nowMs = 1_499;
+    expect(isFound()).toBe(false);
+  });
+
+  test('give what the partner of that version was told last, whatever happens in between', () => {
+    const step = fc.record({
+      id: fc.integer({ min: 1, max: 2 }),
+      partnerVersion: fc.integer({ min: 1, max: 4 }),
+      rowsAhead: fc.integer({ min: 0, max: 1 }),
+      url: fc.constantFrom('/v1/coops', '/v1/contracts'),
+      pauseMs: fc.integer({ min: -5, max: 20 }),
+      goodForMs: fc.oneof(fc.integer({ min: 1, max: 30 }), fc.constant(Number.POSITIVE_INFINITY)),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        let nowMs = 100_000;
+        const cache = new AnswerCache(() => nowMs, 20_000);
+        for (const [count, { id, partnerVersion, rowsAhead, url, pauseMs, goodForMs }] of steps.entries()) {
+          nowMs += pauseMs;
+          const version = partnerVersion + rowsAhead;
+          const goodUntilMs = nowMs + goodForMs;
+          const body = JSON.stringify({ id, url, version, fromMs: nowMs, untilMs: goodUntilMs, count });
+          const given = ask(cache, partnerAt(partnerVersion, id), url, answerAt(version, { body, goodUntilMs }));
+          if (given === undefined) continue;
+          const told = JSON.parse(given) as { untilMs: number | null; fromMs: number };
+          expect(told).toMatchObject({ id, url, version: partnerVersion });
+          expect(told.fromMs <= nowMs && nowMs < (told.untilMs ?? Number.POSITIVE_INFINITY)).toBe(true);
+        }
+      }),
+    );
+  });
+});
+
+describe('the memory of kept answers', () => {
+  test('counts text, address and compressed forms, and stays within its bound', async () => {
+    const cache = new AnswerCache(() => 0, 100_000);
+    const partner = partnerAt(1);
+    for (let page = 0; page < 100; page += 1) {
+      const url = `/v1/contracts?cursor=${'c'.repeat(page)}`;
+      const body = JSON.stringify({ page, text: (page % 2 === 0 ? 'é' : '“').repeat(100 * page) });
+      ask(cache, partner, url, answerAt(1, { body }));
+      const kept = cache.find(partner, url);
+      if (kept === null) throw new Error('the newest answer is not kept');
+      const before = cache.bytes;
+      expect(before).toBeGreaterThan(Buffer.byteLength(body) + url.length);
+      expect([plainOf(kept), plainOf(kept)]).toEqual([body, body]);
+      const plain = cache.bytes;
+      const compressed = await Promise.all([kept.text.encode('br'), kept.text.encode('gzip')]);
+      const added = compressed.reduce((sum, bytes) => sum + bytes.length, 0);
+      expect(cache.bytes).toBeGreaterThan(0);
+      if (page < 10) expect(cache.bytes).toBe(plain + added);
+      expect(cache.bytes).toBeLessThanOrEqual(100_000);
+    }
+    expect(cache.find(partner, '/v1/contracts?cursor=')).toBeNull();
+  });
+
+  test('is not taken by an answer that alone is larger', () => {
+    const cache = new AnswerCache(() => 0, 10_000);
+    ask(cache, partnerAt(1), '/v1/contracts', answerAt(1, { body: 'x'.repeat(10_000) }));
+    expect(cache.bytes).toBe(0);
+  });
+
+  test('does not come back when a form of an answer is finished that was dropped meanwhile', async () => {
+    const cache = new AnswerCache(() => 0);
+    const { text } = cache.finish(partnerAt(1), '/v1/coops', answerAt(1));
+    ask(cache, partnerAt(2), '/v1/coops', answerAt(2, { body: 'x'.repeat(5_000) }));
+    const { bytes } = cache;
+    await text.encode('br');
+    expect(cache.bytes).toBe(bytes);
+  });
+});

@@ -1,0 +1,234 @@
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { issueKey } from '../../src/access/key-admin.ts';
+import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
+import { FAILURES_PER_MINUTE } from '../../src/http/request-counts.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+
+const WORKERS = 3;
+
+let made: TestDatabase;
+let key: string;
+const started: Serving[] = [];
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  key = await makePartner('acme', 1_000_000);
+});
+afterAll(async () => {
+  for (const serving of started) serving.kill('SIGKILL');
+  await Promise.all(started.map(({ closed }) => closed));
+  await made.drop();
+});
+
+async function makePartner(name: string, requestsPerMinute: number): Promise<string> {
+  await createPartner(made.database, Date.now, name, { everything: true });
+  await setPartner(made.database, name, { requestsPerMinute });
+  return (await issueKey(made.database, Date.now, name, { environment: 'test', lifetimeMs: null })).key;
+}
+
+/** The service with its workers, all of which answer, and its port. */
+async function serve(config = made.config): Promise<{ serving: Serving; port: number }> {
+  const serving = startServing(config, { PDS_LOG_LEVEL: 'info' }, '--workers', String(WORKERS));
+  started.push(serving);
+  await serving.said('all workers answer requests');
+  return { serving, port: await serving.port() };
+}
+
+async function ask(port: number, agent: Agent, usedKey = key): Promise<IncomingMessage> {
+  const request = get({
+    port,
+    host: '127.0.0.1',
+    path: '/v1/coops',
+    agent,
+    headers: { authorization: `Bearer ${usedKey}` },
+  });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  response.resume();
+  await once(response, 'end');
+  return response;
+}
+
+/** Asks so many times over each of several connections at once, and counts the answers by status. */
+async function countAnswers(
+  port: number,
+  usedKey: string,
+  timesByConnection: readonly number[],
+): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  const connections = timesByConnection.map(async (times) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (let time = 0; time < times; time += 1) {
+      const { statusCode } = await ask(port, agent, usedKey);
+      counts[String(statusCode)] = (counts[String(statusCode)] ?? 0) + 1;
+    }
+    agent.destroy();
+  });
+  await Promise.all(connections);
+  return counts;
+}
+
+interface LogLine {
+  readonly pid: number;
+  readonly msg: string;
+  readonly requestId?: string;
+}
+
+/** The whole lines so far. A line that another process broke into would not parse. */
+function logOf(serving: Serving): LogLine[] {
+  const whole = serving.output().split('\n').slice(0, -1);
+  return whole.filter((line) => line !== '').map((line) => JSON.parse(line) as LogLine);
+}
+
+const pidsOf = (serving: Serving, message: string): Set<number> =>
+  new Set(logOf(serving).flatMap(({ pid, msg }) => (msg.startsWith(message) ? [pid] : [])));
+
+describe('the limits, over all workers', () => {
+  test('let exactly the quota of a partner pass, however its requests are spread', async () => {
+    const { serving, port } = await serve();
+    const even = Array.from({ length: 24 }, () => 15);
+    const uneven = [150, ...Array.from({ length: 30 }, () => 7)];
+    for (const [index, times] of [even, uneven, uneven, [300, 60]].entries()) {
+      const total = times.reduce((sum, more) => sum + more);
+      for (const quota of [1, 60, 250]) {
+        const small = await makePartner(`small-${index}-${quota}`, quota);
+        expect(await countAnswers(port, small, times)).toEqual({ 200: quota, 429: total - quota });
+      }
+    }
+    expect(pidsOf(serving, 'request answered').size).toBeGreaterThan(1);
+    serving.kill('SIGTERM');
+    expect(await serving.exited).toEqual([0, null]);
+  });
+
+  test('count failed authentications of an address exactly', async () => {
+    const { serving, port } = await serve();
+    const times = [60, ...Array.from({ length: 24 }, () => 6)];
+    expect(await countAnswers(port, 'wrong', times)).toEqual({
+      401: FAILURES_PER_MINUTE,
+      429: 60 + 24 * 6 - FAILURES_PER_MINUTE,
+    });
+    serving.kill('SIGKILL');
+  });
+
+  test('follow a quota that is changed within the minute', async () => {
+    const { serving, port } = await serve();
+    const changing = await makePartner('changing', 40);
+    const times = Array.from({ length: 20 }, () => 5);
+    expect(await countAnswers(port, changing, times)).toEqual({ 200: 40, 429: 60 });
+    await setPartner(made.database, 'changing', { requestsPerMinute: 150 });
+    await delay(1_200);
+    // What was refused counts too, as it does in one process.
+    expect(await countAnswers(port, changing, times)).toEqual({ 200: 50, 429: 50 });
+    await setPartner(made.database, 'changing', { requestsPerMinute: 190 });
+    await delay(1_200);
+    expect(await countAnswers(port, changing, [1])).toEqual({ 429: 1 });
+    serving.kill('SIGKILL');
+  });
+});
+
+describe('pds serve --workers', () => {
+  test('replaces a worker that is killed, and nobody else notices', async () => {
+    const { serving, port } = await serve();
+    const failed: (string | undefined)[] = [];
+    let isOver = false;
+    const clients = Array.from({ length: 12 }, async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      let lastId: string | undefined;
+      while (!isOver) {
+        try {
+          const { statusCode, headers } = await ask(port, agent);
+          expect(statusCode).toBe(200);
+          lastId = String(headers['x-request-id']);
+        } catch {
+          failed.push(lastId);
+        }
+        await delay(1);
+      }
+      agent.destroy();
+    });
+    await delay(300);
+    const [victim] = pidsOf(serving, 'request answered');
+    expect(victim).toBeDefined();
+    process.kill(Number(victim), 'SIGKILL');
+    await serving.said('a worker is replaced');
+    while (pidsOf(serving, 'Server listening').size < WORKERS + 1) await delay(20);
+    await delay(300);
+    isOver = true;
+    await Promise.all(clients);
+    // A client's connection is that of the worker that answered it last.
+    const workers = new Map(logOf(serving).map(({ requestId, pid }) => [requestId, pid]));
+    for (const id of failed) expect([victim, undefined]).toContain(workers.get(id));
+    expect(pidsOf(serving, 'Server listening').size).toBe(WORKERS + 1);
+    serving.kill('SIGTERM');
+    expect(await serving.exited).toEqual([0, null]);
+  });
+
+  test.each(['the primary process alone', 'all processes at once'])(
+    'fails no request of busy clients when %s is told to end',
+    async (who) => {
+      const { serving, port } = await serve();
+      const failures: string[] = [];
+      let answered = 0;
+      const end = (): void => {
+        serving.kill('SIGTERM');
+        if (who === 'the primary process alone') return;
+        for (const pid of pidsOf(serving, 'Server listening')) process.kill(pid, 'SIGTERM');
+      };
+      const clients = Array.from({ length: 12 }, async () => {
+        const agent = new Agent({ keepAlive: true });
+        try {
+          for (;;) {
+            const { statusCode, headers } = await ask(port, agent);
+            if (statusCode !== 200) failures.push(String(statusCode));
+            answered += 1;
+            if (answered === 300) end();
+            if (headers.connection === 'close') return;
+          }
+        } catch (error) {
+          failures.push(String(error));
+        } finally {
+          agent.destroy();
+        }
+      });
+      await Promise.all(clients);
+      expect(await serving.exited).toEqual([0, null]);
+      await serving.closed;
+      expect(failures).toEqual([]);
+      expect(answered).toBeGreaterThanOrEqual(300);
+      expect(logOf(serving).filter(({ msg }) => msg === 'request answered')).toHaveLength(answered);
+    },
+  );
+
+  test('says once that the port is taken, and ends with 1', async () => {
+    const { serving: first, port } = await serve();
+    const second = startServing(made.config, {}, '--workers', String(WORKERS), '--port', String(port));
+    started.push(second);
+    expect(await second.exited).toEqual([1, null]);
+    await second.closed;
+    expect(second.output().match(/error: .*address already in use.*\. Choose another/g)).toHaveLength(1);
+    expect(second.output().match(/error: /g)).toHaveLength(1);
+    first.kill('SIGKILL');
+  });
+
+  test('leaves no worker behind where the primary process is killed', async () => {
+    const { serving, port } = await serve();
+    const agent = new Agent({ keepAlive: true });
+    expect((await ask(port, agent)).statusCode).toBe(200);
+    serving.kill('SIGKILL');
+    await serving.closed;
+    await expect(ask(port, new Agent())).rejects.toThrow('ECONNREFUSED');
+    agent.destroy();
+  });
+
+  test('ends with 1 where all workers died and none can be started', async () => {
+    const own = await createTestDatabase();
+    const { serving } = await serve(own.config);
+    await own.drop();
+    for (const pid of pidsOf(serving, 'Server listening')) process.kill(pid, 'SIGKILL');
+    expect(await serving.exited).toEqual([1, null]);
+    expect(serving.output().match(/error: .*database/g)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,82 @@
+import type { Allowance } from '../../src/http/request-counts.ts';
+import { LeaseLedger } from '../../src/workers/lease-ledger.ts';
+import { LeasedLimits } from '../../src/workers/leased-limits.ts';
+import type { CountsMessage, LeaseMessage } from '../../src/workers/messages.ts';
+
+export const WINDOW_MS = 60_000;
+
+/**
+ * A primary and its workers in one process. Messages lie in their channels, in order, until the
+ * test delivers them, and the clock stands still until the test moves it.
+ */
+export class SimulatedWorkers {
+  nowMs = 1_000;
+  readonly #workers: LeasedLimits[];
+  readonly #toPrimary: CountsMessage[][];
+  readonly #toWorker: LeaseMessage[][];
+  readonly #dead = new Set<number>();
+  readonly #ledger: LeaseLedger;
+
+  constructor(count: number) {
+    const now = (): number => this.nowMs;
+    const windowSeconds = WINDOW_MS / 1_000;
+    this.#toPrimary = Array.from({ length: count }, () => []);
+    this.#toWorker = Array.from({ length: count }, () => []);
+    this.#ledger = new LeaseLedger({
+      windowSeconds,
+      workers: count,
+      now,
+      send: (worker, message) => this.#toWorker[worker]?.push(copyOf(message)),
+    });
+    this.#workers = this.#toPrimary.map(
+      (channel) =>
+        new LeasedLimits({ windowSeconds, workers: count, now, send: (message) => channel.push(copyOf(message)) }),
+    );
+  }
+
+  isDead(worker: number): boolean {
+    return this.#dead.has(worker);
+  }
+
+  request(worker: number, requestsPerMinute: number): Allowance | Promise<Allowance> {
+    const limits = this.#workers[worker];
+    if (limits === undefined) throw new Error(`there is no worker ${worker}`);
+    return limits.countRequest({ id: 1, requestsPerMinute });
+  }
+
+  /** Delivers the first message of a channel, if there is one. */
+  deliver(worker: number, direction: 'toPrimary' | 'toWorker'): boolean {
+    if (direction === 'toPrimary') {
+      const message = this.#toPrimary[worker]?.shift();
+      if (message !== undefined) this.#ledger.receive(worker, message);
+      return message !== undefined;
+    }
+    const message = this.#toWorker[worker]?.shift();
+    if (message !== undefined && !this.isDead(worker)) this.#workers[worker]?.receive(message);
+    return message !== undefined;
+  }
+
+  /** Delivers until nothing is under way. */
+  deliverAll(): void {
+    let isDone = false;
+    while (!isDone) {
+      isDone = true;
+      for (const worker of this.#workers.keys()) {
+        if (this.deliver(worker, 'toPrimary')) isDone = false;
+        if (this.deliver(worker, 'toWorker')) isDone = false;
+      }
+    }
+  }
+
+  /** What a worker had sent arrives before the news of its death. */
+  kill(worker: number): void {
+    while (this.deliver(worker, 'toPrimary'));
+    this.#dead.add(worker);
+    this.#ledger.forget(worker);
+  }
+}
+
+/** As it is after a channel between processes. */
+function copyOf<T>(message: T): T {
+  return JSON.parse(JSON.stringify(message)) as T;
+}
