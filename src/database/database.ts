@@ -1,7 +1,8 @@
-import type { Kysely } from 'kysely';
+import type { Kysely, RawBuilder } from 'kysely';
 import type { DatabaseConfig } from '../config.ts';
 import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
+import type { SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
 export type Engine = 'sqlite' | 'postgres';
@@ -14,6 +15,13 @@ export interface Database {
 
 /** A database that was opened, and has to be closed by who opened it. */
 export interface OpenDatabase extends Database {
+  /**
+   * Runs a statement that is built once for each shape, and kept (see `statement.ts`). SQLite
+   * answers at once.
+   *
+   * @param build must depend on `shape` alone.
+   */
+  run<Row>(shape: string, build: () => RawBuilder<Row>, values: SlotValues): Row[] | Promise<Row[]>;
   close(): Promise<void>;
 }
 

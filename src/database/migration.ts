@@ -25,9 +25,20 @@ export function rowNumber(engine: Engine): string {
   return engine === 'sqlite' ? 'integer' : 'bigint';
 }
 
-/** `create index` names the schema before the index on SQLite, before the table on PostgreSQL. */
-export function createIndex(engine: Engine, group: TableGroup, table: string, columns: string[]): string {
+/**
+ * `create index` names the schema before the index on SQLite, before the table on PostgreSQL.
+ *
+ * @param where the condition of an index on a part of the rows.
+ */
+export function createIndex(
+  engine: Engine,
+  group: TableGroup,
+  table: string,
+  columns: string[],
+  where?: string,
+): string {
   const name = `${table}_by_${columns.join('_')}`;
   const [indexSchema, tableSchema] = engine === 'sqlite' ? [`${group}.`, ''] : ['', `${group}.`];
-  return `create index ${indexSchema}${name} on ${tableSchema}${table} (${columns.join(', ')})`;
+  const condition = where === undefined ? '' : ` where ${where}`;
+  return `create index ${indexSchema}${name} on ${tableSchema}${table} (${columns.join(', ')})${condition}`;
 }

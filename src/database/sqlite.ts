@@ -2,10 +2,11 @@ import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import * as sqlite from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { Kysely, SqliteDialect, type SqliteDatabase, type SqliteStatement } from 'kysely';
+import { Kysely, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from './database.ts';
 import { DatabaseUnavailableError } from './errors.ts';
+import { bindSlots, StatementCache, type SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
 // Node 26.11 renames DatabaseSync to Database and warns at the old name; older versions know only the old one.
@@ -47,15 +48,27 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       }
     }
     connection.exec('pragma temp_store = memory; pragma cache_size = -65536');
+    if (mode === 'read') {
+      // The words that stand in a search index, in their order: see `search/word-expansion.ts`.
+      for (const table of ['suppliers', 'contracts', 'solicitations']) {
+        connection.exec(`create virtual table temp.${table}_words using fts5vocab(catalog, ${table}_search, instance)`);
+      }
+    }
   } catch (error) {
     connection.close();
     throw new DatabaseUnavailableError(unavailableMessage(path, error), { cause: error });
   }
-  const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: new KyselyConnection(connection) }) });
+  const prepared = new KyselyConnection(connection);
+  const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) });
+  const statements = new StatementCache();
   let closed = false;
   return {
     engine: 'sqlite',
     kysely,
+    run: <Row>(shape: string, build: () => RawBuilder<Row>, values: SlotValues) => {
+      const statement = statements.get(kysely, shape, build);
+      return prepared.prepare(statement.text).all(bindSlots('sqlite', statement, values)) as Row[];
+    },
     close: async () => {
       if (closed) return;
       closed = true;

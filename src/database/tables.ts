@@ -55,11 +55,13 @@ export interface CertificationRow {
 
 /** What the rows of suppliers, contracts and solicitations share. */
 interface PublishedRow {
-  /** Ties the record to its entry in the search index of SQLite. */
+  /** Rises with the id, with gaps (see `renumbering.ts`). Ties the record to its entry in the search index. */
   number: number;
   id: string;
   /** Of the imported record: equal hashes, equal records. */
   hash: string;
+  /** Of the line that it was imported from: equal hashes, and the line need not be read. Empty where unknown. */
+  line_hash: string;
   /** The publication that last changed what is served. `updated_since` compares its instant. */
   changed_publication: number;
   /** The `updated_at` that the first import brought; null once a publication's instant took its place. */

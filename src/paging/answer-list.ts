@@ -1,63 +1,66 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../access/scope.ts';
+import { sendAnswer } from '../http/answer-cache.ts';
 import { unauthorized } from '../http/errors.ts';
 import { DEFAULT_LIMIT } from '../http/parameters.ts';
 import { formatInstant } from '../instant.ts';
 import type { Services } from '../services.ts';
 import { encodeCursor } from './cursor.ts';
-import { readFirstPage, readNextPage, type PageQuery, type Snapshot } from './snapshot.ts';
+import { readFirstPage, readNextPage, type ListedRecords, type PageQuestion, type Walk } from './snapshot.ts';
 
-/** The part of a list that one statement reads. */
-export interface PageWindow {
-  /** Records whose key comes after this one; null for the first page. */
-  after: string | null;
-  /** One more than the page holds: whether it is there tells whether there is a next page. */
-  rows: number;
+/** Where a walk goes on. */
+export interface WalkPlace {
+  /** The key that the page begins behind; null for the first page. */
+  readonly after: string | null;
+  /** Asks for a plan that depends on nothing read before. */
+  readonly isFresh: boolean;
 }
 
-export interface ListAnswer<Filters extends object, Row extends { key: string }> {
-  /** The query for one page, ordered and cut by the window, as far as the scope lets it see. */
-  query(scope: Scope, filters: Filters, window: PageWindow): PageQuery<Row>;
-  /** The served text of one record; `now` decides what depends on the moment. */
-  render(row: Row, now: string): string;
+export interface ListAnswer<Filters extends object> {
+  readonly records: ListedRecords;
+  /**
+   * The walk of one page, as far as the scope lets it see.
+   */
+  walk(scope: Scope, filters: Filters, place: WalkPlace): Walk | Promise<Walk>;
 }
 
-/** Answers a list: reads one page, joins the finished texts, and says how to go on. */
-export async function answerList<Filters extends object, Row extends { key: string }>(
+/** Answers a list: reads one page of finished texts, and says how to go on. */
+export async function answerList<Filters extends object>(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  list: ListAnswer<Filters, Row>,
+  list: ListAnswer<Filters>,
 ): Promise<FastifyReply> {
   const { partner, position, cursorBinding } = request;
   if (cursorBinding === null) throw new Error(`the route ${request.routeOptions.url} takes no cursor`);
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
   const filters = cursorBinding.filters as Filters;
-
-  const window = { after: position?.after ?? null, rows: limit + 1 };
-  const queryFor = (scope: Scope): PageQuery<Row> => list.query(scope, filters, window);
-  const { rows, watermark }: Snapshot<Row> =
+  const question: PageQuestion = {
+    partner,
+    records: list.records,
+    limit,
+    now: formatInstant(services.clock()),
+    walkFor: (scope, isFresh) => list.walk(scope, filters, { after: position?.after ?? null, isFresh }),
+  };
+  const { data, lastKey, hasMore, changesAt, version, watermark } =
     position === null
-      ? await readFirstPage(services.database, {
-          partner,
-          since: (filters as { updated_since?: string }).updated_since ?? null,
-          queryFor,
-          refreshScope: () => getNewestScope(services, partner.id),
-        })
-      : { rows: await readNextPage(services.database, queryFor(partner.scope)), watermark: position.watermark };
-
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
+      ? await readFirstPage(
+          services.database,
+          question,
+          (filters as { updated_since?: string }).updated_since ?? null,
+          () => getNewestScope(services, partner.id),
+        )
+      : { ...(await readNextPage(services.database, question)), watermark: position.watermark };
   const nextCursor =
-    rows.length > limit && last !== undefined
-      ? encodeCursor(services.cursorSecret, cursorBinding, { after: last.key, watermark })
+    hasMore && lastKey !== null
+      ? encodeCursor(services.cursorSecret, cursorBinding, { after: lastKey, watermark })
       : null;
-  const now = formatInstant(services.clock());
-  const data = shown.map((row) => list.render(row, now)).join(',');
-  return reply
-    .header('X-Sync-Watermark', watermark)
-    .type('application/json; charset=utf-8')
-    .send(`{"data":[${data}],"meta":${JSON.stringify({ next_cursor: nextCursor, limit })}}`);
+  return sendAnswer(request, reply, {
+    body: `{"data":[${data}],"meta":${JSON.stringify({ next_cursor: nextCursor, limit })}}`,
+    watermark,
+    version,
+    goodUntilMs: changesAt === null ? Infinity : Date.parse(changesAt),
+  });
 }
 
 async function getNewestScope({ directory }: Services, partnerId: number): Promise<Scope> {

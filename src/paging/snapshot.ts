@@ -1,36 +1,62 @@
-import { sql, type Compilable, type Expression, type RawBuilder } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
-import type { Database } from '../database/database.ts';
-import { EPOCH, nextMillisecond } from '../instant.ts';
+import type { Engine, OpenDatabase } from '../database/database.ts';
+import { slot, type SlotValues } from '../database/statement.ts';
+import { keepingVersion, lastEvent, readAsPlanned, seenEvents, watermarkOf, type SeenEvents } from './events.ts';
 
-/** Rows and the watermark of the moment in which they were read. */
-export interface Snapshot<Row> {
-  rows: Row[];
+/** How the records of a list are read and written out, the same for every page of it. */
+export interface ListedRecords {
+  /** The table, with an alias. */
+  readonly table: RawBuilder<unknown>;
+  /** What a walk gives, and the list is ordered by: unique. */
+  readonly position: RawBuilder<unknown>;
+  /** What a cursor names: in the same order as the position. */
+  readonly key: RawBuilder<string>;
+  /** The served text. May take the slot `now`. */
+  readonly text: RawBuilder<string>;
+  /** The next instant at which the text changes by itself; null for never. May take the slot `now`. */
+  readonly changesAt: RawBuilder<string | null>;
+}
+
+/** Which records a page shows: the positions of one more than it holds, in order, and what the statement is filled with. */
+export interface Walk {
+  /** All that decides the text of the statement. */
+  readonly shape: string;
+  /** Gives rows of one column, `position`, ordered, as many as the slot `rows` says. Must depend on `shape` alone. */
+  readonly build: () => RawBuilder<{ position: unknown }>;
+  readonly values: SlotValues;
+  /** The publication at which it was planned, where the plan depends on one; else null. The page has to be read at the same. */
+  readonly asOf: string | null;
+}
+
+/** What a page is asked with. */
+export interface PageQuestion {
+  readonly partner: Partner;
+  readonly records: ListedRecords;
+  readonly limit: number;
+  /** The moment of the request. */
+  readonly now: string;
+  /** `isFresh` asks for a plan that depends on nothing read before: a publication came in between. */
+  readonly walkFor: (scope: Scope, isFresh: boolean) => Walk | Promise<Walk>;
+}
+
+/** Finished texts, and what was true when they were read. */
+export interface Page {
+  /** The texts, joined with commas. */
+  readonly data: string;
+  /** The key of the last record; null on an empty page. */
+  readonly lastKey: string | null;
+  readonly hasMore: boolean;
+  readonly changesAt: string | null;
+  /** The version to keep the page under; null where it is not to be kept. */
+  readonly version: number | null;
+}
+
+/** A page with the watermark of the moment in which it was read. */
+export interface FirstPage extends Page {
   /** One millisecond after the last event that the rows reflect. */
-  watermark: string;
+  readonly watermark: string;
 }
-
-/** What a statement saw of the series of publications and grants. */
-interface SeenEvents {
-  /** The last publication in the catalog; the beginning of 1970 before the first. */
-  published_at: string;
-  /** The last publication that `access` knows of. */
-  announced_at: string;
-  /** The last change of the partner's grants; the beginning of 1970 before the first. */
-  grants_changed_at: string;
-}
-
-/** What the first page of a walk is asked with. */
-export interface FirstPage<Row extends { key: string }> {
-  partner: Partner;
-  /** The `updated_since` of the request; null without one. */
-  since: string | null;
-  queryFor: (scope: Scope) => PageQuery<Row>;
-  /** The partner's scope as it is now, where the one that came with the request has become stale. */
-  refreshScope: () => Promise<Scope>;
-}
-
-export type PageQuery<Row extends { key: string }> = Expression<Row> & Compilable;
 
 /** Each attempt that fails had a publication or a change of grants within its microseconds. */
 const MOST_ATTEMPTS = 10;
@@ -47,78 +73,95 @@ const MOST_ATTEMPTS = 10;
  *   again is whole: a publication draws its instant under the lock that grants take, so every
  *   grant before it was in `access` by then; and `catalog` is committed first, so every
  *   publication that `access` announces was in it.
+ *
+ * @param since the `updated_since` of the request; null without one.
+ * @param refreshScope gives the partner's scope as it is now, where the one that came with the request has become stale.
  */
-export async function readFirstPage<Row extends { key: string }>(
-  database: Database,
-  { partner, since, queryFor, refreshScope }: FirstPage<Row>,
-): Promise<Snapshot<Row>> {
+export async function readFirstPage(
+  database: OpenDatabase,
+  question: PageQuestion,
+  since: string | null,
+  refreshScope: () => Promise<Scope>,
+): Promise<FirstPage> {
   if (since !== null) {
-    const seen = await readEvents(database, partner.id);
+    const seen = await readEvents(database, question.partner.id);
     // The most frequent question of a client that keeps in step is answered without looking for anything.
     if (seen.published_at === seen.announced_at && lastEvent(seen) < since) {
-      return { rows: [], watermark: watermarkOf(seen) };
+      const version = keepingVersion(seen);
+      return { data: '', lastKey: null, hasMore: false, changesAt: null, version, watermark: watermarkOf(seen) };
     }
   }
-  let scope = partner.scope;
+  let { scope } = question.partner;
   let before: SeenEvents | null = null;
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-    const { rows, seen } = await readWithEvents(database, partner.id, queryFor(scope));
+    const row = await readPage(database, question, scope);
     const isWhole =
-      seen.published_at === seen.announced_at ||
-      (before?.published_at === seen.published_at && before.announced_at === seen.announced_at);
-    before = seen;
-    if (seen.grants_changed_at !== scope.changedAt) scope = await refreshScope();
-    else if (isWhole) return { rows, watermark: watermarkOf(seen) };
+      row.published_at === row.announced_at ||
+      (before?.published_at === row.published_at && before.announced_at === row.announced_at);
+    before = row;
+    if (row.grants_changed_at !== scope.changedAt) scope = await refreshScope();
+    else if (isWhole) return { ...toPage(row, question.limit), watermark: watermarkOf(row) };
   }
   throw new Error(
     `no consistent page after ${MOST_ATTEMPTS} attempts: publications or grants follow each other too fast`,
   );
 }
 
-function lastEvent({ published_at, grants_changed_at }: SeenEvents): string {
-  return published_at > grants_changed_at ? published_at : grants_changed_at;
+/** Reads a later page of a walk: its watermark is that of the first. */
+export async function readNextPage(database: OpenDatabase, question: PageQuestion): Promise<Page> {
+  return toPage(await readPage(database, question, question.partner.scope), question.limit);
 }
 
-function watermarkOf(seen: SeenEvents): string {
-  const last = lastEvent(seen);
-  return last === EPOCH ? EPOCH : nextMillisecond(last);
+interface PageRow extends SeenEvents {
+  readonly walked: number;
+  readonly data: string | null;
+  readonly last_key: string | null;
+  readonly changes_at: string | null;
 }
 
-/** Three looks into an index each. */
-function eventsOf(partnerId: number): RawBuilder<SeenEvents> {
-  return sql<SeenEvents>`select
-    coalesce((select max(instant) from catalog.publications), ${EPOCH}) as published_at,
-    (select last_publication from access.clock) as announced_at,
-    coalesce((select grants_changed_at from access.partners where id = ${partnerId}), ${EPOCH}) as grants_changed_at`;
+async function readPage(database: OpenDatabase, question: PageQuestion, scope: Scope): Promise<PageRow> {
+  const { partner, records, limit, now } = question;
+  return readAsPlanned(async (isFresh) => {
+    const walk = await question.walkFor(scope, isFresh);
+    const values = { ...walk.values, partner_id: partner.id, now, rows: limit + 1, limit };
+    const [row] = await database.run(walk.shape, () => pageStatement(database.engine, records, walk.build()), values);
+    if (row === undefined) throw new Error('a statement that always gives a row gave none');
+    return { row, asOf: walk.asOf };
+  });
 }
 
-async function readEvents({ kysely }: Database, partnerId: number): Promise<SeenEvents> {
-  const { rows } = await eventsOf(partnerId).execute(kysely);
-  const [seen] = rows;
+/** One row for the whole page: rows cost more on their way than the texts in them. */
+function pageStatement(
+  engine: Engine,
+  { table, position, key, text, changesAt }: ListedRecords,
+  walk: RawBuilder<{ position: unknown }>,
+): RawBuilder<PageRow> {
+  const joined = sql.raw(engine === 'postgres' ? 'string_agg' : 'group_concat');
+  return sql<PageRow>`with walked as materialized (${walk})
+    select seen.*, (select count(*) from walked) as walked, page.data, page.last_key, page.changes_at
+    from (${seenEvents}) as seen cross join (
+      select ${joined}(shown.text, ',' order by shown.position) as data,
+        max(shown.key) as last_key, min(shown.changes_at) as changes_at
+      from (
+        select walked.position, ${key} as key, ${text} as text, ${changesAt} as changes_at
+        from (select position from walked order by position limit ${slot('limit')}) as walked
+        cross join ${table} where ${position} = walked.position
+      ) as shown
+    ) as page`;
+}
+
+function toPage(row: PageRow, limit: number): Page {
+  return {
+    data: row.data ?? '',
+    lastKey: row.last_key,
+    hasMore: row.walked > limit,
+    changesAt: row.changes_at,
+    version: keepingVersion(row),
+  };
+}
+
+async function readEvents(database: OpenDatabase, partnerId: number): Promise<SeenEvents> {
+  const [seen] = await database.run('events', () => seenEvents, { partner_id: partnerId });
   if (seen === undefined) throw new Error('a statement that always gives a row gave none');
   return seen;
-}
-
-async function readWithEvents<Row extends { key: string }>(
-  { kysely }: Database,
-  partnerId: number,
-  query: PageQuery<Row>,
-): Promise<{ rows: Row[]; seen: SeenEvents }> {
-  const result = await sql<SeenEvents & Row>`
-    select seen.*, page.* from (${eventsOf(partnerId)}) as seen left join ${query} as page on true
-    order by page.key`.execute(kysely);
-  const [first] = result.rows;
-  if (first === undefined) throw new Error('a statement that always gives a row gave none');
-  // The left join gives one row of nulls where the page is empty.
-  const rows = (first.key as string | null) === null ? [] : result.rows;
-  return { rows, seen: first };
-}
-
-/** Reads a later page of a walk: its watermark is that of the first. */
-export async function readNextPage<Row extends { key: string }>(
-  { kysely }: Database,
-  query: PageQuery<Row>,
-): Promise<Row[]> {
-  const { rows } = await sql<Row>`select page.* from ${query} as page order by page.key`.execute(kysely);
-  return rows;
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, OpenDatabase } from '../database/database.ts';
+import { STRIDE } from '../database/renumbering.ts';
 import { drawInstant } from '../database/series.ts';
 import type { Clock } from '../instant.ts';
 import { lockCatalog } from './lock.ts';
@@ -26,6 +27,8 @@ export interface PublishOptions {
   allowRemovals?: boolean;
   /** Checks and counts, and writes nothing. */
   dryRun?: boolean;
+  /** What lies between the numbers of new records; for tests, which use up the gaps. */
+  stride?: number;
   /** Called once if another import has to be waited for. */
   onWaiting?: () => void;
   /** Called as bytes of a source are read and its lines are done. */
@@ -83,7 +86,7 @@ async function publishWithin(
   options: PublishOptions,
 ): Promise<PublicationReport> {
   await lockCatalog(database, options.onWaiting);
-  const run = await startRun(database);
+  const run = await startRun(database, options.stride ?? STRIDE);
   const notes: string[] = [];
   let locationsWithoutState = 0;
   const published = new Map<RecordKind, PublishedKind>();
@@ -121,7 +124,7 @@ function touches(counts: Counts | undefined): boolean {
   return counts !== undefined && counts.added + counts.changed + counts.removed > 0;
 }
 
-async function startRun(database: Database): Promise<Run> {
+async function startRun(database: Database, stride: number): Promise<Run> {
   const { kysely } = database;
   const { last } = await kysely
     .selectFrom('catalog.publications')
@@ -138,8 +141,10 @@ async function startRun(database: Database): Promise<Run> {
     problems: new ProblemList(),
     references: await References.load(database),
     changed: Object.fromEntries(kinds.map((kind) => [kind, new Set<string>()])) as Run['changed'],
+    former: { 'lead-entities': new Map(), coops: new Map() },
     assumedSuppliers: new Set(),
     emptyKinds,
+    stride,
   };
 }
 

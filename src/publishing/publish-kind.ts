@@ -1,11 +1,19 @@
-import { LineTooLongError, readLines } from './lines.ts';
-import { lineParser } from './record-parser.ts';
-import { keyField, type RecordKind } from './records.ts';
+import { lineKey } from './line-key.ts';
+import type { PreparedLine } from './line-preparer.ts';
+import { LineTooLongError, readLines, type Line } from './lines.ts';
+import { planNumbers, type NumberPlan } from './number-plan.ts';
+import { openPreparation } from './preparation.ts';
+import { loadLineHashes } from './record-table.ts';
+import { isNumbered, keyField, type NumberedKind, type RecordKind } from './records.ts';
+import { contentHash } from './rows.ts';
 import type { Counts, Entry, KindWriter, Run } from './run.ts';
 import type { Source } from './source.ts';
 
 /** Lines that are looked up and written together: enough for few round trips, few enough to hold. */
 const BATCH_LINES = 500;
+
+/** Batches that are prepared ahead: enough that no thread waits for the next. */
+const BATCHES_AHEAD = 4;
 
 /** What was read of one source. */
 export interface KindOutcome {
@@ -23,20 +31,129 @@ export async function publishKind<K extends RecordKind>(
   writer: KindWriter<K>,
   onRead: (bytes: number, lines: number) => void,
 ): Promise<KindOutcome> {
-  const parse = lineParser(source.kind);
   const outcome: KindOutcome = {
     counts: { added: 0, changed: 0, unchanged: 0, removed: 0 },
     lines: new Map(),
     removals: [],
   };
-  const report = (line: number, field: string, reason: string): void =>
-    run.problems.add({ file: source.name, line, field, reason });
-  let batch: Entry<K>[] = [];
+  const preparation = openPreparation(source.kind, source.size);
+  try {
+    const plan = isNumberedSource(source) ? await planNumbers(run.database, source, run.stride) : null;
+    const publisher = batchPublisher(run, source, writer, plan, outcome);
+    /** Batches that are being prepared while earlier ones are written. */
+    const ahead: { lines: number; open: OpenLine[]; prepared: Promise<PreparedLine<K>[]> }[] = [];
+    const start = async (lines: readonly Line[]): Promise<void> => {
+      const open = await publisher.passUnchanged(lines);
+      ahead.push({ lines: lines.length, open, prepared: preparation.prepare(open.map(({ bytes }) => bytes)) });
+    };
+    const finish = async (most: number): Promise<void> => {
+      for (let batch = ahead[0]; batch !== undefined && ahead.length > most; batch = ahead[0]) {
+        ahead.shift();
+        await publisher.write(batch.open, await batch.prepared);
+        onRead(0, batch.lines);
+      }
+    };
+    let batch: Line[] = [];
+    for await (const lines of readLines(source.open((bytes) => onRead(bytes, 0)))) {
+      for (const line of lines) {
+        batch.push(line);
+        if (batch.length < BATCH_LINES) continue;
+        await start(batch);
+        batch = [];
+        await finish(BATCHES_AHEAD);
+      }
+    }
+    await start(batch);
+    await finish(0);
+    if (run.problems.isEmpty) await writer.flush?.();
+  } catch (error) {
+    if (!isReadError(error)) throw error;
+    run.problems.add({ file: source.name, line: null, field: '', reason: `cannot be read: ${error.message}` });
+  } finally {
+    await preparation.close();
+  }
+  return outcome;
+}
 
-  const flush = async (): Promise<void> => {
-    const entries = batch;
-    batch = [];
-    await writer.check?.(entries, source.name);
+function isNumberedSource(source: Source): source is Source & { kind: NumberedKind } {
+  return isNumbered(source.kind);
+}
+
+/** A line that has to be parsed, with what is known of it before. */
+interface OpenLine extends Line {
+  /** Null where it does not show at once. */
+  key: string | null;
+  hash: string;
+  /** Its key stands on an earlier line. */
+  isRepeated: boolean;
+}
+
+function batchPublisher<K extends RecordKind>(
+  run: Run,
+  source: Source & { kind: K },
+  writer: KindWriter<K>,
+  plan: NumberPlan | null,
+  outcome: KindOutcome,
+) {
+  const { kind, name } = source;
+  const report = (line: number, field: string, reason: string): void =>
+    run.problems.add({ file: name, line, field, reason });
+
+  /** True for the first line of a key; reports any other. */
+  const isFirst = (key: string, line: number): boolean => {
+    const first = outcome.lines.get(key);
+    if (first === undefined) outcome.lines.set(key, line);
+    else report(line, keyField(kind), `${JSON.stringify(key)} stands on line ${first} already`);
+    return first === undefined;
+  };
+
+  const lineHashes = async (keys: string[]): Promise<ReadonlyMap<string, string>> =>
+    isNumbered(kind) && !run.emptyKinds.has(kind) ? loadLineHashes(run.database, kind, keys) : new Map();
+
+  /** Counts the lines that are as they were imported last, and leaves the others. */
+  const passUnchanged = async (lines: readonly Line[]): Promise<OpenLine[]> => {
+    if (plan === null) return lines.map((line) => ({ ...line, key: null, hash: '', isRepeated: false }));
+    const keys = lines.map(({ bytes }) => lineKey(bytes));
+    const hashes = await lineHashes(keys.filter((key) => key !== null));
+    return lines.flatMap((line, index) => {
+      const hash = contentHash(line.bytes);
+      // The plan's own string is kept, so that each key is in memory once.
+      const key = plan.find(keys[index] ?? '')?.key ?? null;
+      const isRepeated = key !== null && !isFirst(key, line.number);
+      if (key === null || isRepeated || hashes.get(key) !== hash) return { ...line, key, hash, isRepeated };
+      outcome.counts.unchanged += 1;
+      return [];
+    });
+  };
+
+  const entryOf = ({ number: line, ...open }: OpenLine, prepared: PreparedLine<K>): Entry<K> | null => {
+    if (prepared.type === 'bad') {
+      for (const { field, reason } of prepared.problems) report(line, field, reason);
+      if (prepared.key !== null) writer.assume?.(prepared.key);
+      return null;
+    }
+    if (open.isRepeated) return null;
+    const planned = plan === null ? { key: prepared.key, number: null } : plan.find(prepared.key);
+    if (planned === null || (plan !== null && open.key !== prepared.key)) {
+      report(line, keyField(kind), 'stands in the line twice');
+      return null;
+    }
+    if (plan === null && !isFirst(prepared.key, line)) return null;
+    const { key, number } = planned;
+    if (prepared.type === 'record') {
+      const { record, updatedAt, hash, words } = prepared;
+      return { line, key, number, lineHash: open.hash, record, updatedAt, hash, words };
+    }
+    outcome.removals.push(key);
+    return null;
+  };
+
+  const write = async (lines: readonly OpenLine[], prepared: readonly PreparedLine<K>[]): Promise<void> => {
+    const entries = prepared.flatMap((line, index) => {
+      const open = lines[index];
+      return open === undefined ? [] : (entryOf(open, line) ?? []);
+    });
+    await writer.check?.(entries, name);
     if (run.problems.isEmpty) {
       const { added, changed, unchanged } = await writer.write(entries);
       outcome.counts.added += added;
@@ -45,37 +162,9 @@ export async function publishKind<K extends RecordKind>(
     } else {
       for (const { key } of entries) writer.assume?.(key);
     }
-    onRead(0, entries.length);
   };
 
-  try {
-    for await (const { number, text } of readLines(source.open((bytes) => onRead(bytes, 0)))) {
-      if (text === null) {
-        report(number, '', 'is not UTF-8');
-        continue;
-      }
-      const parsed = parse(text);
-      if (parsed.type === 'bad') {
-        for (const { field, reason } of parsed.problems) report(number, field, reason);
-        if (parsed.key !== null) writer.assume?.(parsed.key);
-        continue;
-      }
-      const first = outcome.lines.get(parsed.key);
-      if (first !== undefined) {
-        report(number, keyField(source.kind), `${JSON.stringify(parsed.key)} stands on line ${first} already`);
-        continue;
-      }
-      outcome.lines.set(parsed.key, number);
-      if (parsed.type === 'removal') outcome.removals.push(parsed.key);
-      else batch.push({ line: number, key: parsed.key, record: parsed.record, updatedAt: parsed.updatedAt });
-      if (batch.length >= BATCH_LINES) await flush();
-    }
-    await flush();
-  } catch (error) {
-    if (!isReadError(error)) throw error;
-    run.problems.add({ file: source.name, line: null, field: '', reason: `cannot be read: ${error.message}` });
-  }
-  return outcome;
+  return { passUnchanged, write };
 }
 
 /** Errors of the file system and of broken archives carry a code of Node's; so does nothing of a database. */

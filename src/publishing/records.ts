@@ -62,6 +62,15 @@ export const RECORD_KINDS: readonly RecordKind[] = [
   'solicitations',
 ];
 
+/** The kinds that may be large. Their row numbers follow the order of their ids. */
+const NUMBERED_KINDS = ['suppliers', 'contracts', 'solicitations'] as const satisfies RecordKind[];
+
+export type NumberedKind = (typeof NUMBERED_KINDS)[number];
+
+export function isNumbered(kind: RecordKind): kind is NumberedKind {
+  return (NUMBERED_KINDS as readonly RecordKind[]).includes(kind);
+}
+
 /** A certification is known by its abbreviation, everything else by its id. */
 export function keyField(kind: RecordKind): 'id' | 'abbreviation' {
   return kind === 'certifications' ? 'abbreviation' : 'id';

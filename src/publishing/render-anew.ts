@@ -1,8 +1,7 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import { parseRenderedContract } from '../resources/contracts/render.ts';
-import { replaceLeadEntity } from '../resources/solicitations/render.ts';
 import { renderCertifications } from '../resources/suppliers/render.ts';
 import { loadSupplierDocuments } from './references.ts';
 import { inBatches } from './rows.ts';
@@ -19,7 +18,13 @@ const BATCH_RECORDS = 500;
  * @returns how many records changed by that alone.
  */
 export async function renderAnew(run: Run): Promise<number> {
-  return (await renderSuppliersAnew(run)) + (await renderContractsAnew(run)) + (await renderSolicitationsAnew(run));
+  return (
+    (await renderSuppliersAnew(run)) +
+    (await replaceNames(run, 'contracts', 'lead-entities')) +
+    (await replaceNames(run, 'contracts', 'coops')) +
+    (await renderContractsAnew(run)) +
+    (await replaceNames(run, 'solicitations', 'lead-entities'))
+  );
 }
 
 async function renderSuppliersAnew(run: Run): Promise<number> {
@@ -63,8 +68,6 @@ async function renderContractsAnew(run: Run): Promise<number> {
   const { database, references } = run;
   const { engine, kysely } = database;
   const ids = new Set([
-    ...(await idsWhere(database, 'contracts', 'id', 'lead_entity_id', run.changed['lead-entities'])),
-    ...(await idsWhere(database, 'contracts', 'id', 'coop_id', run.changed.coops)),
     ...(await idsWhere(
       database,
       'contract_city_services',
@@ -78,15 +81,20 @@ async function renderContractsAnew(run: Run): Promise<number> {
   for (const batch of inBatches([...ids], BATCH_RECORDS)) {
     const rows = await kysely
       .selectFrom('catalog.contracts')
-      .select(['id', 'document'])
+      .select(['id', 'document', 'changed_publication'])
       .where((eb) => isOneOf(engine, eb.ref('id'), batch))
       .execute();
-    const contracts = rows.map(({ document }) => ({ before: document, ...parseRenderedContract(document) }));
+    const contracts = rows.map(({ document, changed_publication }) => ({
+      before: document,
+      // Counted already: a name in it was replaced.
+      isCounted: changed_publication === run.publication,
+      ...parseRenderedContract(document),
+    }));
     const suppliers = await loadSupplierDocuments(
       database,
       contracts.flatMap((contract) => contract.suppliers.map(({ id }) => id)),
     );
-    const renewed = contracts.flatMap(({ before, ...contract }) => {
+    const renewed = contracts.flatMap(({ before, isCounted, ...contract }) => {
       const record = {
         ...contract,
         lead_entity_id: contract.lead_entity.id,
@@ -95,31 +103,33 @@ async function renderContractsAnew(run: Run): Promise<number> {
         city_service_ids: contract.city_services.map(({ id }) => id),
       };
       const document = renderContractRecord(record, references, suppliers);
-      return document === before ? [] : [{ id: contract.id, document }];
+      return document === before ? [] : [{ id: contract.id, document, isCounted }];
     });
-    await writeDocuments(run, 'contracts', renewed);
-    changed += renewed.length;
+    await writeDocuments(run, renewed);
+    changed += renewed.filter(({ isCounted }) => !isCounted).length;
   }
   return changed;
 }
 
-async function renderSolicitationsAnew(run: Run): Promise<number> {
+/**
+ * Puts the new name of a lead entity or coop in the place of the old one, in the database: it may
+ * stand in very many records. What is looked for cannot stand in a text, where
+ * its quotation marks would be escaped.
+ *
+ * @returns how many records changed.
+ */
+async function replaceNames(run: Run, table: 'contracts' | 'solicitations', kind: 'lead-entities' | 'coops') {
   const { engine, kysely } = run.database;
-  const leadEntities = run.references.named['lead-entities'];
-  const ids = await idsWhere(run.database, 'solicitations', 'id', 'lead_entity_id', run.changed['lead-entities']);
+  const field = kind === 'coops' ? 'coop' : 'lead_entity';
+  const contains = sql.raw(engine === 'sqlite' ? 'instr' : 'strpos');
   let changed = 0;
-  for (const batch of inBatches([...ids], BATCH_RECORDS)) {
-    const rows = await kysely
-      .selectFrom('catalog.solicitations')
-      .select(['id', 'document', 'lead_entity_id'])
-      .where((eb) => isOneOf(engine, eb.ref('id'), batch))
-      .execute();
-    const renewed = rows.flatMap(({ id, document: before, lead_entity_id }) => {
-      const document = replaceLeadEntity(before, leadEntities.get(lead_entity_id) ?? 'null');
-      return document === before ? [] : [{ id, document }];
-    });
-    await writeDocuments(run, 'solicitations', renewed);
-    changed += renewed.length;
+  for (const [id, former] of run.former[kind]) {
+    const before = `"${field}":${former}`;
+    const after = `"${field}":${run.references.named[kind].get(id) ?? 'null'}`;
+    const { numAffectedRows } = await sql`update ${sql.table(`catalog.${table}`)}
+      set document = replace(document, ${before}, ${after}), changed_publication = ${run.publication}${touch(table)}
+      where ${sql.ref(`${field}_id`)} = ${id} and ${contains}(document, ${before}) > 0`.execute(kysely);
+    changed += Number(numAffectedRows ?? 0);
   }
   return changed;
 }
@@ -142,20 +152,23 @@ async function idsWhere(
 }
 
 /**
- * Writes documents that were rendered anew. A solicitation's `updated_at` is its own and stays
- * (it does not follow the name of its lead entity); a contract's follows all that it serves.
+ * A solicitation's `updated_at` is its own and stays (it does not follow the name of its lead
+ * entity); a contract's follows all that it serves.
  */
+function touch(table: 'contracts' | 'solicitations'): RawBuilder<unknown> {
+  return table === 'contracts' ? sql`, updated_at = null` : sql``;
+}
+
+/** Writes contracts that were rendered anew. */
 async function writeDocuments(
   { database: { engine, kysely }, publication }: Run,
-  table: 'contracts' | 'solicitations',
   documents: readonly { id: string; document: string }[],
 ): Promise<void> {
   if (documents.length === 0) return;
-  const touch = table === 'contracts' ? sql`, updated_at = null` : sql``;
   const rows = JSON.stringify(documents);
   const source =
     engine === 'sqlite' ? sql`json_each(${rows}) as fresh` : sql`jsonb_array_elements(${rows}::jsonb) as fresh (value)`;
-  await sql`update ${sql.table(`catalog.${table}`)} as stale
-    set document = fresh.value ->> 'document', changed_publication = ${publication}${touch}
+  await sql`update catalog.contracts as stale
+    set document = fresh.value ->> 'document', changed_publication = ${publication}${touch('contracts')}
     from ${source} where stale.id = fresh.value ->> 'id'`.execute(kysely);
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { sql, type Insertable } from 'kysely';
+import { sql, type Insertable, type RawBuilder } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import type { Tables } from '../database/tables.ts';
@@ -7,23 +7,35 @@ import type { Tables } from '../database/tables.ts';
 /** Values in one statement: PostgreSQL takes 65,535 parameters, SQLite 32,766. */
 const MOST_PARAMETERS = 30_000;
 
-type NumberedTable = 'catalog.certifications' | 'catalog.suppliers' | 'catalog.contracts' | 'catalog.solicitations';
-
 /** Inserts rows, or replaces those whose key is there. `rows` all have the same columns. */
 export async function upsertRows<T extends keyof Tables>(
-  { kysely }: Database,
+  database: Database,
   table: T,
   key: string,
   rows: readonly Insertable<Tables[T]>[],
 ): Promise<void> {
+  const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== key);
+  const replacement = columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`);
+  await insertRows(database, table, rows, sql`on conflict (${sql.ref(key)}) do update set ${sql.join(replacement)}`);
+}
+
+/** On PostgreSQL as one parameter: thousands of them take it longer to read than to write. */
+async function insertRows<T extends keyof Tables>(
+  { engine, kysely }: Database,
+  table: T,
+  rows: readonly Insertable<Tables[T]>[],
+  onConflict: RawBuilder<unknown> = sql``,
+): Promise<void> {
+  const columns = Object.keys(rows[0] ?? {});
   for (const chunk of chunksOf(rows)) {
-    const columns = Object.keys(chunk[0] ?? {}).filter((column) => column !== key);
-    const replacement = Object.fromEntries(columns.map((column) => [column, sql.ref(`excluded.${column}`)]));
-    await kysely
-      .insertInto(table)
-      .values(chunk)
-      .onConflict((conflict) => conflict.column(key as never).doUpdateSet(replacement as never))
-      .execute();
+    const names = sql.join(columns.map((column) => sql.ref(column)));
+    const values =
+      engine === 'postgres'
+        ? sql`select ${names} from json_populate_recordset(null::${sql.table(table)}, ${JSON.stringify(chunk)}::json)`
+        : sql`values ${sql.join(
+            chunk.map((row) => sql`(${sql.join(columns.map((column) => row[column as keyof typeof row]))})`),
+          )}`;
+    await sql`insert into ${sql.table(table)} (${names}) ${values} ${onConflict}`.execute(kysely);
   }
 }
 
@@ -36,9 +48,7 @@ export async function replaceChildRows<T extends keyof Tables>(
   rows: readonly Insertable<Tables[T]>[],
 ): Promise<void> {
   await deleteRows(database, table, parentColumn, parents);
-  for (const chunk of chunksOf(rows)) {
-    await database.kysely.insertInto(table).values(chunk).execute();
-  }
+  await insertRows(database, table, rows);
 }
 
 /** Deletes the rows with these keys. */
@@ -52,19 +62,9 @@ export async function deleteRows<T extends keyof Tables>(
   await sql`delete from ${sql.table(table)} where ${isOneOf(engine, sql.ref(column), keys)}`.execute(kysely);
 }
 
-/** Gives out the row numbers of new records. */
-export async function numberSeries({ kysely }: Database, table: NumberedTable): Promise<() => number> {
-  const { last } = await kysely
-    .selectFrom(table)
-    .select((eb) => eb.fn.max('number').as('last'))
-    .executeTakeFirstOrThrow();
-  let number = (last as number | null) ?? 0;
-  return () => (number += 1);
-}
-
 /** Tells equal records from different ones: 128 bits of SHA-256. */
-export function contentHash(text: string): string {
-  return hash('sha256', text, 'base64url').slice(0, 22);
+export function contentHash(content: string | Uint8Array): string {
+  return hash('sha256', content, 'base64url').slice(0, 22);
 }
 
 /** Cuts a list into pieces that fit into memory and into one statement. */

@@ -1,6 +1,7 @@
 import type { Database } from '../database/database.ts';
 import type { ProblemList } from './problems.ts';
-import type { RecordKind, RecordOf } from './records.ts';
+import type { PreparedRecord } from './line-preparer.ts';
+import type { RecordKind } from './records.ts';
 import type { References } from './references.ts';
 
 /** What one publication hands through its steps. */
@@ -13,19 +14,36 @@ export interface Run {
   readonly references: References;
   /** Records that stay, but whose name or text others embed: these are rendered anew. */
   readonly changed: Record<Exclude<RecordKind, 'contracts' | 'solicitations'>, Set<string>>;
+  /** The finished NamedRefs that lead entities and coops had before they were renamed, by id. */
+  readonly former: Record<'lead-entities' | 'coops', Map<string, string>>;
   /** Suppliers of a refused import, which are not in the database: contracts may name them all the same. */
   readonly assumedSuppliers: Set<string>;
   /** Kinds that held nothing before: their records keep the `updated_at` that they bring. */
   readonly emptyKinds: ReadonlySet<RecordKind>;
+  /** What lies between the numbers of records that are added at an end. */
+  readonly stride: number;
 }
 
 /** A record with where it came from. */
 export interface Entry<K extends RecordKind> {
   readonly line: number;
   readonly key: string;
-  readonly record: RecordOf[K];
+  /** The row number if it is a new record; null where it is stored, or its kind is not numbered in order. */
+  readonly number: number | null;
+  readonly lineHash: string;
+  readonly record: PreparedRecord[K];
+  /** Of the record: equal hashes, equal records. */
+  readonly hash: string;
+  /** What search finds it by. */
+  readonly words: string;
   /** The `updated_at` that the line brings. */
   readonly updatedAt: string | null;
+}
+
+/** The number that was planned for a record that turned out to be new. */
+export function plannedNumber(key: string, number: number | null): number {
+  if (number === null) throw new Error(`no number was planned for ${key}`);
+  return number;
 }
 
 export interface Counts {
@@ -46,6 +64,8 @@ export interface KindWriter<K extends RecordKind> {
   check?(entries: readonly Entry<K>[], file: string): Promise<void>;
   /** Writes what is new or changed, and counts. Keys within one call are distinct. */
   write(entries: readonly Entry<K>[]): Promise<Omit<Counts, 'removed'>>;
+  /** Writes what `write` may have held back. */
+  flush?(): Promise<void>;
   /** The keys that are there now. */
   listKeys(): Promise<string[]>;
   /** Of these keys, the ones that another record still names, each with a description of one that does. */

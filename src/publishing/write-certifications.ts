@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderCertification } from '../resources/certifications/render.ts';
-import { removeSearchEntries, writeSearchEntries } from '../search/search-index.ts';
+import { removeSearchEntries, writeSearchEntries } from '../search/write-entries.ts';
 import { indexTokens } from '../search/words.ts';
-import { deleteRows, numberSeries, upsertRows } from './rows.ts';
+import { deleteRows, upsertRows } from './rows.ts';
 import type { KindWriter, Run } from './run.ts';
 
 /** Certifications, which are known by their abbreviations. */
@@ -15,7 +15,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
     .select(['abbreviation', 'number', 'document'])
     .execute();
   const before = new Map(stored.map((row) => [row.abbreviation, row]));
-  const nextNumber = await numberSeries(database, 'catalog.certifications');
+  let lastNumber = stored.reduce((last, { number }) => Math.max(last, number), 0);
   const lines = new Map<string, number>();
   return {
     assume: (key) => known.set(key, 'sbe'),
@@ -38,13 +38,17 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
           run.changed.certifications.add(record.abbreviation);
         }
         known.set(record.abbreviation, record.type);
-        rows.push({ ...record, number: old?.number ?? nextNumber(), document });
+        rows.push({ ...record, number: old?.number ?? (lastNumber += 1), document });
       }
       await upsertRows(database, 'catalog.certifications', 'abbreviation', rows);
       await writeSearchEntries(
         database,
         'certifications',
-        rows.map(({ number, name, abbreviation }) => ({ number, tokens: indexTokens([name, abbreviation]) })),
+        rows.map(({ number, name, abbreviation }) => ({
+          number,
+          words: indexTokens([name, abbreviation]).join(' '),
+          isNew: !before.has(abbreviation),
+        })),
       );
       return counts;
     },

@@ -1,12 +1,11 @@
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderContract } from '../resources/contracts/render.ts';
-import { writeSearchEntries } from '../search/search-index.ts';
-import { indexTokens } from '../search/words.ts';
+import { SearchEntryWriter } from '../search/write-entries.ts';
 import { danglingReferences, loadSupplierDocuments, type References } from './references.ts';
 import type { ContractRecord } from './records.ts';
 import { listIds, removeRecords } from './record-table.ts';
-import { contentHash, numberSeries, replaceChildRows, upsertRows } from './rows.ts';
-import type { KindWriter, Run } from './run.ts';
+import { replaceChildRows, upsertRows } from './rows.ts';
+import { plannedNumber, type KindWriter, type Run } from './run.ts';
 
 const CHILD_TABLES = [
   { table: 'catalog.contract_suppliers', column: 'contract_id' },
@@ -17,7 +16,8 @@ const CHILD_TABLES = [
 export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>> {
   const { database, references, publication } = run;
   const { engine, kysely } = database;
-  const nextNumber = await numberSeries(database, 'catalog.contracts');
+
+  const search = new SearchEntryWriter(database, 'contracts');
 
   const loadStored = (keys: readonly string[]) =>
     kysely
@@ -53,11 +53,11 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
     },
     async write(entries) {
       const counts = { added: 0, changed: 0, unchanged: 0 };
-      const stored = new Map((await loadStored(entries.map(({ key }) => key))).map((row) => [row.id, row]));
+      const keys = run.emptyKinds.has('contracts') ? [] : entries.map(({ key }) => key);
+      const stored = new Map((await loadStored(keys)).map((row) => [row.id, row]));
       const changed = [];
-      for (const { key, record, updatedAt } of entries) {
+      for (const { key, number, lineHash, hash, words, record, updatedAt } of entries) {
         const before = stored.get(key);
-        const hash = contentHash(JSON.stringify(record));
         if (before?.hash === hash) {
           counts.unchanged += 1;
           continue;
@@ -67,7 +67,10 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
         changed.push({
           record,
           hash,
-          number: before?.number ?? nextNumber(),
+          words,
+          isNew: before === undefined,
+          lineHash,
+          number: before?.number ?? plannedNumber(key, number),
           updatedAt: keepsUpdatedAt ? updatedAt : null,
         });
       }
@@ -79,10 +82,11 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
         database,
         'catalog.contracts',
         'id',
-        changed.map(({ record, hash, number, updatedAt }) => ({
+        changed.map(({ record, hash, lineHash, number, updatedAt }) => ({
           number,
           id: record.id,
           hash,
+          line_hash: lineHash,
           changed_publication: publication,
           updated_at: updatedAt,
           lead_entity_id: record.lead_entity_id,
@@ -94,16 +98,10 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
         run,
         changed.map(({ record }) => record),
       );
-      await writeSearchEntries(
-        database,
-        'contracts',
-        changed.map(({ number, record: { name, summary, description } }) => ({
-          number,
-          tokens: indexTokens([name, summary, description]),
-        })),
-      );
+      await search.add(changed);
       return counts;
     },
+    flush: () => search.flush(),
     listKeys: () => listIds(database, 'contracts'),
     remove: (keys) => removeRecords(database, 'contracts', keys, CHILD_TABLES),
   };

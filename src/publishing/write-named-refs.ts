@@ -36,7 +36,10 @@ export function namedRefWriter(run: Run, kind: NamedRefKind): KindWriter<NamedRe
           continue;
         }
         counts[before === undefined ? 'added' : 'changed'] += 1;
-        if (before !== undefined) run.changed[kind].add(record.id);
+        if (before !== undefined) {
+          run.changed[kind].add(record.id);
+          if (kind !== 'city-services') run.former[kind].set(record.id, before);
+        }
         known.set(record.id, document);
         rows.push({ ...record, document });
       }

@@ -1,13 +1,11 @@
 import { sql } from 'kysely';
 import { isOneOf } from '../database/engine-sql.ts';
-import { renderSolicitation, renderSolicitationDetail } from '../resources/solicitations/render.ts';
-import { writeSearchEntries } from '../search/search-index.ts';
-import { indexTokens } from '../search/words.ts';
+import { SearchEntryWriter } from '../search/write-entries.ts';
 import { danglingReferences } from './references.ts';
-import type { SolicitationRecord } from '../resources/solicitations/record.ts';
+import { insertLeadEntity } from './line-preparer.ts';
 import { listIds, removeRecords } from './record-table.ts';
-import { contentHash, inBatches, numberSeries, upsertRows } from './rows.ts';
-import type { KindWriter, Run } from './run.ts';
+import { inBatches, upsertRows } from './rows.ts';
+import { plannedNumber, type KindWriter, type Run } from './run.ts';
 
 const REFS_AT_ONCE = 5_000;
 
@@ -15,7 +13,7 @@ const REFS_AT_ONCE = 5_000;
 export async function solicitationWriter(run: Run): Promise<KindWriter<'solicitations'>> {
   const { database, references, publication } = run;
   const { engine, kysely } = database;
-  const nextNumber = await numberSeries(database, 'catalog.solicitations');
+  const search = new SearchEntryWriter(database, 'solicitations');
   /** The line on which each ref stands that this import writes. */
   const writtenRefs = new Map<number, number>();
 
@@ -46,12 +44,12 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
     },
     async write(entries) {
       const counts = { added: 0, changed: 0, unchanged: 0 };
-      const stored = new Map((await loadStored(entries.map(({ key }) => key))).map((row) => [row.id, row]));
+      const keys = run.emptyKinds.has('solicitations') ? [] : entries.map(({ key }) => key);
+      const stored = new Map((await loadStored(keys)).map((row) => [row.id, row]));
       const changed = [];
-      for (const { key, record, updatedAt } of entries) {
+      for (const { key, number, lineHash, hash, words, record, updatedAt } of entries) {
         const before = stored.get(key);
-        const hashes = hashesOf(record);
-        if (before?.hash === hashes.hash) {
+        if (before?.hash === hash) {
           counts.unchanged += 1;
           // It keeps its ref, so that nobody else's can have come to collide with it unnoticed.
           writtenRefs.delete(record.ref);
@@ -59,16 +57,19 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
         }
         counts[before === undefined ? 'added' : 'changed'] += 1;
         // Notices, documents and questions are no part of what moves `updated_at` or surfaces in a sync.
-        const keepsOwn = before?.own_hash === hashes.own_hash ? before : null;
+        const keepsOwn = before?.own_hash === record.own_hash ? before : null;
         // A new name of the lead entity surfaces, and does not move `updated_at` either.
         const isRenamed = run.changed['lead-entities'].has(record.lead_entity_id);
         const brought = before === undefined && run.emptyKinds.has('solicitations') ? updatedAt : null;
         changed.push({
-          record,
+          words,
+          isNew: before === undefined,
           row: {
-            number: before?.number ?? nextNumber(),
-            id: record.id,
-            ...hashes,
+            number: before?.number ?? plannedNumber(key, number),
+            id: key,
+            hash,
+            own_hash: record.own_hash,
+            line_hash: lineHash,
             changed_publication: isRenamed ? publication : (keepsOwn?.changed_publication ?? publication),
             updated_publication: keepsOwn?.updated_publication ?? publication,
             updated_at: keepsOwn === null ? brought : keepsOwn.updated_at,
@@ -76,11 +77,8 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
             lead_entity_id: record.lead_entity_id,
             status: record.status,
             close_at: record.close_at,
-            document: renderSolicitation(
-              record,
-              references.named['lead-entities'].get(record.lead_entity_id) ?? 'null',
-            ),
-            detail: renderSolicitationDetail(record),
+            document: insertLeadEntity(record, references.named['lead-entities'].get(record.lead_entity_id) ?? 'null'),
+            detail: record.detail,
           },
         });
       }
@@ -90,16 +88,10 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
         'id',
         changed.map(({ row }) => row),
       );
-      await writeSearchEntries(
-        database,
-        'solicitations',
-        changed.map(({ row, record: { title, reference_number, description } }) => ({
-          number: row.number,
-          tokens: indexTokens([title, reference_number, description]),
-        })),
-      );
+      await search.add(changed.map(({ row: { number }, words, isNew }) => ({ number, words, isNew })));
       return counts;
     },
+    flush: () => search.flush(),
     listKeys: () => listIds(database, 'solicitations'),
     remove: (keys) => removeRecords(database, 'solicitations', keys),
     /** A ref that was written may be that of a record which the import does not hold. Served by the index on ref. */
@@ -114,14 +106,5 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
         }
       }
     },
-  };
-}
-
-function hashesOf(record: SolicitationRecord): { hash: string; own_hash: string } {
-  const { documents, notices, questions, ...own } = record;
-  const ownText = JSON.stringify(own);
-  return {
-    hash: contentHash(ownText + JSON.stringify([documents, notices, questions])),
-    own_hash: contentHash(ownText),
   };
 }

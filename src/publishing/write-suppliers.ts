@@ -2,13 +2,12 @@ import { sql } from 'kysely';
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderCertifications, renderSupplier } from '../resources/suppliers/render.ts';
 import { stateOfLocation } from '../resources/suppliers/states.ts';
-import { writeSearchEntries } from '../search/search-index.ts';
-import { indexTokens } from '../search/words.ts';
+import { SearchEntryWriter } from '../search/write-entries.ts';
 import { danglingReferences } from './references.ts';
 import type { SupplierRecord } from './records.ts';
 import { listIds, removeRecords } from './record-table.ts';
-import { contentHash, numberSeries, replaceChildRows, upsertRows } from './rows.ts';
-import type { Entry, KindWriter, Run } from './run.ts';
+import { replaceChildRows, upsertRows } from './rows.ts';
+import { plannedNumber, type Entry, type KindWriter, type Run } from './run.ts';
 
 const CHILD_TABLES = [
   { table: 'catalog.supplier_states', column: 'supplier_id' },
@@ -20,7 +19,8 @@ const CHILD_TABLES = [
 export async function supplierWriter(run: Run, onLocationWithoutState: () => void): Promise<KindWriter<'suppliers'>> {
   const { database, references, publication } = run;
   const { engine, kysely } = database;
-  const nextNumber = await numberSeries(database, 'catalog.suppliers');
+
+  const search = new SearchEntryWriter(database, 'suppliers');
 
   const loadStored = (keys: readonly string[]) =>
     kysely
@@ -30,7 +30,7 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
       .where((eb) => isOneOf(engine, eb.ref('id'), keys))
       .execute();
 
-  const rowOf = (record: SupplierRecord, number: number, hash: string) => {
+  const rowOf = ({ record, lineHash }: Entry<'suppliers'>, number: number, hash: string) => {
     const { all, preview } = renderCertifications(
       record.certifications.map((abbreviation) => ({
         abbreviation,
@@ -42,6 +42,7 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
       number,
       id: record.id,
       hash,
+      line_hash: lineHash,
       ...rendered,
       changed_publication: publication,
       updated_at: null as string | null,
@@ -68,18 +69,19 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
     },
     async write(entries) {
       const counts = { added: 0, changed: 0, unchanged: 0 };
-      const stored = new Map((await loadStored(entries.map(({ key }) => key))).map((row) => [row.id, row]));
+      const keys = run.emptyKinds.has('suppliers') ? [] : entries.map(({ key }) => key);
+      const stored = new Map((await loadStored(keys)).map((row) => [row.id, row]));
       const changed: Entry<'suppliers'>[] = [];
       const rows: ReturnType<typeof rowOf>[] = [];
       for (const entry of entries) {
         const before = stored.get(entry.key);
-        const hash = contentHash(JSON.stringify(entry.record));
+        const { hash } = entry;
         if (before?.hash === hash) {
           counts.unchanged += 1;
           continue;
         }
         changed.push(entry);
-        const row = rowOf(entry.record, before?.number ?? nextNumber(), hash);
+        const row = rowOf(entry, before?.number ?? plannedNumber(entry.key, entry.number), hash);
         if (before === undefined) {
           counts.added += 1;
           if (run.emptyKinds.has('suppliers')) row.updated_at = entry.updatedAt;
@@ -102,16 +104,12 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
         run,
         changed.map(({ record }) => record),
       );
-      await writeSearchEntries(
-        database,
-        'suppliers',
-        changed.map(({ record: { name, short_intro, about } }, index) => ({
-          number: rows[index]?.number ?? 0,
-          tokens: indexTokens([name, short_intro, about]),
-        })),
+      await search.add(
+        changed.map(({ key, words }, index) => ({ number: rows[index]?.number ?? 0, words, isNew: !stored.has(key) })),
       );
       return counts;
     },
+    flush: () => search.flush(),
     listKeys: () => listIds(database, 'suppliers'),
     async findReferrers(keys) {
       const { rows } = await sql<{ key: string; referrer: string }>`

@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify';
+import { sql, type RawBuilder } from 'kysely';
 
 /**
  * Finished JSON text is stored without its closing brace where something is added when it is
@@ -9,12 +9,13 @@ export function withoutClosingBrace(json: string): string {
   return json.slice(0, -1);
 }
 
-/** Closes a stored document with the instant of its last update. */
-export function withUpdatedAt(document: string, updatedAt: string): string {
-  return `${document},"updated_at":"${updatedAt}"}`;
-}
-
-/** Sends finished JSON as it is. */
-export function sendDocument(reply: FastifyReply, json: string): FastifyReply {
-  return reply.type('application/json; charset=utf-8').send(json);
+/**
+ * Closes a stored document with the instant of its last update, in SQL: what the record brought
+ * with it, or the instant of a publication.
+ *
+ * @param publication the column with the number of the publication that last updated it.
+ */
+export function withUpdatedAt(document: RawBuilder<string>, alias: string, publication: string): RawBuilder<string> {
+  return sql<string>`${document} || ',"updated_at":"' || coalesce(${sql.ref(`${alias}.updated_at`)},
+    (select instant from catalog.publications where number = ${sql.ref(`${alias}.${publication}`)})) || '"}'`;
 }

@@ -1,74 +1,91 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../access/scope.ts';
 import type { Engine } from '../database/database.ts';
-import { isOneOf } from '../database/engine-sql.ts';
-import { anyOf, type Condition } from './conditions.ts';
+import { isInList, slot, type SlotValues } from '../database/statement.ts';
+import { allOf, anyOf, type Condition } from './conditions.ts';
+
+/**
+ * How a scope, and an `updated_since`, shape a statement:
+ * - `everything`: nothing is left out by the scope; otherwise lead entities and coops are granted one by one.
+ * - `since`: nothing is left out by `updated_since`; records `changed` by a publication since; or those, and all that
+ *   was `granted` since.
+ */
+export interface ScopeShape {
+  readonly everything: boolean;
+  readonly since: 'all' | 'changed' | 'granted';
+}
+
+/** The shape of a scope for a list; `since` is the `updated_since` of the request. */
+export function shapeOfScope(scope: Scope, since: string | null): ScopeShape {
+  const everything = scope.everythingSince !== null;
+  if (since === null || (scope.everythingSince !== null && scope.everythingSince >= since)) {
+    return { everything, since: 'all' };
+  }
+  const isNewlyGranted = [scope.leadEntities, scope.coops].some((grants) => grantedSince(grants, since).length > 0);
+  return { everything, since: !everything && isNewlyGranted ? 'granted' : 'changed' };
+}
+
+/** The values of a scope for every statement that was built with its shape. */
+export function scopeValues(scope: Scope, since: string | null): SlotValues {
+  return {
+    since,
+    lead_entities: [...scope.leadEntities.keys()],
+    coops: [...scope.coops.keys()],
+    new_lead_entities: since === null ? [] : grantedSince(scope.leadEntities, since),
+    new_coops: since === null ? [] : grantedSince(scope.coops, since),
+  };
+}
 
 /** Ids that were granted at this instant or later. */
 function grantedSince(grants: ReadonlyMap<string, string>, since: string): string[] {
   return [...grants].filter(([, grantedAt]) => grantedAt >= since).map(([id]) => id);
 }
 
-/** Changed by the first publication at this instant or later, or by one after it. One look into the index on instants. */
-function changedSince(alias: string, since: string): Condition {
-  return sql<SqlBool>`${sql.ref(`${alias}.changed_publication`)} >= ${firstPublicationSince(since)}`;
-}
+/** The first publication at the instant of `updated_since` or later; null before it. One look into the index on instants. */
+export const firstPublicationSince = sql<number>`(select number from catalog.publications
+  where instant >= ${slot('since')} order by instant limit 1)`;
 
-function firstPublicationSince(since: string): RawBuilder<number> {
-  return sql<number>`(select number from catalog.publications where instant >= ${since} order by instant limit 1)`;
+function changedSince(alias: string): Condition {
+  return sql<SqlBool>`${sql.ref(`${alias}.changed_publication`)} >= ${firstPublicationSince}`;
 }
 
 /** The columns by which a row belongs to a lead entity and, for contracts, to a coop. */
 export interface OwnedRow {
-  alias: string;
-  hasCoop: boolean;
+  readonly alias: string;
+  readonly hasCoop: boolean;
 }
 
 /** What of a table whose rows belong to lead entities or coops the scope sees; null for all of it. */
-export function isVisible(engine: Engine, scope: Scope, { alias, hasCoop }: OwnedRow): Condition | null {
-  if (scope.everythingSince !== null) return null;
-  return belongsToOneOf(engine, alias, [...scope.leadEntities.keys()], hasCoop ? [...scope.coops.keys()] : null);
+export function isVisible(engine: Engine, { everything }: ScopeShape, row: OwnedRow): Condition | null {
+  return everything ? null : belongsToOneOf(engine, row, 'lead_entities', 'coops');
 }
 
 /**
  * What changed or became visible since an instant; null where that is everything. A record
  * becomes visible with the grant of its lead entity or coop, or with that of everything.
  */
-export function isNewSince(
-  engine: Engine,
-  scope: Scope,
-  { alias, hasCoop }: OwnedRow,
-  since: string,
-): Condition | null {
-  if (scope.everythingSince !== null && scope.everythingSince >= since) return null;
-  const leadEntities = grantedSince(scope.leadEntities, since);
-  const coops = hasCoop ? grantedSince(scope.coops, since) : [];
-  const changed = changedSince(alias, since);
-  if (leadEntities.length + coops.length === 0) return changed;
-  return anyOf([changed, belongsToOneOf(engine, alias, leadEntities, hasCoop ? coops : null)]);
+export function isNewSince(engine: Engine, { since }: ScopeShape, row: OwnedRow): Condition | null {
+  if (since === 'all') return null;
+  const changed = changedSince(row.alias);
+  return since === 'changed'
+    ? changed
+    : anyOf([changed, belongsToOneOf(engine, row, 'new_lead_entities', 'new_coops')]);
 }
 
-function belongsToOneOf(
-  engine: Engine,
-  alias: string,
-  leadEntities: readonly string[],
-  coops: readonly string[] | null,
-): Condition {
-  const ofLeadEntity = isOneOf(engine, sql.ref(`${alias}.lead_entity_id`), leadEntities);
-  if (coops === null) return ofLeadEntity;
-  return anyOf([ofLeadEntity, isOneOf(engine, sql.ref(`${alias}.coop_id`), coops)]);
+function belongsToOneOf(engine: Engine, { alias, hasCoop }: OwnedRow, leadEntities: string, coops: string): Condition {
+  const ofLeadEntity = isInList(engine, sql.ref(`${alias}.lead_entity_id`), leadEntities);
+  return hasCoop ? anyOf([ofLeadEntity, isInList(engine, sql.ref(`${alias}.coop_id`), coops)]) : ofLeadEntity;
 }
 
 /** A supplier is visible through the contracts of lead entities and coops that are granted. */
-export function isVisibleSupplier(engine: Engine, scope: Scope): Condition | null {
-  if (scope.everythingSince !== null) return null;
+export function isVisibleSupplier(engine: Engine, { everything }: ScopeShape): Condition | null {
+  if (everything) return null;
+  const path = (table: string, column: string, list: string): Condition => sql<SqlBool>`
+    exists (select 1 from ${sql.table(`catalog.${table}`)} as path
+      where path.supplier_id = supplier.id and ${isInList(engine, sql.ref(`path.${column}`), list)})`;
   return anyOf([
-    sql<SqlBool>`exists (select 1 from catalog.supplier_lead_entities as path
-      where path.supplier_id = supplier.id
-        and ${isOneOf(engine, sql.ref('path.lead_entity_id'), [...scope.leadEntities.keys()])})`,
-    sql<SqlBool>`exists (select 1 from catalog.supplier_coops as path
-      where path.supplier_id = supplier.id
-        and ${isOneOf(engine, sql.ref('path.coop_id'), [...scope.coops.keys()])})`,
+    path('supplier_lead_entities', 'lead_entity_id', 'lead_entities'),
+    path('supplier_coops', 'coop_id', 'coops'),
   ]);
 }
 
@@ -76,19 +93,26 @@ export function isVisibleSupplier(engine: Engine, scope: Scope): Condition | nul
  * Suppliers that changed or became visible since an instant: by a grant, or by a contract of
  * what was granted before that came to name them.
  */
-export function isNewSupplierSince(engine: Engine, scope: Scope, since: string): Condition | null {
-  if (scope.everythingSince !== null && scope.everythingSince >= since) return null;
-  const changed = changedSince('supplier', since);
-  if (scope.everythingSince !== null) return changed;
-  const path = (table: string, column: string, grants: ReadonlyMap<string, string>): Condition => sql<SqlBool>`
+export function isNewSupplierSince(engine: Engine, { everything, since }: ScopeShape): Condition | null {
+  if (since === 'all') return null;
+  const changed = changedSince('supplier');
+  if (everything) return changed;
+  const path = (table: string, column: string, granted: string, newlyGranted: string): Condition => sql<SqlBool>`
     exists (select 1 from ${sql.table(`catalog.${table}`)} as path
-      where path.supplier_id = supplier.id
-        and ${isOneOf(engine, sql.ref(`path.${column}`), [...grants.keys()])}
-        and (path.since_publication >= ${firstPublicationSince(since)}
-          or ${isOneOf(engine, sql.ref(`path.${column}`), grantedSince(grants, since))}))`;
+      where ${allOf([
+        sql<SqlBool>`path.supplier_id = supplier.id`,
+        isInList(engine, sql.ref(`path.${column}`), granted),
+        anyOf([
+          sql<SqlBool>`path.since_publication >= ${firstPublicationSince}`,
+          isInList(engine, sql.ref(`path.${column}`), newlyGranted),
+        ]),
+      ])})`;
   return anyOf([
     changed,
-    path('supplier_lead_entities', 'lead_entity_id', scope.leadEntities),
-    path('supplier_coops', 'coop_id', scope.coops),
+    path('supplier_lead_entities', 'lead_entity_id', 'lead_entities', 'new_lead_entities'),
+    path('supplier_coops', 'coop_id', 'coops', 'new_coops'),
   ]);
 }
+
+/** Rows of one column, `value`, of a statement that runs once for each. */
+export type EachValue = RawBuilder<{ value: unknown }>;

@@ -1,75 +1,67 @@
 import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely';
-import type { Database, Engine } from '../database/database.ts';
+import type { Engine } from '../database/database.ts';
+import { slot } from '../database/statement.ts';
 import type { QueryWord } from './words.ts';
 
 export type SearchedTable = 'certifications' | 'suppliers' | 'contracts' | 'solicitations';
 
-/** The entry of one record in the search index. */
-export interface SearchEntry {
-  number: number;
-  tokens: string[];
+/*
+ * Statements that search take the slot `match`: all words, as `fts5Query` or `tsquery` writes
+ * them. On PostgreSQL those that begin with the index take `index_match` besides: the words
+ * that are looked up in it.
+ */
+
+/** FTS5 keeps prefixes up to this length as words of their own (the option `prefix` of its tables). */
+export const LONGEST_INDEXED_PREFIX = 3;
+
+/**
+ * The query of FTS5 for all of these words. They hold letters, digits and the mark of a stem
+ * only, so quoting them is enough.
+ *
+ * @param expansions for each word, those of the index that begin with it; null where FTS5 is to look for them.
+ */
+export function fts5Query(words: readonly QueryWord[], expansions: readonly (readonly string[] | null)[] = []): string {
+  return words
+    .map(({ prefix, stemToken }, index) => {
+      const found = expansions[index]?.map((word) => `"${word}"`) ?? [`"${prefix}" *`];
+      const terms = stemToken === null ? found : [...found, `"${stemToken}"`];
+      // Where nothing begins with it, the word itself stands there: it matches nothing.
+      return terms.length === 0 ? `"${prefix}"` : `(${terms.join(' OR ')})`;
+    })
+    .join(' AND ');
+}
+
+/** The same for PostgreSQL. */
+export function tsquery(words: readonly QueryWord[]): string {
+  return words
+    .map(({ prefix, stemToken }) => (stemToken === null ? `'${prefix}':*` : `('${prefix}':* | '${stemToken}')`))
+    .join(' & ');
 }
 
 /**
- * True for the records that hold every word. Served by FTS5's prefix indexes on SQLite and by
- * the GIN index on PostgreSQL: costs what the words match, before the order by id.
+ * True where the record of this number holds every word. Costs a look into the search entry of
+ * each record that it is asked for.
+ *
+ * A subquery that gives a value stays one: the planners would turn `exists` into a join, and
+ * begin with all that the words match.
  */
-export function holdsWords(
-  engine: Engine,
-  table: SearchedTable,
-  number: Expression<unknown>,
-  words: readonly QueryWord[],
-): RawBuilder<SqlBool> {
-  if (words.length === 0) return sql<SqlBool>`1 = 0`;
-  const index = sql.raw(`catalog.${table}_search`);
-  // Words hold letters, digits and the mark of a stem only, so quoting them is enough.
+export function holdsWords(engine: Engine, table: SearchedTable, number: Expression<unknown>): RawBuilder<SqlBool> {
+  const entries = sql.raw(`${table}_search`);
   return engine === 'sqlite'
-    ? sql<SqlBool>`${number} in (
-        select rowid from ${index} where ${sql.raw(`${table}_search`)} match ${words.map(fts5Term).join(' AND ')})`
-    : sql<SqlBool>`${number} in (
-        select number from ${index} as entry where entry.words @@ ${words.map(tsqueryTerm).join(' & ')}::tsquery)`;
+    ? sql<SqlBool>`(select 1 from catalog.${entries} where ${entries} match ${slot('match')} and rowid = ${number}) is not null`
+    : sql<SqlBool>`(select ts_match_vq(entry.words, ${slot('match')}::tsquery)
+        from catalog.${entries} as entry where entry.number = ${number})`;
 }
 
-function fts5Term({ prefix, stemToken }: QueryWord): string {
-  return stemToken === null ? `"${prefix}" *` : `("${prefix}" * OR "${stemToken}")`;
-}
-
-function tsqueryTerm({ prefix, stemToken }: QueryWord): string {
-  return stemToken === null ? `'${prefix}':*` : `('${prefix}':* | '${stemToken}')`;
-}
-
-/** Writes the entries of records that are new or changed. */
-export async function writeSearchEntries(
-  { engine, kysely }: Database,
-  table: SearchedTable,
-  entries: readonly SearchEntry[],
-): Promise<void> {
-  if (entries.length === 0) return;
-  const index = sql.raw(`catalog.${table}_search`);
-  const rows = JSON.stringify(entries.map(({ number, tokens }) => [number, tokens.join(' ')]));
-  if (engine === 'sqlite') {
-    await sql`insert or replace into ${index} (rowid, words)
-      select value ->> 0, value ->> 1 from json_each(${rows})`.execute(kysely);
-  } else {
-    await sql`insert into ${index} (number, words)
-      select (value ->> 0)::bigint, array_to_tsvector(string_to_array(value ->> 1, ' '))
-      from jsonb_array_elements(${rows}::jsonb)
-      on conflict (number) do update set words = excluded.words`.execute(kysely);
-  }
-}
-
-/** Drops the entries of records that were removed. */
-export async function removeSearchEntries(
-  { engine, kysely }: Database,
-  table: SearchedTable,
-  numbers: readonly number[],
-): Promise<void> {
-  const index = sql.raw(`catalog.${table}_search`);
-  const list = JSON.stringify(numbers);
-  if (engine === 'sqlite') {
-    await sql`delete from ${index} where rowid in (select value from json_each(${list}))`.execute(kysely);
-  } else {
-    await sql`delete from ${index} where number in
-      (select value::bigint from jsonb_array_elements_text(${list}::jsonb))`.execute(kysely);
-  }
+/**
+ * The numbers of the records that hold every word, as `from` begins: with a column `number`.
+ * FTS5 gives them one by one in their order; GIN all at once.
+ */
+export function matchedNumbers(engine: Engine, table: SearchedTable): RawBuilder<unknown> {
+  const entries = sql.raw(`${table}_search`);
+  // As a function the match cannot be looked up in the index, where a common beginning of words costs more than it saves.
+  return engine === 'sqlite'
+    ? sql`(select rowid as number from catalog.${entries} where ${entries} match ${slot('match')})`
+    : sql`(select number from catalog.${entries}
+        where words @@ ${slot('index_match')}::tsquery and ts_match_vq(words, ${slot('match')}::tsquery) offset 0)`;
 }

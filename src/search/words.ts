@@ -15,13 +15,21 @@ const STEM_MARK = '=';
  * so they cannot disagree.
  */
 export function wordsOf(text: string): string[] {
+  // Most texts: nothing to decompose, and a cheaper expression says the same.
+  if (PLAIN.test(text)) return (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map(cut);
   return (
     text
       .normalize('NFKD')
       .replace(/\p{M}+/gu, '')
       .toLowerCase()
       .match(/[\p{L}\p{Nd}]+/gu) ?? []
-  ).map((word) => (word.length > LONGEST_WORD ? word.slice(0, LONGEST_WORD).toWellFormed() : word));
+  ).map(cut);
+}
+
+const PLAIN = /^[\0-\x7f]*$/;
+
+function cut(word: string): string {
+  return word.length > LONGEST_WORD ? word.slice(0, LONGEST_WORD).toWellFormed() : word;
 }
 
 /**
@@ -35,14 +43,39 @@ export function indexTokens(texts: readonly (string | null)[]): string[] {
     if (text === null) continue;
     for (const word of wordsOf(text)) {
       if (tokens.has(word)) continue;
-      bytes += 2 * Buffer.byteLength(word);
+      const known = knownWord(word);
+      bytes += known.bytes;
       if (bytes > MOST_BYTES_OF_A_RECORD) return [...tokens];
-      tokens.add(word);
-      const stemToken = markedStem(word);
-      if (stemToken !== null) tokens.add(stemToken);
+      tokens.add(known.word);
+      if (known.stemToken !== null) tokens.add(known.stemToken);
     }
   }
   return [...tokens];
+}
+
+interface KnownWord {
+  word: string;
+  stemToken: string | null;
+  /** What it counts for in the size of an entry. */
+  bytes: number;
+}
+
+/** The words that were met last: an import meets the same few again and again. */
+const known = new Map<string, KnownWord>();
+const MOST_KNOWN_WORDS = 50_000;
+
+/** No word of a language is longer; what is, hardly comes again. */
+const LONGEST_KNOWN_WORD = 40;
+
+function knownWord(word: string): KnownWord {
+  const met = known.get(word);
+  if (met !== undefined) return met;
+  // Its own string: a slice of the text would keep the text in memory.
+  const fresh = { word: Buffer.from(word).toString(), stemToken: markedStem(word), bytes: 2 * Buffer.byteLength(word) };
+  if (word.length > LONGEST_KNOWN_WORD) return fresh;
+  if (known.size >= MOST_KNOWN_WORDS) known.clear();
+  known.set(word, fresh);
+  return fresh;
 }
 
 /** One word of `q`: a record has it when a token begins with `prefix` or one equals `stemToken`. */

@@ -7,7 +7,10 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import { SchemaVersionError } from '../../src/database/errors.ts';
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrator.ts';
 import { MIGRATIONS } from '../../src/database/migrations.ts';
+import { STRIDE } from '../../src/database/renumbering.ts';
+import { writeSearchEntries } from '../../src/search/write-entries.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { idsFound } from '../support/search.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
 const EVERY_MIGRATION = [...MIGRATIONS.catalog, ...MIGRATIONS.access].length;
@@ -53,15 +56,45 @@ test('a first migration that was cut off between its two groups is brought to it
 });
 
 test('an older SQLite file is migrated by itself, an older PostgreSQL schema only by pds migrate', async () => {
-  await migrate(database, clock);
-  await undoSearchIndexes();
+  await migrateTo(2);
   if (inject('engine') === 'postgres') {
     await expect(prepareSchema(database, clock)).rejects.toThrow(/run "pds migrate"/);
-    expect(await migrate(database, clock)).toEqual(['catalog 2: search indexes']);
+    expect(await migrate(database, clock)).toEqual(['catalog 3: numbers in the order of ids']);
   } else {
-    expect(await prepareSchema(database, clock)).toEqual(['catalog 2: search indexes']);
+    expect(await prepareSchema(database, clock)).toEqual(['catalog 3: numbers in the order of ids']);
   }
   expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
+});
+
+test('records of an older schema get numbers in the order of their ids, and are found by the words they had', async () => {
+  await migrateTo(2);
+  const ids = ['m', 'b', 'z', 'a', 'x'];
+  for (const [index, id] of ids.entries()) {
+    await sql`insert into catalog.suppliers
+      (number, id, hash, changed_publication, document, certifications_preview, certifications_all)
+      values (${index + 1}, ${id}, 'h', 1, ${id}, '', '')`.execute(database.kysely);
+  }
+  await writeSearchEntries(
+    database,
+    'suppliers',
+    ids.map((id, index) => ({ number: index + 1, words: `shared =share only${id}`, isNew: true })),
+  );
+  await migrate(database, clock);
+  const rows = await database.kysely
+    .selectFrom('catalog.suppliers')
+    .select(['id', 'number', 'document', 'line_hash'])
+    .orderBy('number')
+    .execute();
+  expect(rows).toEqual(
+    ids.toSorted().map((id, index) => ({ id, document: id, number: (index + 1) * STRIDE, line_hash: '' })),
+  );
+  for (const [word, expected] of [
+    ['shared', ids],
+    ['share', ids],
+    ...ids.map((id) => [`only${id}`, [id]] as const),
+  ] as const) {
+    expect(await idsFound(database, 'suppliers', word)).toEqual([...expected].sort());
+  }
 });
 
 test('a schema that a newer version made is refused, with what to do', async () => {
@@ -83,11 +116,21 @@ async function readCursorSecret(): Promise<string> {
   return row.value;
 }
 
-async function undoSearchIndexes(): Promise<void> {
-  for (const table of ['certifications', 'suppliers', 'contracts', 'solicitations']) {
-    await sql.raw(`drop table catalog.${table}_search`).execute(database.kysely);
+/** Makes the schema as an older version of the service left it. */
+async function migrateTo(catalogVersion: number): Promise<void> {
+  const { kysely, engine } = database;
+  for (const group of ['catalog', 'access'] as const) {
+    if (engine === 'postgres') await sql.raw(`create schema ${group}`).execute(kysely);
+    await sql
+      .raw(`create table ${group}.migrations (number bigint primary key, name text not null, applied_at text not null)`)
+      .execute(kysely);
+    for (const migration of MIGRATIONS[group]) {
+      const { number, name } = migration;
+      if (group === 'catalog' && number > catalogVersion) continue;
+      for (const statement of migration.statements(engine)) await sql.raw(statement).execute(kysely);
+      await kysely.insertInto(`${group}.migrations`).values({ number, name, applied_at: '' }).execute();
+    }
   }
-  await database.kysely.deleteFrom('catalog.migrations').where('number', '=', 2).execute();
 }
 
 /** Runs a program of test/support; SQLite waits for a lock by holding its thread, so that one process cannot race with itself. */

@@ -2,14 +2,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openForCommands } from '../../src/database/database.ts';
 import { prepareSchema } from '../../src/database/migrator.ts';
-import { holdsWords } from '../../src/search/search-index.ts';
-import { queryWords } from '../../src/search/words.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, solicitation, withImportDirectory, type ImportLines } from '../support/publishing.ts';
+import { idsFound } from '../support/search.ts';
 
 const RECORDS = 1_500;
 const KILLS = 12;
@@ -38,23 +36,20 @@ async function versions(found: Set<number>) {
   const database = openForCommands(made.config);
   try {
     await prepareSchema(database, Date.now);
-    const { engine, kysely } = database;
+    const { kysely } = database;
     const publications = await kysely.selectFrom('catalog.publications').selectAll().execute();
     const documents = await kysely.selectFrom('catalog.solicitations').select('document').execute();
     const titles = new Set(documents.map(({ document }) => /"title":"[^"]*version(\d+)"/.exec(document)?.[1]));
     const cities = new Set(documents.map(({ document }) => /"name":"City version(\d+)"/.exec(document)?.[1]));
     const current = Number([...titles][0]);
     found.add(current);
-    const { rows } = await sql<{ id: string }>`select id from catalog.solicitations as s
-      where ${holdsWords(engine, 'solicitations', sql.ref('s.number'), queryWords(`version${current}`))}`.execute(
-      kysely,
-    );
+    const searchable = (await idsFound(database, 'solicitations', `version${current}`)).length;
     return {
       publications: publications.length,
       records: documents.length,
       titles,
       cities,
-      searchable: rows.length,
+      searchable,
       current,
     };
   } finally {

@@ -95,6 +95,7 @@ test('a sync loses nothing that changed or became visible, with importers and gr
   // Syncs and writes did overlap.
   expect(walks).toBeGreaterThan(5 * copies.length);
 
+  await service.noticeChanges();
   for (const { name, kind, copy } of copies) {
     await copy.sync();
     const served = await fullWalk(kind, service.partner(name).key);
@@ -108,6 +109,7 @@ test('a record that becomes visible by a grant is received once, however old it 
   const copy = new Copy('suppliers', service.partner('few').key);
   await copy.sync();
   await grant(service.database, Date.now, 'few', { everything: true, leadEntities: [], coops: [] });
+  await service.noticeChanges();
   await copy.sync();
   expect(copy.records.size).toBe((await fullWalk('suppliers', service.partner('all').key)).length);
   expect(await copy.sync()).toBe(0);

@@ -3,7 +3,7 @@ import { listResponses } from '../../http/openapi-responses.ts';
 import { cursorParameter, freeText, limitParameter, oneOfParameter, querystringSchema } from '../../http/parameters.ts';
 import { answerList } from '../../paging/answer-list.ts';
 import type { Services } from '../../services.ts';
-import { selectCertifications, type CertificationFilters } from './query.ts';
+import { listedCertifications, walkCertifications, type CertificationFilters } from './query.ts';
 import { certification } from './schema.ts';
 
 const parameters = {
@@ -29,9 +29,8 @@ export function registerCertifications(app: FastifyInstance, services: Services)
     config: { kind: 'certifications', parameters },
     handler: (request, reply) =>
       answerList(services, request, reply, {
-        query: (_scope, filters: CertificationFilters, window) =>
-          selectCertifications(services.database, filters, window),
-        render: (row) => row.document,
+        records: listedCertifications,
+        walk: (_scope, filters: CertificationFilters, place) => walkCertifications(services.database, filters, place),
       }),
   });
 }

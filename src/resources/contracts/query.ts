@@ -1,11 +1,16 @@
 import { sql, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
-import type { Database } from '../../database/database.ts';
-import type { PageWindow } from '../../paging/answer-list.ts';
-import { holdsWords } from '../../search/search-index.ts';
-import { queryWords } from '../../search/words.ts';
-import { allOf, given } from '../conditions.ts';
-import { isNewSince, isVisible } from '../scope-sql.ts';
+import type { OpenDatabase } from '../../database/database.ts';
+import { slot } from '../../database/statement.ts';
+import type { RecordQuery } from '../../paging/answer-record.ts';
+import type { WalkPlace } from '../../paging/answer-list.ts';
+import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
+import type { SearchPlanner } from '../../search/search-plan.ts';
+import { allOf, type Condition } from '../conditions.ts';
+import { withUpdatedAt } from '../finished-text.ts';
+import { areFewPublications, walkRecords } from '../record-walk.ts';
+import { isVisible, scopeValues, shapeOfScope } from '../scope-sql.ts';
+import { walkScope } from '../scope-walk.ts';
 
 export interface ContractFilters {
   q?: string;
@@ -16,50 +21,83 @@ export interface ContractFilters {
   updated_since?: string;
 }
 
-const CONTRACT = { alias: 'contract', hasCoop: true };
+const CONTRACT = { table: 'contracts', alias: 'contract', hasCoop: true } as const;
+
+const text = withUpdatedAt(sql<string>`contract.document`, 'contract', 'changed_publication');
+
+/** How contracts stand in a list. */
+export const listedContracts: ListedRecords = {
+  table: sql`catalog.contracts as contract`,
+  position: sql`contract.number`,
+  key: sql<string>`contract.id`,
+  text,
+  changesAt: sql<null>`null`,
+};
 
 /**
- * One page of the contracts that the scope sees. Walks the unique index on id; with a filter
- * on lead entity or coop, its index, which is ordered by id too.
+ * One page of the contracts that the scope sees. Walks, in the order of numbers:
+ * - for a scope, the indexes on lead entity or coop and number, once for each that is granted;
+ * - for `updated_since`, the index on publication and number, once for each publication since;
+ * - for `q`, what the search index gives, or the walk that there would be without it (`search-plan.ts`);
+ * - else the index on the lead entity or coop that is asked for, or the primary key.
  */
-export function selectContracts(database: Database, scope: Scope, filters: ContractFilters, window: PageWindow) {
+export async function walkContracts(
+  database: OpenDatabase,
+  planner: SearchPlanner,
+  scope: Scope,
+  filters: ContractFilters,
+  { after, isFresh }: WalkPlace,
+): Promise<Walk> {
   const { engine } = database;
-  return visibleContracts(database, scope)
-    .where(
-      allOf([
-        given(window.after, (after) => sql<SqlBool>`contract.id > ${after}`),
-        given(filters.q, (q) => holdsWords(engine, 'contracts', sql.ref('contract.number'), queryWords(q))),
-        given(filters.lead_entity, (id) => sql<SqlBool>`contract.lead_entity_id = ${id}`),
-        given(filters.coop, (id) => sql<SqlBool>`contract.coop_id = ${id}`),
-        given(
-          filters.supplier,
-          (id) => sql<SqlBool>`exists (select 1 from catalog.contract_suppliers as named
-            where named.supplier_id = ${id} and named.contract_id = contract.id)`,
-        ),
-        given(
-          filters.city_service,
-          (id) => sql<SqlBool>`exists (select 1 from catalog.contract_city_services as named
-            where named.city_service_id = ${id} and named.contract_id = contract.id)`,
-        ),
-        given(filters.updated_since, (since) => isNewSince(engine, scope, CONTRACT, since)),
-      ]),
-    )
-    .orderBy('contract.id')
-    .limit(window.rows);
+  const since = filters.updated_since ?? null;
+  const scopeShape = shapeOfScope(scope, since);
+  const isOfOneOwner = filters.lead_entity !== undefined || filters.coop !== undefined;
+  const isNarrow = !scopeShape.everything || isOfOneOwner || scopeShape.since !== 'all';
+  const search = filters.q === undefined ? null : await planner.plan(filters.q, { isNarrow, isFresh });
+  const shape = {
+    ...scopeShape,
+    isOfOneOwner,
+    filters: Object.keys(filters).sort(),
+    search: search?.mode ?? ('none' as const),
+    byPublication: since !== null && scopeShape.since !== 'all' && (await areFewPublications(database, since)),
+    hasAfter: after !== null,
+  };
+  return {
+    shape: `contracts ${JSON.stringify(shape)}`,
+    build: () => {
+      const { conditions, each } = walkScope(engine, CONTRACT, shape);
+      const { hasAfter, search: mode } = shape;
+      const all = [...filterConditions(shape.filters), ...conditions];
+      return walkRecords(engine, CONTRACT, { hasAfter, search: mode, conditions: all, each });
+    },
+    values: { ...filters, ...scopeValues(scope, since), ...search?.values, after },
+    asOf: search?.asOf ?? null,
+  };
 }
 
 /** The contract of this id, if the scope sees it. One look into the unique index on id. */
-export async function findContract(database: Database, scope: Scope, id: string) {
-  return (await visibleContracts(database, scope).where('contract.id', '=', id).executeTakeFirst()) ?? null;
+export function findContract({ engine }: OpenDatabase, scope: Scope, id: string): RecordQuery {
+  const shape = shapeOfScope(scope, null);
+  return {
+    shape: `contract ${JSON.stringify(shape)}`,
+    build: () => {
+      const isIt = sql<SqlBool>`contract.id = ${slot('id')}`;
+      return sql`select ${text} as text, null as changes_at
+        from catalog.contracts as contract where ${allOf([isIt, isVisible(engine, shape, CONTRACT)])}`;
+    },
+    values: { ...scopeValues(scope, null), id },
+  };
 }
 
-function visibleContracts({ engine, kysely }: Database, scope: Scope) {
-  return kysely
-    .selectFrom('catalog.contracts as contract')
-    .select(['contract.id as key', 'contract.document'])
-    .select(
-      sql<string>`coalesce(contract.updated_at,
-        (select instant from catalog.publications where number = contract.changed_publication))`.as('updated_at'),
-    )
-    .where(allOf([isVisible(engine, scope, CONTRACT)]));
+/** What the filters ask of a record, but for `q` and `updated_since`. */
+function filterConditions(filters: readonly string[]): Condition[] {
+  const conditions: Readonly<Record<string, Condition>> = {
+    lead_entity: sql<SqlBool>`contract.lead_entity_id = ${slot('lead_entity')}`,
+    coop: sql<SqlBool>`contract.coop_id = ${slot('coop')}`,
+    supplier: sql<SqlBool>`exists (select 1 from catalog.contract_suppliers as named
+      where named.supplier_id = ${slot('supplier')} and named.contract_id = contract.id)`,
+    city_service: sql<SqlBool>`exists (select 1 from catalog.contract_city_services as named
+      where named.city_service_id = ${slot('city_service')} and named.contract_id = contract.id)`,
+  };
+  return filters.flatMap((name) => conditions[name] ?? []);
 }

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { notFound } from '../../http/errors.ts';
 import { detailResponses, listResponses } from '../../http/openapi-responses.ts';
 import {
   cursorParameter,
@@ -10,10 +9,11 @@ import {
   querystringSchema,
 } from '../../http/parameters.ts';
 import { answerList } from '../../paging/answer-list.ts';
+import { answerRecord } from '../../paging/answer-record.ts';
+import { SearchPlanner } from '../../search/search-plan.ts';
 import type { Services } from '../../services.ts';
-import { sendDocument, withUpdatedAt } from '../finished-text.ts';
 import { idPathSchema } from '../schemas.ts';
-import { findContract, selectContracts, type ContractFilters } from './query.ts';
+import { findContract, listedContracts, walkContracts, type ContractFilters } from './query.ts';
 import { contract } from './schema.ts';
 
 const parameters = {
@@ -31,6 +31,8 @@ const parameters = {
 
 /** GET /v1/contracts and /v1/contracts/{id}. */
 export function registerContracts(app: FastifyInstance, services: Services): void {
+  const { database } = services;
+  const planner = new SearchPlanner(database, 'contracts');
   app.addSchema(contract);
 
   app.get('/v1/contracts', {
@@ -45,8 +47,8 @@ export function registerContracts(app: FastifyInstance, services: Services): voi
     config: { kind: 'contracts', parameters },
     handler: (request, reply) =>
       answerList(services, request, reply, {
-        query: (scope, filters: ContractFilters, window) => selectContracts(services.database, scope, filters, window),
-        render: (row) => withUpdatedAt(row.document, row.updated_at),
+        records: listedContracts,
+        walk: (scope, filters: ContractFilters, place) => walkContracts(database, planner, scope, filters, place),
       }),
   });
 
@@ -59,10 +61,7 @@ export function registerContracts(app: FastifyInstance, services: Services): voi
       response: detailResponses(contract),
     },
     config: { kind: 'contracts', parameters: {} },
-    handler: async (request, reply) => {
-      const found = await findContract(services.database, request.partner.scope, request.params.id);
-      if (found === null) throw notFound();
-      return sendDocument(reply, withUpdatedAt(found.document, found.updated_at));
-    },
+    handler: (request, reply) =>
+      answerRecord(services, request, reply, findContract(database, request.partner.scope, request.params.id)),
   });
 }

@@ -1,56 +1,61 @@
 import { sql, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
-import type { Database } from '../../database/database.ts';
-import { isOneOf } from '../../database/engine-sql.ts';
-import type { PageWindow } from '../../paging/answer-list.ts';
-import { allOf, anyOf, given, type Condition } from '../conditions.ts';
+import type { Engine, OpenDatabase } from '../../database/database.ts';
+import { isInList, slot } from '../../database/statement.ts';
+import type { WalkPlace } from '../../paging/answer-list.ts';
+import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
+import { allOf, anyOf, type Condition } from '../conditions.ts';
+import { scopeValues } from '../scope-sql.ts';
 
-type NamedRefTable = 'catalog.lead_entities' | 'catalog.coops' | 'catalog.city_services';
+type NamedRefTable = 'lead_entities' | 'coops' | 'city_services';
 
-/** One page of the lead entities that are granted or stand on a contract that the scope sees. */
-export function selectLeadEntities(database: Database, scope: Scope, window: PageWindow) {
-  const isSeen = isGrantedOrNamed(database, scope, 'lead_entity_id', scope.leadEntities, 'coop_id', scope.coops);
-  return selectNamedRefs(database, 'catalog.lead_entities', isSeen, window);
-}
-
-/** One page of the coops that are granted or stand on a contract that the scope sees. */
-export function selectCoops(database: Database, scope: Scope, window: PageWindow) {
-  const isSeen = isGrantedOrNamed(database, scope, 'coop_id', scope.coops, 'lead_entity_id', scope.leadEntities);
-  return selectNamedRefs(database, 'catalog.coops', isSeen, window);
-}
-
-/** One page of the city services, which every partner sees. */
-export function selectCityServices(database: Database, _scope: Scope, window: PageWindow) {
-  return selectNamedRefs(database, 'catalog.city_services', null, window);
+/** How the records of a reference list stand in it. */
+export function listedNamedRefs(table: NamedRefTable): ListedRecords {
+  return {
+    table: sql`${sql.table(`catalog.${table}`)} as named`,
+    position: sql`named.id`,
+    key: sql<string>`named.id`,
+    text: sql<string>`named.document`,
+    changesAt: sql<null>`null`,
+  };
 }
 
 /**
- * Granted itself, or named by a contract that is visible by the other kind of grant; null for
- * all. Looks the contracts up by the index on `column`.
+ * One page of a reference list: the lead entities, or coops, that are granted or stand on a
+ * contract that the scope sees; all city services. Walks the primary key.
  */
-function isGrantedOrNamed(
-  { engine }: Database,
+export function walkNamedRefs(
+  { engine }: OpenDatabase,
+  table: NamedRefTable,
   scope: Scope,
-  column: string,
-  granted: ReadonlyMap<string, string>,
-  otherColumn: string,
-  otherGranted: ReadonlyMap<string, string>,
-): Condition | null {
-  if (scope.everythingSince !== null) return null;
-  return anyOf([
-    isOneOf(engine, sql.ref('named.id'), [...granted.keys()]),
-    sql<SqlBool>`exists (select 1 from catalog.contracts as contract
-      where contract.${sql.ref(column)} = named.id
-        and ${isOneOf(engine, sql.ref(`contract.${otherColumn}`), [...otherGranted.keys()])})`,
-  ]);
+  { after }: WalkPlace,
+): Walk {
+  const hasAfter = after !== null;
+  const isWhole = table === 'city_services' || scope.everythingSince !== null;
+  return {
+    shape: `${table} ${JSON.stringify({ hasAfter, isWhole })}`,
+    build: () => sql`select named.id as position from ${sql.table(`catalog.${table}`)} as named
+      where ${allOf([
+        isWhole ? null : isGrantedOrNamed(engine, table),
+        hasAfter ? sql<SqlBool>`named.id > ${slot('after')}` : null,
+      ])}
+      order by named.id limit ${slot('rows')}`,
+    values: { ...scopeValues(scope, null), after },
+    asOf: null,
+  };
 }
 
-/** Walks the primary key. */
-function selectNamedRefs({ kysely }: Database, table: NamedRefTable, isSeen: Condition | null, window: PageWindow) {
-  return kysely
-    .selectFrom(`${table} as named`)
-    .select(['named.id as key', 'named.document'])
-    .where(allOf([isSeen, given(window.after, (after) => sql<SqlBool>`named.id > ${after}`)]))
-    .orderBy('named.id')
-    .limit(window.rows);
+/**
+ * Granted itself, or named by a contract that is visible by the other kind of grant. Looks the
+ * contracts up by the index on the column that names it.
+ */
+function isGrantedOrNamed(engine: Engine, table: NamedRefTable): Condition {
+  const [column, otherColumn, otherList] =
+    table === 'coops' ? ['coop_id', 'lead_entity_id', 'lead_entities'] : ['lead_entity_id', 'coop_id', 'coops'];
+  return anyOf([
+    isInList(engine, sql.ref('named.id'), table),
+    sql<SqlBool>`exists (select 1 from catalog.contracts as contract
+      where ${sql.ref(`contract.${column}`)} = named.id
+        and ${isInList(engine, sql.ref(`contract.${otherColumn}`), otherList)})`,
+  ]);
 }

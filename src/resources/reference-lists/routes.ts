@@ -4,7 +4,7 @@ import { cursorParameter, limitParameter, querystringSchema } from '../../http/p
 import { answerList } from '../../paging/answer-list.ts';
 import type { Services } from '../../services.ts';
 import { namedRef } from '../schemas.ts';
-import { selectCityServices, selectCoops, selectLeadEntities } from './query.ts';
+import { listedNamedRefs, walkNamedRefs } from './query.ts';
 
 const parameters = { cursor: cursorParameter, limit: limitParameter };
 
@@ -14,28 +14,29 @@ const LISTS = [
     operationId: 'listLeadEntities',
     summary: 'List lead entities',
     description: 'The lead entities of your scope, and those on contracts that you see.',
-    select: selectLeadEntities,
+    table: 'lead_entities',
   },
   {
     kind: 'city-services',
     operationId: 'listCityServices',
     summary: 'List city services',
     description: 'All city services.',
-    select: selectCityServices,
+    table: 'city_services',
   },
   {
     kind: 'coops',
     operationId: 'listCoops',
     summary: 'List cooperatives',
     description: 'The cooperatives of your scope, and those on contracts that you see.',
-    select: selectCoops,
+    table: 'coops',
   },
 ] as const;
 
 /** GET /v1/lead-entities, /v1/city-services and /v1/coops. */
 export function registerReferenceLists(app: FastifyInstance, services: Services): void {
   app.addSchema(namedRef);
-  for (const { kind, select, ...documentation } of LISTS) {
+  for (const { kind, table, ...documentation } of LISTS) {
+    const records = listedNamedRefs(table);
     app.get(`/v1/${kind}`, {
       schema: {
         ...documentation,
@@ -46,8 +47,8 @@ export function registerReferenceLists(app: FastifyInstance, services: Services)
       config: { kind, parameters },
       handler: (request, reply) =>
         answerList(services, request, reply, {
-          query: (scope, _filters: object, window) => select(services.database, scope, window),
-          render: (row) => row.document,
+          records,
+          walk: (scope, _filters: object, place) => walkNamedRefs(services.database, table, scope, place),
         }),
     });
   }

@@ -1,11 +1,16 @@
-import { sql, type SqlBool } from 'kysely';
+import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
-import type { Database } from '../../database/database.ts';
-import type { PageWindow } from '../../paging/answer-list.ts';
-import { holdsWords } from '../../search/search-index.ts';
-import { queryWords } from '../../search/words.ts';
-import { allOf, given, type Condition } from '../conditions.ts';
-import { isNewSince, isVisible } from '../scope-sql.ts';
+import type { OpenDatabase } from '../../database/database.ts';
+import { slot } from '../../database/statement.ts';
+import type { CountQuery, RecordQuery } from '../../paging/answer-record.ts';
+import type { WalkPlace } from '../../paging/answer-list.ts';
+import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
+import type { SearchPlanner } from '../../search/search-plan.ts';
+import { allOf, type Condition } from '../conditions.ts';
+import { withUpdatedAt } from '../finished-text.ts';
+import { areFewPublications, countRecords, walkRecords } from '../record-walk.ts';
+import { isNewSince, isVisible, scopeValues, shapeOfScope } from '../scope-sql.ts';
+import { walkScope } from '../scope-walk.ts';
 
 export interface SolicitationFilters {
   q?: string;
@@ -16,78 +21,145 @@ export interface SolicitationFilters {
   updated_since?: string;
 }
 
-const SOLICITATION = { alias: 'solicitation', hasCoop: false };
+const SOLICITATION = { table: 'solicitations', alias: 'solicitation', hasCoop: false } as const;
 
 /** Those of 2^53, below which a `ref` always is. */
 const LONGEST_REF_DIGITS = 16;
 
-/**
- * One page of the solicitations that the scope sees. Walks the unique index on id; with a
- * filter on lead entity, the index on it, which is ordered by id too.
+/** The one place that leaves out drafts: a part of every query of solicitations. */
+const isNoDraft = sql<SqlBool>`solicitation.status <> 'draft'`;
+
+/*
+ * What cannot be stored: whether bidding is live at this moment. Nothing closes a solicitation
+ * on a schedule, so the stored status stays `open` after the deadline.
  */
-export function selectSolicitations(
-  database: Database,
+const isOpen = sql<SqlBool>`solicitation.status = 'open'
+  and (solicitation.close_at is null or solicitation.close_at > ${slot('now')})`;
+
+const finished = (document: RawBuilder<string>): RawBuilder<string> =>
+  withUpdatedAt(
+    sql<string>`${document} || ',"is_open":' || case when ${isOpen} then 'true' else 'false' end`,
+    'solicitation',
+    'updated_publication',
+  );
+
+const closesAt = sql<string | null>`case when solicitation.status = 'open' and solicitation.close_at > ${slot('now')}
+  then solicitation.close_at end`;
+
+/** How solicitations stand in a list. */
+export const listedSolicitations: ListedRecords = {
+  table: sql`catalog.solicitations as solicitation`,
+  position: sql`solicitation.number`,
+  key: sql<string>`solicitation.id`,
+  text: finished(sql<string>`solicitation.document`),
+  changesAt: closesAt,
+};
+
+/**
+ * One page of the solicitations that the scope sees. Walks, in the order of numbers:
+ * - for a scope, the index on lead entity and number, once for each lead entity that is granted;
+ * - for `updated_since`, the index on publication and number, once for each publication since;
+ * - for `q`, what the search index gives, or the walk that there would be without it (`search-plan.ts`);
+ * - else the indexes on status, or lead entity and status, or the primary key.
+ */
+export async function walkSolicitations(
+  database: OpenDatabase,
+  planner: SearchPlanner,
   scope: Scope,
   filters: SolicitationFilters,
-  window: PageWindow,
-) {
-  return visibleSolicitations(database, scope)
-    .select(['solicitation.id as key', 'solicitation.document', 'solicitation.status', 'solicitation.close_at'])
-    .select(updatedAt)
-    .where(allOf([given(window.after, (after) => sql<SqlBool>`solicitation.id > ${after}`)]))
-    .where(matches(database, scope, filters))
-    .orderBy('solicitation.id')
-    .limit(window.rows);
+  { after, isFresh }: WalkPlace,
+): Promise<Walk> {
+  const since = filters.updated_since ?? null;
+  const scopeShape = shapeOfScope(scope, since);
+  const isOfOneOwner = filters.lead_entity !== undefined;
+  const isNarrow = !scopeShape.everything || isOfOneOwner || scopeShape.since !== 'all';
+  const search = filters.q === undefined ? null : await planner.plan(filters.q, { isNarrow, isFresh });
+  const shape = {
+    ...scopeShape,
+    isOfOneOwner,
+    filters: Object.keys(filters).sort(),
+    search: search?.mode ?? ('none' as const),
+    byPublication: since !== null && scopeShape.since !== 'all' && (await areFewPublications(database, since)),
+    hasAfter: after !== null,
+  };
+  const { engine } = database;
+  return {
+    shape: `solicitations ${JSON.stringify(shape)}`,
+    build: () => {
+      const { conditions, each } = walkScope(engine, SOLICITATION, shape);
+      const { hasAfter, search: mode } = shape;
+      const all = [isNoDraft, ...filterConditions(shape.filters), ...conditions];
+      return walkRecords(engine, SOLICITATION, { hasAfter, search: mode, conditions: all, each });
+    },
+    values: { ...filters, ...scopeValues(scope, since), ...search?.values, after },
+    asOf: search?.asOf ?? null,
+  };
 }
 
 /** How many solicitations match. Looks at every one that the narrowest index leaves. */
 export async function countSolicitations(
-  database: Database,
+  database: OpenDatabase,
+  planner: SearchPlanner,
   scope: Scope,
   filters: SolicitationFilters,
-): Promise<number> {
-  const { total } = await visibleSolicitations(database, scope)
-    .select((eb) => eb.fn.countAll().as('total'))
-    .where(matches(database, scope, filters))
-    .executeTakeFirstOrThrow();
-  return Number(total);
+  isFresh: boolean,
+): Promise<CountQuery> {
+  const since = filters.updated_since ?? null;
+  const { engine } = database;
+  const search = filters.q === undefined ? null : await planner.plan(filters.q, { isFresh });
+  const shape = {
+    ...shapeOfScope(scope, since),
+    filters: Object.keys(filters).sort(),
+    search: search?.mode ?? ('none' as const),
+  };
+  return {
+    shape: `count ${JSON.stringify(shape)}`,
+    build: () => {
+      const conditions = [
+        isNoDraft,
+        ...filterConditions(shape.filters),
+        isVisible(engine, shape, SOLICITATION),
+        isNewSince(engine, shape, SOLICITATION),
+      ];
+      return countRecords(engine, SOLICITATION, shape.search, conditions);
+    },
+    values: { ...filters, ...scopeValues(scope, since), ...search?.values },
+    asOf: search?.asOf ?? null,
+  };
 }
 
 /**
- * The solicitation of this id or `ref`, if the scope sees it. An id has at least one character
- * that is no digit, so the two cannot be confused. One look into the index on either.
+ * The solicitation of this id or `ref`, if the scope sees it; null for a text that is neither. An
+ * id has at least one character that is no digit, so the two cannot be confused. One look into
+ * the index on either.
  */
-export async function findSolicitation(database: Database, scope: Scope, idOrRef: string) {
+export function findSolicitation({ engine }: OpenDatabase, scope: Scope, idOrRef: string): RecordQuery | null {
   const isRef = /^[0-9]+$/.test(idOrRef);
   // One spelling of a number is its ref: no leading zeros, and none that is too long to be one.
   if (isRef && (idOrRef.startsWith('0') || idOrRef.length > LONGEST_REF_DIGITS)) return null;
-  const found = await visibleSolicitations(database, scope)
-    .select(['solicitation.document', 'solicitation.detail', 'solicitation.status', 'solicitation.close_at'])
-    .select(updatedAt)
-    .where(isRef ? sql<SqlBool>`solicitation.ref = ${Number(idOrRef)}` : sql<SqlBool>`solicitation.id = ${idOrRef}`)
-    .executeTakeFirst();
-  return found ?? null;
+  const shape = { ...shapeOfScope(scope, null), isRef };
+  return {
+    shape: `solicitation ${JSON.stringify(shape)}`,
+    build: () => {
+      const isIt = shape.isRef
+        ? sql<SqlBool>`solicitation.ref = ${slot('id')}`
+        : sql<SqlBool>`solicitation.id = ${slot('id')}`;
+      return sql`select ${finished(sql<string>`solicitation.document || solicitation.detail`)} as text, ${closesAt} as changes_at
+        from catalog.solicitations as solicitation
+        where ${allOf([isIt, isNoDraft, isVisible(engine, shape, SOLICITATION)])}`;
+    },
+    values: { ...scopeValues(scope, null), id: isRef ? Number(idOrRef) : idOrRef },
+  };
 }
 
-const updatedAt = sql<string>`coalesce(solicitation.updated_at,
-  (select instant from catalog.publications where number = solicitation.updated_publication))`.as('updated_at');
-
-/** The one place that leaves out drafts: every query of solicitations begins here. */
-function visibleSolicitations({ engine, kysely }: Database, scope: Scope) {
-  return kysely
-    .selectFrom('catalog.solicitations as solicitation')
-    .where('solicitation.status', '!=', 'draft')
-    .where(allOf([isVisible(engine, scope, SOLICITATION)]));
-}
-
-function matches({ engine }: Database, scope: Scope, filters: SolicitationFilters): Condition {
-  return allOf([
-    given(filters.q, (q) => holdsWords(engine, 'solicitations', sql.ref('solicitation.number'), queryWords(q))),
-    given(filters.status, (status) => sql<SqlBool>`solicitation.status = ${status}`),
-    given(filters.lead_entity, (id) => sql<SqlBool>`solicitation.lead_entity_id = ${id}`),
+/** What the filters ask of a record, but for `q` and `updated_since`. */
+function filterConditions(filters: readonly string[]): Condition[] {
+  const conditions: Readonly<Record<string, Condition>> = {
+    status: sql<SqlBool>`solicitation.status = ${slot('status')}`,
+    lead_entity: sql<SqlBool>`solicitation.lead_entity_id = ${slot('lead_entity')}`,
     // A solicitation without a close date is null here, and so left out by both.
-    given(filters.closing_after, (instant) => sql<SqlBool>`solicitation.close_at >= ${instant}`),
-    given(filters.closing_before, (instant) => sql<SqlBool>`solicitation.close_at <= ${instant}`),
-    given(filters.updated_since, (since) => isNewSince(engine, scope, SOLICITATION, since)),
-  ]);
+    closing_after: sql<SqlBool>`solicitation.close_at >= ${slot('closing_after')}`,
+    closing_before: sql<SqlBool>`solicitation.close_at <= ${slot('closing_before')}`,
+  };
+  return filters.flatMap((name) => conditions[name] ?? []);
 }

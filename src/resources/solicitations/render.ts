@@ -32,9 +32,3 @@ export function renderSolicitationDetail(record: SolicitationRecord): string {
   });
   return `,${withoutClosingBrace(detail.slice(1))}`;
 }
-
-/** Renders a stored list item anew with another NamedRef of its lead entity. */
-export function replaceLeadEntity(document: string, leadEntity: string): string {
-  const fields = JSON.parse(`${document}}`) as object;
-  return withoutClosingBrace(JSON.stringify({ ...fields, lead_entity: JSON.parse(leadEntity) as object }));
-}

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { notFound } from '../../http/errors.ts';
 import { detailResponses, listResponses, objectResponses } from '../../http/openapi-responses.ts';
 import {
   cursorParameter,
@@ -10,12 +9,18 @@ import {
   oneOfParameter,
   querystringSchema,
 } from '../../http/parameters.ts';
-import { formatInstant } from '../../instant.ts';
 import { answerList } from '../../paging/answer-list.ts';
+import { answerCount, answerRecord } from '../../paging/answer-record.ts';
+import { SearchPlanner } from '../../search/search-plan.ts';
 import type { Services } from '../../services.ts';
-import { sendDocument, withUpdatedAt } from '../finished-text.ts';
 import { idPathSchema } from '../schemas.ts';
-import { countSolicitations, findSolicitation, selectSolicitations, type SolicitationFilters } from './query.ts';
+import {
+  countSolicitations,
+  findSolicitation,
+  listedSolicitations,
+  walkSolicitations,
+  type SolicitationFilters,
+} from './query.ts';
 import { count, solicitation, solicitationDetail, STATUSES } from './schema.ts';
 
 const filterParameters = {
@@ -39,7 +44,8 @@ const listParameters = { ...filterParameters, cursor: cursorParameter, limit: li
 /** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
 export function registerSolicitations(app: FastifyInstance, services: Services): void {
   for (const schema of [solicitation, solicitationDetail, count]) app.addSchema(schema);
-  const { database, clock } = services;
+  const { database } = services;
+  const planner = new SearchPlanner(database, 'solicitations');
 
   app.get('/v1/solicitations', {
     schema: {
@@ -55,8 +61,9 @@ export function registerSolicitations(app: FastifyInstance, services: Services):
     config: { kind: 'solicitations', parameters: listParameters },
     handler: (request, reply) =>
       answerList(services, request, reply, {
-        query: (scope, filters: SolicitationFilters, window) => selectSolicitations(database, scope, filters, window),
-        render: (row, now) => withMoment(row.document, row, now),
+        records: listedSolicitations,
+        walk: (scope, filters: SolicitationFilters, place) =>
+          walkSolicitations(database, planner, scope, filters, place),
       }),
   });
 
@@ -70,9 +77,11 @@ export function registerSolicitations(app: FastifyInstance, services: Services):
       response: objectResponses(count),
     },
     config: { kind: 'solicitations', parameters: filterParameters },
-    handler: async (request, reply) => {
-      const total = await countSolicitations(database, request.partner.scope, request.parameters);
-      return sendDocument(reply, JSON.stringify({ total }));
+    handler: (request, reply) => {
+      const { partner, parameters } = request;
+      return answerCount(services, request, reply, (isFresh) =>
+        countSolicitations(database, planner, partner.scope, parameters, isFresh),
+      );
     },
   });
 
@@ -86,25 +95,7 @@ export function registerSolicitations(app: FastifyInstance, services: Services):
       response: detailResponses(solicitationDetail),
     },
     config: { kind: 'solicitations', parameters: {} },
-    handler: async (request, reply) => {
-      const found = await findSolicitation(database, request.partner.scope, request.params.id);
-      if (found === null) throw notFound();
-      return sendDocument(reply, withMoment(found.document + found.detail, found, formatInstant(clock())));
-    },
+    handler: (request, reply) =>
+      answerRecord(services, request, reply, findSolicitation(database, request.partner.scope, request.params.id)),
   });
-}
-
-interface Moment {
-  status: string;
-  close_at: string | null;
-  updated_at: string;
-}
-
-/**
- * Adds what cannot be stored: whether bidding is live at this moment. Nothing closes a
- * solicitation on a schedule, so the stored status stays `open` after the deadline.
- */
-function withMoment(document: string, { status, close_at, updated_at }: Moment, now: string): string {
-  const isOpen = status === 'open' && (close_at === null || now < close_at);
-  return withUpdatedAt(`${document},"is_open":${isOpen}`, updated_at);
 }

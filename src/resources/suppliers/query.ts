@@ -1,73 +1,116 @@
-import { sql, type SqlBool } from 'kysely';
+import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
-import type { Database } from '../../database/database.ts';
-import type { PageWindow } from '../../paging/answer-list.ts';
-import { holdsWords } from '../../search/search-index.ts';
-import { queryWords } from '../../search/words.ts';
-import { allOf, given, type Condition } from '../conditions.ts';
-import { isNewSupplierSince, isVisibleSupplier } from '../scope-sql.ts';
+import type { OpenDatabase } from '../../database/database.ts';
+import { isInList, slot } from '../../database/statement.ts';
+import type { RecordQuery } from '../../paging/answer-record.ts';
+import type { WalkPlace } from '../../paging/answer-list.ts';
+import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
+import type { SearchPlanner } from '../../search/search-plan.ts';
+import { allOf, type Condition } from '../conditions.ts';
+import { withUpdatedAt } from '../finished-text.ts';
+import { walkRecords } from '../record-walk.ts';
+import { isNewSupplierSince, isVisibleSupplier, scopeValues, shapeOfScope } from '../scope-sql.ts';
 
 export interface SupplierFilters {
   q?: string;
   state?: string;
-  /** Abbreviations, resolved; null for one that no certification has. */
-  certifications?: readonly (string | null)[] | undefined;
+  /** As it was written. */
+  certifications?: string;
   city_service?: string;
   updated_since?: string;
 }
 
+const SUPPLIER = { table: 'suppliers', alias: 'supplier' } as const;
+
+const textWith = (certifications: RawBuilder<string>): RawBuilder<string> =>
+  withUpdatedAt(
+    sql<string>`supplier.document || ',"certifications":' || ${certifications}`,
+    'supplier',
+    'changed_publication',
+  );
+
+/** How suppliers stand in a list. */
+export const listedSuppliers: ListedRecords = {
+  table: sql`catalog.suppliers as supplier`,
+  position: sql`supplier.number`,
+  key: sql<string>`supplier.id`,
+  text: textWith(sql<string>`supplier.certifications_preview`),
+  changesAt: sql<null>`null`,
+};
+
 /**
- * One page of the suppliers that the scope sees. Walks the unique index on id, and looks each
- * filter up by the primary key of its own table.
+ * One page of the suppliers that the scope sees. Walks the primary key, and looks each filter up
+ * by the primary key of its own table; with `q`, what the search index gives (`search-plan.ts`).
+ *
+ * @param certifications abbreviations, resolved, each once; null for one that no certification has; undefined without
+ *   the filter.
  */
-export function selectSuppliers(database: Database, scope: Scope, filters: SupplierFilters, window: PageWindow) {
+export async function walkSuppliers(
+  database: OpenDatabase,
+  planner: SearchPlanner,
+  scope: Scope,
+  filters: SupplierFilters,
+  certifications: readonly (string | null)[] | undefined,
+  { after, isFresh }: WalkPlace,
+): Promise<Walk> {
   const { engine } = database;
-  return visibleSuppliers(database, scope)
-    .where(
-      allOf([
-        given(window.after, (after) => sql<SqlBool>`supplier.id > ${after}`),
-        given(filters.q, (q) => holdsWords(engine, 'suppliers', sql.ref('supplier.number'), queryWords(q))),
-        given(
-          filters.state,
-          (state) => sql<SqlBool>`exists (select 1 from catalog.supplier_states as served
-            where served.state = ${state} and served.supplier_id = supplier.id)`,
-        ),
-        given(filters.certifications, (abbreviations) => allOf(abbreviations.map(holdsCertification))),
-        given(
-          filters.city_service,
-          (id) => sql<SqlBool>`exists (select 1 from catalog.supplier_city_services as offered
-            where offered.city_service_id = ${id} and offered.supplier_id = supplier.id)`,
-        ),
-        given(filters.updated_since, (since) => isNewSupplierSince(engine, scope, since)),
-      ]),
-    )
-    .orderBy('supplier.id')
-    .limit(window.rows);
+  const since = filters.updated_since ?? null;
+  const search = filters.q === undefined ? null : await planner.plan(filters.q, { isFresh });
+  const known = certifications?.filter((abbreviation) => abbreviation !== null) ?? [];
+  const shape = {
+    ...shapeOfScope(scope, since),
+    filters: Object.keys(filters).sort(),
+    search: known.length === (certifications?.length ?? 0) ? (search?.mode ?? ('none' as const)) : 'nothing',
+    hasAfter: after !== null,
+  } as const;
+  return {
+    shape: `suppliers ${JSON.stringify(shape)}`,
+    build: () =>
+      walkRecords(engine, SUPPLIER, {
+        ...shape,
+        conditions: [
+          ...filterConditions(database, shape.filters),
+          isVisibleSupplier(engine, shape),
+          isNewSupplierSince(engine, shape),
+        ],
+        each: [],
+      }),
+    values: {
+      ...filters,
+      ...scopeValues(scope, since),
+      ...search?.values,
+      certifications: known,
+      certification_count: known.length,
+      after,
+    },
+    asOf: search?.asOf ?? null,
+  };
 }
 
 /** The supplier of this id, if the scope sees it. One look into the unique index on id. */
-export async function findSupplier(database: Database, scope: Scope, id: string) {
-  return (await visibleSuppliers(database, scope).where('supplier.id', '=', id).executeTakeFirst()) ?? null;
+export function findSupplier({ engine }: OpenDatabase, scope: Scope, id: string): RecordQuery {
+  const shape = shapeOfScope(scope, null);
+  return {
+    shape: `supplier ${JSON.stringify(shape)}`,
+    build: () => {
+      const isIt = sql<SqlBool>`supplier.id = ${slot('id')}`;
+      return sql`select ${textWith(sql<string>`supplier.certifications_all`)} as text, null as changes_at
+        from catalog.suppliers as supplier where ${allOf([isIt, isVisibleSupplier(engine, shape)])}`;
+    },
+    values: { ...scopeValues(scope, null), id },
+  };
 }
 
-function holdsCertification(abbreviation: string | null): Condition {
-  if (abbreviation === null) return sql<SqlBool>`1 = 0`;
-  return sql<SqlBool>`exists (select 1 from catalog.supplier_certifications as held
-    where held.abbreviation = ${abbreviation} and held.supplier_id = supplier.id)`;
-}
-
-function visibleSuppliers({ engine, kysely }: Database, scope: Scope) {
-  return kysely
-    .selectFrom('catalog.suppliers as supplier')
-    .select([
-      'supplier.id as key',
-      'supplier.document',
-      'supplier.certifications_preview',
-      'supplier.certifications_all',
-    ])
-    .select(
-      sql<string>`coalesce(supplier.updated_at,
-        (select instant from catalog.publications where number = supplier.changed_publication))`.as('updated_at'),
-    )
-    .where(allOf([isVisibleSupplier(engine, scope)]));
+/** What the filters ask of a record, but for `q` and `updated_since`. */
+function filterConditions({ engine }: OpenDatabase, filters: readonly string[]): Condition[] {
+  const conditions: Readonly<Record<string, Condition>> = {
+    state: sql<SqlBool>`exists (select 1 from catalog.supplier_states as served
+      where served.state = ${slot('state')} and served.supplier_id = supplier.id)`,
+    certifications: sql<SqlBool>`(select count(*) from catalog.supplier_certifications as held
+      where ${isInList(engine, sql.ref('held.abbreviation'), 'certifications')}
+        and held.supplier_id = supplier.id) = ${slot('certification_count')}`,
+    city_service: sql<SqlBool>`exists (select 1 from catalog.supplier_city_services as offered
+      where offered.city_service_id = ${slot('city_service')} and offered.supplier_id = supplier.id)`,
+  };
+  return filters.flatMap((name) => conditions[name] ?? []);
 }

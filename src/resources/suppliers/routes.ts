@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { notFound } from '../../http/errors.ts';
 import { detailResponses, listResponses } from '../../http/openapi-responses.ts';
 import {
   certificationsParameter,
@@ -12,11 +11,12 @@ import {
   stateParameter,
 } from '../../http/parameters.ts';
 import { answerList } from '../../paging/answer-list.ts';
+import { answerRecord } from '../../paging/answer-record.ts';
+import { SearchPlanner } from '../../search/search-plan.ts';
 import type { Services } from '../../services.ts';
-import { sendDocument, withUpdatedAt } from '../finished-text.ts';
 import { idPathSchema } from '../schemas.ts';
 import { resolveCertifications } from './certification-names.ts';
-import { findSupplier, selectSuppliers, type SupplierFilters } from './query.ts';
+import { findSupplier, listedSuppliers, walkSuppliers, type SupplierFilters } from './query.ts';
 import { embeddedSupplier, supplier } from './schema.ts';
 
 const parameters = {
@@ -34,6 +34,7 @@ const parameters = {
 /** GET /v1/suppliers and /v1/suppliers/{id}. */
 export function registerSuppliers(app: FastifyInstance, services: Services): void {
   const { database } = services;
+  const planner = new SearchPlanner(database, 'suppliers');
   app.addSchema(embeddedSupplier);
   app.addSchema(supplier);
 
@@ -51,9 +52,9 @@ export function registerSuppliers(app: FastifyInstance, services: Services): voi
       const { certifications: named } = request.parameters as { certifications?: string };
       const certifications = named === undefined ? undefined : await resolveCertifications(database, named);
       return answerList(services, request, reply, {
-        query: (scope, filters: SupplierFilters, window) =>
-          selectSuppliers(database, scope, { ...filters, certifications }, window),
-        render: (row) => renderSupplier(row.document, row.certifications_preview, row.updated_at),
+        records: listedSuppliers,
+        walk: (scope, filters: SupplierFilters, place) =>
+          walkSuppliers(database, planner, scope, filters, certifications, place),
       });
     },
   });
@@ -68,14 +69,7 @@ export function registerSuppliers(app: FastifyInstance, services: Services): voi
       response: detailResponses(supplier),
     },
     config: { kind: 'suppliers', parameters: {} },
-    handler: async (request, reply) => {
-      const found = await findSupplier(database, request.partner.scope, request.params.id);
-      if (found === null) throw notFound();
-      return sendDocument(reply, renderSupplier(found.document, found.certifications_all, found.updated_at));
-    },
+    handler: (request, reply) =>
+      answerRecord(services, request, reply, findSupplier(database, request.partner.scope, request.params.id)),
   });
-}
-
-function renderSupplier(document: string, certifications: string, updatedAt: string): string {
-  return withUpdatedAt(`${document},"certifications":${certifications}`, updatedAt);
 }

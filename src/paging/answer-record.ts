@@ -1,0 +1,89 @@
+import { sql, type RawBuilder } from 'kysely';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { sendAnswer } from '../http/answer-cache.ts';
+import { notFound } from '../http/errors.ts';
+import { formatInstant } from '../instant.ts';
+import type { OpenDatabase } from '../database/database.ts';
+import type { SlotValues } from '../database/statement.ts';
+import type { Services } from '../services.ts';
+import { keepingVersion, readAsPlanned, seenEvents, type SeenEvents } from './events.ts';
+
+/** A statement that gives one record as its finished text, or nothing. */
+export interface RecordQuery {
+  /** All that decides the text of the statement. */
+  readonly shape: string;
+  /** Gives the columns of {@link FoundRecord}. May take the slot `now`. */
+  readonly build: () => RawBuilder<FoundRecord>;
+  readonly values: SlotValues;
+}
+
+/** A statement that counts: gives one row with `total`. */
+export interface CountQuery {
+  readonly shape: string;
+  readonly build: () => RawBuilder<{ total: number }>;
+  readonly values: SlotValues;
+  /** As that of a walk: the publication at which it was planned. */
+  readonly asOf: string | null;
+}
+
+export interface FoundRecord {
+  readonly text: string;
+  /** The next instant at which the text changes by itself; null for never. */
+  readonly changes_at: string | null;
+}
+
+/** Answers one record, or 404. */
+export async function answerRecord(
+  { database, clock }: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  query: RecordQuery | null,
+): Promise<FastifyReply> {
+  const found =
+    query === null ? null : await readWithEvents(database, request.partner.id, formatInstant(clock()), query);
+  if (found === null) throw notFound();
+  const { text, changes_at: changesAt } = found;
+  return sendAnswer(request, reply, {
+    body: text,
+    watermark: null,
+    version: keepingVersion(found),
+    goodUntilMs: changesAt === null ? Infinity : Date.parse(changesAt),
+  });
+}
+
+/** Answers `{total}`. */
+export async function answerCount(
+  { database, clock }: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  queryFor: (isFresh: boolean) => Promise<CountQuery>,
+): Promise<FastifyReply> {
+  const found = await readAsPlanned(async (isFresh) => {
+    const query = await queryFor(isFresh);
+    const row = await readWithEvents(database, request.partner.id, formatInstant(clock()), query);
+    if (row === null) throw new Error('a statement that always gives a row gave none');
+    return { row, asOf: query.asOf };
+  });
+  const { total } = found;
+  return sendAnswer(request, reply, {
+    body: JSON.stringify({ total }),
+    watermark: null,
+    version: keepingVersion(found),
+    goodUntilMs: Infinity,
+  });
+}
+
+/** Reads what a statement finds, together with the version to keep it under. */
+export async function readWithEvents<Row extends object>(
+  database: OpenDatabase,
+  partnerId: number,
+  now: string,
+  { shape, build, values }: { shape: string; build: () => RawBuilder<Row>; values: SlotValues },
+): Promise<(Row & SeenEvents) | null> {
+  const [row] = await database.run<Row & SeenEvents>(
+    shape,
+    () => sql<Row & SeenEvents>`select seen.*, found.* from (${build()}) as found cross join (${seenEvents}) as seen`,
+    { ...values, partner_id: partnerId, now },
+  );
+  return row ?? null;
+}

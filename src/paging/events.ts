@@ -1,0 +1,61 @@
+import { sql, type RawBuilder } from 'kysely';
+import { slot } from '../database/statement.ts';
+import { EPOCH, nextMillisecond } from '../instant.ts';
+
+/** What a statement saw of the series of publications and grants, and of the version that files everything. */
+export interface SeenEvents {
+  /** The last publication in the catalog; the beginning of 1970 before the first. */
+  readonly published_at: string;
+  /** The last publication that `access` knows of. */
+  readonly announced_at: string;
+  /** The last change of the partner's grants; the beginning of 1970 before the first. */
+  readonly grants_changed_at: string;
+  /** Of `access.clock`: rises with every publication, and every change of partners, keys and grants. */
+  readonly version: number;
+}
+
+/** Four looks into an index each. Takes the slot `partner_id`. */
+export const seenEvents: RawBuilder<SeenEvents> = sql<SeenEvents>`select
+  coalesce((select max(instant) from catalog.publications), ${sql.lit(EPOCH)}) as published_at,
+  (select last_publication from access.clock) as announced_at,
+  coalesce((select grants_changed_at from access.partners where id = ${slot('partner_id')}), ${sql.lit(EPOCH)})
+    as grants_changed_at,
+  (select version from access.clock) as version`;
+
+/**
+ * The version under which what the same statement read may be kept; null where a publication's
+ * two commits lay around it, so that it may have seen the version of one and the rows of the other.
+ */
+export function keepingVersion({ published_at, announced_at, version }: SeenEvents): number | null {
+  return published_at === announced_at ? version : null;
+}
+
+/** The instant of the later of both. */
+export function lastEvent({ published_at, grants_changed_at }: SeenEvents): string {
+  return published_at > grants_changed_at ? published_at : grants_changed_at;
+}
+
+/** One millisecond after the last event. */
+export function watermarkOf(seen: SeenEvents): string {
+  const last = lastEvent(seen);
+  return last === EPOCH ? EPOCH : nextMillisecond(last);
+}
+
+/** Each attempt that fails had a publication within its microseconds. */
+const MOST_ATTEMPTS = 10;
+
+/**
+ * Reads what was planned at the publication that it was planned for: a plan may name the words of
+ * the search index, and a publication that comes in between may bring more.
+ *
+ * @param read plans and reads; `isFresh` asks for a plan that depends on nothing read before.
+ */
+export async function readAsPlanned<Row extends SeenEvents>(
+  read: (isFresh: boolean) => Promise<{ row: Row; asOf: string | null }>,
+): Promise<Row> {
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+    const { row, asOf } = await read(attempt > 0);
+    if (asOf === null || asOf === row.published_at) return row;
+  }
+  throw new Error(`no page as it was planned after ${MOST_ATTEMPTS} attempts: publications follow each other too fast`);
+}

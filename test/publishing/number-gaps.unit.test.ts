@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { numbersBetween } from '../../src/publishing/number-gaps.ts';
+
+const number = fc.integer({ min: -(2 ** 40), max: 2 ** 40 });
+
+test('numbers rise strictly between those of the neighbours, or there is no room', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.stringMatching(/^[a-c][0-9]{1,3}$/), { minLength: 3, maxLength: 60 }),
+      number,
+      fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 2 ** 40 })),
+      (unordered, start, room) => {
+        const [first = '', ...rest] = unordered.sort();
+        const ids = rest.slice(0, -1);
+        const last = rest.at(-1) ?? '';
+        const planned = numbersBetween(ids, { id: first, number: start }, { id: last, number: start + room }, 4);
+        expect(planned === null).toBe(room <= ids.length);
+        if (planned === null) return;
+        expect(planned).toHaveLength(ids.length);
+        const all = [start, ...planned, start + room];
+        expect(all.every((value, index) => Number.isSafeInteger(value) && value > (all[index - 1] ?? -Infinity))).toBe(
+          true,
+        );
+      },
+    ),
+  );
+});
+
+test('before the first and after the last, numbers are a stride apart', () => {
+  expect(numbersBetween(['a', 'b'], null, null, 8)).toEqual([8, 16]);
+  expect(numbersBetween(['c', 'd'], { id: 'b', number: 5 }, null, 8)).toEqual([13, 21]);
+  expect(numbersBetween(['a', 'b'], null, { id: 'c', number: 5 }, 8)).toEqual([-11, -3]);
+  expect(numbersBetween(['c'], { id: 'b', number: Number.MAX_SAFE_INTEGER - 4 }, null, 8)).toBeNull();
+});
+
+test('a series that grows before another one can grow for long', () => {
+  let left = { id: 'RFP-000000', number: 0 };
+  const right = { id: 'RFQ-000000', number: 2 ** 26 };
+  for (let next = 1; next <= 12_000; next += 1) {
+    const id = `RFP-${String(next).padStart(6, '0')}`;
+    const planned = numbersBetween([id], left, right, 2 ** 26);
+    expect(planned).not.toBeNull();
+    left = { id, number: planned?.[0] ?? 0 };
+  }
+});
