@@ -7,7 +7,8 @@ const SERVED = "status <> 'draft'";
 /**
  * Numbers follow the order of the ids from here on, so that every list and search is ordered by
  * number alone; the indexes that end with the id end with the number now. `line_hash` tells a
- * line that was imported before without reading it. The planner is told more of the words, since
+ * line that was imported before without reading it. Search entries of solicitations get a mark of
+ * their status, and drafts have none. The planner is told more of the words, since
  * which plan is good depends on how frequent a word is.
  */
 export const numbersInOrder: Migration = {
@@ -27,14 +28,21 @@ export const numbersInOrder: Migration = {
     return [
       ...dropped.map((name) => `drop index catalog.${name}`),
       ...RECORDS.map((table) => `alter table catalog.${table} add column line_hash text not null default ''`),
-      ...RECORDS.flatMap((table) => renumberStatements(engine, table, STRIDE)),
+      ...RECORDS.flatMap((table) =>
+        renumberStatements(
+          engine,
+          table,
+          STRIDE,
+          table === 'solicitations' ? { mark: "'==' || record.status", isKept: `record.${SERVED}` } : undefined,
+        ),
+      ),
       index('suppliers', ['changed_publication', 'number']),
       index('contracts', ['lead_entity_id', 'number']),
       index('contracts', ['coop_id', 'number']),
       index('contracts', ['changed_publication', 'number']),
       index('solicitations', ['lead_entity_id', 'number'], SERVED),
-      index('solicitations', ['lead_entity_id', 'status', 'number']),
-      index('solicitations', ['status', 'number']),
+      index('solicitations', ['lead_entity_id', 'status', 'number', 'close_at']),
+      index('solicitations', ['status', 'number', 'close_at']),
       index('solicitations', ['changed_publication', 'number', 'lead_entity_id']),
       index('solicitations', ['close_at'], SERVED),
       ...(engine === 'postgres'

@@ -1,6 +1,6 @@
 import { renderSolicitation, renderSolicitationDetail } from '../resources/solicitations/render.ts';
 import type { SolicitationRecord } from '../resources/solicitations/record.ts';
-import { indexTokens } from '../search/words.ts';
+import { indexTokens, statusToken } from '../search/words.ts';
 import { decodeLine } from './lines.ts';
 import { lineParser, type FieldProblem } from './record-parser.ts';
 import type { ContractRecord, RecordKind, RecordOf, SupplierRecord } from './records.ts';
@@ -84,7 +84,8 @@ function prepareSolicitation(record: SolicitationRecord) {
   const { ref, lead_entity_id, status, close_at, title, reference_number, description } = record;
   return {
     hash: contentHash(ownText + JSON.stringify([documents, notices, questions])),
-    words: wordsIn(title, reference_number, description),
+    // What is never served is never found.
+    words: status === 'draft' ? '' : `${wordsIn(title, reference_number, description)} ${statusToken(status)}`,
     record: {
       ref,
       lead_entity_id,

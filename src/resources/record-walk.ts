@@ -1,5 +1,5 @@
 import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely';
-import type { OpenDatabase, Engine } from '../database/database.ts';
+import type { Engine } from '../database/database.ts';
 import { slot } from '../database/statement.ts';
 import { holdsWords, matchedNumbers } from '../search/search-index.ts';
 import type { SearchMode } from '../search/search-plan.ts';
@@ -97,17 +97,3 @@ function afterNumber(table: string): RawBuilder<number> {
 /** Publications since the slot `since`, one value each. */
 export const publicationsSince = sql<{ value: number }>`select number as value from catalog.publications
   where number >= ${firstPublicationSince}`;
-
-/** From so many publications on, one walk for each costs more than a look at each record. */
-const MOST_PUBLICATION_WALKS = 200;
-
-/** Whether the publications since an instant are few enough for a walk each. One look into the index on instants. */
-export async function areFewPublications(database: OpenDatabase, since: string): Promise<boolean> {
-  const [counted] = await database.run<{ publications: number }>(
-    'publications since',
-    () => sql<{ publications: number }>`select count(*) as publications from (
-      select 1 from catalog.publications where instant >= ${slot('since')} limit ${slot('most')}) as counted`,
-    { since, most: MOST_PUBLICATION_WALKS + 1 },
-  );
-  return (counted?.publications ?? 0) <= MOST_PUBLICATION_WALKS;
-}

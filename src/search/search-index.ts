@@ -65,3 +65,11 @@ export function matchedNumbers(engine: Engine, table: SearchedTable): RawBuilder
     : sql`(select number from catalog.${entries}
         where words @@ ${slot('index_match')}::tsquery and ts_match_vq(words, ${slot('match')}::tsquery) offset 0)`;
 }
+
+/** How many entries hold every word, as one row with `total`. Looks at nothing but the index on SQLite. */
+export function countMatches(engine: Engine, table: SearchedTable): RawBuilder<{ total: number }> {
+  const entries = sql.raw(`${table}_search`);
+  return engine === 'sqlite'
+    ? sql<{ total: number }>`select count(*) as total from catalog.${entries} where ${entries} match ${slot('match')}`
+    : sql<{ total: number }>`select count(*) as total from catalog.${entries} where words @@ ${slot('match')}::tsquery`;
+}

@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from '../database/database.ts';
 import { slot, type SlotValues } from '../database/statement.ts';
 import { fts5Query, tsquery, type SearchedTable } from './search-index.ts';
-import { queryWords, type QueryWord } from './words.ts';
+import { queryWords, statusToken, type QueryWord } from './words.ts';
 import { WordExpansion } from './word-expansion.ts';
 import { WordFrequencies } from './word-frequencies.ts';
 
@@ -30,6 +31,13 @@ const MOST_PROBED_MATCHES = 20_000;
 /** Above this, PostgreSQL's GIN index, which gives all matches and in no order, costs more than a walk. */
 const MOST_GATHERED_MATCHES = 5_000;
 
+/** Records that are looked at to learn how often words stand together: some milliseconds of work. */
+const SAMPLED_RECORDS = 3_000;
+
+/** Samples that are kept, and for how long: nothing but speed depends on them. */
+const KEPT_SAMPLES = 1_000;
+const KEPT_SAMPLE_MS = 60_000;
+
 /** Words that stand in more of the records than this are not looked up in the GIN index where others are. */
 const COMMON_SHARE = 0.2;
 
@@ -39,6 +47,7 @@ export class SearchPlanner {
   readonly #table: SearchedTable;
   readonly #frequencies: WordFrequencies;
   readonly #expansion: WordExpansion;
+  readonly #sampled = new LRUCache<string, number>({ max: KEPT_SAMPLES, ttl: KEPT_SAMPLE_MS });
 
   constructor(database: OpenDatabase, table: SearchedTable) {
     this.#database = database;
@@ -55,6 +64,23 @@ export class SearchPlanner {
     const words = queryWords(q);
     if (words.length === 0) return { mode: 'nothing', values: {}, asOf: null };
     return this.#database.engine === 'sqlite' ? this.#planFts5(words, isNarrow, isFresh) : this.#planGin(words);
+  }
+
+  /**
+   * For a count: whatever the words are, the index gives what matches.
+   *
+   * @param status of the solicitations that count; null for all.
+   */
+  async planCount(q: string, status: string | null, isFresh: boolean): Promise<SearchPlan> {
+    const words = queryWords(q);
+    if (words.length === 0) return { mode: 'nothing', values: {}, asOf: null };
+    if (this.#database.engine === 'postgres') {
+      const query = tsquery(words) + (status === null ? '' : ` & '${statusToken(status)}'`);
+      return { mode: 'index', values: { match: query, index_match: query }, asOf: null };
+    }
+    const { asOf, expansions } = await this.#expansion.expand(words, isFresh);
+    const query = fts5Query(words, expansions) + (status === null ? '' : ` AND "${statusToken(status)}"`);
+    return { mode: 'index', values: { match: query }, asOf: expansions.some((found) => found !== null) ? asOf : null };
   }
 
   /** FTS5 gives its matches in the order of the list, one after the other: only where few of them are visible that is dear. */
@@ -76,10 +102,30 @@ export class SearchPlanner {
   async #planGin(words: readonly QueryWord[]): Promise<SearchPlan> {
     const { records, shareOf } = await this.#frequencies.read();
     const shares = words.map(shareOf);
-    const matches = records * shares.reduce((product, share) => product * share, 1);
     const rare = words.filter((_, index) => (shares[index] ?? 0) <= COMMON_SHARE);
-    const values = { match: tsquery(words), index_match: tsquery(rare.length > 0 ? rare : words) };
-    const mode = matches <= MOST_GATHERED_MATCHES && rare.length > 0 ? 'index' : 'check';
+    const match = tsquery(words);
+    const values = { match, index_match: tsquery(rare.length > 0 ? rare : words) };
+    // One word that is not among the frequent ones is enough. How often frequent ones stand together, only records tell.
+    const share =
+      words.length > 1 && !shares.includes(0) ? await this.#sampleShare(match, records) : Math.min(...shares);
+    const mode = share * records <= MOST_GATHERED_MATCHES && rare.length > 0 ? 'index' : 'check';
     return { mode, values, asOf: null };
+  }
+
+  /** The share of the records that hold every word, from a random sample. */
+  async #sampleShare(match: string, records: number): Promise<number> {
+    const kept = this.#sampled.get(match);
+    if (kept !== undefined) return kept;
+    const percent = Math.min(100, (100 * SAMPLED_RECORDS) / Math.max(1, records));
+    const [sample] = await this.#database.run<{ looked_at: number; found: number }>(
+      `sample ${this.#table}`,
+      () => sql<{ looked_at: number; found: number }>`
+        select count(*) as looked_at, count(*) filter (where words @@ ${slot('match')}::tsquery) as found
+        from catalog.${sql.raw(`${this.#table}_search`)} tablesample system (${slot('percent')}::float8)`,
+      { match, percent },
+    );
+    const share = (sample?.found ?? 0) / Math.max(1, sample?.looked_at ?? 0);
+    this.#sampled.set(match, share);
+    return share;
   }
 }

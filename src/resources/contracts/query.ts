@@ -8,7 +8,8 @@ import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
 import type { SearchPlanner } from '../../search/search-plan.ts';
 import { allOf, type Condition } from '../conditions.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { areFewPublications, walkRecords } from '../record-walk.ts';
+import { walkRecords } from '../record-walk.ts';
+import { shapeByPublications } from '../publications-since.ts';
 import { isVisible, scopeValues, shapeOfScope } from '../scope-sql.ts';
 import { walkScope } from '../scope-walk.ts';
 
@@ -50,7 +51,7 @@ export async function walkContracts(
 ): Promise<Walk> {
   const { engine } = database;
   const since = filters.updated_since ?? null;
-  const scopeShape = shapeOfScope(scope, since);
+  const scopeShape = await shapeByPublications(database, shapeOfScope(scope, since), since);
   const isOfOneOwner = filters.lead_entity !== undefined || filters.coop !== undefined;
   const isNarrow = !scopeShape.everything || isOfOneOwner || scopeShape.since !== 'all';
   const search = filters.q === undefined ? null : await planner.plan(filters.q, { isNarrow, isFresh });
@@ -59,7 +60,6 @@ export async function walkContracts(
     isOfOneOwner,
     filters: Object.keys(filters).sort(),
     search: search?.mode ?? ('none' as const),
-    byPublication: since !== null && scopeShape.since !== 'all' && (await areFewPublications(database, since)),
     hasAfter: after !== null,
   };
   return {

@@ -5,10 +5,12 @@ import { slot } from '../../database/statement.ts';
 import type { CountQuery, RecordQuery } from '../../paging/answer-record.ts';
 import type { WalkPlace } from '../../paging/answer-list.ts';
 import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
+import { countMatches } from '../../search/search-index.ts';
 import type { SearchPlanner } from '../../search/search-plan.ts';
 import { allOf, type Condition } from '../conditions.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { areFewPublications, countRecords, walkRecords } from '../record-walk.ts';
+import { countRecords, walkRecords } from '../record-walk.ts';
+import { shapeByPublications } from '../publications-since.ts';
 import { isNewSince, isVisible, scopeValues, shapeOfScope } from '../scope-sql.ts';
 import { walkScope } from '../scope-walk.ts';
 
@@ -70,7 +72,7 @@ export async function walkSolicitations(
   { after, isFresh }: WalkPlace,
 ): Promise<Walk> {
   const since = filters.updated_since ?? null;
-  const scopeShape = shapeOfScope(scope, since);
+  const scopeShape = await shapeByPublications(database, shapeOfScope(scope, since), since);
   const isOfOneOwner = filters.lead_entity !== undefined;
   const isNarrow = !scopeShape.everything || isOfOneOwner || scopeShape.since !== 'all';
   const search = filters.q === undefined ? null : await planner.plan(filters.q, { isNarrow, isFresh });
@@ -79,7 +81,6 @@ export async function walkSolicitations(
     isOfOneOwner,
     filters: Object.keys(filters).sort(),
     search: search?.mode ?? ('none' as const),
-    byPublication: since !== null && scopeShape.since !== 'all' && (await areFewPublications(database, since)),
     hasAfter: after !== null,
   };
   const { engine } = database;
@@ -96,7 +97,7 @@ export async function walkSolicitations(
   };
 }
 
-/** How many solicitations match. Looks at every one that the narrowest index leaves. */
+/** How many solicitations match: counted in the search index where it knows all that is asked, else in the narrowest index. */
 export async function countSolicitations(
   database: OpenDatabase,
   planner: SearchPlanner,
@@ -106,9 +107,9 @@ export async function countSolicitations(
 ): Promise<CountQuery> {
   const since = filters.updated_since ?? null;
   const { engine } = database;
-  const search = filters.q === undefined ? null : await planner.plan(filters.q, { isFresh });
+  const search = filters.q === undefined ? null : await planner.planCount(filters.q, filters.status ?? null, isFresh);
   const shape = {
-    ...shapeOfScope(scope, since),
+    ...(await shapeByPublications(database, shapeOfScope(scope, since), since)),
     filters: Object.keys(filters).sort(),
     search: search?.mode ?? ('none' as const),
   };
@@ -116,12 +117,13 @@ export async function countSolicitations(
     shape: `count ${JSON.stringify(shape)}`,
     build: () => {
       const conditions = [
-        isNoDraft,
-        ...filterConditions(shape.filters),
+        ...filterConditions(shape.filters.filter((name) => shape.search !== 'index' || name !== 'status')),
         isVisible(engine, shape, SOLICITATION),
         isNewSince(engine, shape, SOLICITATION),
-      ];
-      return countRecords(engine, SOLICITATION, shape.search, conditions);
+      ].filter((condition) => condition !== null);
+      // Entries of the search index are marked with their status, and drafts have none.
+      if (shape.search === 'index' && conditions.length === 0) return countMatches(engine, SOLICITATION.table);
+      return countRecords(engine, SOLICITATION, shape.search, [isNoDraft, ...conditions]);
     },
     values: { ...filters, ...scopeValues(scope, since), ...search?.values },
     asOf: search?.asOf ?? null,
