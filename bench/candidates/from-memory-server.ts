@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+
+/* A program: answers every request with the bytes of one file, which it read at the start. */
+
+const [port, file = ''] = process.argv.slice(2);
+const body = readFileSync(file);
+const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': body.length };
+
+createServer((_, response) => {
+  response.writeHead(200, headers);
+  response.end(body);
+}).listen(Number(port), '127.0.0.1');

@@ -1,0 +1,47 @@
+import { createServer, type ServerResponse } from 'node:http';
+import pg from 'pg';
+import { STATEMENTS, type Statement } from './minimum-statements.ts';
+
+/* A program: the least that answers the questions from the plain tables. No key, no limit, no log. */
+
+const [port, url = ''] = process.argv.slice(2);
+const pool = new pg.Pool({ connectionString: url, options: '-c search_path=plain' });
+
+createServer((request, response) => {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
+  answer(pathname, searchParams, response).catch(() => response.writeHead(500).end());
+}).listen(Number(port), '127.0.0.1');
+
+async function answer(path: string, query: URLSearchParams, response: ServerResponse): Promise<void> {
+  if (path === '/v1/contracts') return send(response, STATEMENTS.contracts, [query.get('cursor') ?? '']);
+  if (path === '/v1/solicitations') return list(query, response);
+  if (path === '/v1/solicitations/count') return count(query, response);
+  const id = /^\/v1\/solicitations\/([^/]+)$/.exec(path)?.[1];
+  if (id !== undefined) return send(response, STATEMENTS.detail, [id]);
+  response.writeHead(404).end();
+}
+
+function list(query: URLSearchParams, response: ServerResponse): Promise<void> {
+  const closingAfter = query.get('closing_after');
+  const q = query.get('q');
+  if (q !== null) return send(response, STATEMENTS.search, [q, closingAfter]);
+  const cursor = query.get('cursor');
+  if (cursor !== null) return send(response, STATEMENTS.nextPage, [cursor]);
+  return send(response, STATEMENTS.list, [query.get('lead_entity'), query.get('status'), closingAfter]);
+}
+
+function count(query: URLSearchParams, response: ServerResponse): Promise<void> {
+  const q = query.get('q');
+  if (q !== null) return send(response, STATEMENTS.countWords, [q, query.get('closing_after')]);
+  return send(response, STATEMENTS.count, [query.get('lead_entity'), query.get('status'), query.get('closing_after')]);
+}
+
+async function send(response: ServerResponse, statement: Statement, values: unknown[]): Promise<void> {
+  const { rows } = await pool.query<{ body: string | null }>({ ...statement, values });
+  const body = rows[0]?.body;
+  if (body == null) {
+    response.writeHead(404).end();
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
+}

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { note } from '../measure/progress.ts';
+
+/** Where the peers are installed. */
+export const PEERS_FOLDER = fileURLToPath(new URL('../peers/', import.meta.url));
+
+const run = promisify(execFile);
+
+/**
+ * Installs the peers where they are not there yet.
+ *
+ * @throws Error with what npm said where it fails.
+ */
+export async function installPeers(): Promise<void> {
+  if (existsSync(join(PEERS_FOLDER, 'node_modules', '.package-lock.json'))) return;
+  note('installing the peers; this takes some minutes');
+  await run('npm', ['ci'], { cwd: PEERS_FOLDER, env: { ...process.env, PATH: pathWithoutPackages() } });
+}
+
+/** The Node.js of the machine, under which npm builds what has to be built; ours where it has none. */
+export function installedNode(): string {
+  const folder = pathWithoutPackages()
+    .split(delimiter)
+    .find((candidate) => existsSync(join(candidate, 'node')));
+  return folder === undefined ? process.execPath : join(folder, 'node');
+}
+
+function pathWithoutPackages(): string {
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((folder) => !folder.includes(`${sep}node_modules${sep}`))
+    .join(delimiter);
+}

@@ -1,0 +1,3 @@
+export const DIRECTUS = 'Directus';
+export const PLATFORMATIC = 'Platformatic DB';
+export const POSTGRAPHILE = 'PostGraphile';

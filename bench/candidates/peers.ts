@@ -1,0 +1,21 @@
+import type { RunningCandidate } from './candidate.ts';
+import { startDirectus } from './directus.ts';
+import { installPeers } from './peer-installation.ts';
+import { DIRECTUS, PLATFORMATIC, POSTGRAPHILE } from './peer-names.ts';
+import { startPlatformatic } from './platformatic.ts';
+import { startPostGraphile } from './postgraphile.ts';
+
+interface Peer {
+  name: string;
+  start(): Promise<RunningCandidate>;
+}
+
+/** Products that people pick instead; each is installed with the first that is started. */
+export function peersOver(plainUrl: string, scratch: string): Peer[] {
+  const starts: [string, () => Promise<RunningCandidate>][] = [
+    [PLATFORMATIC, () => startPlatformatic(plainUrl)],
+    [POSTGRAPHILE, () => startPostGraphile(plainUrl)],
+    [DIRECTUS, () => startDirectus(plainUrl, scratch)],
+  ];
+  return starts.map(([name, start]) => ({ name, start: () => installPeers().then(start) }));
+}

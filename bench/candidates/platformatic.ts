@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import type { HttpRequest } from '../load/load.ts';
+import type { RunningCandidate } from './candidate.ts';
+import { PEERS_FOLDER } from './peer-installation.ts';
+import { PLATFORMATIC } from './peer-names.ts';
+import { PAGE, type Question } from './question.ts';
+import { startServer } from './started-server.ts';
+
+const FIELDS =
+  'id,ref,referenceNumber,title,status,issuingOrganization,leadEntityId,openAt,closeAt,questionsDueAt,intentToBidDueAt,updatedAt';
+
+/** Its REST interface. */
+export async function startPlatformatic(plainUrl: string): Promise<RunningCandidate> {
+  return startServer({
+    name: PLATFORMATIC,
+    remark: 'without the embedded lead entity',
+    readyPath: '/plainCoops/?limit=1',
+    command: (port) => ({
+      program: process.execPath,
+      args: [join(PEERS_FOLDER, 'platformatic-server.js'), String(port), plainUrl],
+      env: { NODE_ENV: 'production' },
+    }),
+    requestFor,
+  });
+}
+
+function requestFor(question: Question): HttpRequest | null {
+  if (question.kind === 'detail') return { path: `/plainSolicitations/${question.id}` };
+  if (question.kind !== 'list' || question.filters.q !== undefined) return null;
+  const { leadEntity, status, closingAfter } = question.filters;
+  const given = {
+    'where.leadEntityId.eq': leadEntity,
+    'where.status.eq': status,
+    'where.closeAt.gte': closingAfter,
+    ...(question.after !== undefined && { 'where.id.gt': question.after, 'where.status.neq': 'draft' }),
+  };
+  const where = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : `&${name}=${value}`));
+  return { path: `/plainSolicitations/?limit=${PAGE}&orderby.id=asc&fields=${FIELDS}${where.join('')}` };
+}

@@ -1,0 +1,71 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { SERVER_CORE, type Core } from '../machine/cores.ts';
+import { findFreePort, waitForAnswer } from '../machine/ports.ts';
+import { startProcess } from '../machine/processes.ts';
+import type { Engine, ServiceDatabase } from '../market/market.ts';
+import { MAIN } from '../market/pds.ts';
+import type { RunningCandidate } from './candidate.ts';
+import { addressOf } from './question.ts';
+
+export interface ServiceOptions {
+  /** Folder for the log, to which a line is written for each request. */
+  folder: string;
+  core?: Core | null;
+  workers?: number;
+}
+
+/** Cursors by the path of their list and the id after which they stand. */
+export type Cursors = Map<string, string>;
+
+export interface RunningService extends RunningCandidate {
+  readonly engine: Engine;
+  readonly database: ServiceDatabase;
+  /** Where cursors are put before questions deep in a list are asked. */
+  readonly cursors: Cursors;
+}
+
+export const SERVICE_NAMES: Record<Engine, string> = {
+  sqlite: 'the service on SQLite',
+  postgres: 'the service on PostgreSQL',
+};
+
+/** Starts `pds serve` as an operator would: everything on, and its log written to a file. */
+export async function startService(
+  engine: Engine,
+  database: ServiceDatabase,
+  { folder, core = SERVER_CORE, workers = 1 }: ServiceOptions,
+): Promise<RunningService> {
+  const port = await findFreePort();
+  const log = join(folder, `serve-${engine}-${port}.log`);
+  const options = workers === 1 ? [] : ['--workers', String(workers)];
+  const server = startProcess(process.execPath, [MAIN, 'serve', '--port', String(port), ...options], {
+    core,
+    env: { PDS_DATABASE_URL: database.url },
+    log,
+  });
+  await waitForAnswer(`http://127.0.0.1:${port}/health`, server).catch((error: unknown) => {
+    throw new Error(`pds serve did not start:\n${readFileSync(log, 'utf8').slice(-2_000)}`, { cause: error });
+  });
+  const cursors: Cursors = new Map();
+  const { everything } = database.keys;
+  return {
+    name: SERVICE_NAMES[engine],
+    engine,
+    database,
+    cursors,
+    process: server,
+    port,
+    isFixed: false,
+    headers: (round) => ({ Authorization: `Bearer ${everything.at(round % everything.length) ?? ''}` }),
+    requestFor(question) {
+      if (!('after' in question)) return { path: addressOf(question, undefined) };
+      const cursor = cursors.get(question.after);
+      return cursor === undefined ? null : { path: addressOf(question, cursor) };
+    },
+    async stop() {
+      await server.stop();
+      rmSync(log, { force: true });
+    },
+  };
+}

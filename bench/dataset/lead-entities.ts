@@ -1,0 +1,66 @@
+import { STATES } from '../../src/resources/suppliers/states.ts';
+import type { Random } from './random.ts';
+import { zipfShares } from './zipf.ts';
+
+/** An issuer, with how much of the market is its own. */
+export interface LeadEntity {
+  id: string;
+  name: string;
+  /** What the ids of its solicitations begin with: they stand together in the order of ids. */
+  code: string;
+  /** 0 is the one with the most solicitations. */
+  rank: number;
+  solicitations: number;
+}
+
+const SMALLEST = 3;
+const KINDS = ['City of', 'County of', 'School District of', 'Port of', 'University of', 'Transit Authority of'];
+const PLACES = (
+  'Ashford Bellmont Cedarville Dunmore Eastlake Fairhaven Glenwood Harborview Ironton Jasper Kingsley Lakewood ' +
+  'Milford Northgate Oakdale Pinecrest Quincy Riverton Springdale Thornbury Unionville Vernon Westbrook Yarmouth'
+).split(' ');
+
+/**
+ * Issuers in the order of their codes. Few have very many solicitations, many have few, and one
+ * has exactly 3.
+ */
+export function makeLeadEntities(random: Random, count: number, solicitations: number): LeadEntity[] {
+  const states = [...STATES].sort();
+  const codes = Array.from({ length: count }, (_, index) => {
+    const state = states[Math.floor((index * states.length) / count)] ?? 'TX';
+    return `${state}${String(100 + index * 3).padStart(4, '0')}`;
+  }).sort();
+  const counts = shareOut(solicitations, count);
+  const ranks = random.shuffle(Array.from({ length: count }, (_, rank) => rank));
+  return codes.map((code, index) => {
+    const rank = ranks[index] ?? 0;
+    const place = `${random.pick(KINDS)} ${random.pick(PLACES)} ${index + 1}`;
+    const name = `${place}, ${code.slice(0, 2)}`;
+    return { id: `le_${code.toLowerCase()}`, name, code, rank, solicitations: counts[rank] ?? 0 };
+  });
+}
+
+/** Shares a number out by rank; the last rank gets 3, the first what is left over. */
+function shareOut(total: number, ranks: number): number[] {
+  const counts = zipfShares(ranks, 1.1).map((share) => Math.floor(share * total));
+  counts[ranks - 1] = Math.min(SMALLEST, total);
+  const sum = counts.reduce((one, other) => one + other, 0);
+  counts[0] = (counts[0] ?? 0) + total - sum;
+  return counts;
+}
+
+/** The one with the most solicitations. */
+export function largestLeadEntity(leadEntities: readonly LeadEntity[]): LeadEntity {
+  return ofRank(leadEntities, 0);
+}
+
+/** The one with exactly 3 solicitations. */
+export function smallestLeadEntity(leadEntities: readonly LeadEntity[]): LeadEntity {
+  return ofRank(leadEntities, leadEntities.length - 1);
+}
+
+function ofRank(leadEntities: readonly LeadEntity[], rank: number): LeadEntity {
+  const found = leadEntities.find((leadEntity) => leadEntity.rank === rank);
+  if (found === undefined) throw new Error(`no lead entity of rank ${rank}`);
+  return found;
+}

@@ -1,0 +1,55 @@
+/**
+ * A seeded source of numbers (mulberry32): the same seed gives the same data on every machine,
+ * so that figures of two days can be compared.
+ */
+export class Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed | 0;
+  }
+
+  /** From 0 up to and without 2^32. */
+  uint32(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  }
+
+  /** From 0 up to and without 1. */
+  fraction(): number {
+    return this.uint32() / 4_294_967_296;
+  }
+
+  /** A whole number, both ends included. */
+  integer(least: number, most: number): number {
+    return least + Math.floor(this.fraction() * (most - least + 1));
+  }
+
+  chance(probability: number): boolean {
+    return this.fraction() < probability;
+  }
+
+  pick<T>(values: readonly T[]): T {
+    const value = values[Math.floor(this.fraction() * values.length)];
+    if (value === undefined) throw new Error('nothing to pick from');
+    return value;
+  }
+
+  /** Up to `count` different values of `draw`, in the order in which they came. */
+  distinct<T>(count: number, draw: () => T): T[] {
+    const values = new Set<T>();
+    for (let attempt = 0; values.size < count && attempt < 4 * count; attempt++) values.add(draw());
+    return [...values];
+  }
+
+  /** Puts the values into an order that follows the seed alone. */
+  shuffle<T>(values: T[]): T[] {
+    for (let last = values.length - 1; last > 0; last--) {
+      const other = this.integer(0, last);
+      [values[last], values[other]] = [values[other] as T, values[last] as T];
+    }
+    return values;
+  }
+}

@@ -1,0 +1,35 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { StartedProcess } from './processes.ts';
+
+const ANSWER_TIMEOUT_MS = 60_000;
+
+/** A port that nothing listens on at this moment. */
+export async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+/**
+ * Waits until a server answers, whatever it answers.
+ *
+ * @throws Error where its process ended, or after a minute.
+ */
+export async function waitForAnswer(url: string, server: StartedProcess): Promise<void> {
+  const deadline = Date.now() + ANSWER_TIMEOUT_MS;
+  while (Date.now() < deadline) {
+    if (!server.isRunning()) throw new Error(`the server of ${url} ended by itself`);
+    try {
+      await fetch(url, { signal: AbortSignal.timeout(2_000) }).then((answer) => answer.arrayBuffer());
+      return;
+    } catch {
+      await delay(50);
+    }
+  }
+  throw new Error(`nothing answers at ${url}`);
+}

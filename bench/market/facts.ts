@@ -1,0 +1,53 @@
+import type { PostgresCluster } from './postgres-cluster.ts';
+
+/** What questions are made of. */
+export interface MarketFacts {
+  solicitations: number;
+  largestLeadEntity: string;
+  smallestLeadEntity: string;
+  middleLeadEntities: string[];
+  /** Pairs of lead entity and status with at least a page of solicitations. */
+  filledPairs: { leadEntity: string; status: string }[];
+  /** Ids of solicitations that are no drafts, in no order. */
+  solicitationIds: string[];
+  /** Ids in order, from nine tenths of the table on. */
+  deepIds: string[];
+  /** Ids of contracts in no order, without the last page. */
+  contractIds: string[];
+}
+
+const PAGE = 25;
+const MOST_IDS = 120_000;
+const MIDDLE_LEAD_ENTITIES = 5;
+
+/** Reads them from the plain tables. */
+export async function readFacts(postgres: PostgresCluster, database: string): Promise<MarketFacts> {
+  const rows = <T extends object>(text: string): Promise<T[]> => postgres.query<T>(database, text);
+  const ids = async (text: string): Promise<string[]> => (await rows<{ id: string }>(text)).map(({ id }) => id);
+  const bySize = await ids(`select lead_entity_id as id from plain.solicitations group by 1 order by count(*) desc, 1`);
+  const [total] = await rows<{ count: string }>('select count(*) from plain.solicitations');
+  const solicitations = Number(total?.count);
+  const middle = Math.floor(bySize.length / 2);
+  return {
+    solicitations,
+    largestLeadEntity: bySize[0] ?? '',
+    smallestLeadEntity: bySize.at(-1) ?? '',
+    middleLeadEntities: bySize.slice(middle, middle + MIDDLE_LEAD_ENTITIES),
+    filledPairs: await rows(
+      `select lead_entity_id as "leadEntity", status from plain.solicitations
+       where status <> 'draft' and close_at is not null
+       group by 1, 2 having count(*) > ${PAGE} order by md5(lead_entity_id || status)`,
+    ),
+    solicitationIds: await ids(
+      `select id from plain.solicitations where status <> 'draft' order by md5(id) limit ${MOST_IDS}`,
+    ),
+    deepIds: await ids(
+      `select id from plain.solicitations where status <> 'draft' order by id
+       offset ${Math.floor(0.9 * solicitations)} limit ${MOST_IDS}`,
+    ),
+    contractIds: await ids(
+      `select id from (select id from plain.contracts order by id desc offset ${PAGE}) as page
+       order by md5(id) limit ${MOST_IDS}`,
+    ),
+  };
+}

@@ -1,0 +1,29 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** A digest of source files: what was made with others is made anew. */
+export function digestOf(...folders: string[]): string {
+  const hash = createHash('sha256');
+  for (const folder of folders) {
+    const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((name) =>
+      /\.(ts|sql)$/.test(name),
+    );
+    for (const file of files.sort()) hash.update(file).update(readFileSync(join(ROOT, folder, file)));
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
+/** What a marker file says; null where there is none, or its digest is another. */
+export function readMarker(file: string, digest: string): unknown {
+  if (!existsSync(file)) return null;
+  const marker = JSON.parse(readFileSync(file, 'utf8')) as { digest: string; content: unknown };
+  return marker.digest === digest ? marker.content : null;
+}
+
+export function writeMarker(file: string, digest: string, content: unknown): void {
+  writeFileSync(file, JSON.stringify({ digest, content }));
+}

@@ -1,0 +1,31 @@
+import type { Part } from '../measure/context.ts';
+import { changes, scope } from './changes.ts';
+import { importing } from './import.ts';
+import { countLatency, latency, searchLatency } from './latency.ts';
+import { memory } from './memory.ts';
+import { contracts, count, deep, detail, list } from './pages.ts';
+import { conditional, repeat } from './repeat.ts';
+import { search } from './search.ts';
+import { walk } from './walk.ts';
+import { workers } from './workers.ts';
+
+/** All parts of the bench, in the order in which they run. */
+export const PARTS: readonly Part[] = [
+  list,
+  detail,
+  deep,
+  contracts,
+  search,
+  count,
+  repeat,
+  conditional,
+  changes,
+  scope,
+  latency,
+  searchLatency,
+  countLatency,
+  walk,
+  memory,
+  workers,
+  importing,
+];

@@ -1,0 +1,45 @@
+import type { MachineDescription } from '../machine/description.ts';
+import type { Results } from '../measure/results.ts';
+
+/** The machine and the versions, as a list. */
+export function machineText(machine: MachineDescription): string {
+  const versions = Object.entries(machine.versions).map(([name, version]) => `${name} ${version}`);
+  return [
+    `- ${machine.cores} cores (${machine.cpu}), ${machine.memoryGigabytes} GB of memory, ${machine.kernel}`,
+    `- ${versions.join(', ')}`,
+  ].join('\n');
+}
+
+/** How the figures come about. */
+export function methodText({ machine, settings }: Results): string {
+  const pinned =
+    machine?.isPinned === true
+      ? 'The HTTP server under test has core 0 to itself. The load and PostgreSQL share core 1, for every server alike, so ' +
+        'that what asks much of PostgreSQL is held back by it.'
+      : 'Nothing was tied to a core here: this machine has one only, or no `taskset`.';
+  const rounds =
+    settings === null
+      ? ''
+      : `${settings.rounds} rounds of ${settings.seconds} seconds, ${settings.connections} connections kept open`;
+  return `
+- ${pinned}
+- Load comes from ${machine?.loadGenerator ?? 'wrk'}: ${rounds}. Rounds are interleaved: every server once, then every
+  server again. Quoted is the median of the rounds, with the lowest and the highest. A warm-up before is not counted.
+- "Never asked before" means that: no address is asked twice of a server. A list, a search or a count gets a bound on
+  deadlines that every deadline meets and that no other request has; details are of ever another record, and pages deep
+  in a list begin after ever another record, by cursors that were gathered before with pages of one record. Where the
+  market holds too few records, a round ends early.
+- The service runs as an operator runs it: authentication, scope, rate limit, request id, ETag, and a line in a log file
+  for each request. The baselines do none of that.
+- The baselines stand on tables of their own in the same PostgreSQL: the same rows, in columns, with indexes for this
+  work, vacuumed and analyzed. All do the same work: filter, embed the lead entity, order by id, 25 rows. Before a part
+  is measured, the ids in their answers are compared.
+- The hand-written minimum is \`node:http\` with \`pg\`, prepared statements, and JSON that PostgreSQL builds.
+- PostgreSQL is durable as in production; it runs without parallel queries and without JIT, which one core has no use
+  for.
+- CPU time is what the kernel counts for the server's processes, and for PostgreSQL's, during the round.
+- One request at a time is measured by a client of \`node:http\` on core 1, whose own time is part of every figure.
+- The data is invented, from a fixed seed: few lead entities with very many records and many with few, words by Zipf's
+  law, descriptions from a line to several thousand characters.
+`;
+}
