@@ -4,8 +4,8 @@ import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import type { Tables } from '../database/tables.ts';
 
-/** Values in one statement: PostgreSQL takes 65,535 parameters, SQLite 32,766. */
-const MOST_PARAMETERS = 30_000;
+/** Rows in one statement, whose text has to be held as a whole. */
+const ROWS_AT_ONCE = 2_000;
 
 /** Inserts rows, or replaces those whose key is there. `rows` all have the same columns. */
 export async function upsertRows<T extends keyof Tables>(
@@ -19,23 +19,52 @@ export async function upsertRows<T extends keyof Tables>(
   await insertRows(database, table, rows, sql`on conflict (${sql.ref(key)}) do update set ${sql.join(replacement)}`);
 }
 
-/** On PostgreSQL as one parameter: thousands of them take it longer to read than to write. */
 async function insertRows<T extends keyof Tables>(
-  { engine, kysely }: Database,
+  database: Database,
   table: T,
   rows: readonly Insertable<Tables[T]>[],
   onConflict: RawBuilder<unknown> = sql``,
 ): Promise<void> {
-  const columns = Object.keys(rows[0] ?? {});
-  for (const chunk of chunksOf(rows)) {
-    const names = sql.join(columns.map((column) => sql.ref(column)));
-    const values =
-      engine === 'postgres'
-        ? sql`select ${names} from json_populate_recordset(null::${sql.table(table)}, ${JSON.stringify(chunk)}::json)`
-        : sql`values ${sql.join(
-            chunk.map((row) => sql`(${sql.join(columns.map((column) => row[column as keyof typeof row]))})`),
-          )}`;
-    await sql`insert into ${sql.table(table)} (${names}) ${values} ${onConflict}`.execute(kysely);
+  const [first] = rows;
+  if (first === undefined) return;
+  const columns = Object.keys(first) as (keyof typeof first)[];
+  const names = sql.join(columns.map((column) => sql.ref(String(column))));
+  const into = sql`insert into ${sql.table(table)} (${names})`;
+  if (database.engine === 'postgres')
+    await insertAsOne(database, table, rows, sql`${into} select ${names}`, onConflict);
+  else await insertOneByOne(database, rows, columns, into, onConflict);
+}
+
+/** As one parameter: thousands of them take PostgreSQL longer to read than to write. */
+async function insertAsOne<T extends keyof Tables>(
+  { kysely }: Database,
+  table: T,
+  rows: readonly Insertable<Tables[T]>[],
+  insertion: RawBuilder<unknown>,
+  onConflict: RawBuilder<unknown>,
+): Promise<void> {
+  for (const chunk of inBatches(rows, ROWS_AT_ONCE)) {
+    await sql`${insertion} from json_populate_recordset(null::${sql.table(table)}, ${JSON.stringify(chunk)}::json)
+      ${onConflict}`.execute(kysely);
+  }
+}
+
+/**
+ * One statement a row. SQLite makes a savepoint for a statement of several rows, and at each
+ * savepoint its search index writes out all that it has gathered, to merge it again later: that
+ * took longer than everything else.
+ */
+async function insertOneByOne<R extends object>(
+  { kysely }: Database,
+  rows: readonly R[],
+  columns: readonly (keyof R)[],
+  into: RawBuilder<unknown>,
+  onConflict: RawBuilder<unknown>,
+): Promise<void> {
+  const places = sql.join(columns.map(() => sql`${null}`));
+  const compiled = sql`${into} values (${places}) ${onConflict}`.compile(kysely);
+  for (const row of rows) {
+    await kysely.executeQuery({ ...compiled, parameters: columns.map((column) => row[column]) });
   }
 }
 
@@ -70,9 +99,4 @@ export function contentHash(content: string | Uint8Array): string {
 /** Cuts a list into pieces that fit into memory and into one statement. */
 export function* inBatches<T>(items: readonly T[], size: number): Generator<T[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
-}
-
-function chunksOf<R extends object>(rows: readonly R[]): Generator<R[]> {
-  const columns = Object.keys(rows[0] ?? { none: null }).length;
-  return inBatches(rows, Math.floor(MOST_PARAMETERS / columns));
 }
