@@ -1,4 +1,4 @@
-import { sql, type RawBuilder, type SqlBool } from 'kysely';
+import { sql, type SqlBool } from 'kysely';
 import type { Scope } from '../access/scope.ts';
 import type { Engine } from '../database/database.ts';
 import { isInList, slot, type SlotValues } from '../database/statement.ts';
@@ -113,6 +113,3 @@ export function isNewSupplierSince(engine: Engine, { everything, since }: ScopeS
     path('supplier_coops', 'coop_id', 'coops', 'new_coops'),
   ]);
 }
-
-/** Rows of one column, `value`, of a statement that runs once for each. */
-export type EachValue = RawBuilder<{ value: unknown }>;
