@@ -104,8 +104,7 @@ async function writeFts5Entries(
   const compiled = sql`insert ${sql.raw(isNew ? '' : 'or replace')} into ${sql.raw(`catalog.${table}_search`)}
     (rowid, words) values (${0}, ${''})`.compile(kysely);
   for (const { number, words } of entries) {
-    // FTS5 takes a number of floating point, as any other is handed over, for none.
-    await kysely.executeQuery({ ...compiled, parameters: [BigInt(number), words] });
+    await kysely.executeQuery({ ...compiled, parameters: [number, words] });
   }
 }
 
