@@ -15,6 +15,7 @@ const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))
  *   whose offset takes it out of the years 0000 to 9999, which have no such form.
  */
 export function parseInstant(text: string): string | null {
+  if (isUsual(text)) return text.length === SECONDS_FORM.length ? `${text.slice(0, -1)}.000Z` : text;
   const match = RFC_3339.exec(text);
   if (match === null) return null;
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
@@ -36,6 +37,31 @@ export function parseInstant(text: string): string | null {
   date.setUTCHours(hour, minute - offsetMinutes, second, Number(fraction.slice(0, 3).padEnd(3, '0')));
   const shownYear = date.getUTCFullYear();
   return shownYear < 0 || shownYear > 9999 ? null : date.toISOString();
+}
+
+const SECONDS_FORM = '0000-00-00T00:00:00Z';
+const STORED_FORM = '0000-00-00T00:00:00.000Z';
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
+
+/**
+ * True for an instant in UTC, to the second or as it is stored, of a day that is not among the
+ * last of a month. Nearly all instants of a large import are, and reading them as any instant
+ * takes ten times as long.
+ */
+function isUsual(text: string): boolean {
+  const form = text.length === SECONDS_FORM.length ? SECONDS_FORM : STORED_FORM;
+  if (text.length !== form.length) return false;
+  for (let at = 0; at < text.length; at += 1) {
+    const expected = form.charCodeAt(at);
+    const code = text.charCodeAt(at);
+    if (expected === DIGIT_0 ? code < DIGIT_0 || code > DIGIT_9 : code !== expected) return false;
+  }
+  const two = (at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 11 * DIGIT_0;
+  const month = two(5);
+  const day = two(8);
+  const isDay = day >= 1 && (day <= 28 || (day <= 30 && month !== 2));
+  return isDay && month >= 1 && month <= 12 && two(11) < 24 && two(14) < 60 && two(17) < 60;
 }
 
 /** The served form of a moment of the clock. */

@@ -28,13 +28,13 @@ export const numbersInOrder: Migration = {
     return [
       ...dropped.map((name) => `drop index catalog.${name}`),
       ...RECORDS.map((table) => `alter table catalog.${table} add column line_hash text not null default ''`),
-      ...RECORDS.flatMap((table) =>
-        renumberStatements(
-          engine,
-          table,
-          STRIDE,
-          table === 'solicitations' ? { mark: "'==' || record.status", isKept: `record.${SERVED}` } : undefined,
-        ),
+      ...(['certifications', ...RECORDS] as const).flatMap((table) =>
+        renumberStatements(engine, table, STRIDE, {
+          ...(table === 'solicitations'
+            ? { mark: "'==' || record.status", isKept: `record.${SERVED}` }
+            : { mark: "''", isKept: '1 = 1' }),
+          addsPrefixes: true,
+        }),
       ),
       index('suppliers', ['changed_publication', 'number']),
       index('contracts', ['lead_entity_id', 'number']),

@@ -16,6 +16,9 @@ const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
 /** How long a statement waits for another process's lock. An import holds the catalog for longer; see `publishing/lock.ts`. */
 const BUSY_TIMEOUT_MS = 5_000;
 
+/** Pages of the catalog that a connection holds in memory. Without the name of the schema, the setting is another file's. */
+const CACHE_KIB = { read: 64 * 1024, write: 192 * 1024 };
+
 /** Texts of SQL whose prepared statements are kept. A server has fewer shapes of query than this. */
 const PREPARED_STATEMENTS = 500;
 
@@ -47,7 +50,7 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
         connection.prepare(`select count(*) from ${schema}.sqlite_schema`).get();
       }
     }
-    connection.exec('pragma temp_store = memory; pragma cache_size = -65536');
+    connection.exec(`pragma temp_store = memory; pragma catalog.cache_size = -${CACHE_KIB[mode]}`);
     if (mode === 'read') {
       // The words that stand in a search index, in their order: see `search/word-expansion.ts`.
       for (const table of ['suppliers', 'contracts', 'solicitations']) {

@@ -1,6 +1,8 @@
+import type { Engine } from '../database/database.ts';
 import { renderSolicitation, renderSolicitationDetail } from '../resources/solicitations/render.ts';
 import type { SolicitationRecord } from '../resources/solicitations/record.ts';
-import { indexTokens, statusToken } from '../search/words.ts';
+import { Tokenizer } from '../search/tokenizer.ts';
+import { statusToken } from '../search/words.ts';
 import { decodeLine } from './lines.ts';
 import { lineParser, type FieldProblem } from './record-parser.ts';
 import type { ContractRecord, RecordKind, RecordOf, SupplierRecord } from './records.ts';
@@ -40,15 +42,17 @@ export type PreparedLine<K extends RecordKind> =
   | { type: 'bad'; key: string | null; problems: FieldProblem[] };
 
 /** Makes the function that prepares one kind's lines. It touches no database, so that it can run on a thread of its own. */
-export function linePreparer<K extends RecordKind>(kind: K): (line: Uint8Array) => PreparedLine<K> {
+export function linePreparer<K extends RecordKind>(kind: K, engine: Engine): (line: Uint8Array) => PreparedLine<K> {
   const parse = lineParser(kind);
+  const tokenizer = new Tokenizer(engine);
+  const wordsIn = (...texts: (string | null)[]): string => tokenizer.tokensOf(texts).join(' ');
   return (line) => {
     const text = decodeLine(line);
     if (text === null) return { type: 'bad', key: null, problems: [{ field: '', reason: 'is not UTF-8' }] };
     const parsed = parse(text);
     if (parsed.type !== 'record') return parsed;
     const { key, updatedAt } = parsed;
-    return { type: 'record', key, updatedAt, ...prepare(kind, parsed.record) };
+    return { type: 'record', key, updatedAt, ...prepare(kind, parsed.record, wordsIn) };
   };
 }
 
@@ -57,11 +61,15 @@ export function insertLeadEntity({ document }: PreparedSolicitation, leadEntity:
   return document.replace(LEAD_ENTITY_MARK, () => leadEntity);
 }
 
+/** What search finds texts by, with spaces between. */
+type WordsIn = (...texts: (string | null)[]) => string;
+
 function prepare<K extends RecordKind>(
   kind: K,
   record: RecordOf[K],
+  wordsIn: WordsIn,
 ): { record: PreparedRecord[K]; hash: string; words: string };
-function prepare(kind: RecordKind, record: RecordOf[RecordKind]): object {
+function prepare(kind: RecordKind, record: RecordOf[RecordKind], wordsIn: WordsIn): object {
   switch (kind) {
     case 'suppliers': {
       const { name, short_intro, about } = record as SupplierRecord;
@@ -72,13 +80,13 @@ function prepare(kind: RecordKind, record: RecordOf[RecordKind]): object {
       return { record, hash: contentHash(JSON.stringify(record)), words: wordsIn(name, summary, description) };
     }
     case 'solicitations':
-      return prepareSolicitation(record as SolicitationRecord);
+      return prepareSolicitation(record as SolicitationRecord, wordsIn);
     default:
       return { record, hash: '', words: '' };
   }
 }
 
-function prepareSolicitation(record: SolicitationRecord) {
+function prepareSolicitation(record: SolicitationRecord, wordsIn: WordsIn) {
   const { documents, notices, questions, ...own } = record;
   const ownText = JSON.stringify(own);
   const { ref, lead_entity_id, status, close_at, title, reference_number, description } = record;
@@ -96,8 +104,4 @@ function prepareSolicitation(record: SolicitationRecord) {
       detail: renderSolicitationDetail(record),
     },
   };
-}
-
-function wordsIn(...texts: (string | null)[]): string {
-  return indexTokens(texts).join(' ');
 }

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
+import type { Engine } from '../database/database.ts';
 import { linePreparer, type PreparedLine } from './line-preparer.ts';
 import type { RecordKind } from './records.ts';
 
@@ -8,6 +9,12 @@ const WORTH_A_THREAD_BYTES = 8 * 1024 * 1024;
 
 /** One thread writes; more than two others would wait for it. */
 const MOST_THREADS = 2;
+
+/** What a thread is started for. */
+export interface ThreadTask {
+  kind: RecordKind;
+  engine: Engine;
+}
 
 /** Lines that were joined for the way to a thread: one piece of memory is handed over, and nothing copied. */
 export interface LinesMessage {
@@ -27,13 +34,13 @@ export interface Preparation<K extends RecordKind> {
  *
  * @param sourceBytes the size of all lines together, as far as it is known.
  */
-export function openPreparation<K extends RecordKind>(kind: K, sourceBytes: number): Preparation<K> {
+export function openPreparation<K extends RecordKind>(kind: K, engine: Engine, sourceBytes: number): Preparation<K> {
   if (sourceBytes < WORTH_A_THREAD_BYTES) {
-    const prepare = linePreparer(kind);
+    const prepare = linePreparer(kind, engine);
     return { prepare: async (lines) => lines.map(prepare), close: async () => undefined };
   }
   const count = Math.max(1, Math.min(MOST_THREADS, availableParallelism() - 1));
-  const threads = Array.from({ length: count }, () => startThread(kind));
+  const threads = Array.from({ length: count }, () => startThread(kind, engine));
   let turn = 0;
   return {
     prepare: (lines) => {
@@ -46,9 +53,9 @@ export function openPreparation<K extends RecordKind>(kind: K, sourceBytes: numb
   };
 }
 
-function startThread<K extends RecordKind>(kind: K) {
+function startThread<K extends RecordKind>(kind: K, engine: Engine) {
   const worker = new Worker(new URL('preparation-thread.ts', import.meta.url), {
-    workerData: kind,
+    workerData: { kind, engine } satisfies ThreadTask,
     // What it makes lives for a moment: a small heap that is swept often is as fast, and half the memory.
     resourceLimits: { maxYoungGenerationSizeMb: 32, maxOldGenerationSizeMb: 256 },
   });

@@ -36,7 +36,7 @@ export async function publishKind<K extends RecordKind>(
     lines: new Map(),
     removals: [],
   };
-  const preparation = openPreparation(source.kind, source.size);
+  const preparation = openPreparation(source.kind, run.database.engine, source.size);
   try {
     const plan = isNumberedSource(source) ? await planNumbers(run.database, source, run.stride) : null;
     const publisher = batchPublisher(run, source, writer, plan, outcome);

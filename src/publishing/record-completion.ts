@@ -1,4 +1,4 @@
-import { parseKnownInstant } from './known-instants.ts';
+import { parseInstant } from '../instant.ts';
 import type { FieldProblem } from './record-parser.ts';
 import type { RecordKind, RecordOf } from './records.ts';
 import type { SolicitationRecord } from '../resources/solicitations/record.ts';
@@ -110,7 +110,7 @@ function solicitation(f: Loose<SolicitationRecord>): SolicitationRecord {
 }
 
 function instant(text: string | null | undefined): string | null {
-  return typeof text === 'string' ? parseKnownInstant(text) : null;
+  return typeof text === 'string' ? parseInstant(text) : null;
 }
 
 function templateProblems(record: SolicitationRecord): FieldProblem[] {

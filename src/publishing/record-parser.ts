@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { parseKnownInstant } from './known-instants.ts';
+import { parseInstant } from '../instant.ts';
 import { completeRecord } from './record-completion.ts';
 import { RECORD_SCHEMAS, removalSchema } from './record-schemas.ts';
 import { keyField, type RecordKind, type RecordOf } from './records.ts';
@@ -24,7 +24,7 @@ const SUSPECT_ESCAPE = /\\u(0000|[dD][89a-fA-F])/;
 /** Makes the parser for one kind's lines; its schema is compiled once. */
 export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
   const ajv = new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true, strict: true });
-  ajv.addFormat('instant', (value: string) => parseKnownInstant(value) !== null);
+  ajv.addFormat('instant', (value: string) => parseInstant(value) !== null);
   const isRecord = ajv.compile(RECORD_SCHEMAS[kind]);
   const key = keyField(kind);
   const isRemoval = ajv.compile(removalSchema(key));

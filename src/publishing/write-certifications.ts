@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderCertification } from '../resources/certifications/render.ts';
 import { removeSearchEntries, writeSearchEntries } from '../search/write-entries.ts';
-import { indexTokens } from '../search/words.ts';
+import { Tokenizer } from '../search/tokenizer.ts';
 import { deleteRows, upsertRows } from './rows.ts';
 import type { KindWriter, Run } from './run.ts';
 
@@ -17,6 +17,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
   const before = new Map(stored.map((row) => [row.abbreviation, row]));
   let lastNumber = stored.reduce((last, { number }) => Math.max(last, number), 0);
   const lines = new Map<string, number>();
+  const tokenizer = new Tokenizer(database.engine);
   return {
     assume: (key) => known.set(key, 'sbe'),
     async check(entries) {
@@ -46,7 +47,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
         'certifications',
         rows.map(({ number, name, abbreviation }) => ({
           number,
-          words: indexTokens([name, abbreviation]).join(' '),
+          words: tokenizer.tokensOf([name, abbreviation]).join(' '),
           isNew: !before.has(abbreviation),
         })),
       );

@@ -1,7 +1,7 @@
 import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely';
 import type { Engine } from '../database/database.ts';
 import { slot } from '../database/statement.ts';
-import type { QueryWord } from './words.ts';
+import { prefixToken, type QueryWord } from './words.ts';
 
 export type SearchedTable = 'certifications' | 'suppliers' | 'contracts' | 'solicitations';
 
@@ -11,20 +11,19 @@ export type SearchedTable = 'certifications' | 'suppliers' | 'contracts' | 'soli
  * that are looked up in it.
  */
 
-/** FTS5 keeps prefixes up to this length as words of their own (the option `prefix` of its tables). */
-export const LONGEST_INDEXED_PREFIX = 3;
-
 /**
- * The query of FTS5 for all of these words. They hold letters, digits and the mark of a stem
+ * The query of FTS5 for all of these words. They hold letters, digits and the marks of tokens
  * only, so quoting them is enough.
  *
- * @param expansions for each word, those of the index that begin with it; null where FTS5 is to look for them.
+ * @param expansions for each word, those of the index that begin with it; null where the index
+ *   has a token for all of these, or FTS5 is to look for them.
  */
 export function fts5Query(words: readonly QueryWord[], expansions: readonly (readonly string[] | null)[] = []): string {
   return words
-    .map(({ prefix, stemToken }, index) => {
-      const found = expansions[index]?.map((word) => `"${word}"`) ?? [`"${prefix}" *`];
-      const terms = stemToken === null ? found : [...found, `"${stemToken}"`];
+    .map(({ prefix, stemTokens }, index) => {
+      const beginning = prefixToken(prefix);
+      const found = beginning === null ? expansions[index]?.map((word) => `"${word}"`) : [`"${beginning}"`];
+      const terms = [...(found ?? [`"${prefix}" *`]), ...stemTokens.map((token) => `"${token}"`)];
       // Where nothing begins with it, the word itself stands there: it matches nothing.
       return terms.length === 0 ? `"${prefix}"` : `(${terms.join(' OR ')})`;
     })
@@ -34,7 +33,7 @@ export function fts5Query(words: readonly QueryWord[], expansions: readonly (rea
 /** The same for PostgreSQL. */
 export function tsquery(words: readonly QueryWord[]): string {
   return words
-    .map(({ prefix, stemToken }) => (stemToken === null ? `'${prefix}':*` : `('${prefix}':* | '${stemToken}')`))
+    .map(({ prefix, stemTokens }) => `(${[`'${prefix}':*`, ...stemTokens.map((token) => `'${token}'`)].join(' | ')})`)
     .join(' & ');
 }
 

@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from '../database/database.ts';
 import { slot } from '../database/statement.ts';
 import { EPOCH } from '../instant.ts';
-import { LONGEST_INDEXED_PREFIX, type SearchedTable } from './search-index.ts';
-import type { QueryWord } from './words.ts';
+import type { SearchedTable } from './search-index.ts';
+import { prefixToken, type QueryWord } from './words.ts';
 
 /** Above this FTS5 is given the prefix as it is: to begin with so many words at once costs as much as to gather what they match. */
 const MOST_WORDS = 400;
@@ -19,15 +19,14 @@ const LAST_CHARACTER = '\u{10ffff}';
 export interface ExpandedWords {
   /** The last publication when the words were read: what is asked with them has to be read at the same. */
   readonly asOf: string;
-  /** For each word of the query the words that begin with it; null where the index has its prefix, or there are too many. */
+  /** For each word of the query the words that begin with it; null where the index has a token for all of them, or there are too many. */
   readonly expansions: readonly (readonly string[] | null)[];
 }
 
 /**
  * Finds the words of SQLite's search index that begin with those of a query. FTS5 gives the
- * records of a whole word one by one in their order, but those of a prefix longer than it has an
- * index for only when all are gathered: a third of a second for a frequent word among a million
- * records.
+ * records of a whole token one by one in their order, but those of a prefix only when all are
+ * gathered: a third of a second for a frequent word among a million records.
  */
 export class WordExpansion {
   readonly #database: OpenDatabase;
@@ -47,7 +46,7 @@ export class WordExpansion {
       const asOf = this.#asOf;
       const expansions: (readonly string[] | null)[] = [];
       for (const { prefix } of words) {
-        const found = Array.from(prefix).length <= LONGEST_INDEXED_PREFIX ? null : await this.#wordsOf(prefix);
+        const found = prefixToken(prefix) === null ? await this.#wordsOf(prefix) : null;
         expansions.push(found !== null && found.length <= MOST_WORDS ? found : null);
       }
       // All of them have to be of one publication.

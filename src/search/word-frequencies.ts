@@ -59,11 +59,11 @@ export class WordFrequencies {
 
 /** That of the most frequent token that the word finds. */
 function shareOf(
-  { prefix, stemToken }: QueryWord,
+  { prefix, stemTokens }: QueryWord,
   shares: ReadonlyMap<string, number>,
   sorted: readonly string[],
 ): number {
-  let share = stemToken === null ? 0 : (shares.get(stemToken) ?? 0);
+  let share = Math.max(0, ...stemTokens.map((token) => shares.get(token) ?? 0));
   let low = 0;
   for (let high = sorted.length; low < high;) {
     const middle = (low + high) >>> 1;

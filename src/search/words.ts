@@ -3,11 +3,14 @@ import { stem } from 'porter2';
 /** Longest part of a word that is kept, in UTF-16 units: a lexeme of PostgreSQL holds 2,046 bytes. */
 const LONGEST_WORD = 500;
 
-/** Bytes of words kept of one record; a tsvector of PostgreSQL holds a megabyte, overhead included. */
-const MOST_BYTES_OF_A_RECORD = 400_000;
-
 /** Stands before a stem, so that it never meets a word: no word holds it. */
 const STEM_MARK = '=';
+
+/** Stands before the beginning of a word, for the same reason. */
+const PREFIX_MARK = '+';
+
+/** Beginnings of words up to this many characters are tokens of their own on SQLite; PostgreSQL finds them by itself. */
+const LONGEST_PREFIX_TOKEN = 3;
 
 /**
  * Cuts text into words: decomposed (NFKD), stripped of combining marks, lower-cased, cut at
@@ -32,66 +35,45 @@ function cut(word: string): string {
   return word.length > LONGEST_WORD ? word.slice(0, LONGEST_WORD).toWellFormed() : word;
 }
 
-/**
- * What the index holds of a record: its words, and the English stem of each, marked.
- * Each once; the first 400 kB of them.
- */
-export function indexTokens(texts: readonly (string | null)[]): string[] {
-  const tokens = new Set<string>();
-  let bytes = 0;
-  for (const text of texts) {
-    if (text === null) continue;
-    for (const word of wordsOf(text)) {
-      if (tokens.has(word)) continue;
-      const known = knownWord(word);
-      bytes += known.bytes;
-      if (bytes > MOST_BYTES_OF_A_RECORD) return [...tokens];
-      tokens.add(known.word);
-      if (known.stemToken !== null) tokens.add(known.stemToken);
-    }
-  }
-  return [...tokens];
-}
-
-interface KnownWord {
-  word: string;
-  stemToken: string | null;
-  /** What it counts for in the size of an entry. */
-  bytes: number;
-}
-
-/** The words that were met last: an import meets the same few again and again. */
-const known = new Map<string, KnownWord>();
-const MOST_KNOWN_WORDS = 50_000;
-
-/** No word of a language is longer; what is, hardly comes again. */
-const LONGEST_KNOWN_WORD = 40;
-
-function knownWord(word: string): KnownWord {
-  const met = known.get(word);
-  if (met !== undefined) return met;
-  // Its own string: a slice of the text would keep the text in memory.
-  const fresh = { word: Buffer.from(word).toString(), stemToken: markedStem(word), bytes: 2 * Buffer.byteLength(word) };
-  if (word.length > LONGEST_KNOWN_WORD) return fresh;
-  if (known.size >= MOST_KNOWN_WORDS) known.clear();
-  known.set(word, fresh);
-  return fresh;
-}
-
-/** One word of `q`: a record has it when a token begins with `prefix` or one equals `stemToken`. */
+/** One word of `q`: a record has it when a token begins with `prefix` or is one of `stemTokens`. */
 export interface QueryWord {
   prefix: string;
-  stemToken: string | null;
+  stemTokens: readonly string[];
 }
 
 /** The words of `q`, each once. Empty where `q` holds nothing but separators: that matches no record. */
 export function queryWords(q: string): QueryWord[] {
-  return [...new Set(wordsOf(q))].map((word) => ({ prefix: word, stemToken: markedStem(word) }));
+  return [...new Set(wordsOf(q))].map((prefix) => {
+    const stemmed = stemOf(prefix);
+    if (stemmed === null) return { prefix, stemTokens: [] };
+    const token = STEM_MARK + stemmed;
+    // A word that is its own stem has no token for it, see `stemToken`.
+    return { prefix, stemTokens: stemmed !== prefix && stemOf(stemmed) === stemmed ? [token, stemmed] : [token] };
+  });
 }
 
-/** A word without a letter from a to z is its own stem, which the prefix finds already. */
-function markedStem(word: string): string | null {
-  return /[a-z]/.test(word) ? STEM_MARK + stem(word) : null;
+/** What marks a record with the English stem of one of its words; null where the word is its own stem, and marks it itself. */
+export function stemToken(word: string): string | null {
+  const stemmed = stemOf(word);
+  return stemmed === null || stemmed === word ? null : STEM_MARK + stemmed;
+}
+
+/** Null for a word without a letter from a to z, which has no English stem. */
+function stemOf(word: string): string | null {
+  return /[a-z]/.test(word) ? stem(word) : null;
+}
+
+/** The tokens for the short beginnings of a word. */
+export function prefixTokens(word: string): string[] {
+  const characters = Array.from(word.slice(0, 2 * LONGEST_PREFIX_TOKEN)).slice(0, LONGEST_PREFIX_TOKEN);
+  return characters.map((_, index) => PREFIX_MARK + characters.slice(0, index + 1).join(''));
+}
+
+/** The token of this beginning of words; null where it is too long to have one. */
+export function prefixToken(prefix: string): string | null {
+  return prefix.length <= 2 * LONGEST_PREFIX_TOKEN && Array.from(prefix).length <= LONGEST_PREFIX_TOKEN
+    ? PREFIX_MARK + prefix
+    : null;
 }
 
 /**
