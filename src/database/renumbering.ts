@@ -76,7 +76,6 @@ function movePostgresEntries(table: NumberedTable, { mark, isKept }: EntryChange
 /** A word with the tokens of its first letters; a stem as it is. An entry that names a token twice holds it once. */
 const WITH_PREFIXES = `case when terms.term like '=%' then terms.term else concat_ws(' ', terms.term,
   '+' || substr(terms.term, 1, 1),
-  iif(length(terms.term) > 1, '+' || substr(terms.term, 1, 2), null),
   iif(length(terms.term) > 2, '+' || substr(terms.term, 1, 3), null)) end`;
 
 /**

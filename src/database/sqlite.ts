@@ -72,6 +72,10 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       const statement = statements.get(kysely, shape, build);
       return prepared.prepare(statement.text).all(bindSlots('sqlite', statement, values)) as Row[];
     },
+    runEach: (text, parameterLists) => {
+      const statement = prepared.prepare(text);
+      for (const parameters of parameterLists) statement.run(parameters);
+    },
     close: async () => {
       if (closed) return;
       closed = true;

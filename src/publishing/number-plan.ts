@@ -10,6 +10,15 @@ import type { Source } from './source.ts';
 /** Stored records that are looked at together. */
 const PAGE_ROWS = 20_000;
 
+/** What a plan knows of a key. */
+export interface PlannedKey {
+  key: string;
+  /** Null for one that is stored. */
+  number: number | null;
+  /** Among the keys of the source, in their order. */
+  place: number;
+}
+
 /** The keys that a source names, with the numbers of those that are new. */
 export class NumberPlan {
   /** In order, each once. */
@@ -23,15 +32,19 @@ export class NumberPlan {
     this.#numbers = numbers;
   }
 
-  /** What the plan knows of a key; null where the source was not seen to name it. */
-  find(key: string): { key: string; number: number | null } | null {
+  get size(): number {
+    return this.#keys.length;
+  }
+
+  /** Null where the source was not seen to name the key. */
+  find(key: string): PlannedKey | null {
     const place = this.#keys[this.#next] === key ? this.#next : this.#search(key);
     const known = this.#keys[place];
     if (known !== key) return null;
     // Most files are in order.
     this.#next = place + 1;
     const number = this.#numbers[place] ?? Number.NaN;
-    return { key: known, number: Number.isNaN(number) ? null : number };
+    return { key: known, number: Number.isNaN(number) ? null : number, place };
   }
 
   #search(key: string): number {

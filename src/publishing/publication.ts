@@ -63,7 +63,7 @@ export async function publish(
 ): Promise<PublicationReport> {
   const transaction = await database.kysely.startTransaction().execute();
   try {
-    const report = await publishWithin({ engine: database.engine, kysely: transaction }, sources, options);
+    const report = await publishWithin({ ...database, kysely: transaction }, sources, options);
     await (report.instant === null ? transaction.rollback() : transaction.commit()).execute();
     // It is published; a failure from here on is none of the import.
     if (report.instant !== null) await tidyUp(database, report).catch(() => undefined);
@@ -103,7 +103,7 @@ async function publishWithin(
     allowRemovals: options.allowRemovals ?? false,
     onNote: (note) => notes.push(note),
   });
-  for (const { source, writer } of published.values()) await writer.finish?.(source.name);
+  for (const { source, writer, outcome } of published.values()) await writer.finish?.(source.name, outcome.lines);
   run.problems.throwIfAny();
   const renderedAnew = await renderAnew(run);
 

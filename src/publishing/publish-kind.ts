@@ -1,7 +1,8 @@
+import { PlannedKeyLines, type KeyLines } from './key-lines.ts';
 import { lineKey } from './line-key.ts';
 import type { PreparedLine } from './line-preparer.ts';
 import { LineTooLongError, readLines, type Line } from './lines.ts';
-import { planNumbers, type NumberPlan } from './number-plan.ts';
+import { planNumbers, type NumberPlan, type PlannedKey } from './number-plan.ts';
 import { openPreparation } from './preparation.ts';
 import { loadLineHashes } from './record-table.ts';
 import { isNumbered, keyField, type NumberedKind, type RecordKind } from './records.ts';
@@ -19,7 +20,7 @@ const BATCHES_AHEAD = 4;
 export interface KindOutcome {
   counts: Counts;
   /** The line on which each key stands. */
-  lines: Map<string, number>;
+  lines: KeyLines;
   /** Keys that the source asks to remove. */
   removals: string[];
 }
@@ -33,7 +34,7 @@ export async function publishKind<K extends RecordKind>(
 ): Promise<KindOutcome> {
   const outcome: KindOutcome = {
     counts: { added: 0, changed: 0, unchanged: 0, removed: 0 },
-    lines: new Map(),
+    lines: new Map<string, number>(),
     removals: [],
   };
   const preparation = openPreparation(source.kind, run.database.engine, source.size);
@@ -65,6 +66,7 @@ export async function publishKind<K extends RecordKind>(
     }
     await start(batch);
     await finish(0);
+    writer.checkWhole?.(source.name);
     if (run.problems.isEmpty) await writer.flush?.();
   } catch (error) {
     if (!isReadError(error)) throw error;
@@ -81,8 +83,8 @@ function isNumberedSource(source: Source): source is Source & { kind: NumberedKi
 
 /** A line that has to be parsed, with what is known of it before. */
 interface OpenLine extends Line {
-  /** Null where it does not show at once. */
-  key: string | null;
+  /** Null where its key does not show at once, or its kind is not numbered. */
+  planned: PlannedKey | null;
   hash: string;
   /** Its key stands on an earlier line. */
   isRepeated: boolean;
@@ -99,11 +101,16 @@ function batchPublisher<K extends RecordKind>(
   const report = (line: number, field: string, reason: string): void =>
     run.problems.add({ file: name, line, field, reason });
 
+  const plannedLines = plan === null ? null : new PlannedKeyLines(plan);
+  const otherLines = new Map<string, number>();
+  outcome.lines = plannedLines ?? otherLines;
+
   /** True for the first line of a key; reports any other. */
-  const isFirst = (key: string, line: number): boolean => {
-    const first = outcome.lines.get(key);
-    if (first === undefined) outcome.lines.set(key, line);
-    else report(line, keyField(kind), `${JSON.stringify(key)} stands on line ${first} already`);
+  const isFirst = (key: string, place: number | null, line: number): boolean => {
+    const first = plannedLines === null ? otherLines.get(key) : plannedLines.at(place ?? -1);
+    if (first !== undefined) report(line, keyField(kind), `${JSON.stringify(key)} stands on line ${first} already`);
+    else if (plannedLines === null) otherLines.set(key, line);
+    else if (place !== null) plannedLines.set(place, line);
     return first === undefined;
   };
 
@@ -112,15 +119,16 @@ function batchPublisher<K extends RecordKind>(
 
   /** Counts the lines that are as they were imported last, and leaves the others. */
   const passUnchanged = async (lines: readonly Line[]): Promise<OpenLine[]> => {
-    if (plan === null) return lines.map((line) => ({ ...line, key: null, hash: '', isRepeated: false }));
+    if (plan === null) return lines.map((line) => ({ ...line, planned: null, hash: '', isRepeated: false }));
     const keys = lines.map(({ bytes }) => lineKey(bytes));
     const hashes = await lineHashes(keys.filter((key) => key !== null));
     return lines.flatMap((line, index) => {
       const hash = contentHash(line.bytes);
-      // The plan's own string is kept, so that each key is in memory once.
-      const key = plan.find(keys[index] ?? '')?.key ?? null;
-      const isRepeated = key !== null && !isFirst(key, line.number);
-      if (key === null || isRepeated || hashes.get(key) !== hash) return { ...line, key, hash, isRepeated };
+      const planned = plan.find(keys[index] ?? '');
+      const isRepeated = planned !== null && !isFirst(planned.key, planned.place, line.number);
+      if (planned === null || isRepeated || hashes.get(planned.key) !== hash) {
+        return { ...line, planned, hash, isRepeated };
+      }
       outcome.counts.unchanged += 1;
       return [];
     });
@@ -133,13 +141,13 @@ function batchPublisher<K extends RecordKind>(
       return null;
     }
     if (open.isRepeated) return null;
-    const planned = plan === null ? { key: prepared.key, number: null } : plan.find(prepared.key);
-    if (planned === null || (plan !== null && open.key !== prepared.key)) {
+    if (plan === null && !isFirst(prepared.key, null, line)) return null;
+    if (plan !== null && open.planned?.key !== prepared.key) {
       report(line, keyField(kind), 'stands in the line twice');
       return null;
     }
-    if (plan === null && !isFirst(prepared.key, line)) return null;
-    const { key, number } = planned;
+    // The plan's own string is kept, so that each key is in memory once.
+    const { key, number } = open.planned ?? { key: prepared.key, number: null };
     if (prepared.type === 'record') {
       const { record, updatedAt, hash, words } = prepared;
       return { line, key, number, lineHash: open.hash, record, updatedAt, hash, words };

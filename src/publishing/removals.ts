@@ -42,7 +42,7 @@ export async function applyRemovals(
       if (!present.has(key)) options.onNote(`${source.name}:${outcome.lines.get(key)}: ${key} was not there to remove`);
       return present.has(key);
     });
-    const absent = options.replace ? [...present].filter((key) => !outcome.lines.has(key)) : [];
+    const absent = options.replace ? [...present].filter((key) => outcome.lines.get(key) === undefined) : [];
     // What this import added is there already, and says nothing of what was.
     const before = present.size - outcome.counts.added;
     if (absent.length > before * MOST_REMOVED && !options.allowRemovals) {

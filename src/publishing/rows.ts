@@ -7,6 +7,28 @@ import type { Tables } from '../database/tables.ts';
 /** Rows in one statement, whose text has to be held as a whole. */
 const ROWS_AT_ONCE = 2_000;
 
+/** A row to be written. */
+export interface RowToWrite<T extends keyof Tables> {
+  row: Insertable<Tables[T]>;
+  /** No row with its key is there. */
+  isNew: boolean;
+}
+
+/**
+ * Writes rows that are known to be new or to be there. On SQLite an upsert makes a savepoint,
+ * at which the search index writes out what it has gathered.
+ */
+export async function writeRows<T extends keyof Tables>(
+  database: Database,
+  table: T,
+  key: string,
+  rows: readonly RowToWrite<T>[],
+): Promise<void> {
+  const rowsThatAre = (isNew: boolean) => rows.filter((written) => written.isNew === isNew).map(({ row }) => row);
+  await upsertRows(database, table, key, rowsThatAre(false));
+  await insertRows(database, table, rowsThatAre(true));
+}
+
 /** Inserts rows, or replaces those whose key is there. `rows` all have the same columns. */
 export async function upsertRows<T extends keyof Tables>(
   database: Database,
@@ -30,9 +52,19 @@ async function insertRows<T extends keyof Tables>(
   const columns = Object.keys(first) as (keyof typeof first)[];
   const names = sql.join(columns.map((column) => sql.ref(String(column))));
   const into = sql`insert into ${sql.table(table)} (${names})`;
-  if (database.engine === 'postgres')
+  if (database.runEach === undefined) {
     await insertAsOne(database, table, rows, sql`${into} select ${names}`, onConflict);
-  else await insertOneByOne(database, rows, columns, into, onConflict);
+    return;
+  }
+  // One statement a row: SQLite makes a savepoint for a statement of several rows, and at each
+  // savepoint its search index writes out all that it has gathered, to merge it again later. That
+  // took longer than everything else.
+  const places = sql.join(columns.map(() => sql`${null}`));
+  const { sql: text } = sql`${into} values (${places}) ${onConflict}`.compile(database.kysely);
+  database.runEach(
+    text,
+    rows.map((row) => columns.map((column) => row[column])),
+  );
 }
 
 /** As one parameter: thousands of them take PostgreSQL longer to read than to write. */
@@ -46,25 +78,6 @@ async function insertAsOne<T extends keyof Tables>(
   for (const chunk of inBatches(rows, ROWS_AT_ONCE)) {
     await sql`${insertion} from json_populate_recordset(null::${sql.table(table)}, ${JSON.stringify(chunk)}::json)
       ${onConflict}`.execute(kysely);
-  }
-}
-
-/**
- * One statement a row. SQLite makes a savepoint for a statement of several rows, and at each
- * savepoint its search index writes out all that it has gathered, to merge it again later: that
- * took longer than everything else.
- */
-async function insertOneByOne<R extends object>(
-  { kysely }: Database,
-  rows: readonly R[],
-  columns: readonly (keyof R)[],
-  into: RawBuilder<unknown>,
-  onConflict: RawBuilder<unknown>,
-): Promise<void> {
-  const places = sql.join(columns.map(() => sql`${null}`));
-  const compiled = sql`${into} values (${places}) ${onConflict}`.compile(kysely);
-  for (const row of rows) {
-    await kysely.executeQuery({ ...compiled, parameters: columns.map((column) => row[column]) });
   }
 }
 

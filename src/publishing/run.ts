@@ -1,5 +1,6 @@
 import type { Database } from '../database/database.ts';
 import type { ProblemList } from './problems.ts';
+import type { KeyLines } from './key-lines.ts';
 import type { PreparedRecord } from './line-preparer.ts';
 import type { RecordKind } from './records.ts';
 import type { References } from './references.ts';
@@ -62,6 +63,8 @@ export interface KindWriter<K extends RecordKind> {
   assume?(key: string): void;
   /** Reports references to nothing. May run where other problems keep anything from being written. */
   check?(entries: readonly Entry<K>[], file: string): Promise<void>;
+  /** Reports what only shows when all of a source was checked. */
+  checkWhole?(file: string): void;
   /** Writes what is new or changed, and counts. Keys within one call are distinct. */
   write(entries: readonly Entry<K>[]): Promise<Omit<Counts, 'removed'>>;
   /** Writes what `write` may have held back. */
@@ -72,5 +75,5 @@ export interface KindWriter<K extends RecordKind> {
   findReferrers?(keys: readonly string[]): Promise<Map<string, string>>;
   remove(keys: readonly string[]): Promise<void>;
   /** Checks what can only be seen when everything is written. */
-  finish?(file: string): Promise<void>;
+  finish?(file: string, lines: KeyLines): Promise<void>;
 }

@@ -4,7 +4,7 @@ import { SearchEntryWriter } from '../search/write-entries.ts';
 import { danglingReferences, loadSupplierDocuments, type References } from './references.ts';
 import type { ContractRecord } from './records.ts';
 import { listIds, removeRecords } from './record-table.ts';
-import { replaceChildRows, upsertRows } from './rows.ts';
+import { replaceChildRows, writeRows } from './rows.ts';
 import { plannedNumber, type KindWriter, type Run } from './run.ts';
 
 const CHILD_TABLES = [
@@ -78,20 +78,23 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
         database,
         changed.flatMap(({ record }) => record.supplier_ids),
       );
-      await upsertRows(
+      await writeRows(
         database,
         'catalog.contracts',
         'id',
-        changed.map(({ record, hash, lineHash, number, updatedAt }) => ({
-          number,
-          id: record.id,
-          hash,
-          line_hash: lineHash,
-          changed_publication: publication,
-          updated_at: updatedAt,
-          lead_entity_id: record.lead_entity_id,
-          coop_id: record.coop_id,
-          document: renderContractRecord(record, references, suppliers),
+        changed.map(({ record, hash, lineHash, number, updatedAt, isNew }) => ({
+          isNew,
+          row: {
+            number,
+            id: record.id,
+            hash,
+            line_hash: lineHash,
+            changed_publication: publication,
+            updated_at: updatedAt,
+            lead_entity_id: record.lead_entity_id,
+            coop_id: record.coop_id,
+            document: renderContractRecord(record, references, suppliers),
+          },
         })),
       );
       await writeChildren(

@@ -4,7 +4,8 @@ import { SearchEntryWriter } from '../search/write-entries.ts';
 import { danglingReferences } from './references.ts';
 import { insertLeadEntity } from './line-preparer.ts';
 import { listIds, removeRecords } from './record-table.ts';
-import { inBatches, upsertRows } from './rows.ts';
+import { inBatches, writeRows } from './rows.ts';
+import { WrittenRefs } from './written-refs.ts';
 import { plannedNumber, type KindWriter, type Run } from './run.ts';
 
 const REFS_AT_ONCE = 5_000;
@@ -14,8 +15,7 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
   const { database, references, publication } = run;
   const { engine, kysely } = database;
   const search = new SearchEntryWriter(database, 'solicitations');
-  /** The line on which each ref stands that this import writes. */
-  const writtenRefs = new Map<number, number>();
+  const writtenRefs = new WrittenRefs();
 
   const loadStored = (keys: readonly string[]) =>
     kysely
@@ -34,12 +34,12 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
         )) {
           run.problems.add({ file, ...problem });
         }
-        const first = writtenRefs.get(entry.record.ref);
-        writtenRefs.set(entry.record.ref, entry.line);
-        if (first !== undefined) {
-          const reason = `${entry.record.ref} stands on line ${first} already`;
-          run.problems.add({ file, line: entry.line, field: 'ref', reason });
-        }
+        writtenRefs.add(entry.record.ref, entry.line);
+      }
+    },
+    checkWhole(file) {
+      for (const { ref, line, first } of writtenRefs.repeated()) {
+        run.problems.add({ file, line, field: 'ref', reason: `${ref} stands on line ${first} already` });
       }
     },
     async write(entries) {
@@ -51,8 +51,6 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
         const before = stored.get(key);
         if (before?.hash === hash) {
           counts.unchanged += 1;
-          // It keeps its ref, so that nobody else's can have come to collide with it unnoticed.
-          writtenRefs.delete(record.ref);
           continue;
         }
         counts[before === undefined ? 'added' : 'changed'] += 1;
@@ -82,12 +80,7 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
           },
         });
       }
-      await upsertRows(
-        database,
-        'catalog.solicitations',
-        'id',
-        changed.map(({ row }) => row),
-      );
+      await writeRows(database, 'catalog.solicitations', 'id', changed);
       await search.add(changed.map(({ row: { number }, words, isNew }) => ({ number, words, isNew })));
       return counts;
     },
@@ -95,14 +88,15 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
     listKeys: () => listIds(database, 'solicitations'),
     remove: (keys) => removeRecords(database, 'solicitations', keys),
     /** A ref that was written may be that of a record which the import does not hold. Served by the index on ref. */
-    async finish(file) {
-      for (const refs of inBatches([...writtenRefs.keys()], REFS_AT_ONCE)) {
-        const { rows } = await sql<{ ref: number; ids: string }>`
-          select ref, min(id) || ' and ' || max(id) as ids from catalog.solicitations
+    async finish(file, lines) {
+      if (run.emptyKinds.has('solicitations')) return;
+      for (const refs of inBatches(writtenRefs.all(), REFS_AT_ONCE)) {
+        const { rows } = await sql<{ ref: number; first: string; second: string }>`
+          select ref, min(id) as first, max(id) as second from catalog.solicitations
           where ${isOneOf(engine, sql.ref('ref'), refs)} group by ref having count(*) > 1`.execute(kysely);
-        for (const { ref, ids } of rows) {
-          const line = writtenRefs.get(ref) ?? null;
-          run.problems.add({ file, line, field: 'ref', reason: `${ref} is the ref of ${ids}` });
+        for (const { ref, first, second } of rows) {
+          const line = lines.get(second) ?? lines.get(first) ?? null;
+          run.problems.add({ file, line, field: 'ref', reason: `${ref} is the ref of ${first} and ${second}` });
         }
       }
     },

@@ -6,7 +6,7 @@ import { SearchEntryWriter } from '../search/write-entries.ts';
 import { danglingReferences } from './references.ts';
 import type { SupplierRecord } from './records.ts';
 import { listIds, removeRecords } from './record-table.ts';
-import { replaceChildRows, upsertRows } from './rows.ts';
+import { replaceChildRows, writeRows } from './rows.ts';
 import { plannedNumber, type Entry, type KindWriter, type Run } from './run.ts';
 
 const CHILD_TABLES = [
@@ -99,7 +99,12 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
         }
         rows.push(row);
       }
-      await upsertRows(database, 'catalog.suppliers', 'id', rows);
+      await writeRows(
+        database,
+        'catalog.suppliers',
+        'id',
+        rows.map((row) => ({ row, isNew: !stored.has(row.id) })),
+      );
       await writeChildren(
         run,
         changed.map(({ record }) => record),

@@ -4,7 +4,7 @@ import type { OpenDatabase } from '../database/database.ts';
 import { slot } from '../database/statement.ts';
 import { EPOCH } from '../instant.ts';
 import type { SearchedTable } from './search-index.ts';
-import { prefixToken, type QueryWord } from './words.ts';
+import { prefixToken, tokensOfPrefix, type QueryWord } from './words.ts';
 
 /** Above this FTS5 is given the prefix as it is: to begin with so many words at once costs as much as to gather what they match. */
 const MOST_WORDS = 400;
@@ -46,12 +46,18 @@ export class WordExpansion {
       const asOf = this.#asOf;
       const expansions: (readonly string[] | null)[] = [];
       for (const { prefix } of words) {
-        const found = prefixToken(prefix) === null ? await this.#wordsOf(prefix) : null;
+        const found = prefixToken(prefix) === null ? await this.#tokensOf(prefix) : null;
         expansions.push(found !== null && found.length <= MOST_WORDS ? found : null);
       }
       // All of them have to be of one publication.
       if (asOf === this.#asOf) return { asOf, expansions };
     }
+  }
+
+  async #tokensOf(prefix: string): Promise<readonly string[]> {
+    const { begin, itself } = tokensOfPrefix(prefix);
+    const found = await this.#wordsOf(begin);
+    return itself === null ? found : [itself, ...found];
   }
 
   /** One look into the index for each word: from one to the next, past all that the first stands in. */

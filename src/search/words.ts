@@ -1,7 +1,7 @@
 import { stem } from 'porter2';
 
 /** Longest part of a word that is kept, in UTF-16 units: a lexeme of PostgreSQL holds 2,046 bytes. */
-const LONGEST_WORD = 500;
+export const LONGEST_WORD = 500;
 
 /** Stands before a stem, so that it never meets a word: no word holds it. */
 const STEM_MARK = '=';
@@ -9,7 +9,11 @@ const STEM_MARK = '=';
 /** Stands before the beginning of a word, for the same reason. */
 const PREFIX_MARK = '+';
 
-/** Beginnings of words up to this many characters are tokens of their own on SQLite; PostgreSQL finds them by itself. */
+/**
+ * Beginnings of words of so many characters are tokens of their own on SQLite; PostgreSQL finds
+ * them by itself. Those of two characters are few enough to be found by those of three.
+ */
+const PREFIX_TOKEN_LENGTHS = [1, 3];
 const LONGEST_PREFIX_TOKEN = 3;
 
 /**
@@ -19,7 +23,7 @@ const LONGEST_PREFIX_TOKEN = 3;
  */
 export function wordsOf(text: string): string[] {
   // Most texts: nothing to decompose, and a cheaper expression says the same.
-  if (PLAIN.test(text)) return (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map(cut);
+  if (isAscii(text)) return (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map(cut);
   return (
     text
       .normalize('NFKD')
@@ -29,7 +33,9 @@ export function wordsOf(text: string): string[] {
   ).map(cut);
 }
 
-const PLAIN = /^[\0-\x7f]*$/;
+export function isAscii(text: string): boolean {
+  return /^[\0-\x7f]*$/.test(text);
+}
 
 function cut(word: string): string {
   return word.length > LONGEST_WORD ? word.slice(0, LONGEST_WORD).toWellFormed() : word;
@@ -65,15 +71,31 @@ function stemOf(word: string): string | null {
 
 /** The tokens for the short beginnings of a word. */
 export function prefixTokens(word: string): string[] {
-  const characters = Array.from(word.slice(0, 2 * LONGEST_PREFIX_TOKEN)).slice(0, LONGEST_PREFIX_TOKEN);
-  return characters.map((_, index) => PREFIX_MARK + characters.slice(0, index + 1).join(''));
+  const characters = firstCharacters(word);
+  return PREFIX_TOKEN_LENGTHS.filter((length) => length <= characters.length).map(
+    (length) => PREFIX_MARK + characters.slice(0, length).join(''),
+  );
 }
 
-/** The token of this beginning of words; null where it is too long to have one. */
+/** The token of all words with this beginning; null where there is none for one of its length. */
 export function prefixToken(prefix: string): string | null {
-  return prefix.length <= 2 * LONGEST_PREFIX_TOKEN && Array.from(prefix).length <= LONGEST_PREFIX_TOKEN
-    ? PREFIX_MARK + prefix
-    : null;
+  const { length } = firstCharacters(prefix);
+  return PREFIX_TOKEN_LENGTHS.includes(length) ? PREFIX_MARK + prefix : null;
+}
+
+/**
+ * What begins the tokens of all words with this beginning, where it has no token itself: the
+ * longer prefix tokens, or the words. `itself` is a word that these may leave out.
+ */
+export function tokensOfPrefix(prefix: string): { begin: string; itself: string | null } {
+  return firstCharacters(prefix).length < LONGEST_PREFIX_TOKEN
+    ? { begin: PREFIX_MARK + prefix, itself: prefix }
+    : { begin: prefix, itself: null };
+}
+
+/** One more than a prefix token has at most. */
+function firstCharacters(word: string): string[] {
+  return Array.from(word.slice(0, 2 * LONGEST_PREFIX_TOKEN + 2)).slice(0, LONGEST_PREFIX_TOKEN + 1);
 }
 
 /**

@@ -11,8 +11,11 @@ export interface SearchEntry {
   isNew: boolean;
 }
 
-/** Entries that are written together. */
+/** Entries that are put in order and written together, where they come in none. */
 const BATCH_ENTRIES = 20_000;
+
+/** From so many on, the index is given memory to gather them in. */
+const MANY_ENTRIES = 5_000;
 
 /** What FTS5 gathers in memory before it writes; by default so little that it mostly merges what it wrote. */
 const FTS5_GATHERED_BYTES = 64 * 1024 * 1024;
@@ -28,6 +31,8 @@ export class SearchEntryWriter {
   readonly #database: Database;
   readonly #table: SearchedTable;
   #entries: SearchEntry[] = [];
+  #added = 0;
+  #lastNumber = Number.NEGATIVE_INFINITY;
   #isForMany = false;
 
   constructor(database: Database, table: SearchedTable) {
@@ -35,10 +40,15 @@ export class SearchEntryWriter {
     this.#table = table;
   }
 
+  /** Writes entries at once where they come in order, as from a file that is. */
   async add(entries: readonly SearchEntry[]): Promise<void> {
     for (const { number, words, isNew } of entries) this.#entries.push({ number, words, isNew });
-    if (this.#entries.length < BATCH_ENTRIES) return;
-    await this.#makeRoom();
+    this.#added += entries.length;
+    const isInOrder = this.#entries.every(
+      ({ number }, index) => number > (this.#entries[index - 1]?.number ?? this.#lastNumber),
+    );
+    if (!isInOrder && this.#entries.length < BATCH_ENTRIES) return;
+    if (this.#added >= MANY_ENTRIES) await this.#makeRoom();
     await this.#write();
   }
 
@@ -70,6 +80,7 @@ export class SearchEntryWriter {
   async #write(): Promise<void> {
     const entries = this.#entries.sort((a, b) => a.number - b.number);
     this.#entries = [];
+    this.#lastNumber = Math.max(this.#lastNumber, entries.at(-1)?.number ?? this.#lastNumber);
     await writeSearchEntries(this.#database, this.#table, entries);
   }
 }
@@ -83,28 +94,17 @@ export async function writeSearchEntries(
   table: SearchedTable,
   entries: readonly SearchEntry[],
 ): Promise<void> {
-  const write = database.engine === 'sqlite' ? writeFts5Entries : writePostgresEntries;
   for (const isNew of [false, true]) {
-    await write(
-      database,
-      table,
-      entries.filter((entry) => entry.isNew === isNew),
-      isNew,
+    const those = entries.filter((entry) => entry.isNew === isNew);
+    if (database.runEach === undefined) {
+      await writePostgresEntries(database, table, those, isNew);
+      continue;
+    }
+    // One by one: FTS5 writes out all that it has gathered whenever a statement of several rows begins.
+    database.runEach(
+      `insert ${isNew ? '' : 'or replace'} into catalog.${table}_search (rowid, words) values (?, ?)`,
+      those.map(({ number, words }) => [number, words]),
     );
-  }
-}
-
-/** One by one: FTS5 writes out all that it has gathered whenever a statement of several rows begins. */
-async function writeFts5Entries(
-  { kysely }: Database,
-  table: SearchedTable,
-  entries: readonly SearchEntry[],
-  isNew: boolean,
-): Promise<void> {
-  const compiled = sql`insert ${sql.raw(isNew ? '' : 'or replace')} into ${sql.raw(`catalog.${table}_search`)}
-    (rowid, words) values (${0}, ${''})`.compile(kysely);
-  for (const { number, words } of entries) {
-    await kysely.executeQuery({ ...compiled, parameters: [number, words] });
   }
 }
 

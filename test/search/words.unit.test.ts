@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Tokenizer } from '../../src/search/tokenizer.ts';
-import { prefixToken, queryWords, wordsOf } from '../../src/search/words.ts';
+import { prefixToken, queryWords, tokensOfPrefix, wordsOf } from '../../src/search/words.ts';
 
 const tokenizers = { sqlite: new Tokenizer('sqlite'), postgres: new Tokenizer('postgres') };
 
@@ -14,10 +14,11 @@ function finds(q: string, text: string): boolean {
       words.length > 0 &&
       words.every(({ prefix, stemTokens }) => {
         const beginning = engine === 'sqlite' ? prefixToken(prefix) : null;
+        const { begin, itself } = engine === 'sqlite' ? tokensOfPrefix(prefix) : { begin: prefix, itself: null };
         return tokens.some(
           (token) =>
             stemTokens.includes(token) ||
-            (beginning === null ? /^[^=+]/.test(token) && token.startsWith(prefix) : token === beginning),
+            (beginning === null ? token.startsWith(begin) || token === itself : token === beginning),
         );
       })
     );

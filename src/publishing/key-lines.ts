@@ -1,0 +1,31 @@
+import type { NumberPlan } from './number-plan.ts';
+
+/** The line on which each key of a source stands. */
+export interface KeyLines {
+  get(key: string): number | undefined;
+}
+
+/** For the keys of a plan, which may be millions: a few bytes each. */
+export class PlannedKeyLines implements KeyLines {
+  readonly #plan: NumberPlan;
+  readonly #lines: Uint32Array;
+
+  constructor(plan: NumberPlan) {
+    this.#plan = plan;
+    this.#lines = new Uint32Array(plan.size);
+  }
+
+  get(key: string): number | undefined {
+    return this.at(this.#plan.find(key)?.place ?? -1);
+  }
+
+  /** The line of the key at this place of the plan; undefined as long as none is set. */
+  at(place: number): number | undefined {
+    const line = this.#lines[place];
+    return line === 0 ? undefined : line;
+  }
+
+  set(place: number, line: number): void {
+    this.#lines[place] = line;
+  }
+}
