@@ -17,7 +17,7 @@ const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
 const BUSY_TIMEOUT_MS = 5_000;
 
 /** Pages of the catalog that a connection holds in memory. Without the name of the schema, the setting is another file's. */
-const CACHE_KIB = { read: 64 * 1024, write: 192 * 1024 };
+const CACHE_KIB = { read: 64 * 1024, write: 64 * 1024 };
 
 /** Texts of SQL whose prepared statements are kept. A server has fewer shapes of query than this. */
 const PREPARED_STATEMENTS = 500;
@@ -43,7 +43,7 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       connection.prepare(`attach ? as ${schema}`).run(uri);
       if (mode === 'write') {
         // Only a writer sets the journal mode: readers that all did so at once would meet "database is locked".
-        connection.exec(`pragma ${schema}.journal_mode = wal; pragma ${schema}.synchronous = full`);
+        connection.exec(`pragma ${schema}.page_size = 8192; pragma ${schema}.journal_mode = wal; pragma ${schema}.synchronous = full`);
         // Digests of keys and the secret of the cursors are in there: for the owner's eyes only.
         if (isNew && schema === 'access') chmodSync(file, 0o600);
       } else {

@@ -57,7 +57,7 @@ function startThread<K extends RecordKind>(kind: K, engine: Engine) {
   const worker = new Worker(new URL('preparation-thread.ts', import.meta.url), {
     workerData: { kind, engine } satisfies ThreadTask,
     // What it makes lives for a moment: a small heap that is swept often is as fast, and half the memory.
-    resourceLimits: { maxYoungGenerationSizeMb: 32, maxOldGenerationSizeMb: 256 },
+    resourceLimits: { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 128 },
   });
   /** Answers come in the order of the questions. */
   const waiting: PromiseWithResolvers<PreparedLine<K>[]>[] = [];

@@ -14,7 +14,7 @@ import type { Source } from './source.ts';
 const BATCH_LINES = 500;
 
 /** Batches that are prepared ahead: enough that no thread waits for the next. */
-const BATCHES_AHEAD = 4;
+const BATCHES_AHEAD = 2;
 
 /** What was read of one source. */
 export interface KindOutcome {

@@ -18,7 +18,7 @@ const BATCH_ENTRIES = 20_000;
 const MANY_ENTRIES = 5_000;
 
 /** What FTS5 gathers in memory before it writes; by default so little that it mostly merges what it wrote. */
-const FTS5_GATHERED_BYTES = 64 * 1024 * 1024;
+const FTS5_GATHERED_BYTES = 48 * 1024 * 1024;
 
 /** What PostgreSQL gathers before it sorts words into its index; one page at a time otherwise. */
 const GIN_GATHERED = '128MB';
