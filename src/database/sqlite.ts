@@ -43,7 +43,9 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       connection.prepare(`attach ? as ${schema}`).run(uri);
       if (mode === 'write') {
         // Only a writer sets the journal mode: readers that all did so at once would meet "database is locked".
-        connection.exec(`pragma ${schema}.page_size = 8192; pragma ${schema}.journal_mode = wal; pragma ${schema}.synchronous = full`);
+        connection.exec(
+          `pragma ${schema}.page_size = 8192; pragma ${schema}.journal_mode = wal; pragma ${schema}.synchronous = full`,
+        );
         // Digests of keys and the secret of the cursors are in there: for the owner's eyes only.
         if (isNew && schema === 'access') chmodSync(file, 0o600);
       } else {

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
 import type { Engine, OpenDatabase } from '../database/database.ts';
-import { slot, type SlotValues } from '../database/statement.ts';
+import { limitSlot, type SlotValues } from '../database/statement.ts';
 import { keepingVersion, lastEvent, readAsPlanned, seenEvents, watermarkOf, type SeenEvents } from './events.ts';
 
 /** How the records of a list are read and written out, the same for every page of it. */
@@ -144,7 +144,7 @@ function pageStatement(
         max(shown.key) as last_key, min(shown.changes_at) as changes_at
       from (
         select walked.position, ${key} as key, ${text} as text, ${changesAt} as changes_at
-        from (select position from walked order by position limit ${slot('limit')}) as walked
+        from (select position from walked order by position limit ${limitSlot('limit')}) as walked
         cross join ${table} where ${position} = walked.position
       ) as shown
     ) as page`;

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { OpenDatabase } from '../database/database.ts';
-import { slot } from '../database/statement.ts';
+import { limitSlot, slot } from '../database/statement.ts';
 import type { ScopeShape } from './scope-sql.ts';
 
 /** From so many publications on, one walk for each costs more than a look at each record. */
@@ -21,7 +21,7 @@ export async function shapeByPublications(
     'publications since',
     () => sql<{ publications: number; earlier: number }>`select
       (select count(*) from (
-        select 1 from catalog.publications where instant >= ${slot('since')} limit ${slot('most')}) as counted)
+        select 1 from catalog.publications where instant >= ${slot('since')} limit ${limitSlot('most')}) as counted)
         as publications,
       (select count(*) from (
         select 1 from catalog.publications where instant < ${slot('since')} limit 1) as earlier) as earlier`,

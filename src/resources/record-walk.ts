@@ -1,6 +1,6 @@
 import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely';
 import type { Engine } from '../database/database.ts';
-import { slot } from '../database/statement.ts';
+import { limitSlot, slot } from '../database/statement.ts';
 import { holdsWords, matchedNumbers } from '../search/search-index.ts';
 import type { SearchMode } from '../search/search-plan.ts';
 import { allOf, type Condition } from './conditions.ts';
@@ -52,7 +52,7 @@ export function walkRecords(
     return sql<{ position: unknown }>`select ${found} as position
       from ${matchedNumbers(engine, table)} as found cross join ${from}
       where ${allOf([sql<SqlBool>`${number} = ${found}`, isAfter(found), ...conditions])}
-      order by ${found} limit ${slot('rows')}`;
+      order by ${found} limit ${limitSlot('rows')}`;
   }
   const walk = (more: readonly (Condition | null)[]): Positions => sql<{ position: unknown }>`
     select ${number} as position from ${from}
@@ -62,7 +62,7 @@ export function walkRecords(
       ...more,
       search === 'check' ? holdsWords(engine, table, number) : null,
     ])}
-    order by ${number} limit ${slot('rows')}`;
+    order by ${number} limit ${limitSlot('rows')}`;
   if (each.length === 0) return walk([]);
   return unionOf(
     each.map(({ values, column, conditions: more }) =>

@@ -1,6 +1,6 @@
 import { sql, type Expression, type RawBuilder } from 'kysely';
 import type { Engine } from '../database/database.ts';
-import { slot } from '../database/statement.ts';
+import { limitSlot } from '../database/statement.ts';
 
 /** Rows of one column, `position`, in order: as many as the slot `rows` says. */
 export type Positions = RawBuilder<{ position: unknown }>;
@@ -25,7 +25,7 @@ export function eachMerged(
       ? sql`select walked.position from (${values}) as one cross join lateral (${inner}) as walked`
       : sql`select walked.value as position from (${values}) as one
           cross join json_each((select json_group_array(position) from (${inner}))) as walked`;
-  return sql<{ position: unknown }>`${merged} order by position limit ${slot('rows')}`;
+  return sql<{ position: unknown }>`${merged} order by position limit ${limitSlot('rows')}`;
 }
 
 /** Several walks as one; what is in more than one of them counts once. */
@@ -36,5 +36,7 @@ export function unionOf(walks: readonly Positions[]): Positions {
     walks.map((walk) => sql`select position from (${walk}) as part`),
     sql` union `,
   );
-  return sql<{ position: unknown }>`select position from (${union}) as parts order by position limit ${slot('rows')}`;
+  return sql<{
+    position: unknown;
+  }>`select position from (${union}) as parts order by position limit ${limitSlot('rows')}`;
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from '../database/database.ts';
-import { slot, type SlotValues } from '../database/statement.ts';
+import { limitSlot, slot, type SlotValues } from '../database/statement.ts';
 import { fts5Query, tsquery, type SearchedTable } from './search-index.ts';
 import { queryWords, statusToken, type QueryWord } from './words.ts';
 import { WordExpansion } from './word-expansion.ts';
@@ -93,7 +93,7 @@ export class SearchPlanner {
     const [probe] = await this.#database.run<{ matches: number }>(
       `probe ${this.#table}`,
       () => sql<{ matches: number }>`select count(*) as matches from (
-        select rowid from catalog.${name} where ${name} match ${slot('match')} limit ${slot('most')})`,
+        select rowid from catalog.${name} where ${name} match ${slot('match')} limit ${limitSlot('most')})`,
       { ...values, most: MOST_PROBED_MATCHES },
     );
     return { ...plan, mode: (probe?.matches ?? 0) < MOST_PROBED_MATCHES ? 'index' : 'check' };

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from '../database/database.ts';
-import { slot } from '../database/statement.ts';
+import { limitSlot, slot } from '../database/statement.ts';
 import { EPOCH } from '../instant.ts';
 import type { SearchedTable } from './search-index.ts';
 import { prefixToken, tokensOfPrefix, type QueryWord } from './words.ts';
@@ -72,7 +72,7 @@ export class WordExpansion {
           select (select term from ${vocabulary} where term >= ${slot('prefix')} limit 1)
           union all
           select (select term from ${vocabulary} where term >= word.term || ' ' limit 1)
-          from word where word.term < ${slot('end')} limit ${slot('most')}
+          from word where word.term < ${slot('end')} limit ${limitSlot('most')}
         )
         select coalesce((select max(instant) from catalog.publications), ${sql.lit(EPOCH)}) as as_of, word.term as word
         from (select 1) left join word on word.term >= ${slot('prefix')} and word.term < ${slot('end')}`,

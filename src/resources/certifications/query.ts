@@ -1,6 +1,6 @@
 import { sql, type SqlBool } from 'kysely';
 import type { OpenDatabase } from '../../database/database.ts';
-import { slot } from '../../database/statement.ts';
+import { limitSlot, slot } from '../../database/statement.ts';
 import type { WalkPlace } from '../../paging/answer-list.ts';
 import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
 import { fts5Query, holdsWords, tsquery } from '../../search/search-index.ts';
@@ -46,7 +46,7 @@ export function walkCertifications(
           (c) => c,
         ),
       ])}
-      order by certification.abbreviation limit ${slot('rows')}`,
+      order by certification.abbreviation limit ${limitSlot('rows')}`,
     values: { ...filters, match: (engine === 'sqlite' ? fts5Query : tsquery)(words ?? []), after },
     asOf: null,
   };

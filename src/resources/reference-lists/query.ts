@@ -1,7 +1,7 @@
 import { sql, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Engine, OpenDatabase } from '../../database/database.ts';
-import { isInList, slot } from '../../database/statement.ts';
+import { isInList, limitSlot, slot } from '../../database/statement.ts';
 import type { WalkPlace } from '../../paging/answer-list.ts';
 import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
 import { allOf, anyOf, type Condition } from '../conditions.ts';
@@ -39,7 +39,7 @@ export function walkNamedRefs(
         isWhole ? null : isGrantedOrNamed(engine, table),
         hasAfter ? sql<SqlBool>`named.id > ${slot('after')}` : null,
       ])}
-      order by named.id limit ${slot('rows')}`,
+      order by named.id limit ${limitSlot('rows')}`,
     values: { ...scopeValues(scope, null), after },
     asOf: null,
   };
