@@ -117,6 +117,7 @@ async function publishWithin(
     renderedAnew > 0 || Object.values(kinds).some((count) => count.added + count.changed + count.removed > 0);
   if (!isChanged || options.dryRun === true) return { instant: null, kinds, renderedAnew, notes };
   if (touches(kinds.contracts)) await updateSupplierVisibility(database, run.publication);
+  for (const step of run.lastSteps) await step();
   return { instant: await announce(run, options.clock), kinds, renderedAnew, notes };
 }
 
@@ -144,6 +145,7 @@ async function startRun(database: Database, stride: number): Promise<Run> {
     former: { 'lead-entities': new Map(), coops: new Map() },
     assumedSuppliers: new Set(),
     emptyKinds,
+    lastSteps: [],
     stride,
   };
 }

@@ -21,6 +21,8 @@ export interface Run {
   readonly assumedSuppliers: Set<string>;
   /** Kinds that held nothing before: their records keep the `updated_at` that they bring. */
   readonly emptyKinds: ReadonlySet<RecordKind>;
+  /** What readers would wait for until the commit: it is done just before. */
+  readonly lastSteps: (() => Promise<void>)[];
   /** What lies between the numbers of records that are added at an end. */
   readonly stride: number;
 }

@@ -44,7 +44,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
       await upsertRows(database, 'catalog.certifications', 'abbreviation', rows);
       await writeSearchEntries(
         database,
-        'certifications',
+        'certifications_search',
         rows.map(({ number, name, abbreviation }) => ({
           number,
           words: tokenizer.tokensOf([name, abbreviation]).join(' '),

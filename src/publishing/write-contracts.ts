@@ -17,7 +17,7 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
   const { database, references, publication } = run;
   const { engine, kysely } = database;
 
-  const search = new SearchEntryWriter(database, 'contracts');
+  const search = new SearchEntryWriter(database, 'contracts', run.emptyKinds.has('contracts'));
 
   const loadStored = (keys: readonly string[]) =>
     kysely
@@ -104,7 +104,10 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
       await search.add(changed);
       return counts;
     },
-    flush: () => search.flush(),
+    async flush() {
+      const last = await search.flush();
+      if (last !== null) run.lastSteps.push(last);
+    },
     listKeys: () => listIds(database, 'contracts'),
     remove: (keys) => removeRecords(database, 'contracts', keys, CHILD_TABLES),
   };

@@ -14,7 +14,7 @@ const REFS_AT_ONCE = 5_000;
 export async function solicitationWriter(run: Run): Promise<KindWriter<'solicitations'>> {
   const { database, references, publication } = run;
   const { engine, kysely } = database;
-  const search = new SearchEntryWriter(database, 'solicitations');
+  const search = new SearchEntryWriter(database, 'solicitations', run.emptyKinds.has('solicitations'));
   const writtenRefs = new WrittenRefs();
 
   const loadStored = (keys: readonly string[]) =>
@@ -84,7 +84,10 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
       await search.add(changed.map(({ row: { number }, words, isNew }) => ({ number, words, isNew })));
       return counts;
     },
-    flush: () => search.flush(),
+    async flush() {
+      const last = await search.flush();
+      if (last !== null) run.lastSteps.push(last);
+    },
     listKeys: () => listIds(database, 'solicitations'),
     remove: (keys) => removeRecords(database, 'solicitations', keys),
     /** A ref that was written may be that of a record which the import does not hold. Served by the index on ref. */

@@ -20,7 +20,7 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
   const { database, references, publication } = run;
   const { engine, kysely } = database;
 
-  const search = new SearchEntryWriter(database, 'suppliers');
+  const search = new SearchEntryWriter(database, 'suppliers', run.emptyKinds.has('suppliers'));
 
   const loadStored = (keys: readonly string[]) =>
     kysely
@@ -114,7 +114,10 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
       );
       return counts;
     },
-    flush: () => search.flush(),
+    async flush() {
+      const last = await search.flush();
+      if (last !== null) run.lastSteps.push(last);
+    },
     listKeys: () => listIds(database, 'suppliers'),
     async findReferrers(keys) {
       const { rows } = await sql<{ key: string; referrer: string }>`

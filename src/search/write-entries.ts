@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
+import { beginFilling, fillingTable, indexFilling, replaceByFilled } from './filled-index.ts';
 import type { SearchedTable } from './search-index.ts';
 
 /** The entry of one record in the search index. */
@@ -30,14 +31,20 @@ const GIN_GATHERED = '128MB';
 export class SearchEntryWriter {
   readonly #database: Database;
   readonly #table: SearchedTable;
+  readonly #isEmpty: boolean;
+  /** The table that is written to. */
+  #target: string;
   #entries: SearchEntry[] = [];
   #added = 0;
   #lastNumber = Number.NEGATIVE_INFINITY;
   #isForMany = false;
 
-  constructor(database: Database, table: SearchedTable) {
+  /** @param isEmpty whether there was no entry before. */
+  constructor(database: Database, table: SearchedTable, isEmpty: boolean) {
     this.#database = database;
     this.#table = table;
+    this.#isEmpty = isEmpty;
+    this.#target = `${table}_search`;
   }
 
   /** Writes entries at once where they come in order, as from a file that is. */
@@ -52,15 +59,25 @@ export class SearchEntryWriter {
     await this.#write();
   }
 
-  /** Writes what is left. To be called at the end. */
-  async flush(): Promise<void> {
+  /**
+   * Writes what is left. To be called at the end.
+   *
+   * @returns what has to be done last before the commit; null for nothing.
+   */
+  async flush(): Promise<(() => Promise<void>) | null> {
+    const [database, table] = [this.#database, this.#table];
     await this.#write();
-    if (!this.#isForMany || this.#database.engine === 'sqlite') return;
+    if (this.#target !== `${table}_search`) {
+      await indexFilling(database, table);
+      return () => replaceByFilled(database, table);
+    }
+    if (!this.#isForMany || database.engine === 'sqlite') return null;
     // Searches would walk the gathered words one by one. Only the owner of an index may do this.
     await sql`select gin_clean_pending_list(oid) from pg_catalog.pg_class
-      where oid = ${`catalog.${this.#table}_search_by_words`}::regclass and pg_has_role(relowner, 'USAGE')`.execute(
-      this.#database.kysely,
+      where oid = ${`catalog.${table}_search_by_words`}::regclass and pg_has_role(relowner, 'USAGE')`.execute(
+      database.kysely,
     );
+    return null;
   }
 
   async #makeRoom(): Promise<void> {
@@ -74,6 +91,7 @@ export class SearchEntryWriter {
       for (const setting of ['gin_pending_list_limit', 'work_mem', 'maintenance_work_mem']) {
         await sql.raw(`set local ${setting} = '${GIN_GATHERED}'`).execute(kysely);
       }
+      if (this.#isEmpty && (await beginFilling(this.#database, this.#table))) this.#target = fillingTable(this.#table);
     }
   }
 
@@ -81,17 +99,17 @@ export class SearchEntryWriter {
     const entries = this.#entries.sort((a, b) => a.number - b.number);
     this.#entries = [];
     this.#lastNumber = Math.max(this.#lastNumber, entries.at(-1)?.number ?? this.#lastNumber);
-    await writeSearchEntries(this.#database, this.#table, entries);
+    await writeSearchEntries(this.#database, this.#target, entries);
   }
 }
 
 /** Entries in one statement. */
 const STATEMENT_ENTRIES = 1_000;
 
-/** Writes entries, in the order of their numbers. */
+/** Writes entries, in the order of their numbers, to a table of the catalog. */
 export async function writeSearchEntries(
   database: Database,
-  table: SearchedTable,
+  table: string,
   entries: readonly SearchEntry[],
 ): Promise<void> {
   for (const isNew of [false, true]) {
@@ -102,7 +120,7 @@ export async function writeSearchEntries(
     }
     // One by one: FTS5 writes out all that it has gathered whenever a statement of several rows begins.
     database.runEach(
-      `insert ${isNew ? '' : 'or replace'} into catalog.${table}_search (rowid, words) values (?, ?)`,
+      `insert ${isNew ? '' : 'or replace'} into catalog.${table} (rowid, words) values (?, ?)`,
       those.map(({ number, words }) => [number, words]),
     );
   }
@@ -110,7 +128,7 @@ export async function writeSearchEntries(
 
 async function writePostgresEntries(
   { kysely }: Database,
-  table: SearchedTable,
+  table: string,
   entries: readonly SearchEntry[],
   isNew: boolean,
 ): Promise<void> {
@@ -118,7 +136,7 @@ async function writePostgresEntries(
     const rows = JSON.stringify(
       entries.slice(start, start + STATEMENT_ENTRIES).map(({ number, words }) => [number, words]),
     );
-    await sql`insert into ${sql.raw(`catalog.${table}_search`)} (number, words)
+    await sql`insert into ${sql.raw(`catalog.${table}`)} (number, words)
       select (value ->> 0)::bigint, array_to_tsvector(string_to_array(value ->> 1, ' '))
       from json_array_elements(${rows}::json)
       ${sql.raw(isNew ? '' : 'on conflict (number) do update set words = excluded.words')}`.execute(kysely);

@@ -76,7 +76,7 @@ test('records of an older schema get numbers in the order of their ids, and are 
   }
   await writeSearchEntries(
     database,
-    'suppliers',
+    'suppliers_search',
     ids.map((id, index) => ({ number: index + 1, words: `shared =share only${id}`, isNew: true })),
   );
   await migrate(database, clock);
