@@ -2,7 +2,6 @@ import { fileURLToPath } from 'node:url';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { SERVER_CORE, type Core } from '../machine/cores.ts';
 import { spawnPinned } from '../machine/processes.ts';
 import { peakMegabytes } from '../machine/usage.ts';
 
@@ -18,14 +17,14 @@ export interface CommandOutcome {
 }
 
 /**
- * Runs a `pds` command to its end.
+ * Runs a `pds` command to its end, on all cores: an import uses two.
  *
  * @throws Error with what it printed where it failed.
  */
-export async function runPds(databaseUrl: string, args: readonly string[], core: Core = SERVER_CORE) {
+export async function runPds(databaseUrl: string, args: readonly string[]) {
   const startedAt = performance.now();
   const child = spawnPinned(process.execPath, [MAIN, ...args], {
-    core,
+    core: null,
     env: { PDS_DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
