@@ -11,6 +11,13 @@ import { CommandError } from './command-error.ts';
 /** What a pipe takes in one piece (`PIPE_BUF` of Linux), so that lines of several processes do not mix. */
 const LARGEST_WRITE_BYTES = 4_096;
 
+/**
+ * Lines are written so many bytes at a time, and whatever there is so often: a write for each
+ * line wakes a thread, which takes as long as a tenth of a request.
+ */
+const GATHERED_BYTES = 3_500;
+const LONGEST_GATHERING_MS = 100;
+
 /** A server that listens. */
 export interface Serving {
   /** Such as `http://127.0.0.1:8080`. */
@@ -19,9 +26,19 @@ export interface Serving {
   close(): Promise<void>;
 }
 
-/** The log of a process that serves: JSON lines on stdout, written beside the requests and not between them. */
+/**
+ * The log of a process that serves: JSON lines on stdout, written beside the requests and not
+ * between them, a tenth of a second later at most. What is left at the end is written then.
+ */
 export function createLogger(config: Config): Logger {
-  return pino({ level: config.logLevel }, pino.destination({ fd: 1, sync: false, maxWrite: LARGEST_WRITE_BYTES }));
+  const destination = pino.destination({
+    fd: 1,
+    sync: false,
+    maxWrite: LARGEST_WRITE_BYTES,
+    minLength: GATHERED_BYTES,
+    periodicFlush: LONGEST_GATHERING_MS,
+  });
+  return pino({ level: config.logLevel }, destination);
 }
 
 /**

@@ -13,6 +13,15 @@ const MOST_BYTES = 64 * 1024 * 1024;
 /** What an answer takes besides its texts: objects, and its place among the others. */
 const OVERHEAD_BYTES = 512;
 
+/**
+ * Longer answers than this are kept when they are asked for a second time: most pages of a walk
+ * never are, and to keep them all costs the garbage collector as much as making them.
+ */
+const LONGEST_KEPT_AT_ONCE = 8_192;
+
+/** Addresses of long answers that were asked for once. */
+const MOST_ASKED_ONCE = 20_000;
+
 /** A finished answer to a partner. */
 export interface Answer {
   /** JSON. */
@@ -49,6 +58,7 @@ declare module 'fastify' {
 export class AnswerCache {
   readonly #clock: Clock;
   readonly #answers: LRUCache<string, KeptAnswer>;
+  readonly #askedOnce = new LRUCache<string, true>({ max: MOST_ASKED_ONCE });
   #version = 0;
 
   constructor(clock: Clock, mostBytes = MOST_BYTES) {
@@ -87,17 +97,26 @@ export class AnswerCache {
     const answer = { text, watermark, goodFromMs: this.#clock(), goodUntilMs };
     // The rows may be newer than the partner, and the partner older than what another request brought.
     if (version !== null && version === partner.version && version === this.#version) {
-      const key = keyOf(partner, url);
-      this.#answers.set(key, answer);
-      text.onGrowth = (): void => this.#weighAgain(key, answer);
+      this.#keep(keyOf(partner, url), answer);
     }
     return answer;
+  }
+
+  #keep(key: string, answer: KeptAnswer): void {
+    const { text } = answer;
+    if (text.length > LONGEST_KEPT_AT_ONCE && !this.#askedOnce.has(key)) {
+      this.#askedOnce.set(key, true);
+      return;
+    }
+    this.#answers.set(key, answer);
+    text.onGrowth = (): void => this.#weighAgain(key, answer);
   }
 
   /** Not only where it is greater: a database restored from a backup has a smaller one. */
   #noticeVersion(version: number): void {
     if (version === this.#version) return;
     this.#answers.clear();
+    this.#askedOnce.clear();
     this.#version = version;
   }
 

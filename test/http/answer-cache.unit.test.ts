@@ -52,6 +52,20 @@ describe('kept answers', () => {
     expect(cache.bytes).toBe(0);
   });
 
+  test('are kept from the second time on where they are long, and at once where they are short', () => {
+    const cache = new AnswerCache(() => 0);
+    const long = answerAt(1, { body: 'x'.repeat(10_000) });
+    for (const [url, answer, findings] of [
+      ['/v1/coops', answerAt(1), [false, true, true]],
+      ['/v1/contracts', long, [false, false, true]],
+    ] as const) {
+      expect(findings.map(() => ask(cache, partnerAt(1), url, answer) !== undefined)).toEqual(findings);
+    }
+    cache.find(partnerAt(2), '/v1/coops');
+    expect(ask(cache, partnerAt(2), '/v1/contracts', { ...long, version: 2 })).toBeUndefined();
+    expect(cache.bytes).toBe(0);
+  });
+
   test('are used until a deadline in them passes, and never before they were made', () => {
     let nowMs = 1_000;
     const cache = new AnswerCache(() => nowMs);
@@ -104,6 +118,8 @@ describe('the memory of kept answers', () => {
     for (let page = 0; page < 100; page += 1) {
       const url = `/v1/contracts?cursor=${'c'.repeat(page)}`;
       const body = JSON.stringify({ page, text: (page % 2 === 0 ? 'é' : '“').repeat(100 * page) });
+      // A long one is kept from the second time on.
+      ask(cache, partner, url, answerAt(1, { body }));
       ask(cache, partner, url, answerAt(1, { body }));
       const kept = cache.find(partner, url);
       if (kept === null) throw new Error('the newest answer is not kept');

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { STRIDE } from '../../src/database/renumbering.ts';
 import { numbersBetween } from '../../src/publishing/number-gaps.ts';
 
 const number = fc.integer({ min: -(2 ** 40), max: 2 ** 40 });
@@ -34,13 +35,37 @@ test('before the first and after the last, numbers are a stride apart', () => {
   expect(numbersBetween(['c'], { id: 'b', number: Number.MAX_SAFE_INTEGER - 4 }, null, 8)).toBeNull();
 });
 
-test('a series that grows before another one can grow for long', () => {
-  let left = { id: 'RFP-000000', number: 0 };
-  const right = { id: 'RFQ-000000', number: 2 ** 26 };
-  for (let next = 1; next <= 12_000; next += 1) {
-    const id = `RFP-${String(next).padStart(6, '0')}`;
-    const planned = numbersBetween([id], left, right, 2 ** 26);
+test.each([
+  ['counted at the end', (count: string) => `RFP-${count}`, 'RFQ-000000'],
+  ['counted in the middle', (count: string) => `RFP-${count}-26`, 'RFP-ADDENDUM'],
+])('a series that is %s grows for long before another one', (_, idOf, next) => {
+  let left = { id: idOf('000000'), number: 0 };
+  const right = { id: next, number: STRIDE };
+  for (let count = 1; count <= 4_000; count += 1) {
+    const id = idOf(String(count).padStart(6, '0'));
+    const planned = numbersBetween([id], left, right, STRIDE);
     expect(planned).not.toBeNull();
     left = { id, number: planned?.[0] ?? 0 };
   }
+});
+
+test('random ids find room for long', () => {
+  const value = fc.noBias(fc.nat(2 ** 32 - 1));
+  fc.assert(
+    fc.property(fc.uniqueArray(value, { minLength: 40, maxLength: 40 }), (values) => {
+      const held = [
+        { id: '00000000', number: 0 },
+        { id: 'g', number: STRIDE },
+      ];
+      for (const id of values.map((each) => each.toString(16).padStart(8, '0'))) {
+        const place = held.findIndex((other) => other.id > id);
+        const [left, right] = [held[place - 1], held[place]];
+        if (left === undefined || right === undefined || left.id === id) continue;
+        const planned = numbersBetween([id], left, right, STRIDE);
+        expect(planned).not.toBeNull();
+        held.splice(place, 0, { id, number: planned?.[0] ?? 0 });
+      }
+    }),
+    { numRuns: 50 },
+  );
 });
