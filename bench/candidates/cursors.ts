@@ -1,6 +1,6 @@
 import type { RunningService } from './service.ts';
 
-const WALKERS = 16;
+const AT_ONCE = 16;
 
 interface Page {
   data: { id: string }[];
@@ -9,46 +9,30 @@ interface Page {
 
 /**
  * Gathers the cursors that stand after the given ids: walks the list a hundred at a time, and
- * from there to each id one record at a time, so that no page that is measured later was asked
- * before.
+ * asks for the part of each page that ends with such an id. No page that is measured later was
+ * asked before: those are of another length.
  */
 export async function gatherCursors(service: RunningService, path: string, ids: readonly string[]): Promise<void> {
-  const wanted = [...ids].sort();
-  const first = wanted[0];
-  const last = wanted.at(-1);
-  if (first === undefined || last === undefined) return;
-  const starts: { cursor: string | null; until: string }[] = [];
+  const wanted = new Set(ids);
+  const last = [...ids].sort().at(-1);
+  if (last === undefined) return;
+  const found: { id: string; cursor: string | null; length: number }[] = [];
   let cursor: string | null = null;
   do {
     const page = await ask(service, path, 100, cursor);
+    for (const [index, { id }] of page.data.entries()) {
+      if (wanted.has(id)) found.push({ id, cursor, length: index + 1 });
+    }
     const until = page.data.at(-1)?.id ?? '';
-    if (until >= first) starts.push({ cursor, until });
     cursor = until >= last ? null : page.meta.next_cursor;
   } while (cursor !== null);
-  const isWanted = new Set(wanted);
-  const walk = async (): Promise<void> => {
-    for (let start = starts.shift(); start !== undefined; start = starts.shift()) {
-      await gatherOfPage(service, path, start, isWanted);
+  const gather = async (): Promise<void> => {
+    for (let next = found.shift(); next !== undefined; next = found.shift()) {
+      const { meta } = await ask(service, path, next.length, next.cursor);
+      if (meta.next_cursor !== null) service.cursors.set(next.id, meta.next_cursor);
     }
   };
-  await Promise.all(Array.from({ length: WALKERS }, walk));
-}
-
-async function gatherOfPage(
-  service: RunningService,
-  path: string,
-  start: { cursor: string | null; until: string },
-  isWanted: ReadonlySet<string>,
-): Promise<void> {
-  let { cursor } = start;
-  for (;;) {
-    const page = await ask(service, path, 1, cursor);
-    const id = page.data[0]?.id;
-    cursor = page.meta.next_cursor;
-    if (id === undefined || cursor === null) return;
-    if (isWanted.has(id)) service.cursors.set(id, cursor);
-    if (id >= start.until) return;
-  }
+  await Promise.all(Array.from({ length: AT_ONCE }, gather));
 }
 
 async function ask(service: RunningService, path: string, limit: number, cursor: string | null): Promise<Page> {

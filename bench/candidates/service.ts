@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { SERVER_CORE, type Core } from '../machine/cores.ts';
 import { findFreePort, waitForAnswer } from '../machine/ports.ts';
@@ -36,6 +36,7 @@ export async function startService(
   database: ServiceDatabase,
   { folder, core = SERVER_CORE, workers = 1 }: ServiceOptions,
 ): Promise<RunningService> {
+  if (engine === 'sqlite') readThrough(database.url.replace(/^sqlite:/, ''));
   const port = await findFreePort();
   const log = join(folder, `serve-${engine}-${port}.log`);
   const options = workers === 1 ? [] : ['--workers', String(workers)];
@@ -68,4 +69,14 @@ export async function startService(
       rmSync(log, { force: true });
     },
   };
+}
+
+const BLOCK_BYTES = 1024 * 1024;
+
+/** Brings a file into the memory of the system, where PostgreSQL has its pages from having been filled. */
+function readThrough(path: string): void {
+  const file = openSync(path, 'r');
+  const block = Buffer.allocUnsafe(BLOCK_BYTES);
+  while (readSync(file, block) > 0);
+  closeSync(file);
 }

@@ -35,6 +35,8 @@ export function methodText({ machine, settings }: Results): string {
   work, vacuumed and analyzed. All do the same work: filter, embed the lead entity, order by id, 25 rows. Before a part
   is measured, the ids in their answers are compared.
 - The hand-written minimum is \`node:http\` with \`pg\`, prepared statements, and JSON that PostgreSQL builds.
+- Before a server starts on SQLite, its file is read once: it is measured from the memory of the system, as PostgreSQL
+  is from its own.
 - PostgreSQL is durable as in production; it runs without parallel queries and without JIT, which one core has no use
   for.
 - CPU time is what the kernel counts for the server's processes, and for PostgreSQL's, during the round.
