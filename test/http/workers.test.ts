@@ -35,6 +35,8 @@ async function serve(config = made.config): Promise<{ serving: Serving; port: nu
   const serving = startServing(config, { PDS_LOG_LEVEL: 'info' }, '--workers', String(WORKERS));
   started.push(serving);
   await serving.said('all workers answer requests');
+  // Each worker's lines come when it writes what it gathered.
+  await serving.said(new RegExp(`(?:Server listening[^]*?\\n[^]*){${WORKERS}}`));
   return { serving, port: await serving.port() };
 }
 
