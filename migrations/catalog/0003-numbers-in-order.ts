@@ -1,4 +1,5 @@
 import { createIndex, type Migration } from '../../src/database/migration.ts';
+import type { Engine } from '../../src/database/database.ts';
 import { renumberStatements, STRIDE } from '../../src/database/renumbering.ts';
 
 const RECORDS = ['suppliers', 'contracts', 'solicitations'] as const;
@@ -7,8 +8,8 @@ const SERVED = "status <> 'draft'";
 /**
  * Numbers follow the order of the ids from here on, so that every list and search is ordered by
  * number alone; the indexes that end with the id end with the number now. `line_hash` tells a
- * line that was imported before without reading it. Search entries of solicitations get a mark of
- * their status, and drafts have none. The planner is told more of the words, since
+ * line that was imported before without reading it. Search entries get marks of what their records
+ * are (`src/search/marks.ts`), and drafts have none. The planner is told more of the words, since
  * which plan is good depends on how frequent a word is.
  */
 export const numbersInOrder: Migration = {
@@ -30,9 +31,8 @@ export const numbersInOrder: Migration = {
       ...RECORDS.map((table) => `alter table catalog.${table} add column line_hash text not null default ''`),
       ...(['certifications', ...RECORDS] as const).flatMap((table) =>
         renumberStatements(engine, table, STRIDE, {
-          ...(table === 'solicitations'
-            ? { mark: "'==' || record.status", isKept: `record.${SERVED}` }
-            : { mark: "''", isKept: '1 = 1' }),
+          marks: marksOf(engine, table),
+          isKept: table === 'solicitations' ? `record.${SERVED}` : '1 = 1',
           addsPrefixes: true,
         }),
       ),
@@ -53,3 +53,17 @@ export const numbersInOrder: Migration = {
     ];
   },
 };
+
+/** The marks of a record's search entry, in SQL, with spaces between. */
+function marksOf(engine: Engine, table: string): string {
+  const hexOf = (column: string): string =>
+    engine === 'sqlite' ? `lower(hex(record.${column}))` : `encode(convert_to(record.${column}, 'UTF8'), 'hex')`;
+  const leadEntity = `'=l=' || ${hexOf('lead_entity_id')}`;
+  if (table === 'contracts')
+    return `${leadEntity} || case when record.coop_id is null then '' else ' =c=' || ${hexOf('coop_id')} end`;
+  if (table !== 'solicitations') return "''";
+  const periods = [1, 2, 3, 4, 6, 8].map(
+    (length) => `' =d=' || substr(replace(substr(record.close_at, 1, 10), '-', ''), 1, ${length})`,
+  );
+  return `'=s=' || record.status || ' ' || ${leadEntity} || coalesce(${periods.join(' || ')}, '')`;
+}

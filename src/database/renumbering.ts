@@ -17,14 +17,14 @@ type NumberedTable = 'certifications' | 'suppliers' | 'contracts' | 'solicitatio
 
 /** What happens to search entries on their way, in SQL over `record`. */
 interface EntryChange {
-  /** A token that is added; empty for none. */
-  readonly mark: string;
+  /** Tokens that are added, with spaces between; empty for none. */
+  readonly marks: string;
   readonly isKept: string;
   /** SQLite's index gets tokens for the first letters of words, which it found in other ways before. */
   readonly addsPrefixes: boolean;
 }
 
-const UNCHANGED: EntryChange = { mark: "''", isKept: '1 = 1', addsPrefixes: false };
+const UNCHANGED: EntryChange = { marks: "''", isKept: '1 = 1', addsPrefixes: false };
 
 /**
  * The statements that give the rows of a table, and their search entries, new numbers in the
@@ -60,10 +60,10 @@ export function renumberStatements(
   ];
 }
 
-function movePostgresEntries(table: NumberedTable, { mark, isKept }: EntryChange): string[] {
+function movePostgresEntries(table: NumberedTable, { marks, isKept }: EntryChange): string[] {
   return [
     `create temporary table moved_entries as
-      select renumbered.new as number, entry.words || array_to_tsvector(array_remove(array[${mark}], '')) as words
+      select renumbered.new as number, entry.words || array_to_tsvector(array_remove(string_to_array(${marks}, ' '), '')) as words
       from catalog.${table}_search as entry join renumbered on renumbered.old = entry.number
         join catalog.${table} as record on record.number = renumbered.old
       where ${isKept}`,
@@ -82,7 +82,7 @@ const WITH_PREFIXES = `case when terms.term like '=%' then terms.term else conca
  * FTS5 keeps no texts here, but its vocabulary tells which terms each entry holds; their order
  * in a text does not matter to an index that keeps no positions.
  */
-function moveFts5Entries(table: NumberedTable, { mark, isKept, addsPrefixes }: EntryChange): string[] {
+function moveFts5Entries(table: NumberedTable, { marks, isKept, addsPrefixes }: EntryChange): string[] {
   const parts = Array.from({ length: PARTS }, (_, part) => part);
   return [
     `create virtual table temp.${table}_terms using fts5vocab(catalog, ${table}_search, instance)`,
@@ -90,7 +90,7 @@ function moveFts5Entries(table: NumberedTable, { mark, isKept, addsPrefixes }: E
       words, content = '', contentless_delete = 1, detail = none, tokenize = "ascii tokenchars '=+'")`,
     ...parts.map(
       (part) => `insert into catalog.${table}_search_moved (rowid, words)
-        select renumbered.new, group_concat(${addsPrefixes ? WITH_PREFIXES : 'terms.term'}, ' ') || ' ' || ${mark}
+        select renumbered.new, group_concat(${addsPrefixes ? WITH_PREFIXES : 'terms.term'}, ' ') || ' ' || ${marks}
         from temp.${table}_terms as terms cross join temp.renumbered as renumbered on renumbered.old = terms.doc
           cross join catalog.${table} as record on record.number = renumbered.old
         where ${isKept} and (terms.doc + (terms.doc >> 16)) & ${PARTS - 1} = ${part}

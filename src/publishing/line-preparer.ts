@@ -1,8 +1,8 @@
 import type { Engine } from '../database/database.ts';
 import { renderSolicitation, renderSolicitationDetail } from '../resources/solicitations/render.ts';
 import type { SolicitationRecord } from '../resources/solicitations/record.ts';
+import { coopMark, deadlineMarks, leadEntityMark, statusMark } from '../search/marks.ts';
 import { Tokenizer } from '../search/tokenizer.ts';
-import { statusToken } from '../search/words.ts';
 import { decodeLine } from './lines.ts';
 import { lineParser, type FieldProblem } from './record-parser.ts';
 import type { ContractRecord, RecordKind, RecordOf, SupplierRecord } from './records.ts';
@@ -45,7 +45,7 @@ export type PreparedLine<K extends RecordKind> =
 export function linePreparer<K extends RecordKind>(kind: K, engine: Engine): (line: Uint8Array) => PreparedLine<K> {
   const parse = lineParser(kind);
   const tokenizer = new Tokenizer(engine);
-  const wordsIn = (...texts: (string | null)[]): string => tokenizer.tokensOf(texts).join(' ');
+  const wordsIn: WordsIn = (texts, marks = []) => [...tokenizer.tokensOf(texts), ...marks].join(' ');
   return (line) => {
     const text = decodeLine(line);
     if (text === null) return { type: 'bad', key: null, problems: [{ field: '', reason: 'is not UTF-8' }] };
@@ -61,8 +61,8 @@ export function insertLeadEntity({ document }: PreparedSolicitation, leadEntity:
   return document.replace(LEAD_ENTITY_MARK, () => leadEntity);
 }
 
-/** What search finds texts by, with spaces between. */
-type WordsIn = (...texts: (string | null)[]) => string;
+/** What search finds a record of these texts and marks by, with spaces between. */
+type WordsIn = (texts: readonly (string | null)[], marks?: readonly string[]) => string;
 
 function prepare<K extends RecordKind>(
   kind: K,
@@ -73,11 +73,12 @@ function prepare(kind: RecordKind, record: RecordOf[RecordKind], wordsIn: WordsI
   switch (kind) {
     case 'suppliers': {
       const { name, short_intro, about } = record as SupplierRecord;
-      return { record, hash: contentHash(JSON.stringify(record)), words: wordsIn(name, short_intro, about) };
+      return { record, hash: contentHash(JSON.stringify(record)), words: wordsIn([name, short_intro, about]) };
     }
     case 'contracts': {
-      const { name, summary, description } = record as ContractRecord;
-      return { record, hash: contentHash(JSON.stringify(record)), words: wordsIn(name, summary, description) };
+      const { name, summary, description, lead_entity_id, coop_id } = record as ContractRecord;
+      const marks = [leadEntityMark(lead_entity_id), ...(coop_id === null ? [] : [coopMark(coop_id)])];
+      return { record, hash: contentHash(JSON.stringify(record)), words: wordsIn([name, summary, description], marks) };
     }
     case 'solicitations':
       return prepareSolicitation(record as SolicitationRecord, wordsIn);
@@ -90,10 +91,11 @@ function prepareSolicitation(record: SolicitationRecord, wordsIn: WordsIn) {
   const { documents, notices, questions, ...own } = record;
   const ownText = JSON.stringify(own);
   const { ref, lead_entity_id, status, close_at, title, reference_number, description } = record;
+  const marks = [statusMark(status), leadEntityMark(lead_entity_id), ...deadlineMarks(close_at)];
   return {
     hash: contentHash(ownText + JSON.stringify([documents, notices, questions])),
     // What is never served is never found.
-    words: status === 'draft' ? '' : `${wordsIn(title, reference_number, description)} ${statusToken(status)}`,
+    words: status === 'draft' ? '' : wordsIn([title, reference_number, description], marks),
     record: {
       ref,
       lead_entity_id,

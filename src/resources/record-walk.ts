@@ -1,7 +1,7 @@
 import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely';
 import type { Engine } from '../database/database.ts';
 import { limitSlot, slot } from '../database/statement.ts';
-import { holdsWords, matchedNumbers } from '../search/search-index.ts';
+import { allMatches, countMatches, holdsWords, matchedNumbers, matchingEntry } from '../search/search-index.ts';
 import type { SearchMode } from '../search/search-plan.ts';
 import { allOf, type Condition } from './conditions.ts';
 import { firstPublicationSince } from './scope-sql.ts';
@@ -54,6 +54,13 @@ export function walkRecords(
       where ${allOf([sql<SqlBool>`${number} = ${found}`, isAfter(found), ...conditions])}
       order by ${found} limit ${limitSlot('rows')}`;
   }
+  if (search === 'entries') {
+    const entry = sql.ref('entry.number');
+    return sql<{ position: unknown }>`select ${entry} as position
+      from ${sql.table(`catalog.${table}_search`)} as entry cross join ${from}
+      where ${allOf([matchingEntry('entry'), isAfter(entry), sql<SqlBool>`${number} = ${entry}`, ...conditions])}
+      order by ${entry} limit ${limitSlot('rows')}`;
+  }
   const walk = (more: readonly (Condition | null)[]): Positions => sql<{ position: unknown }>`
     select ${number} as position from ${from}
     where ${allOf([
@@ -71,21 +78,47 @@ export function walkRecords(
   );
 }
 
-/** How many records match: `total`. */
+/** How many records of a table there are of these conditions: one row with `total`. */
 export function countRecords(
-  engine: Engine,
   { table, alias }: NumberedTable,
-  search: SearchMode | 'none',
   conditions: readonly (Condition | null)[],
 ): RawBuilder<{ total: number }> {
-  if (search === 'nothing') return sql<{ total: number }>`select 0 as total`;
-  const from = sql`${sql.table(`catalog.${table}`)} as ${sql.ref(alias)}`;
+  return sql<{ total: number }>`select count(*) as total from ${sql.table(`catalog.${table}`)} as ${sql.ref(alias)}
+    where ${allOf(conditions)}`;
+}
+
+/** How a count that searches is made of what the index knows. */
+export interface SearchCount {
+  /** Whether `match` says all that is asked for; otherwise each record that it gives is looked at. */
+  readonly isCovered: boolean;
+  /** Whether there are matches at the edge of what the index knows, `edge_match`, that are looked at besides. */
+  readonly hasEdge: boolean;
+}
+
+/** How many records match the words and these conditions: one row with `total`. */
+export function countFound(
+  engine: Engine,
+  numbered: NumberedTable,
+  { isCovered, hasEdge }: SearchCount,
+  conditions: readonly (Condition | null)[],
+): RawBuilder<{ total: number }> {
+  const looked = (match: string): RawBuilder<number> => countLookedAt(engine, numbered, match, conditions);
+  const total = isCovered ? countMatches(engine, numbered.table, 'match') : looked('match');
+  return hasEdge
+    ? sql<{ total: number }>`select ${total} + ${looked('edge_match')} as total`
+    : sql<{ total: number }>`select ${total} as total`;
+}
+
+function countLookedAt(
+  engine: Engine,
+  { table, alias }: NumberedTable,
+  match: string,
+  conditions: readonly (Condition | null)[],
+): RawBuilder<number> {
   const number = sql.ref(`${alias}.number`);
-  return search === 'index'
-    ? sql<{ total: number }>`select count(*) as total from ${matchedNumbers(engine, table)} as found cross join ${from}
-        where ${allOf([sql<SqlBool>`${number} = found.number`, ...conditions])}`
-    : sql<{ total: number }>`select count(*) as total from ${from}
-        where ${allOf([...conditions, search === 'check' ? holdsWords(engine, table, number) : null])}`;
+  return sql<number>`(select count(*) from ${allMatches(engine, table, match)} as found
+    cross join ${sql.table(`catalog.${table}`)} as ${sql.ref(alias)}
+    where ${allOf([sql<SqlBool>`${number} = found.number`, ...conditions])})`;
 }
 
 /** The number to go on behind: that of the last record whose id is not after the slot `after`, which may be gone. */

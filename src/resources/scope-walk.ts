@@ -26,7 +26,7 @@ export function walkScope(
   const { everything, since, search, byPublication, isOfOneOwner } = shape;
   const visible = isVisible(engine, shape, row);
   const fresh = isNewSince(engine, shape, row);
-  if (search === 'index') return { conditions: [visible, fresh], each: [] };
+  if (search === 'index' || search === 'entries') return { conditions: [visible, fresh], each: [] };
   if (since !== 'all' && byPublication) {
     const changed = { values: publicationsSince, column: 'changed_publication', conditions: [visible] };
     return { conditions: [], each: since === 'changed' ? [changed] : [changed, ...byOwner(engine, row, 'new_', [])] };

@@ -12,6 +12,8 @@ export interface KnownFrequencies {
   readonly records: number;
   /** The share of the records that a word of a query finds, at least: 0 for one that is not frequent. */
   readonly shareOf: (word: QueryWord) => number;
+  /** The share that has a mark: 0 for one that is not frequent. */
+  readonly shareOfMark: (mark: string) => number;
 }
 
 /** How frequent words are, from the statistics that PostgreSQL makes when a table is analyzed. */
@@ -53,7 +55,11 @@ export class WordFrequencies {
     const { records = 0, words = null, shares = null } = rows[0] ?? {};
     const shareByWord = new Map((words ?? []).map((word, index) => [word, shares?.[index] ?? 0]));
     const sorted = [...shareByWord.keys()].sort();
-    return { records, shareOf: (word) => shareOf(word, shareByWord, sorted) };
+    return {
+      records,
+      shareOf: (word) => shareOf(word, shareByWord, sorted),
+      shareOfMark: (mark) => shareByWord.get(mark) ?? 0,
+    };
   }
 }
 

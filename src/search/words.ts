@@ -97,11 +97,3 @@ export function tokensOfPrefix(prefix: string): { begin: string; itself: string 
 function firstCharacters(word: string): string[] {
   return Array.from(word.slice(0, 2 * LONGEST_PREFIX_TOKEN + 2)).slice(0, LONGEST_PREFIX_TOKEN + 1);
 }
-
-/**
- * What marks the search entry of a solicitation with its status, so that matches of one status
- * are counted without a look at their records. No word and no stem has two marks.
- */
-export function statusToken(status: string): string {
-  return STEM_MARK + STEM_MARK + status;
-}

@@ -8,9 +8,10 @@ import { SchemaVersionError } from '../../src/database/errors.ts';
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrator.ts';
 import { MIGRATIONS } from '../../src/database/migrations.ts';
 import { STRIDE } from '../../src/database/renumbering.ts';
+import { coopMark, deadlineMarks, leadEntityMark, statusMark } from '../../src/search/marks.ts';
 import { writeSearchEntries } from '../../src/search/write-entries.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { idsFound } from '../support/search.ts';
+import { entriesOf, idsFound } from '../support/search.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
 const EVERY_MIGRATION = [...MIGRATIONS.catalog, ...MIGRATIONS.access].length;
@@ -95,6 +96,40 @@ test('records of an older schema get numbers in the order of their ids, and are 
   ] as const) {
     expect(await idsFound(database, 'suppliers', word)).toEqual([...expected].sort());
   }
+});
+
+test('search entries of an older schema get the marks that an import gives them', async () => {
+  await migrateTo(2);
+  const owner = 'City_of-A';
+  const closeAt = '2026-02-03T04:05:06.789Z';
+  for (const [index, { status, close_at }] of [
+    { status: 'open', close_at: closeAt },
+    { status: 'closed', close_at: null },
+    { status: 'draft', close_at: closeAt },
+  ].entries()) {
+    await sql`insert into catalog.solicitations (number, id, hash, changed_publication, ref, lead_entity_id, status, close_at,
+        own_hash, updated_publication, document, detail)
+      values (${index + 1}, ${status}, 'h', 1, ${index + 1}, ${owner}, ${status}, ${close_at}, 'h', 1, '', '')`.execute(
+      database.kysely,
+    );
+  }
+  for (const [index, coop] of [null, 'coop-A'].entries()) {
+    await sql`insert into catalog.contracts (number, id, hash, changed_publication, lead_entity_id, coop_id, document)
+      values (${index + 1}, ${`c${index}`}, 'h', 1, ${owner}, ${coop}, '')`.execute(database.kysely);
+  }
+  const entries = [1, 2, 3].map((number) => ({ number, words: 'word =stem', isNew: true }));
+  await writeSearchEntries(database, 'solicitations_search', entries);
+  await writeSearchEntries(database, 'contracts_search', entries.slice(0, 2));
+  await migrate(database, clock);
+  const ofBoth = ['word', '=stem', leadEntityMark(owner), ...(inject('engine') === 'sqlite' ? ['+w', '+wor'] : [])];
+  expect(await entriesOf(database, 'solicitations')).toEqual({
+    open: [...ofBoth, statusMark('open'), ...deadlineMarks(closeAt)].sort(),
+    closed: [...ofBoth, statusMark('closed')].sort(),
+  });
+  expect(await entriesOf(database, 'contracts')).toEqual({
+    c0: [...ofBoth].sort(),
+    c1: [...ofBoth, coopMark('coop-A')].sort(),
+  });
 });
 
 test('a schema that a newer version made is refused, with what to do', async () => {

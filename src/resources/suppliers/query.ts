@@ -55,7 +55,10 @@ export async function walkSuppliers(
 ): Promise<Walk> {
   const { engine } = database;
   const since = filters.updated_since ?? null;
-  const search = filters.q === undefined ? null : await planner.plan(filters.q, { isFresh });
+  const search =
+    filters.q === undefined
+      ? null
+      : await planner.plan({ q: filters.q, marks: [], window: null, isSince: false, isFresh });
   const known = certifications?.filter((abbreviation) => abbreviation !== null) ?? [];
   const shape = {
     ...shapeOfScope(scope, since),

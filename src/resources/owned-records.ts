@@ -1,0 +1,140 @@
+import { sql } from 'kysely';
+import type { Scope } from '../access/scope.ts';
+import type { OpenDatabase } from '../database/database.ts';
+import type { CountQuery } from '../paging/answer-record.ts';
+import type { WalkPlace } from '../paging/answer-list.ts';
+import type { Walk } from '../paging/snapshot.ts';
+import { coopMark, leadEntityMark, type Marks } from '../search/marks.ts';
+import type { DeadlineWindow, SearchPlanner, SearchQuestion } from '../search/search-plan.ts';
+import type { Condition } from './conditions.ts';
+import { shapeByPublications } from './publications-since.ts';
+import { countFound, countRecords, walkRecords, type NumberedTable } from './record-walk.ts';
+import { isNewSince, isVisible, scopeValues, shapeOfScope, type OwnedRow } from './scope-sql.ts';
+import { walkScope } from './scope-walk.ts';
+
+/** A table whose records belong to lead entities or coops. */
+export interface OwnedRecords extends NumberedTable, OwnedRow {
+  /** What holds for all that are served. */
+  readonly served: readonly Condition[];
+  /** The condition of each filter, but for `q` and `updated_since`. */
+  readonly filters: Readonly<Record<string, Condition>>;
+}
+
+/** What a request asks for. */
+export interface OwnedFilters {
+  readonly q?: string;
+  readonly updated_since?: string;
+  readonly [name: string]: string;
+}
+
+/** What of the filters the search index knows by itself. */
+export interface KnownFilters {
+  readonly marks: Marks;
+  readonly window: DeadlineWindow | null;
+}
+
+/** More grants than this are looked at on each record: FTS5 goes through all of them at every match. */
+const MOST_OWNER_MARKS = 200;
+
+/** Filters that leave one lead entity or coop, whose index is walked. */
+const OWNER_FILTERS = ['lead_entity', 'coop'];
+
+/**
+ * One page of the records that the scope sees. Walks, in the order of numbers:
+ * - for a scope, the indexes on lead entity or coop and number, once for each that is granted;
+ * - for `updated_since`, the index on publication and number, once for each publication since;
+ * - for `q`, what the search index gives, or the walk that there would be without it (`search-plan.ts`);
+ * - else the index on what a filter asks for, or the primary key.
+ */
+export async function walkOwned(
+  database: OpenDatabase,
+  planner: SearchPlanner,
+  records: OwnedRecords,
+  { scope, filters, known, place }: { scope: Scope; filters: OwnedFilters; known: KnownFilters; place: WalkPlace },
+): Promise<Walk> {
+  const { engine } = database;
+  const since = filters.updated_since ?? null;
+  const scopeShape = await shapeByPublications(database, shapeOfScope(scope, since), since);
+  const isSince = scopeShape.since !== 'all';
+  const question = questionOf(scope, filters, known, { isSince, isFresh: place.isFresh }, records.hasCoop);
+  const search = question === null ? null : await planner.plan(question);
+  const shape = {
+    ...scopeShape,
+    isOfOneOwner: OWNER_FILTERS.some((name) => filters[name] !== undefined),
+    filters: Object.keys(filters).sort(),
+    search: search?.mode ?? ('none' as const),
+    hasAfter: place.after !== null,
+  };
+  return {
+    shape: `${records.table} ${JSON.stringify(shape)}`,
+    build: () => {
+      const { conditions, each } = walkScope(engine, records, shape);
+      const all = [...records.served, ...filterConditions(records, shape.filters), ...conditions];
+      return walkRecords(engine, records, { ...shape, conditions: all, each });
+    },
+    values: { ...filters, ...scopeValues(scope, since), ...search?.values, after: place.after },
+    asOf: search?.asOf ?? null,
+  };
+}
+
+/** How many records match: counted in the search index as far as it knows what is asked, else in the narrowest index. */
+export async function countOwned(
+  database: OpenDatabase,
+  planner: SearchPlanner,
+  records: OwnedRecords,
+  { scope, filters, known, isFresh }: { scope: Scope; filters: OwnedFilters; known: KnownFilters; isFresh: boolean },
+): Promise<CountQuery> {
+  const { engine } = database;
+  const since = filters.updated_since ?? null;
+  const scopeShape = await shapeByPublications(database, shapeOfScope(scope, since), since);
+  const isSince = scopeShape.since !== 'all';
+  const question = questionOf(scope, filters, known, { isSince, isFresh }, records.hasCoop);
+  const search = question === null ? null : await planner.planCount(question);
+  const shape = {
+    ...scopeShape,
+    filters: Object.keys(filters).sort(),
+    search: search?.mode ?? ('none' as const),
+    isCovered: !isSince && (scope.everythingSince !== null || ownerMarks(scope, records.hasCoop) !== null),
+    hasEdge: known.window !== null,
+  };
+  return {
+    shape: `count ${records.table} ${JSON.stringify(shape)}`,
+    build: () => {
+      if (shape.search === 'nothing') return sql<{ total: number }>`select 0 as total`;
+      const conditions = [
+        ...records.served,
+        ...filterConditions(records, shape.filters),
+        isVisible(engine, shape, records),
+        isNewSince(engine, shape, records),
+      ];
+      return shape.search === 'none'
+        ? countRecords(records, conditions)
+        : countFound(engine, records, shape, conditions);
+    },
+    values: { ...filters, ...scopeValues(scope, since), ...search?.values },
+    asOf: search?.asOf ?? null,
+  };
+}
+
+function filterConditions({ filters }: OwnedRecords, names: readonly string[]): Condition[] {
+  return names.flatMap((name) => filters[name] ?? []);
+}
+
+function questionOf(
+  scope: Scope,
+  filters: OwnedFilters,
+  { marks, window }: KnownFilters,
+  how: Pick<SearchQuestion, 'isSince' | 'isFresh'>,
+  hasCoop: boolean,
+): SearchQuestion | null {
+  if (filters.q === undefined) return null;
+  const ofScope = scope.everythingSince === null ? ownerMarks(scope, hasCoop) : null;
+  return { q: filters.q, marks: ofScope === null ? marks : [...marks, ofScope], window, ...how };
+}
+
+/** The marks of all that is granted one by one; null where these are too many to be looked up. */
+function ownerMarks({ leadEntities, coops }: Scope, hasCoop: boolean): string[] | null {
+  const marks = [...leadEntities.keys()].map(leadEntityMark);
+  if (hasCoop) marks.push(...[...coops.keys()].map(coopMark));
+  return marks.length > MOST_OWNER_MARKS ? null : marks;
+}

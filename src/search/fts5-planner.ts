@@ -1,0 +1,81 @@
+import { sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
+import type { OpenDatabase } from '../database/database.ts';
+import { limitSlot, slot } from '../database/statement.ts';
+import { coverDeadlines, type Marks } from './marks.ts';
+import { fts5Query, type SearchedTable } from './search-index.ts';
+import type { EnginePlanner, SearchPlan, WordQuestion } from './search-plan.ts';
+import { WordExpansion } from './word-expansion.ts';
+
+/** From so many matches on, the marks of a window are looked up: each is a look into the index, which costs as much as ten matches. */
+const MANY_MATCHES = 5_000;
+
+/** From so many on, the changed records are checked instead. A check costs about fifteen times what a match does. */
+const MOST_MATCHES = 20_000;
+
+/** How many matches there are is kept, and for how long: nothing but speed depends on it. */
+const KEPT_PROBES = 1_000;
+const KEPT_PROBE_MS = 60_000;
+
+/** Matches nothing: no token is a mark without a value. */
+const NO_MARK = '=';
+
+/** FTS5 gives its matches in the order of the list, one after the other: only where few of them are visible that is dear. */
+export class Fts5Planner implements EnginePlanner {
+  readonly #database: OpenDatabase;
+  readonly #table: SearchedTable;
+  readonly #expansion: WordExpansion;
+  readonly #probed = new LRUCache<string, number>({ max: KEPT_PROBES, ttl: KEPT_PROBE_MS });
+
+  constructor(database: OpenDatabase, table: SearchedTable) {
+    this.#database = database;
+    this.#table = table;
+    this.#expansion = new WordExpansion(database, table);
+  }
+
+  async plan({ words, marks, window, isSince, isFresh }: WordQuestion): Promise<SearchPlan> {
+    const { asOf, queryFor } = await this.#expand(words, isFresh);
+    const match = queryFor(marks);
+    if (window === null && !isSince) return { mode: 'index', values: { match }, asOf };
+    const matches = await this.#probe(match);
+    if (isSince && matches >= MOST_MATCHES) return { mode: 'check', values: { match }, asOf };
+    if (window === null || matches < MANY_MATCHES) return { mode: 'index', values: { match }, asOf };
+    const { within, edges } = coverDeadlines(window.after, window.before);
+    const deadlines = [...within, ...edges];
+    if (deadlines.length === 0) return { mode: 'nothing', values: {}, asOf: null };
+    return { mode: 'index', values: { match: queryFor([...marks, deadlines]) }, asOf };
+  }
+
+  async planCount({ words, marks, window, isFresh }: WordQuestion): Promise<SearchPlan> {
+    const { asOf, queryFor } = await this.#expand(words, isFresh);
+    if (window === null) return { mode: 'index', values: { match: queryFor(marks) }, asOf };
+    const { within, edges } = coverDeadlines(window.after, window.before);
+    const matchOf = (deadlines: readonly string[]): string =>
+      queryFor([...marks, deadlines.length === 0 ? [NO_MARK] : deadlines]);
+    return { mode: 'index', values: { match: matchOf(within), edge_match: matchOf(edges) }, asOf };
+  }
+
+  async #expand(words: WordQuestion['words'], isFresh: boolean) {
+    const { asOf, expansions } = await this.#expansion.expand(words, isFresh);
+    return {
+      asOf: expansions.some((found) => found !== null) ? asOf : null,
+      queryFor: (marks: Marks): string => fts5Query(words, expansions, marks),
+    };
+  }
+
+  /** How many entries match; `MOST_MATCHES` for more. */
+  async #probe(match: string): Promise<number> {
+    const kept = this.#probed.get(match);
+    if (kept !== undefined) return kept;
+    const name = sql.raw(`${this.#table}_search`);
+    const [probe] = await this.#database.run<{ matches: number }>(
+      `probe ${this.#table}`,
+      () => sql<{ matches: number }>`select count(*) as matches from (
+        select rowid from catalog.${name} where ${name} match ${slot('match')} limit ${limitSlot('most')})`,
+      { match, most: MOST_MATCHES },
+    );
+    const matches = probe?.matches ?? 0;
+    this.#probed.set(match, matches);
+    return matches;
+  }
+}
