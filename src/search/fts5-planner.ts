@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from '../database/database.ts';
 import { limitSlot, slot } from '../database/statement.ts';
-import { coverDeadlines, type Marks } from './marks.ts';
+import { DeadlineRangeReader } from './deadline-range.ts';
+import { coverDeadlines, type DeadlineWindow, type Marks } from './marks.ts';
 import { fts5Query, type SearchedTable } from './search-index.ts';
 import type { EnginePlanner, SearchPlan, WordQuestion } from './search-plan.ts';
 import { WordExpansion } from './word-expansion.ts';
@@ -17,42 +18,42 @@ const MOST_MATCHES = 20_000;
 const KEPT_PROBES = 1_000;
 const KEPT_PROBE_MS = 60_000;
 
-/** Matches nothing: no token is a mark without a value. */
-const NO_MARK = '=';
-
 /** FTS5 gives its matches in the order of the list, one after the other: only where few of them are visible that is dear. */
 export class Fts5Planner implements EnginePlanner {
   readonly #database: OpenDatabase;
   readonly #table: SearchedTable;
   readonly #expansion: WordExpansion;
+  readonly #deadlines: DeadlineRangeReader;
   readonly #probed = new LRUCache<string, number>({ max: KEPT_PROBES, ttl: KEPT_PROBE_MS });
 
   constructor(database: OpenDatabase, table: SearchedTable) {
     this.#database = database;
     this.#table = table;
     this.#expansion = new WordExpansion(database, table);
+    this.#deadlines = new DeadlineRangeReader(database);
   }
 
-  async plan({ words, marks, window, isSince, isFresh }: WordQuestion): Promise<SearchPlan> {
+  async plan(question: WordQuestion): Promise<SearchPlan> {
+    const { words, marks, window, isSince, isFresh } = question;
     const { asOf, queryFor } = await this.#expand(words, isFresh);
     const match = queryFor(marks);
     if (window === null && !isSince) return { mode: 'index', values: { match }, asOf };
     const matches = await this.#probe(match);
     if (isSince && matches >= MOST_MATCHES) return { mode: 'check', values: { match }, asOf };
     if (window === null || matches < MANY_MATCHES) return { mode: 'index', values: { match }, asOf };
-    const { within, edges } = coverDeadlines(window.after, window.before);
-    const deadlines = [...within, ...edges];
-    if (deadlines.length === 0) return { mode: 'nothing', values: {}, asOf: null };
-    return { mode: 'index', values: { match: queryFor([...marks, deadlines]) }, asOf };
+    const { cover, values, asOf: readAt } = await this.#coverWindow(question, window);
+    const deadlines = [...cover.within, ...cover.edges];
+    return { mode: deadlines.length === 0 ? 'nothing' : 'index', values: { match: values(deadlines) }, asOf: readAt };
   }
 
-  async planCount({ words, marks, window, isFresh }: WordQuestion): Promise<SearchPlan> {
-    const { asOf, queryFor } = await this.#expand(words, isFresh);
-    if (window === null) return { mode: 'index', values: { match: queryFor(marks) }, asOf };
-    const { within, edges } = coverDeadlines(window.after, window.before);
-    const matchOf = (deadlines: readonly string[]): string =>
-      queryFor([...marks, deadlines.length === 0 ? [NO_MARK] : deadlines]);
-    return { mode: 'index', values: { match: matchOf(within), edge_match: matchOf(edges) }, asOf };
+  async planCount(question: WordQuestion): Promise<SearchPlan> {
+    const { words, marks, window, isFresh } = question;
+    if (window === null) {
+      const { asOf, queryFor } = await this.#expand(words, isFresh);
+      return { mode: 'index', values: { match: queryFor(marks) }, asOf };
+    }
+    const { cover, values, asOf } = await this.#coverWindow(question, window);
+    return { mode: 'index', values: { match: values(cover.within), edge_match: values(cover.edges) }, asOf };
   }
 
   async #expand(words: WordQuestion['words'], isFresh: boolean) {
@@ -61,6 +62,20 @@ export class Fts5Planner implements EnginePlanner {
       asOf: expansions.some((found) => found !== null) ? asOf : null,
       queryFor: (marks: Marks): string => fts5Query(words, expansions, marks),
     };
+  }
+
+  /** Words and the range of deadlines, as of one publication. */
+  async #coverWindow({ words, marks, isFresh }: WordQuestion, window: DeadlineWindow) {
+    for (let fresh = isFresh; ; fresh = true) {
+      const range = await this.#deadlines.read(fresh);
+      const { asOf, queryFor } = await this.#expand(words, fresh);
+      if (asOf !== null && asOf !== range.asOf) continue;
+      return {
+        asOf: range.asOf,
+        cover: coverDeadlines(window, range),
+        values: (deadlines: readonly string[]): string => queryFor([...marks, deadlines]),
+      };
+    }
   }
 
   /** How many entries match; `MOST_MATCHES` for more. */

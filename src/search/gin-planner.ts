@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from '../database/database.ts';
 import { slot } from '../database/statement.ts';
+import { DeadlineRangeReader } from './deadline-range.ts';
 import { coverDeadlines } from './marks.ts';
 import { tsquery, type SearchedTable } from './search-index.ts';
 import type { EnginePlanner, SearchMode, SearchPlan, WordQuestion } from './search-plan.ts';
@@ -23,9 +24,6 @@ const PAGE = 26;
 /** What one step costs, against another: a match that the index gives, an entry that is read in order, a record that is checked. */
 const COSTS = { gathered: 4, entry: 0.8, checked: 2.4 };
 
-/** Matches nothing: no token is a mark without a value. */
-const NO_MARK = '=';
-
 /**
  * GIN gives all matches, in no order, so that frequent words are looked up on a walk: the costs
  * of either are compared, by the shares of the records that hold what is asked for.
@@ -34,12 +32,14 @@ export class GinPlanner implements EnginePlanner {
   readonly #database: OpenDatabase;
   readonly #table: SearchedTable;
   readonly #frequencies: WordFrequencies;
+  readonly #deadlines: DeadlineRangeReader;
   readonly #sampled = new LRUCache<string, number>({ max: KEPT_SAMPLES, ttl: KEPT_SAMPLE_MS });
 
   constructor(database: OpenDatabase, table: SearchedTable) {
     this.#database = database;
     this.#table = table;
     this.#frequencies = new WordFrequencies(database, table);
+    this.#deadlines = new DeadlineRangeReader(database);
   }
 
   async plan({ words, marks, isSince }: WordQuestion): Promise<SearchPlan> {
@@ -63,12 +63,15 @@ export class GinPlanner implements EnginePlanner {
     return { mode, values, asOf: null };
   }
 
-  async planCount({ words, marks, window }: WordQuestion): Promise<SearchPlan> {
-    const valuesOf = (deadlines: readonly string[] | null) =>
-      tsquery(words, deadlines === null ? marks : [...marks, deadlines.length === 0 ? [NO_MARK] : deadlines]);
-    if (window === null) return { mode: 'index', values: { match: valuesOf(null) }, asOf: null };
-    const { within, edges } = coverDeadlines(window.after, window.before);
-    return { mode: 'index', values: { match: valuesOf(within), edge_match: valuesOf(edges) }, asOf: null };
+  async planCount({ words, marks, window, isFresh }: WordQuestion): Promise<SearchPlan> {
+    if (window === null) return { mode: 'index', values: { match: tsquery(words, marks) }, asOf: null };
+    const range = await this.#deadlines.read(isFresh);
+    const { within, edges } = coverDeadlines(window, range);
+    const values = {
+      match: tsquery(words, [...marks, within]),
+      edge_match: tsquery(words, [...marks, edges]),
+    };
+    return { mode: 'index', values, asOf: range.asOf };
   }
 
   /** The share of the records that hold every word, from a random sample. */

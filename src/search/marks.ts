@@ -8,6 +8,12 @@
 /** What entries have to be marked with: one mark of each list. */
 export type Marks = readonly (readonly string[])[];
 
+/** When solicitations close, both ends included; null for one that is open. */
+export interface DeadlineWindow {
+  readonly after: string | null;
+  readonly before: string | null;
+}
+
 /** The status of a solicitation. */
 export function statusMark(status: string): string {
   return `=s=${status}`;
@@ -47,15 +53,23 @@ export interface DeadlineCover {
   readonly edges: readonly string[];
 }
 
-/** Covers a window, both ends included, with as few periods as there are; null for an end that is open. */
-export function coverDeadlines(after: string | null, before: string | null): DeadlineCover {
-  const first = after === null ? '' : dayOf(after);
-  const last = before === null ? '' : dayOf(before);
+/**
+ * Covers a window with as few periods as there are.
+ *
+ * @param window both ends included; null for one that is open.
+ * @param range the first and the last deadline that there is: periods outside are left out. Null where there is none.
+ */
+export function coverDeadlines(
+  { after, before }: DeadlineWindow,
+  range: { readonly first: string | null; readonly last: string | null },
+): DeadlineCover {
   const within: string[] = [];
   const edges: string[] = [];
+  if (range.first === null || range.last === null) return { within, edges };
+  const days = [after, before, range.first, range.last].map((instant) => (instant === null ? '' : dayOf(instant)));
   const cover = (period: string): void => {
-    const [begin, end] = [first.slice(0, period.length), last.slice(0, period.length)];
-    if ((begin !== '' && period < begin) || (end !== '' && period > end)) return;
+    const [begin = '', end = '', first = '', last = ''] = days.map((day) => day.slice(0, period.length));
+    if (period < first || period > last || (begin !== '' && period < begin) || (end !== '' && period > end)) return;
     if (period !== begin && period !== end && period !== '') within.push(deadlineMark(period));
     else if (period.length === DAY) edges.push(deadlineMark(period));
     else for (const part of partsOf(period)) cover(part);

@@ -31,7 +31,7 @@ export function fts5Query(
     // Where nothing begins with it, the word itself stands there: it matches nothing.
     return terms.length === 0 ? [`"${prefix}"`] : terms;
   });
-  const markTerms = marks.map((oneOf) => oneOf.map((mark) => `"${mark}"`));
+  const markTerms = marks.map((oneOf) => orNothing(oneOf).map((mark) => `"${mark}"`));
   return [...wordTerms, ...markTerms].map((terms) => `(${terms.join(' OR ')})`).join(' AND ');
 }
 
@@ -41,8 +41,13 @@ export function tsquery(words: readonly QueryWord[], marks: Marks = []): string 
     `'${prefix}':*`,
     ...stemTokens.map((token) => `'${token}'`),
   ]);
-  const markTerms = marks.map((oneOf) => oneOf.map((mark) => `'${mark}'`));
+  const markTerms = marks.map((oneOf) => orNothing(oneOf).map((mark) => `'${mark}'`));
   return [...wordTerms, ...markTerms].map((terms) => `(${terms.join(' | ')})`).join(' & ');
+}
+
+/** A mark that nothing has, where no mark will do. */
+function orNothing(oneOf: readonly string[]): readonly string[] {
+  return oneOf.length === 0 ? ['='] : oneOf;
 }
 
 /**

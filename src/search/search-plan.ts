@@ -2,7 +2,7 @@ import type { OpenDatabase } from '../database/database.ts';
 import type { SlotValues } from '../database/statement.ts';
 import { Fts5Planner } from './fts5-planner.ts';
 import { GinPlanner } from './gin-planner.ts';
-import type { Marks } from './marks.ts';
+import type { DeadlineWindow, Marks } from './marks.ts';
 import type { SearchedTable } from './search-index.ts';
 import { queryWords, type QueryWord } from './words.ts';
 
@@ -20,12 +20,6 @@ export interface SearchPlan {
   readonly values: SlotValues;
   /** The publication at which the words were read; null where none were. What is asked with the plan has to see the same. */
   readonly asOf: string | null;
-}
-
-/** Both ends included; null for one that is open. */
-export interface DeadlineWindow {
-  readonly after: string | null;
-  readonly before: string | null;
 }
 
 export interface SearchQuestion {

@@ -21,10 +21,14 @@ const instant = fc
   )
   .map((date) => date.toISOString());
 
+const deadlines = fc.array(instant, { minLength: 1, maxLength: 4 }).map((list) => list.sort());
+const rangeOf = (list: readonly string[]) => ({ first: list[0] ?? null, last: list.at(-1) ?? null });
+
 test('the marks of a window are those of all deadlines in it, and outside its first and last day of no others', () => {
   fc.assert(
-    fc.property(fc.option(instant), fc.option(instant), instant, (after, before, closeAt) => {
-      const { within, edges } = coverDeadlines(after, before);
+    fc.property(fc.option(instant), fc.option(instant), deadlines, fc.nat(), (after, before, all, place) => {
+      const closeAt = all[place % all.length] ?? '';
+      const { within, edges } = coverDeadlines({ after, before }, rangeOf(all));
       const marks = deadlineMarks(closeAt);
       const isIn = (after === null || closeAt >= after) && (before === null || closeAt <= before);
       const found = [...within, ...edges].filter((mark) => marks.includes(mark));
@@ -39,14 +43,18 @@ test('the marks of a window are those of all deadlines in it, and outside its fi
 
 test('a window is covered by few marks', () => {
   fc.assert(
-    fc.property(fc.option(instant), fc.option(instant), (after, before) => {
-      const { within, edges } = coverDeadlines(after, before);
+    fc.property(fc.option(instant), fc.option(instant), deadlines, (after, before, all) => {
+      const { within, edges } = coverDeadlines({ after, before }, rangeOf(all));
       // At both ends at most the rest of a month, a year, a decade, a century and a millennium.
       expect(within.length + edges.length).toBeLessThanOrEqual(2 * (31 + 11 + 9 + 9 + 9) + 8);
       expect(new Set([...within, ...edges]).size).toBe(within.length + edges.length);
     }),
     { numRuns: 2_000 },
   );
+});
+
+test('where nothing has a deadline, a window has no marks', () => {
+  expect(coverDeadlines({ after: null, before: null }, { first: null, last: null })).toEqual({ within: [], edges: [] });
 });
 
 test('two lead entities never share a mark, and no text asks for one', () => {
