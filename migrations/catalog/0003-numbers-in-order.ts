@@ -1,4 +1,4 @@
-import { createIndex, type Migration } from '../../src/database/migration.ts';
+import { createIndex, orderedText, type Migration } from '../../src/database/migration.ts';
 import type { Engine } from '../../src/database/database.ts';
 import { renumberStatements, STRIDE } from '../../src/database/renumbering.ts';
 
@@ -9,13 +9,14 @@ const SERVED = "status <> 'draft'";
  * Numbers follow the order of the ids from here on, so that every list and search is ordered by
  * number alone; the indexes that end with the id end with the number now. `line_hash` tells a
  * line that was imported before without reading it. Search entries get marks of what their records
- * are (`src/search/marks.ts`), and drafts have none. The planner is told more of the words, since
+ * are (`src/search/marks.ts`), and drafts have none. Totals are kept for counts. The planner is told more of the words, since
  * which plan is good depends on how frequent a word is.
  */
 export const numbersInOrder: Migration = {
   number: 3,
   name: 'numbers in the order of ids',
   statements(engine) {
+    const text = orderedText(engine);
     const index = (table: string, columns: string[], where?: string): string =>
       createIndex(engine, 'catalog', table, columns, where);
     const dropped = [
@@ -44,7 +45,13 @@ export const numbersInOrder: Migration = {
       index('solicitations', ['lead_entity_id', 'status', 'number', 'close_at']),
       index('solicitations', ['status', 'number', 'close_at']),
       index('solicitations', ['changed_publication', 'number', 'lead_entity_id']),
-      index('solicitations', ['close_at'], SERVED),
+      index('solicitations', ['close_at', 'status', 'lead_entity_id'], SERVED),
+      `create table catalog.solicitation_totals (
+        lead_entity_id ${text} not null, status ${text} not null, month ${text} not null, total bigint not null,
+        primary key (lead_entity_id, status, month))`,
+      `insert into catalog.solicitation_totals (lead_entity_id, status, month, total)
+        select lead_entity_id, status, coalesce(substr(close_at, 1, 7), ''), count(*)
+        from catalog.solicitations where ${SERVED} group by 1, 2, 3`,
       ...(engine === 'postgres'
         ? [...RECORDS, 'certifications'].map(
             (table) => `alter table catalog.${table}_search alter column words set statistics 1000`,

@@ -25,6 +25,7 @@ export interface Tables {
   'catalog.contract_suppliers': { contract_id: string; supplier_id: string };
   'catalog.contract_city_services': { contract_id: string; city_service_id: string };
   'catalog.solicitations': SolicitationRow;
+  'catalog.solicitation_totals': SolicitationTotalRow;
   'access.migrations': MigrationRow;
   'access.settings': { name: string; value: string };
   'access.clock': ClockRow;
@@ -94,6 +95,15 @@ export interface SolicitationRow extends PublishedRow {
   document: string;
   /** What the detail adds to it: begins with a comma, no closing brace. */
   detail: string;
+}
+
+/** How many solicitations of a lead entity have this status and close in this month, drafts aside. */
+interface SolicitationTotalRow {
+  lead_entity_id: string;
+  status: string;
+  /** `2026-11`; empty for no deadline. */
+  month: string;
+  total: number;
 }
 
 /** One row. Its lock is the one under which publications and changes of grants draw their instants. */

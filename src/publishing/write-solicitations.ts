@@ -5,6 +5,7 @@ import { danglingReferences } from './references.ts';
 import { insertLeadEntity } from './line-preparer.ts';
 import { listIds, removeRecords } from './record-table.ts';
 import { inBatches, writeRows } from './rows.ts';
+import { SolicitationTotals } from './solicitation-totals.ts';
 import { WrittenRefs } from './written-refs.ts';
 import { plannedNumber, type KindWriter, type Run } from './run.ts';
 
@@ -16,11 +17,14 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
   const { engine, kysely } = database;
   const search = new SearchEntryWriter(database, 'solicitations', run.emptyKinds.has('solicitations'));
   const writtenRefs = new WrittenRefs();
+  const totals = new SolicitationTotals(database);
+  run.lastSteps.push(() => totals.write());
 
   const loadStored = (keys: readonly string[]) =>
     kysely
       .selectFrom('catalog.solicitations')
       .select(['id', 'number', 'ref', 'hash', 'own_hash', 'changed_publication', 'updated_publication', 'updated_at'])
+      .select(['lead_entity_id', 'status', 'close_at'])
       .where((eb) => isOneOf(engine, eb.ref('id'), keys))
       .execute();
 
@@ -54,6 +58,7 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
           continue;
         }
         counts[before === undefined ? 'added' : 'changed'] += 1;
+        totals.replace(before ?? null, record);
         // Notices, documents and questions are no part of what moves `updated_at` or surfaces in a sync.
         const keepsOwn = before?.own_hash === record.own_hash ? before : null;
         // A new name of the lead entity surfaces, and does not move `updated_at` either.
@@ -89,7 +94,10 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
       if (last !== null) run.lastSteps.push(last);
     },
     listKeys: () => listIds(database, 'solicitations'),
-    remove: (keys) => removeRecords(database, 'solicitations', keys),
+    async remove(keys) {
+      await totals.remove(keys);
+      await removeRecords(database, 'solicitations', keys);
+    },
     /** A ref that was written may be that of a record which the import does not hold. Served by the index on ref. */
     async finish(file, lines) {
       if (run.emptyKinds.has('solicitations')) return;

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Scope } from '../access/scope.ts';
-import type { OpenDatabase } from '../database/database.ts';
+import type { Engine, OpenDatabase } from '../database/database.ts';
 import type { CountQuery } from '../paging/answer-record.ts';
 import type { WalkPlace } from '../paging/answer-list.ts';
 import type { Walk } from '../paging/snapshot.ts';
@@ -9,7 +9,7 @@ import type { SearchPlanner, SearchQuestion } from '../search/search-plan.ts';
 import type { Condition } from './conditions.ts';
 import { shapeByPublications } from './publications-since.ts';
 import { countFound, countRecords, walkRecords, type NumberedTable } from './record-walk.ts';
-import { isNewSince, isVisible, scopeValues, shapeOfScope, type OwnedRow } from './scope-sql.ts';
+import { isNewSince, isVisible, scopeValues, shapeOfScope, type OwnedRow, type ScopeShape } from './scope-sql.ts';
 import { walkScope } from './scope-walk.ts';
 
 /** A table whose records belong to lead entities or coops. */
@@ -101,12 +101,7 @@ export async function countOwned(
     shape: `count ${records.table} ${JSON.stringify(shape)}`,
     build: () => {
       if (shape.search === 'nothing') return sql<{ total: number }>`select 0 as total`;
-      const conditions = [
-        ...records.served,
-        ...filterConditions(records, shape.filters),
-        isVisible(engine, shape, records),
-        isNewSince(engine, shape, records),
-      ];
+      const conditions = ownedConditions(engine, records, shape);
       return shape.search === 'none'
         ? countRecords(records, conditions)
         : countFound(engine, records, shape, conditions);
@@ -114,6 +109,20 @@ export async function countOwned(
     values: { ...filters, ...scopeValues(scope, since), ...search?.values },
     asOf: search?.asOf ?? null,
   };
+}
+
+/** All that holds for the records that a request asks for and the scope sees, but for words. */
+export function ownedConditions(
+  engine: Engine,
+  records: OwnedRecords,
+  shape: ScopeShape & { readonly filters: readonly string[] },
+): (Condition | null)[] {
+  return [
+    ...records.served,
+    ...filterConditions(records, shape.filters),
+    isVisible(engine, shape, records),
+    isNewSince(engine, shape, records),
+  ];
 }
 
 function filterConditions({ filters }: OwnedRecords, names: readonly string[]): Condition[] {

@@ -49,23 +49,25 @@ test.each([
   }
 });
 
-test('random ids find room for long', () => {
+test('forty random ids find room one after the other, but for two of a hundred times', () => {
+  // What is true of most cases is no property: these are the same cases each time.
   const value = fc.noBias(fc.nat(2 ** 32 - 1));
-  fc.assert(
-    fc.property(fc.uniqueArray(value, { minLength: 40, maxLength: 40 }), (values) => {
-      const held = [
-        { id: '00000000', number: 0 },
-        { id: 'g', number: STRIDE },
-      ];
-      for (const id of values.map((each) => each.toString(16).padStart(8, '0'))) {
-        const place = held.findIndex((other) => other.id > id);
-        const [left, right] = [held[place - 1], held[place]];
-        if (left === undefined || right === undefined || left.id === id) continue;
-        const planned = numbersBetween([id], left, right, STRIDE);
-        expect(planned).not.toBeNull();
-        held.splice(place, 0, { id, number: planned?.[0] ?? 0 });
-      }
-    }),
-    { numRuns: 50 },
-  );
+  const cases = fc.sample(fc.uniqueArray(value, { minLength: 40, maxLength: 40 }), { seed: 20260415, numRuns: 500 });
+  expect(cases.filter(findRoom).length).toBeGreaterThan(490);
 });
+
+function findRoom(values: readonly number[]): boolean {
+  const held = [
+    { id: '00000000', number: 0 },
+    { id: 'g', number: STRIDE },
+  ];
+  for (const id of values.map((each) => each.toString(16).padStart(8, '0'))) {
+    const place = held.findIndex((other) => other.id > id);
+    const [left, right] = [held[place - 1], held[place]];
+    if (left === undefined || right === undefined || left.id === id) continue;
+    const [number] = numbersBetween([id], left, right, STRIDE) ?? [];
+    if (number === undefined) return false;
+    held.splice(place, 0, { id, number });
+  }
+  return true;
+}

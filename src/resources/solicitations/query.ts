@@ -9,8 +9,9 @@ import { leadEntityMark, statusMark } from '../../search/marks.ts';
 import type { SearchPlanner } from '../../search/search-plan.ts';
 import { allOf } from '../conditions.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { countOwned, walkOwned, type KnownFilters, type OwnedRecords } from '../owned-records.ts';
+import { countOwned, ownedConditions, walkOwned, type KnownFilters, type OwnedRecords } from '../owned-records.ts';
 import { isVisible, scopeValues, shapeOfScope } from '../scope-sql.ts';
+import { addTotals, totalsValues } from './totals.ts';
 
 export interface SolicitationFilters {
   q?: string;
@@ -83,16 +84,30 @@ export function walkSolicitations(
   });
 }
 
-/** How many solicitations match. */
-export function countSolicitations(
+/** How many solicitations match: from totals, where neither words nor changes are asked for. */
+export async function countSolicitations(
   database: OpenDatabase,
   planner: SearchPlanner,
   scope: Scope,
   filters: SolicitationFilters,
   isFresh: boolean,
 ): Promise<CountQuery> {
-  const question = { scope, filters: { ...filters }, known: inIndex(filters), isFresh };
-  return countOwned(database, planner, SOLICITATIONS, question);
+  const { q, updated_since, closing_after, closing_before } = filters;
+  if (q !== undefined || updated_since !== undefined) {
+    return countOwned(database, planner, SOLICITATIONS, {
+      scope,
+      filters: { ...filters },
+      known: inIndex(filters),
+      isFresh,
+    });
+  }
+  const shape = { ...shapeOfScope(scope, null), filters: Object.keys(filters).sort() };
+  return {
+    shape: `total ${JSON.stringify(shape)}`,
+    build: () => addTotals(database.engine, shape, ownedConditions(database.engine, SOLICITATIONS, shape)),
+    values: { ...filters, ...scopeValues(scope, null), ...totalsValues(closing_after, closing_before) },
+    asOf: null,
+  };
 }
 
 function inIndex({ status, lead_entity, closing_after, closing_before }: SolicitationFilters): KnownFilters {
