@@ -136,15 +136,27 @@ function pageStatement(
   { table, position, key, text, changesAt }: ListedRecords,
   walk: RawBuilder<{ position: unknown }>,
 ): RawBuilder<PageRow> {
-  const joined = sql.raw(engine === 'postgres' ? 'string_agg' : 'group_concat');
+  const shown = sql`${position} as position, ${key} as key, ${text} as text, ${changesAt} as changes_at`;
+  if (engine === 'postgres') {
+    // Looking up an array costs half of a join with as many rows.
+    return sql<PageRow>`with walked as materialized (select array(${walk}) as positions)
+      select seen.*, (select cardinality(positions) from walked) as walked, page.data, page.last_key, page.changes_at
+      from (${seenEvents}) as seen cross join (
+        select string_agg(shown.text, ',' order by shown.position) as data,
+          max(shown.key) as last_key, min(shown.changes_at) as changes_at
+        from (
+          select ${shown} from walked cross join ${table}
+          where ${position} = any(walked.positions[1:(${limitSlot('limit')})::integer])
+        ) as shown
+      ) as page`;
+  }
   return sql<PageRow>`with walked as materialized (${walk})
     select seen.*, (select count(*) from walked) as walked, page.data, page.last_key, page.changes_at
     from (${seenEvents}) as seen cross join (
-      select ${joined}(shown.text, ',' order by shown.position) as data,
+      select group_concat(shown.text, ',' order by shown.position) as data,
         max(shown.key) as last_key, min(shown.changes_at) as changes_at
       from (
-        select walked.position, ${key} as key, ${text} as text, ${changesAt} as changes_at
-        from (select position from walked order by position limit ${limitSlot('limit')}) as walked
+        select ${shown} from (select position from walked order by position limit ${limitSlot('limit')}) as walked
         cross join ${table} where ${position} = walked.position
       ) as shown
     ) as page`;

@@ -1,4 +1,4 @@
-import { sql, type RawBuilder } from 'kysely';
+import { sql, type RawBuilder, type SqlBool } from 'kysely';
 
 /**
  * Finished JSON text is stored without its closing brace where something is added when it is
@@ -14,8 +14,19 @@ export function withoutClosingBrace(json: string): string {
  * with it, or the instant of a publication.
  *
  * @param publication the column with the number of the publication that last updated it.
+ * @param isOpen what `is_open` says; null for a record without it.
  */
-export function withUpdatedAt(document: RawBuilder<string>, alias: string, publication: string): RawBuilder<string> {
-  return sql<string>`${document} || ',"updated_at":"' || coalesce(${sql.ref(`${alias}.updated_at`)},
+export function withUpdatedAt(
+  document: RawBuilder<string>,
+  alias: string,
+  publication: string,
+  isOpen: RawBuilder<SqlBool> | null = null,
+): RawBuilder<string> {
+  // As few pieces as can be: each is a copy of all before it.
+  const updatedAt =
+    isOpen === null
+      ? sql`',"updated_at":"'`
+      : sql`case when ${isOpen} then ',"is_open":true,"updated_at":"' else ',"is_open":false,"updated_at":"' end`;
+  return sql<string>`${document} || ${updatedAt} || coalesce(${sql.ref(`${alias}.updated_at`)},
     (select instant from catalog.publications where number = ${sql.ref(`${alias}.${publication}`)})) || '"}'`;
 }

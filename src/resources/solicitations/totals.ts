@@ -39,13 +39,19 @@ export function addTotals(
   ]);
   const recordsOf = (month: Condition): RawBuilder<number> => sql<number>`(select count(*)
     from catalog.solicitations as solicitation where ${allOf([...conditions, month])})`;
+  // Plain comparisons, as the index on deadlines is looked up by them.
+  const sinceAfter = sql<SqlBool>`solicitation.close_at >= ${slot('closing_after')}`;
+  const untilBefore = sql<SqlBool>`solicitation.close_at <= ${slot('closing_before')}`;
   const parts = [
     sql<number>`(select coalesce(sum(kept.total), 0) from catalog.solicitation_totals as kept where ${isKept})`,
-    ...(hasAfter ? [recordsOf(sql<SqlBool>`solicitation.close_at <= ${slot('after_month_end')}`)] : []),
+    ...(hasAfter
+      ? [recordsOf(allOf([sinceAfter, sql<SqlBool>`solicitation.close_at <= ${slot('after_month_end')}`]))]
+      : []),
     ...(hasBefore
       ? [
           recordsOf(
             allOf([
+              untilBefore,
               sql<SqlBool>`solicitation.close_at >= ${slot('before_month')}`,
               // Where both ends are in one month, its records are counted already.
               hasAfter ? sql<SqlBool>`solicitation.close_at > ${slot('after_month_end')}` : null,
