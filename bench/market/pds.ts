@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { spawnPinned } from '../machine/processes.ts';
 import { peakMegabytes } from '../machine/usage.ts';
 
-export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 const PEAK_INTERVAL_MS = 50;
 

@@ -66,7 +66,7 @@ test('an import that is killed at any moment leaves all of it or nothing, and th
   for (const [index, delayMs] of delays.entries()) {
     await withImportDirectory(version(index + 1), async (directory) => {
       const url = made.config.engine === 'sqlite' ? `sqlite:${made.config.path}` : made.config.url;
-      const child = spawn(process.execPath, ['src/main.ts', 'import', directory], {
+      const child = spawn(process.execPath, ['src/main.js', 'import', directory], {
         env: { PATH: process.env['PATH'], PDS_DATABASE_URL: url },
         stdio: 'ignore',
       });

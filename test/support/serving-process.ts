@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { DatabaseConfig } from '../../src/config.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const LISTENING = /Server listening at http:\/\/127\.0\.0\.1:(\d+)/;
 
 /** `pds serve` in a process of its own. */
