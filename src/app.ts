@@ -1,5 +1,4 @@
 import { fastify, type FastifyInstance } from 'fastify';
-import { addAnswerCache } from './http/answer-cache.ts';
 import { addAuthentication } from './http/authentication.ts';
 import { addCaching } from './http/caching.ts';
 import { addCompression } from './http/compression.ts';
@@ -7,6 +6,7 @@ import { trackConnections } from './http/connections.ts';
 import { addDraining } from './http/draining.ts';
 import { addErrorHandling } from './http/error-handling.ts';
 import { registerHealth } from './http/health.ts';
+import { addKeptAnswers } from './http/kept-answers.ts';
 import { addOpenApi, registerOpenApi } from './http/openapi.ts';
 import { addPathCheck } from './http/path-check.ts';
 import { addPermissionCheck } from './http/permission-check.ts';
@@ -36,6 +36,7 @@ export async function buildApp(
   limits: RequestLimits = new OwnRequestLimits(),
 ): Promise<FastifyInstance> {
   const app: FastifyInstance = fastify(serverOptions(services));
+  addKeptAnswers(app, services, limits); // 200, 304: what was asked before ends here
   const connections = trackConnections(app.server);
   addUnparsedRequests(app, connections);
   addDraining(app, connections);
@@ -51,7 +52,6 @@ export async function buildApp(
   // What stands between a request and its handler, each with the status of its refusal.
   addAuthentication(app, services.directory, limits); // 401, or 429 after many
   addRequestLimit(app, limits); // 429
-  addAnswerCache(app, services.clock); // 200, 304: what was asked before ends here
   addPathCheck(app); // 404, 405
   addRequestCheck(app); // 400
   addCursorCheck(app, services.cursorSecret); // 400

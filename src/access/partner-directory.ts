@@ -90,8 +90,8 @@ export class PartnerDirectory {
    * @throws what the database throws where the key is not known from before, as a rejection.
    */
   findByKey(key: string): FoundPartner | null | Promise<FoundPartner | null> {
-    const good = this.#isGraceOver() ? undefined : this.#good.get(digestOf(key));
-    if (good?.found.partner.version === this.#version) return this.#unlessExpired(good);
+    const good = this.#findGood(key);
+    if (good !== null) return this.#unlessExpired(good);
 
     const { environment } = this.#options;
     const parsed = parseKey(key);
@@ -103,6 +103,17 @@ export class PartnerDirectory {
     return this.#load(parsed.id).then((loaded) => loaded && this.#verify(key, parsed, loaded));
   }
 
+  /** The newest version of `access.clock` that is known here. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** The same for a key that was found to be good before; null for any other, which may be good too. */
+  findGoodKey(key: string): FoundPartner | null {
+    const good = this.#findGood(key);
+    return good === null ? null : this.#unlessExpired(good);
+  }
+
   /**
    * The partner as the database has it now, for a query that found the scope it was given to be stale.
    *
@@ -112,6 +123,11 @@ export class PartnerDirectory {
     const partner = await loadPartner(this.#options.database, partnerId, this.#options.requestsPerMinute);
     if (partner !== null) this.#noticeVersion(partner.version);
     return partner;
+  }
+
+  #findGood(key: string): GoodKey | null {
+    const good = this.#isGraceOver() ? undefined : this.#good.get(digestOf(key));
+    return good?.found.partner.version === this.#version ? good : null;
   }
 
   #verify(key: string, { id, environment }: ParsedKey, known: KnownKey): FoundPartner | null {

@@ -1,11 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Partner } from '../access/scope.ts';
 import type { Clock } from '../instant.ts';
 import { EncodedText, sendEncoded } from './encoded-text.ts';
 import { JSON_TYPE } from './error-handling.ts';
-import { checkHead } from './request-check.ts';
-import { findPartner } from './route-config.ts';
 
 /** Of memory for all answers together. */
 const MOST_BYTES = 64 * 1024 * 1024;
@@ -38,6 +36,8 @@ export interface Answer {
 export interface KeptAnswer {
   readonly text: EncodedText;
   readonly watermark: string | null;
+  /** As the log names it. */
+  readonly route: string | null;
   readonly goodFromMs: number;
   readonly goodUntilMs: number;
 }
@@ -75,12 +75,23 @@ export class AnswerCache {
   }
 
   /**
+   * Drops what is of another version: what is finished from now on is kept where it is of this one.
+   * Not only where it is greater: a database restored from a backup has a smaller one.
+   */
+  notice(version: number): void {
+    if (version === this.#version) return;
+    this.#answers.clear();
+    this.#askedOnce.clear();
+    this.#version = version;
+  }
+
+  /**
    * The answer to the same question, asked before.
    *
    * @param url as the client sent it.
    */
   find(partner: Partner, url: string): KeptAnswer | null {
-    this.#noticeVersion(partner.version);
+    this.notice(partner.version);
     const key = keyOf(partner, url);
     const kept = this.#answers.get(key);
     if (kept === undefined) return null;
@@ -92,9 +103,14 @@ export class AnswerCache {
   }
 
   /** Makes an answer ready to be sent, and keeps it where it is sure to be the partner's newest. */
-  finish(partner: Partner, url: string, { body, watermark, version, goodUntilMs }: Answer): KeptAnswer {
+  finish(
+    partner: Partner,
+    url: string,
+    { body, watermark, version, goodUntilMs }: Answer,
+    route: string | null,
+  ): KeptAnswer {
     const text = new EncodedText(body);
-    const answer = { text, watermark, goodFromMs: this.#clock(), goodUntilMs };
+    const answer = { text, watermark, route, goodFromMs: this.#clock(), goodUntilMs };
     // The rows may be newer than the partner, and the partner older than what another request brought.
     if (version !== null && version === partner.version && version === this.#version) {
       this.#keep(keyOf(partner, url), answer);
@@ -112,14 +128,6 @@ export class AnswerCache {
     text.onGrowth = (): void => this.#weighAgain(key, answer);
   }
 
-  /** Not only where it is greater: a database restored from a backup has a smaller one. */
-  #noticeVersion(version: number): void {
-    if (version === this.#version) return;
-    this.#answers.clear();
-    this.#askedOnce.clear();
-    this.#version = version;
-  }
-
   /** The library weighs a value when it comes in, and not again when the same one is set. */
   #weighAgain(key: string, answer: KeptAnswer): void {
     if (this.#answers.peek(key) !== answer) return;
@@ -132,41 +140,10 @@ function keyOf({ id }: Partner, url: string): string {
   return `${id} ${url}`;
 }
 
-/**
- * Answers at once what was asked before and is kept. To be added after the limits, and before
- * the checks of path, parameters, cursor and permission: for this partner, this version and this
- * address they were passed when the answer was made. What does not depend on the address is
- * checked here.
- */
-export function addAnswerCache(app: FastifyInstance, clock: Clock): void {
-  const cache = new AnswerCache(clock);
-  app.decorate('answerCache', cache);
-  app.addHook('onRequest', (request, reply, done) => {
-    const partner = findPartner(request);
-    const kept = partner === null || !isRead(request) ? null : cache.find(partner, request.originalUrl);
-    if (kept === null) {
-      done();
-      return;
-    }
-    checkHead(request);
-    send(request, reply, kept);
-  });
-}
-
-/**
- * Sends a finished answer with its tag and watermark, and keeps it for the next time where that
- * is safe.
- */
+/** Sends a finished answer with its tag and watermark, and keeps it for the next time where that is safe. */
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
-  const { server, partner, originalUrl } = request;
-  return send(request, reply, server.answerCache.finish(partner, originalUrl, answer));
-}
-
-function send(request: FastifyRequest, reply: FastifyReply, { text, watermark }: KeptAnswer): FastifyReply {
+  const { server, partner, originalUrl, routeOptions } = request;
+  const { text, watermark } = server.answerCache.finish(partner, originalUrl, answer, routeOptions.url ?? null);
   if (watermark !== null) reply.header('x-sync-watermark', watermark);
   return sendEncoded(request, reply, text, JSON_TYPE);
-}
-
-function isRead({ method }: FastifyRequest): boolean {
-  return method === 'GET' || method === 'HEAD';
 }

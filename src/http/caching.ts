@@ -5,6 +5,14 @@ import fresh from 'fresh';
 // 132 bits: two contents never share a tag.
 const TAG_LENGTH = 22;
 
+/** On every answer under /v1. Without `Vary`, on errors too, a cache would serve one partner's answer to another. */
+export const PARTNER_CACHING = {
+  vary: 'Authorization, Accept-Encoding',
+  'cache-control': 'private, no-cache',
+} as const;
+
+const PUBLIC_CACHING = { vary: 'Accept-Encoding', 'cache-control': 'no-store' } as const;
+
 /**
  * Lets a client keep what it got and ask whether it is still so. An answer under /v1 belongs to
  * the partner who asked and is asked for again each time; its `ETag` is weak, since the same
@@ -16,9 +24,7 @@ export function addCaching(app: FastifyInstance): void {
     if (route.method === 'HEAD') delete route.onSend;
   });
   app.addHook('onRequest', (request, reply, done) => {
-    // On every answer, errors too: a cache that has seen none without it would serve one partner's answer to another.
-    reply.header('vary', request.needsKey ? 'Authorization, Accept-Encoding' : 'Accept-Encoding');
-    reply.header('cache-control', request.needsKey ? 'private, no-cache' : 'no-store');
+    reply.headers(request.needsKey ? PARTNER_CACHING : PUBLIC_CACHING);
     done();
   });
   app.addHook('onSend', (request, reply, payload, done) => {

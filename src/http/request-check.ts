@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance } from 'fastify';
 import { validationFailed } from './errors.ts';
 import { parseParameters } from './parameters.ts';
 import { countHeader } from './raw-headers.ts';
@@ -6,25 +7,21 @@ import { countHeader } from './raw-headers.ts';
 /** 400: what is wrong in the request's headers or its query. */
 export function addRequestCheck(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
-    checkHead(request);
+    const problem = problemOfHead(request.raw);
+    if (problem !== null) throw validationFailed(problem);
     const { parameters } = request.routeOptions.config;
     if (parameters !== undefined) request.parameters = parseParameters(request.originalUrl, parameters);
     done();
   });
 }
 
-/**
- * Checks what is wrong with a request whatever its address is.
- *
- * @throws ApiError 400
- */
-export function checkHead({ raw, headers }: FastifyRequest): void {
+/** What is wrong with a request whatever its address is; null for nothing. */
+export function problemOfHead({ rawHeaders, httpVersion, headers }: IncomingMessage): string | null {
   // RFC 9112 section 3.2. Node's own check is off, since its answer has neither an id nor a body.
-  const hosts = countHeader(raw.rawHeaders, 'host');
-  if (hosts > 1 || (hosts === 0 && raw.httpVersion === '1.1')) {
-    throw validationFailed('A request of HTTP/1.1 needs one Host header.');
-  }
+  const hosts = countHeader(rawHeaders, 'host');
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return 'A request of HTTP/1.1 needs one Host header.';
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
-    throw validationFailed('The Expect header asks for something that is not done here: leave it out.');
+    return 'The Expect header asks for something that is not done here: leave it out.';
   }
+  return null;
 }

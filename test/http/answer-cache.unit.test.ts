@@ -22,7 +22,7 @@ function plainOf({ text }: KeptAnswer): string {
 /** As a request does it: it looks, and where nothing is found, it answers. */
 function ask(cache: AnswerCache, partner: Partner, url: string, answer: Answer): string | undefined {
   const kept = cache.find(partner, url);
-  if (kept === null) cache.finish(partner, url, answer);
+  if (kept === null) cache.finish(partner, url, answer, null);
   return kept === null ? undefined : plainOf(kept);
 }
 
@@ -48,7 +48,7 @@ describe('kept answers', () => {
     const cache = new AnswerCache(() => 0);
     cache.find(partnerAt(5), '/v1/coops');
     cache.find(partnerAt(6), '/v1/contracts');
-    cache.finish(partnerAt(5), '/v1/coops', answerAt(5));
+    cache.finish(partnerAt(5), '/v1/coops', answerAt(5), null);
     expect(cache.bytes).toBe(0);
   });
 
@@ -144,7 +144,7 @@ describe('the memory of kept answers', () => {
 
   test('does not come back when a form of an answer is finished that was dropped meanwhile', async () => {
     const cache = new AnswerCache(() => 0);
-    const { text } = cache.finish(partnerAt(1), '/v1/coops', answerAt(1));
+    const { text } = cache.finish(partnerAt(1), '/v1/coops', answerAt(1), null);
     ask(cache, partnerAt(2), '/v1/coops', answerAt(2, { body: 'x'.repeat(5_000) }));
     const { bytes } = cache;
     await text.encode('br');
