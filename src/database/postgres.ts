@@ -16,8 +16,9 @@ const SERVE_QUERY_TIMEOUT_MS = 6_000;
 /**
  * A statement keeps one plan, made without its values: they are built so that the same walk is
  * right for all of them, and planning costs more than running. Compiling would cost more yet.
+ * What is gathered of frequent words has to be looked at twice where it does not fit into memory.
  */
-const SERVE_OPTIONS = '-c plan_cache_mode=force_generic_plan -c jit=off';
+const SERVE_OPTIONS = '-c plan_cache_mode=force_generic_plan -c jit=off -c work_mem=16MB';
 
 const POOL_SIZE = { serve: 10, command: 2 };
 

@@ -15,14 +15,15 @@ const SAMPLED_RECORDS = 3_000;
 const KEPT_SAMPLES = 1_000;
 const KEPT_SAMPLE_MS = 60_000;
 
-/** What stands in more of the records than this is not looked up in the GIN index where something else is. */
-const COMMON_SHARE = 0.2;
-
 /** What a page is thought to hold. */
 const PAGE = 26;
 
-/** What one step costs, against another: a match that the index gives, an entry that is read in order, a record that is checked. */
-const COSTS = { gathered: 4, entry: 0.8, checked: 2.4 };
+/**
+ * What one step costs, in microseconds: a match that the index gives, an entry that is read in
+ * order, a record that is checked; and to read a place in the index, of a word, all of whose
+ * continuations have to be gathered, or of a mark.
+ */
+const COSTS = { gathered: 4, entry: 0.8, checked: 2.4, ofWord: 0.15, ofMark: 0.02 };
 
 /**
  * GIN gives all matches, in no order, so that frequent words are looked up on a walk: the costs
@@ -43,23 +44,30 @@ export class GinPlanner implements EnginePlanner {
   }
 
   async plan({ words, marks, isSince }: WordQuestion): Promise<SearchPlan> {
-    const { records, shareOf, shareOfMark } = await this.#frequencies.read();
-    const wordShares = words.map(shareOf);
-    const markShares = marks.map((oneOf) => Math.min(1, sum(oneOf.map(shareOfMark))));
-    const rareWords = words.filter((_, index) => (wordShares[index] ?? 0) <= COMMON_SHARE);
-    const rareMarks = marks.filter((_, index) => (markShares[index] ?? 0) <= COMMON_SHARE);
-    const hasRare = rareWords.length + rareMarks.length > 0;
+    const { records, rareShare, shareOf, shareOfMark } = await this.#frequencies.read();
+    const terms: Term[] = [
+      ...words.map((word) => ({ query: tsquery([word]), share: shareOf(word), cost: COSTS.ofWord })),
+      ...marks.map((oneOf) => ({
+        query: tsquery([], [oneOf]),
+        share: Math.min(1, sum(oneOf.map(shareOfMark))),
+        cost: COSTS.ofMark,
+      })),
+    ];
+    const wordShares = terms.slice(0, words.length).map(({ share }) => share);
     // One word that is not among the frequent ones is enough. How often frequent ones stand together, only records tell.
     const wordShare =
-      words.length > 1 && !wordShares.includes(0) && !markShares.includes(0)
+      words.length > 1 && Math.min(...terms.map(({ share }) => share)) > rareShare
         ? await this.#sampleShare(tsquery(words), records)
         : Math.min(...wordShares);
-    const markShare = markShares.reduce((product, share) => product * share, 1);
-    const mode = hasRare ? cheapest(records, wordShare, markShare, marks.length > 0, isSince) : walkMode(isSince);
-    const values = {
-      match: tsquery(words, marks),
-      index_match: hasRare ? tsquery(rareWords, rareMarks) : tsquery(words, marks),
-    };
+    const markShare = product(terms.slice(words.length).map(({ share }) => share));
+    const lookedUp = chooseTerms(terms, records);
+    const values = { match: tsquery(words, marks), index_match: lookedUp.query };
+    const mode = cheapest({
+      index: lookedUp.cost + Math.max(lookedUp.gathered, records * wordShare * markShare) * COSTS.gathered,
+      entries: isSince ? Infinity : Math.min(records, PAGE / (wordShare * markShare)) * COSTS.entry,
+      // Without a mark or an instant there is no narrower walk than that of all entries.
+      check: marks.length > 0 || isSince ? Math.min(records * markShare, PAGE / wordShare) * COSTS.checked : Infinity,
+    });
     return { mode, values, asOf: null };
   }
 
@@ -92,26 +100,38 @@ export class GinPlanner implements EnginePlanner {
   }
 }
 
-function cheapest(
-  records: number,
-  wordShare: number,
-  markShare: number,
-  hasMarks: boolean,
-  isSince: boolean,
-): SearchMode {
-  const gathered = records * wordShare * markShare * COSTS.gathered;
-  const entries = Math.min(records, PAGE / (wordShare * markShare)) * COSTS.entry;
-  // Without a mark or an instant there is no narrower walk than that of all entries.
-  const isNarrow = hasMarks || isSince;
-  const checked = isNarrow ? Math.min(records * markShare, PAGE / wordShare) * COSTS.checked : Infinity;
-  if (gathered <= Math.min(isSince ? Infinity : entries, checked)) return 'index';
-  return isSince || checked < entries ? 'check' : 'entries';
+/** A word or a list of marks, one of which has to be there. */
+interface Term {
+  readonly query: string;
+  readonly share: number;
+  /** To read one of its places in the index. */
+  readonly cost: number;
 }
 
-function walkMode(isSince: boolean): SearchMode {
-  return isSince ? 'check' : 'entries';
+/** What is looked up in the index: the rarest term, and each further one that saves more than reading its places costs. */
+function chooseTerms(terms: readonly Term[], records: number): { query: string; cost: number; gathered: number } {
+  const chosen: string[] = [];
+  let gathered = records;
+  let cost = 0;
+  for (const term of terms.toSorted((a, b) => a.share - b.share)) {
+    const reading = records * term.share * term.cost;
+    if (chosen.length > 0 && gathered * (1 - term.share) * COSTS.gathered <= reading) continue;
+    chosen.push(term.query);
+    gathered *= term.share;
+    cost += reading;
+  }
+  return { query: chosen.join(' & '), cost, gathered };
+}
+
+function cheapest(costs: Record<Exclude<SearchMode, 'nothing'>, number>): SearchMode {
+  const [[mode] = ['index' as const]] = Object.entries(costs).sort(([, a], [, b]) => a - b) as [SearchMode, number][];
+  return mode;
 }
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
+}
+
+function product(values: readonly number[]): number {
+  return values.reduce((total, value) => total * value, 1);
 }

@@ -10,9 +10,11 @@ const KEPT_MS = 60_000;
 export interface KnownFrequencies {
   /** In the table, about. */
   readonly records: number;
-  /** The share of the records that a word of a query finds, at least: 0 for one that is not frequent. */
+  /** The share that every token has at most of which nothing is known. */
+  readonly rareShare: number;
+  /** The share of the records that a word of a query finds, about. */
   readonly shareOf: (word: QueryWord) => number;
-  /** The share that has a mark: 0 for one that is not frequent. */
+  /** The share that has a mark, about. */
   readonly shareOfMark: (mark: string) => number;
 }
 
@@ -55,10 +57,12 @@ export class WordFrequencies {
     const { records = 0, words = null, shares = null } = rows[0] ?? {};
     const shareByWord = new Map((words ?? []).map((word, index) => [word, shares?.[index] ?? 0]));
     const sorted = [...shareByWord.keys()].sort();
+    const rareShare = Math.min(1, ...shareByWord.values());
     return {
       records,
-      shareOf: (word) => shareOf(word, shareByWord, sorted),
-      shareOfMark: (mark) => shareByWord.get(mark) ?? 0,
+      rareShare,
+      shareOf: (word) => Math.max(rareShare, shareOf(word, shareByWord, sorted)),
+      shareOfMark: (mark) => shareByWord.get(mark) ?? rareShare,
     };
   }
 }
