@@ -1,40 +1,67 @@
-import { Agent, request } from 'node:http';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { json } from 'node:stream/consumers';
 import type { WalkOptions, WalkOutcome } from './walk.ts';
 
-/* A program: walks a list to its end, page after page, and prints how many records it held. */
+/*
+ * A program: walks a list to its end, page after page, and prints how many records it held. It
+ * reads HTTP by itself: Node's client takes half as long for a page as the service does, and
+ * would be what is measured.
+ */
+
+const HEAD_END = '\r\n\r\n';
+const RECORD = '"is_open":';
+/** The end of a page, in which the cursor stands. */
+const END_BYTES = 600;
 
 const { port, headers, path } = (await json(process.stdin)) as WalkOptions;
-const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const socket = connect(port, '127.0.0.1');
+const fields = Object.entries({ host: '127.0.0.1', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+let chunks: Buffer[] = [];
+let received = 0;
+let expected = Infinity;
+let answered = Promise.withResolvers<Buffer>();
+
+socket.setNoDelay(true).on('data', (chunk: Buffer) => {
+  chunks.push(chunk);
+  received += chunk.length;
+  if (expected === Infinity) expected = lengthOf(chunks.length === 1 ? chunk : Buffer.concat(chunks));
+  if (received < expected) return;
+  const page = chunks.length === 1 ? chunk : Buffer.concat(chunks);
+  [chunks, received, expected] = [[], 0, Infinity];
+  answered.resolve(page);
+});
+socket.on('close', () => answered.reject(new Error('the server closed the connection')));
+await once(socket, 'connect');
+
 const startedAt = performance.now();
 let records = 0;
 let cursor: string | null = null;
-
 do {
-  const body = await ask(cursor === null ? path : `${path}&cursor=${cursor}`);
-  // The cursor stands at the end, and parsing a whole page would be the client's time, not the server's.
-  const end: string = body.slice(body.lastIndexOf('"meta"'));
+  const page = await ask(cursor === null ? path : `${path}&cursor=${cursor}`);
+  const end = page.toString('latin1', Math.max(0, page.length - END_BYTES));
   const found: RegExpExecArray | null = /"next_cursor":(?:"([^"]+)"|null)/.exec(end);
   if (found === null) throw new Error(`no cursor in ${end}`);
   cursor = found[1] ?? null;
-  records += body.split('"is_open":').length - 1;
+  for (let at = page.indexOf(RECORD); at !== -1; at = page.indexOf(RECORD, at + RECORD.length)) records += 1;
 } while (cursor !== null);
 
-agent.destroy();
 const outcome: WalkOutcome = { records, seconds: (performance.now() - startedAt) / 1000 };
+socket.removeAllListeners('close').destroy();
 process.stdout.write(JSON.stringify(outcome));
 
-function ask(address: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const sent = request({ agent, port, host: '127.0.0.1', path: address, headers }, (answer) => {
-      const chunks: Buffer[] = [];
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-      answer.once('end', () => {
-        const body = Buffer.concat(chunks).toString('latin1');
-        if (answer.statusCode === 200) resolve(body);
-        else reject(new Error(`${answer.statusCode ?? 0}: ${body}`));
-      });
-    });
-    sent.once('error', reject).end();
-  });
+function ask(address: string): Promise<Buffer> {
+  answered = Promise.withResolvers();
+  socket.write(`GET ${address} HTTP/1.1\r\n${fields.join('')}\r\n`);
+  return answered.promise;
+}
+
+/** Of an answer, head and body; Infinity where its head is not there yet. */
+function lengthOf(begin: Buffer): number {
+  const headEnd = begin.indexOf(HEAD_END);
+  if (headEnd === -1) return Infinity;
+  const head = begin.toString('latin1', 0, headEnd);
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+  if (!head.startsWith('HTTP/1.1 200 ') || length === undefined) throw new Error(`no page: ${head}`);
+  return headEnd + HEAD_END.length + Number(length);
 }
