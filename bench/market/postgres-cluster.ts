@@ -8,7 +8,7 @@ import { OTHER_CORE } from '../machine/cores.ts';
 import { findFreePort } from '../machine/ports.ts';
 import { startProcess, type StartedProcess } from '../machine/processes.ts';
 
-/** A PostgreSQL of the bench's own. Durable, as in production; plans and parallelism fit its one core. */
+/** A PostgreSQL of the bench's own. Durable, as in production; queries are not parallel, as they have one core. */
 export interface PostgresCluster {
   readonly process: StartedProcess;
   readonly version: string;
@@ -31,7 +31,6 @@ const SETTINGS = {
   max_connections: '200',
   jit: 'off',
   max_parallel_workers_per_gather: '0',
-  max_parallel_maintenance_workers: '0',
   autovacuum_naptime: '1d',
 };
 

@@ -43,16 +43,25 @@ export async function publishKind<K extends RecordKind>(
     const publisher = batchPublisher(run, source, writer, plan, outcome);
     /** Batches that are being prepared while earlier ones are written. */
     const ahead: { lines: number; open: OpenLine[]; prepared: Promise<PreparedLine<K>[]> }[] = [];
+    /** The batch that is being written, while the next ones are read and prepared. */
+    let writing: Promise<void> = Promise.resolve();
     const start = async (lines: readonly Line[]): Promise<void> => {
+      // What is stored is asked for between two writes: they have one connection.
+      if (!run.emptyKinds.has(source.kind)) await writing;
       const open = await publisher.passUnchanged(lines);
       ahead.push({ lines: lines.length, open, prepared: preparation.prepare(open.map(({ bytes }) => bytes)) });
     };
     const finish = async (most: number): Promise<void> => {
       for (let batch = ahead[0]; batch !== undefined && ahead.length > most; batch = ahead[0]) {
         ahead.shift();
-        await publisher.write(batch.open, await batch.prepared);
-        onRead(0, batch.lines);
+        const { open, prepared, lines } = batch;
+        const written = await prepared;
+        await writing;
+        writing = publisher.write(open, written).then(() => onRead(0, lines));
+        // It is waited for later; until then a failure is not unhandled.
+        writing.catch(() => undefined);
       }
+      if (most === 0) await writing;
     };
     let batch: Line[] = [];
     for await (const lines of readLines(source.open((bytes) => onRead(bytes, 0)))) {
