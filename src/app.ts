@@ -36,7 +36,7 @@ export async function buildApp(
   limits: RequestLimits = new OwnRequestLimits(),
 ): Promise<FastifyInstance> {
   const app: FastifyInstance = fastify(serverOptions(services));
-  addKeptAnswers(app, services, limits); // 200, 304: what was asked before ends here
+  const known = addKeptAnswers(app, services, limits); // 200, 304: what was asked before ends here
   const connections = trackConnections(app.server);
   addUnparsedRequests(app, connections);
   addDraining(app, connections);
@@ -50,8 +50,8 @@ export async function buildApp(
   addCompression(app);
 
   // What stands between a request and its handler, each with the status of its refusal.
-  addAuthentication(app, services.directory, limits); // 401, or 429 after many
-  addRequestLimit(app, limits); // 429
+  addAuthentication(app, services.directory, limits, known); // 401, or 429 after many
+  addRequestLimit(app, limits, known); // 429
   addPathCheck(app); // 404, 405
   addRequestCheck(app); // 400
   addCursorCheck(app, services.cursorSecret); // 400

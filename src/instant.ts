@@ -64,9 +64,12 @@ function isUsual(text: string): boolean {
   return isDay && month >= 1 && month <= 12 && two(11) < 24 && two(14) < 60 && two(17) < 60;
 }
 
-/** The served form of a moment of the clock. */
+let formatted = { epochMs: 0, text: EPOCH };
+
+/** The served form of a moment of the clock. Every request asks for that of its own, and many come in one millisecond. */
 export function formatInstant(epochMs: number): string {
-  return new Date(epochMs).toISOString();
+  if (formatted.epochMs !== epochMs) formatted = { epochMs, text: new Date(epochMs).toISOString() };
+  return formatted.text;
 }
 
 /** The instant one millisecond after this one. */

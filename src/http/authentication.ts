@@ -3,6 +3,7 @@ import type { FoundPartner, PartnerDirectory } from '../access/partner-directory
 import { rateLimited, unauthorized } from './errors.ts';
 import { goOnWith } from './go-on-with.ts';
 import { onlyHeader } from './raw-headers.ts';
+import type { KnownRequests } from './kept-answers.ts';
 import type { Allowance, RequestLimits } from './request-counts.ts';
 
 const BEARER = /^bearer +([^ ]+)$/i;
@@ -12,7 +13,12 @@ const BEARER = /^bearer +([^ ]+)$/i;
  * not exist. One address may fail so often a minute; after that its failures, and only they,
  * are answered with 429.
  */
-export function addAuthentication(app: FastifyInstance, directory: PartnerDirectory, limits: RequestLimits): void {
+export function addAuthentication(
+  app: FastifyInstance,
+  directory: PartnerDirectory,
+  limits: RequestLimits,
+  known: KnownRequests,
+): void {
   const accept = (request: FastifyRequest, { partner, keyId }: FoundPartner): void => {
     request.partner = partner;
     request.keyId = keyId;
@@ -20,13 +26,16 @@ export function addAuthentication(app: FastifyInstance, directory: PartnerDirect
   const refuse = ({ isExceeded, resetSeconds }: Allowance): void => {
     throw isExceeded ? rateLimited(resetSeconds) : unauthorized();
   };
+  const findByHeaders = (rawHeaders: readonly string[]): ReturnType<PartnerDirectory['findByKey']> => {
+    const key = readBearerKey(rawHeaders);
+    return key === null ? null : directory.findByKey(key);
+  };
   app.addHook('onRequest', (request, _reply, done) => {
     if (!request.needsKey) {
       done();
       return;
     }
-    const key = readBearerKey(request.raw.rawHeaders);
-    const found = key === null ? null : directory.findByKey(key);
+    const found = known.get(request.raw)?.found ?? findByHeaders(request.raw.rawHeaders);
     if (found instanceof Promise) {
       found
         .then(async (later) =>

@@ -9,8 +9,11 @@ import { JSON_TYPE } from './error-handling.ts';
 import { problemOfHead } from './request-check.ts';
 import type { Allowance, RequestLimits } from './request-counts.ts';
 import { REQUEST_ID_HEADER, requestIds } from './request-id.ts';
-import { limitHeaders, setAllowance } from './request-limits.ts';
+import { limitHeaders } from './request-limits.ts';
 import { logWhenClosed } from './request-log.ts';
+
+/** What was found out of requests that went on to the framework: it need not look again, and counts none twice. */
+export type KnownRequests = WeakMap<IncomingMessage, { found: FoundPartner; allowance?: Allowance }>;
 
 /** A request whose answer is kept. */
 interface KeptExchange {
@@ -31,11 +34,18 @@ interface KeptExchange {
  * here: the key, the limit, the head of the request.
  *
  * To be called before anything else listens for requests.
+ *
+ * @returns what the framework's own checks of these requests begin with.
  */
-export function addKeptAnswers(app: FastifyInstance, { clock, directory }: Services, limits: RequestLimits): void {
+export function addKeptAnswers(
+  app: FastifyInstance,
+  { clock, directory }: Services,
+  limits: RequestLimits,
+): KnownRequests {
   const { server, log } = app;
   const cache = new AnswerCache(clock);
   app.decorate('answerCache', cache);
+  const known: KnownRequests = new WeakMap();
   const makeId = requestIds();
 
   const find = (request: IncomingMessage, response: ServerResponse): KeptExchange | null => {
@@ -45,8 +55,10 @@ export function addKeptAnswers(app: FastifyInstance, { clock, directory }: Servi
     if ((request.method !== 'GET' && request.method !== 'HEAD') || !server.listening) return null;
     const key = readBearerKey(request.rawHeaders);
     const found = key === null ? null : directory.findGoodKey(key);
-    const kept = found === null ? null : cache.find(found.partner, request.url ?? '');
-    if (found === null || kept === null || problemOfHead(request) !== null) return null;
+    if (found === null) return null;
+    known.set(request, { found });
+    const kept = cache.find(found.partner, request.url ?? '');
+    if (kept === null || problemOfHead(request) !== null) return null;
     return { request, response, found, kept, startedMs };
   };
 
@@ -77,7 +89,7 @@ export function addKeptAnswers(app: FastifyInstance, { clock, directory }: Servi
       answer(exchange, allowance);
       return;
     }
-    setAllowance(exchange.request, allowance);
+    known.set(exchange.request, { found: exchange.found, allowance });
     goOn(exchange);
   };
 
@@ -96,6 +108,7 @@ export function addKeptAnswers(app: FastifyInstance, { clock, directory }: Servi
         () => goOn(exchange),
       );
   });
+  return known;
 }
 
 type Headers = Record<string, string | number>;
