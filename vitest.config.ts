@@ -6,6 +6,10 @@ const UNIT = 'test/**/*.unit.test.ts';
 /** Tests that ask both databases themselves and compare: once too, where PostgreSQL is running. */
 const BOTH = 'test/**/*.both.test.ts';
 
+/** Tests of what only one of them has. */
+const SQLITE = 'test/**/*.sqlite.test.ts';
+const POSTGRES = 'test/**/*.postgres.test.ts';
+
 /**
  * The same files run on each engine, so that a test tells which of them it is about only where
  * they differ: `inject('engine')`. `vitest --project sqlite` needs no PostgreSQL.
@@ -24,7 +28,7 @@ export default defineConfig({
         test: {
           name: 'sqlite',
           include: ['test/**/*.test.ts'],
-          exclude: [BOTH],
+          exclude: [BOTH, POSTGRES],
           provide: { engine: 'sqlite' },
         },
       },
@@ -33,7 +37,7 @@ export default defineConfig({
         test: {
           name: 'postgres',
           include: ['test/**/*.test.ts'],
-          exclude: [UNIT],
+          exclude: [UNIT, SQLITE],
           provide: { engine: 'postgres' },
           globalSetup: ['test/support/postgres.ts'],
         },

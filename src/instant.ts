@@ -64,12 +64,9 @@ function isUsual(text: string): boolean {
   return isDay && month >= 1 && month <= 12 && two(11) < 24 && two(14) < 60 && two(17) < 60;
 }
 
-let formatted = { epochMs: 0, text: EPOCH };
-
-/** The served form of a moment of the clock. Every request asks for that of its own, and many come in one millisecond. */
+/** The served form of a moment of the clock. */
 export function formatInstant(epochMs: number): string {
-  if (formatted.epochMs !== epochMs) formatted = { epochMs, text: new Date(epochMs).toISOString() };
-  return formatted.text;
+  return new Date(epochMs).toISOString();
 }
 
 /** The instant one millisecond after this one. */

@@ -43,6 +43,9 @@ export function isInList(engine: Engine, column: Expression<unknown>, name: stri
     : sql<SqlBool>`${column} in (select value from json_each(${slot(name)}))`;
 }
 
+/** What `limitSlot` keeps out. */
+const BARE_LIMIT = /\blimit\s+(\?|\$\d)/i;
+
 /** What the slots of a statement are filled with. */
 export type SlotValues = Readonly<Record<string, string | number | null | readonly string[]>>;
 
@@ -68,6 +71,7 @@ export class StatementCache {
     const kept = this.#statements.get(shape);
     if (kept !== undefined) return kept;
     const { sql: text, parameters } = build().compile(kysely);
+    if (BARE_LIMIT.test(text)) throw new Error(`a number after limit that is no limitSlot: ${text}`);
     const slots = parameters.map((parameter) => {
       if (!(parameter instanceof Slot)) throw new Error(`a value in a prepared statement: ${text}`);
       return parameter.name;

@@ -66,6 +66,7 @@ export class SearchEntryWriter {
    */
   async flush(): Promise<(() => Promise<void>) | null> {
     const [database, table] = [this.#database, this.#table];
+    if (this.#added >= MANY_ENTRIES) await this.#makeRoom();
     await this.#write();
     if (this.#target !== `${table}_search`) {
       await indexFilling(database, table);

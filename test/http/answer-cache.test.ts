@@ -125,6 +125,26 @@ describe('an answer that was given before', () => {
     expect(asked).toBe(1);
   });
 
+  test('is refused like any other once the quota is used up', async () => {
+    await createPartner(service.database, Date.now, 'small', { everything: true });
+    await setPartner(service.database, 'small', { requestsPerMinute: 4 });
+    const { key } = await issueKey(service.database, Date.now, 'small', { environment: 'test', lifetimeMs: null });
+    const answers: Received[] = [];
+    for (let time = 0; time < 6; time += 1) answers.push(await ask({ authorization: `Bearer ${key}` }));
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200, 429, 429]);
+    expect(answers.map(({ headers }) => String(headers['ratelimit']).split(';')[1])).toEqual([
+      'r=3',
+      'r=2',
+      'r=1',
+      'r=0',
+      'r=0',
+      'r=0',
+    ]);
+    expect(JSON.parse(answers.at(-1)?.rawPayload.toString() ?? '')).toMatchObject({ error: { code: 'rate_limited' } });
+    // The first came before the server had noticed that there is a new partner.
+    expect(asked).toBeLessThanOrEqual(2);
+  });
+
   test('does not let pass what is wrong whatever the address is', async () => {
     await ask();
     const head = `Authorization: Bearer ${service.key}\r\nConnection: close\r\n`;

@@ -1,0 +1,19 @@
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { openForServing } from '../../src/database/database.ts';
+import { createDatabaseOf } from '../support/database.ts';
+
+test('a server holds 64 MiB of the catalog, in pages of 8 KiB, and not of the empty file it began with', async () => {
+  const made = await createDatabaseOf('sqlite');
+  const serving = openForServing(made.config);
+  try {
+    const read = async (setting: string): Promise<unknown> =>
+      Object.values((await sql.raw(`pragma ${setting}`).execute(serving.kysely)).rows[0] ?? {})[0];
+    expect(await read('catalog.cache_size')).toBe(-64 * 1024);
+    expect(await read('catalog.page_size')).toBe(8_192);
+    expect(await read('catalog.journal_mode')).toBe('wal');
+  } finally {
+    await serving.close();
+    await made.drop();
+  }
+});
