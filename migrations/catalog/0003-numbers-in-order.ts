@@ -49,9 +49,11 @@ export const numbersInOrder: Migration = {
       `create table catalog.solicitation_totals (
         lead_entity_id ${text} not null, status ${text} not null, month ${text} not null, total bigint not null,
         primary key (lead_entity_id, status, month))`,
-      `insert into catalog.solicitation_totals (lead_entity_id, status, month, total)
-        select lead_entity_id, status, coalesce(substr(close_at, 1, 7), ''), count(*)
-        from catalog.solicitations where ${SERVED} group by 1, 2, 3`,
+      ...['lead_entity_id', "''"].map(
+        (leadEntity) => `insert into catalog.solicitation_totals (lead_entity_id, status, month, total)
+          select ${leadEntity}, status, coalesce(substr(close_at, 1, 7), ''), count(*)
+          from catalog.solicitations where ${SERVED} group by 1, 2, 3`,
+      ),
       ...(engine === 'postgres'
         ? [...RECORDS, 'certifications'].map(
             (table) => `alter table catalog.${table}_search alter column words set statistics 1000`,

@@ -99,6 +99,7 @@ export interface SolicitationRow extends PublishedRow {
 
 /** How many solicitations of a lead entity have this status and close in this month, drafts aside. */
 interface SolicitationTotalRow {
+  /** Empty for all of them together. */
   lead_entity_id: string;
   status: string;
   /** `2026-11`; empty for no deadline. */

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import type { SolicitationRow } from '../database/tables.ts';
-import { monthOf } from '../resources/solicitations/months.ts';
+import { ALL_LEAD_ENTITIES, monthOf } from '../resources/solicitations/totals.ts';
 import { inBatches } from './rows.ts';
 
 /** What decides in which total a solicitation is counted. */
@@ -60,8 +60,12 @@ export class SolicitationTotals {
   }
 
   #change(counted: Counted, by: number): void {
-    const { lead_entity_id, status, close_at } = counted;
-    if (status === 'draft') return;
+    if (counted.status === 'draft') return;
+    this.#changeOne(counted, by);
+    this.#changeOne({ ...counted, lead_entity_id: ALL_LEAD_ENTITIES }, by);
+  }
+
+  #changeOne({ lead_entity_id, status, close_at }: Counted, by: number): void {
     const key = `${lead_entity_id} ${status} ${monthOf(close_at)}`;
     const known = this.#changes.get(key);
     if (known === undefined) this.#changes.set(key, { lead_entity_id, status, close_at, change: by });

@@ -98,7 +98,7 @@ test('records of an older schema get numbers in the order of their ids, and are 
   }
 });
 
-test('search entries of an older schema get the marks that an import gives them', async () => {
+test('search entries of an older schema get the marks that an import gives them, and totals are counted', async () => {
   await migrateTo(2);
   const owner = 'City_of-A';
   const closeAt = '2026-02-03T04:05:06.789Z';
@@ -126,6 +126,10 @@ test('search entries of an older schema get the marks that an import gives them'
     open: [...ofBoth, statusMark('open'), ...deadlineMarks(closeAt)].sort(),
     closed: [...ofBoth, statusMark('closed')].sort(),
   });
+  const totals = await database.kysely.selectFrom('catalog.solicitation_totals').selectAll().execute();
+  expect(totals.map((row) => Object.values(row).join(' ')).sort()).toEqual(
+    ['', owner].flatMap((of) => [`${of} closed  1`, `${of} open 2026-02 1`]).sort(),
+  );
   expect(await entriesOf(database, 'contracts')).toEqual({
     c0: [...ofBoth].sort(),
     c1: [...ofBoth, coopMark('coop-A')].sort(),

@@ -64,7 +64,12 @@ async function keptTotals({ kysely }: OpenDatabase): Promise<unknown[]> {
 
 async function countedTotals({ kysely }: OpenDatabase): Promise<unknown[]> {
   const { rows } = await sql`
-    select lead_entity_id, status, coalesce(substr(close_at, 1, 7), '') as month, count(*) as total
-    from catalog.solicitations where status <> 'draft' group by 1, 2, 3 order by 1, 2, 3`.execute(kysely);
+    select lead_entity_id, status, month, count(*) as total from (
+      select lead_entity_id, status, coalesce(substr(close_at, 1, 7), '') as month
+      from catalog.solicitations where status <> 'draft'
+      union all
+      select '', status, coalesce(substr(close_at, 1, 7), '')
+      from catalog.solicitations where status <> 'draft'
+    ) as counted group by 1, 2, 3 order by 1, 2, 3`.execute(kysely);
   return rows.map((row) => ({ ...(row as object) }));
 }

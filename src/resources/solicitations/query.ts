@@ -101,7 +101,10 @@ export async function countSolicitations(
   const shape = { ...shapeOfScope(scope, null), filters: Object.keys(filters).sort() };
   return {
     shape: `total ${JSON.stringify(shape)}`,
-    build: () => addTotals(database.engine, shape, ownedConditions(database.engine, SOLICITATIONS, shape)),
+    build: () => {
+      const asked = ownedConditions(database.engine, { ...SOLICITATIONS, served: [] }, shape);
+      return addTotals(database.engine, shape, isNoDraft, asked);
+    },
     values: { ...filters, ...scopeValues(scope, null), ...totalsValues(closing_after, closing_before) },
     asOf: null,
   };
