@@ -22,6 +22,9 @@ const SERVE_OPTIONS = '-c plan_cache_mode=force_generic_plan -c jit=off -c work_
 
 const POOL_SIZE = { serve: 10, command: 2 };
 
+/** A new connection has to learn every statement again, which takes longer than answering. */
+const IDLE_CONNECTION_MS = 300_000;
+
 const INT8: number = pg.types.builtins.INT8;
 
 /**
@@ -34,6 +37,7 @@ export function openPostgres(url: string, use: 'serve' | 'command'): OpenDatabas
     application_name: `pds ${use}`,
     max: POOL_SIZE[use],
     connectionTimeoutMillis: CONNECTION_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_CONNECTION_MS,
     ...(use === 'serve' && {
       statement_timeout: SERVE_STATEMENT_TIMEOUT_MS,
       query_timeout: SERVE_QUERY_TIMEOUT_MS,

@@ -67,21 +67,25 @@ export class WordFrequencies {
   }
 }
 
-/** That of the most frequent token that the word finds. */
+/**
+ * Those of all frequent words that begin with it together, or of the tokens of its stem, which
+ * the same records hold: few hold two of either.
+ */
 function shareOf(
   { prefix, stemTokens }: QueryWord,
   shares: ReadonlyMap<string, number>,
   sorted: readonly string[],
 ): number {
-  let share = Math.max(0, ...stemTokens.map((token) => shares.get(token) ?? 0));
+  const ofStem = stemTokens.reduce((sum, token) => sum + (shares.get(token) ?? 0), 0);
   let low = 0;
   for (let high = sorted.length; low < high;) {
     const middle = (low + high) >>> 1;
     if ((sorted[middle] ?? '') < prefix) low = middle + 1;
     else high = middle;
   }
+  let ofPrefix = 0;
   for (let index = low; sorted[index]?.startsWith(prefix) === true; index += 1) {
-    share = Math.max(share, shares.get(sorted[index] ?? '') ?? 0);
+    ofPrefix += shares.get(sorted[index] ?? '') ?? 0;
   }
-  return share;
+  return Math.min(1, Math.max(ofPrefix, ofStem));
 }
