@@ -85,12 +85,19 @@ export function addKeptAnswers(
     for (const handler of handlers) handler.call(server, request, response);
   };
   const answerOrRefuse = (exchange: KeptExchange, allowance: Allowance): void => {
-    if (!allowance.isExceeded) {
-      answer(exchange, allowance);
+    known.set(exchange.request, { found: exchange.found, allowance });
+    if (allowance.isExceeded) {
+      goOn(exchange);
       return;
     }
-    known.set(exchange.request, { found: exchange.found, allowance });
-    goOn(exchange);
+    try {
+      answer(exchange, allowance);
+    } catch (error) {
+      // Nobody is around this to catch it, as the framework is around a handler.
+      log.error({ err: error }, 'a kept answer could not be sent');
+      if (exchange.response.headersSent) exchange.response.destroy();
+      else goOn(exchange);
+    }
   };
 
   server.removeAllListeners('request');
