@@ -97,7 +97,8 @@ async function measureRound(
   });
   figures.failures += result.failures;
   figures.requests += result.requests;
-  if (round === WARM_UP) return;
+  // What is refused is quick: a round with refusals says nothing.
+  if (round === WARM_UP || result.failures > 0) return;
   const perSecond = result.requests / result.seconds;
   figures.perSecond.push(perSecond);
   const micros = (before: number | null, after: number | null): number[] =>

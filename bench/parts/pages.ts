@@ -42,7 +42,7 @@ export const deep: Part = {
   async run(context) {
     const questions = deepQuestions(context.market.facts).slice(0, cursorsOf(context));
     await gather(context, '/v1/solicitations', questions);
-    await measureAll(context, 'deep', 'next page, nine tenths into the table', questions);
+    await measureAll(context, 'deep', 'next page, nine tenths into the table', questions, { withCursors: true });
   },
 };
 
@@ -52,7 +52,7 @@ export const contracts: Part = {
   async run(context) {
     const questions = contractQuestions(context.market.facts).slice(0, cursorsOf(context));
     await gather(context, '/v1/contracts', questions);
-    await measureAll(context, 'contracts', 'contracts page', questions);
+    await measureAll(context, 'contracts', 'contracts page', questions, { withCursors: true });
   },
 };
 
@@ -74,13 +74,16 @@ async function gather(context: BenchContext, path: string, questions: readonly Q
   for (const service of await context.services()) await gatherCursors(service, path, ids);
 }
 
-/** Measures the service and all baselines that can do it; `withLimits` adds those that give the same bytes ready-made. */
+/**
+ * Measures the service and all baselines that can do it; `withLimits` adds those that give the
+ * same bytes ready-made. Cursors are good for the partner alone that was given them.
+ */
 async function measureAll(
   context: BenchContext,
   part: string,
   work: string,
   questions: readonly Question[],
-  { withLimits = false } = {},
+  { withLimits = false, withCursors = false } = {},
 ): Promise<void> {
   const services = await context.services();
   const candidates: RunningCandidate[] = [...services, ...(await context.baselines())];
@@ -95,6 +98,7 @@ async function measureAll(
       work,
       questions: questions.slice(1),
       candidates: [...candidates, ...limits],
+      ...(withCursors && { headers: (candidate) => candidate.headers(0) }),
     });
   } finally {
     for (const limit of limits) await limit.stop();

@@ -6,7 +6,7 @@ import { EncodedText, sendEncoded } from './encoded-text.ts';
 import { JSON_TYPE } from './error-handling.ts';
 
 /** Of memory for all answers together. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MOST_BYTES = 32 * 1024 * 1024;
 
 /** What an answer takes besides its texts: objects, and its place among the others. */
 const OVERHEAD_BYTES = 512;
