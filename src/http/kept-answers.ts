@@ -25,8 +25,8 @@ interface KeptExchange {
 }
 
 /**
- * Answers at once what was asked before, ahead of the framework, which takes half of the time of
- * such a request. Whatever is not plainly the same question of the same partner goes on to the
+ * Answers at once what was asked before, ahead of the framework, which takes a fifth of the time
+ * of such a request. Whatever is not plainly the same question of the same partner goes on to the
  * framework as if nothing had been looked at: so every refusal is made there.
  *
  * The checks of path, parameters, cursor and permission were passed when the answer was made, for
