@@ -53,10 +53,8 @@ export async function walkOwned(
   { scope, filters, known, place }: { scope: Scope; filters: OwnedFilters; known: KnownFilters; place: WalkPlace },
 ): Promise<Walk> {
   const { engine } = database;
-  const since = filters.updated_since ?? null;
-  const scopeShape = await shapeByPublications(database, shapeOfScope(scope, since), since);
-  const isSince = scopeShape.since !== 'all';
-  const question = questionOf(scope, filters, known, { isSince, isFresh: place.isFresh }, records.hasCoop);
+  const asked = { scope, filters, known, isFresh: place.isFresh };
+  const { since, scopeShape, question } = await understand(database, records, asked);
   const search = question === null ? null : await planner.plan(question);
   const shape = {
     ...scopeShape,
@@ -85,16 +83,14 @@ export async function countOwned(
   { scope, filters, known, isFresh }: { scope: Scope; filters: OwnedFilters; known: KnownFilters; isFresh: boolean },
 ): Promise<CountQuery> {
   const { engine } = database;
-  const since = filters.updated_since ?? null;
-  const scopeShape = await shapeByPublications(database, shapeOfScope(scope, since), since);
-  const isSince = scopeShape.since !== 'all';
-  const question = questionOf(scope, filters, known, { isSince, isFresh }, records.hasCoop);
+  const { since, scopeShape, question } = await understand(database, records, { scope, filters, known, isFresh });
   const search = question === null ? null : await planner.planCount(question);
   const shape = {
     ...scopeShape,
     filters: Object.keys(filters).sort(),
     search: search?.mode ?? ('none' as const),
-    isCovered: !isSince && (scope.everythingSince !== null || ownerMarks(scope, records.hasCoop) !== null),
+    isCovered:
+      scopeShape.since === 'all' && (scope.everythingSince !== null || ownerMarks(scope, records.hasCoop) !== null),
     hasEdge: known.window !== null,
   };
   return {
@@ -129,16 +125,28 @@ function filterConditions({ filters }: OwnedRecords, names: readonly string[]): 
   return names.flatMap((name) => filters[name] ?? []);
 }
 
-function questionOf(
-  scope: Scope,
-  filters: OwnedFilters,
-  { marks, window }: KnownFilters,
-  how: Pick<SearchQuestion, 'isSince' | 'isFresh'>,
-  hasCoop: boolean,
-): SearchQuestion | null {
-  if (filters.q === undefined) return null;
+/** What a request asks of the records, and of the search index; no question without `q`. */
+async function understand(
+  database: OpenDatabase,
+  { hasCoop }: OwnedRecords,
+  asked: { scope: Scope; filters: OwnedFilters; known: KnownFilters; isFresh: boolean },
+) {
+  const { scope, filters, isFresh } = asked;
+  const { q, updated_since: since = null } = filters;
+  const scopeShape = await shapeByPublications(database, shapeOfScope(scope, since), since);
+  const { marks, window } = asked.known;
   const ofScope = scope.everythingSince === null ? ownerMarks(scope, hasCoop) : null;
-  return { q: filters.q, marks: ofScope === null ? marks : [...marks, ofScope], window, ...how };
+  const question: SearchQuestion | null =
+    q === undefined
+      ? null
+      : {
+          q,
+          marks: ofScope === null ? marks : [...marks, ofScope],
+          window,
+          isSince: scopeShape.since !== 'all',
+          isFresh,
+        };
+  return { since, scopeShape, question };
 }
 
 /** The marks of all that is granted one by one; null where these are too many to be looked up. */
