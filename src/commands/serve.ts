@@ -61,7 +61,7 @@ async function serveFromThisProcess(config: Config, logger: Logger): Promise<str
 async function prepareDatabase(config: Config, demo: boolean, logger: Logger): Promise<boolean> {
   const database = openForCommands(config.database);
   try {
-    const migrations = await prepareSchema(database, Date.now);
+    const migrations = await prepareSchema(database, Date.now, 'serve');
     if (migrations.length > 0) logger.info({ migrations }, 'prepared the database');
     if (!demo) return false;
     await loadDemo(database, Date.now);

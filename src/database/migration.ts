@@ -5,6 +5,8 @@ export interface Migration {
   /** Counts from 1 in each group, without gaps. */
   readonly number: number;
   readonly name: string;
+  /** Servers of the version before go on working on the schema after this step: it only adds what they do not look at. */
+  readonly isAdditive?: true;
   /** The statements, in order; they run in one transaction with the migration's row. */
   statements(engine: Engine): string[];
 }

@@ -18,12 +18,15 @@ export interface SchemaState {
   pending: string[];
 }
 
+/** Who wants to use the schema: a server may find one that a newer version has only added to, since upgrades begin with it. */
+export type SchemaUse = 'serve' | 'command';
+
 /**
  * Compares the database with the migrations of this version.
  *
- * @throws SchemaVersionError where a newer version of the service has migrated it.
+ * @throws SchemaVersionError where a newer version of the service has migrated it to what this use cannot work on.
  */
-export async function readSchemaState(database: Database): Promise<SchemaState> {
+export async function readSchemaState(database: Database, use: SchemaUse = 'command'): Promise<SchemaState> {
   const pending: string[] = [];
   // `access` comes last: without it, a first migration was cut off, or is under way in another process.
   const isEmpty = (await lastApplied(database, 'access')) === null;
@@ -31,6 +34,7 @@ export async function readSchemaState(database: Database): Promise<SchemaState> 
     const applied = await lastApplied(database, group);
     const known = MIGRATIONS[group].length;
     if (applied !== null && applied > known) {
+      if (use === 'serve' && (await oldestServed(database, group)) <= known) continue;
       throw new SchemaVersionError(
         `the database's ${group} schema is at ${applied}, and this version of the service knows only ${known}: ` +
           'start the version that migrated it, or a newer one',
@@ -69,7 +73,34 @@ export async function migrate(database: Database, clock: Clock): Promise<string[
       }
     });
   }
+  await noteOldestServed(database);
   return ran;
+}
+
+/** The setting that names the oldest schema of a group whose servers work on the one that is there. */
+const oldestServedName = (group: TableGroup): string => `oldest_served_${group}`;
+
+/** Written last: where it is missing, older servers refuse the database, which is the safe side. */
+async function noteOldestServed(database: Database): Promise<void> {
+  for (const group of GROUPS) {
+    const oldest = MIGRATIONS[group].findLast((migration) => migration.isAdditive !== true)?.number ?? 1;
+    const row = { name: oldestServedName(group), value: String(oldest) };
+    await database.kysely
+      .insertInto('access.settings')
+      .values(row)
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: row.value }))
+      .execute();
+  }
+}
+
+/** The oldest schema of a group whose servers work on the one that is there; infinite where nothing says so. */
+async function oldestServed({ kysely }: Database, group: TableGroup): Promise<number> {
+  const row = await kysely
+    .selectFrom('access.settings')
+    .select('value')
+    .where('name', '=', oldestServedName(group))
+    .executeTakeFirst();
+  return row === undefined ? Infinity : Number(row.value);
 }
 
 /**
@@ -79,8 +110,12 @@ export async function migrate(database: Database, clock: Clock): Promise<string[
  * @returns the names of the migrations that ran.
  * @throws SchemaVersionError where `pds migrate` has to be run, or the schema is too new.
  */
-export async function prepareSchema(database: OpenDatabase, clock: Clock): Promise<string[]> {
-  const { isEmpty, pending } = await readSchemaState(database);
+export async function prepareSchema(
+  database: OpenDatabase,
+  clock: Clock,
+  use: SchemaUse = 'command',
+): Promise<string[]> {
+  const { isEmpty, pending } = await readSchemaState(database, use);
   if (pending.length === 0) return [];
   if (database.engine === 'postgres' && !isEmpty) {
     throw new SchemaVersionError(

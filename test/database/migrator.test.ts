@@ -146,6 +146,21 @@ test('a schema that a newer version made is refused, with what to do', async () 
   await expect(migrate(database, clock)).rejects.toThrow(/999.*start the version that migrated it, or a newer one/);
 });
 
+test('a schema that a newer version only added to is served, and refused to commands, which would write to it', async () => {
+  await migrate(database, clock);
+  const { kysely } = database;
+  const added = { number: 999, name: 'added in the future', applied_at: '2030-01-01T00:00:00.000Z' };
+  for (const group of ['catalog', 'access'] as const) {
+    await kysely.insertInto(`${group}.migrations`).values(added).execute();
+  }
+  expect(await prepareSchema(database, clock, 'serve')).toEqual([]);
+  await expect(prepareSchema(database, clock)).rejects.toThrow(SchemaVersionError);
+
+  const breaking = { value: '999' };
+  await kysely.updateTable('access.settings').set(breaking).where('name', '=', 'oldest_served_catalog').execute();
+  await expect(prepareSchema(database, clock, 'serve')).rejects.toThrow(SchemaVersionError);
+});
+
 async function readCursorSecret(): Promise<string> {
   const row = await database.kysely
     .selectFrom('access.settings')
