@@ -21,6 +21,7 @@ const app = await buildApp({
   directory: new PartnerDirectory({ ...config, database, clock: Date.now }),
   cursorSecret: Buffer.alloc(32),
   logger: pino({ level: 'silent' }),
+  observers: [],
 });
 const { payload } = await app.inject('/openapi.json');
 await app.close();

@@ -15,7 +15,7 @@ import { addRequestCheck } from './http/request-check.ts';
 import { OwnRequestLimits, type RequestLimits } from './http/request-counts.ts';
 import { addRequestId } from './http/request-id.ts';
 import { addRequestLimit } from './http/request-limits.ts';
-import { addRequestLog } from './http/request-log.ts';
+import { addRequestObservers, logRequests } from './http/request-observers.ts';
 import { addRouteConfig } from './http/route-config.ts';
 import { serverOptions } from './http/server-options.ts';
 import { addUnparsedRequests } from './http/unparsed-requests.ts';
@@ -36,7 +36,8 @@ export async function buildApp(
   limits: RequestLimits = new OwnRequestLimits(),
 ): Promise<FastifyInstance> {
   const app: FastifyInstance = fastify(serverOptions(services));
-  const known = addKeptAnswers(app, services, limits); // 200, 304: what was asked before ends here
+  const observers = [logRequests(app.log), ...services.observers];
+  const known = addKeptAnswers(app, services, limits, observers); // 200, 304: what was asked before ends here
   const connections = trackConnections(app.server);
   addUnparsedRequests(app, connections);
   addDraining(app, connections);
@@ -44,7 +45,7 @@ export async function buildApp(
 
   // For every request.
   addRequestId(app);
-  addRequestLog(app);
+  addRequestObservers(app, observers);
   addErrorHandling(app);
   addCaching(app);
   addCompression(app);

@@ -9,13 +9,24 @@ export type DatabaseConfig =
 export interface Config {
   readonly environment: Environment;
   readonly database: DatabaseConfig;
+  /** PostgreSQL's replicas to read from; none for SQLite. */
+  readonly replicaUrls: readonly string[];
+  /** Where requests are counted for all processes together; null where each counts by itself. */
+  readonly redisUrl: string | null;
   readonly host: string;
   readonly port: number;
+  /** Where operators look: `/livez`, `/readyz`, `/metrics`. Not for partners. */
+  readonly adminHost: string;
+  readonly adminPort: number;
   /** Requests a minute for a partner that has no number of its own. */
   readonly requestsPerMinute: number;
   /** Addresses or networks of the proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
   readonly logLevel: string;
+  /** How long the counts of a day are kept. */
+  readonly usageRetentionDays: number;
+  /** How long it is kept what operators did. */
+  readonly auditRetentionDays: number;
 }
 
 /** The environment variables are wrong; the message lists every problem, a line each. */
@@ -43,8 +54,28 @@ const VARIABLES = {
     accepts: 'sqlite:PATH of a file, or postgres://…',
     parse: parseDatabaseUrl,
   },
+  PDS_REPLICA_URLS: {
+    default: '',
+    accepts: 'postgres://… of replicas, comma-separated, beside a PDS_DATABASE_URL that is postgres://… too',
+    parse: parseReplicaUrls,
+  },
+  PDS_REDIS_URL: {
+    default: '',
+    accepts: 'redis://… or rediss://… (TLS)',
+    parse: (value) => (value === '' ? null : isUrlOf(/^rediss?:$/, value) ? value : undefined),
+  },
   PDS_HOST: { default: '127.0.0.1', accepts: 'a host name or an address', parse: (value) => value.trim() || undefined },
   PDS_PORT: { default: '8080', accepts: 'a whole number from 0 to 65535', parse: (value) => integer(value, 0, 65_535) },
+  PDS_ADMIN_HOST: {
+    default: '127.0.0.1',
+    accepts: 'a host name or an address',
+    parse: (value) => value.trim() || undefined,
+  },
+  PDS_ADMIN_PORT: {
+    default: '8081',
+    accepts: 'a whole number from 0 to 65535',
+    parse: (value) => integer(value, 0, 65_535),
+  },
   PDS_REQUESTS_PER_MINUTE: {
     default: '600',
     accepts: 'a whole number from 1 to 1000000',
@@ -59,6 +90,16 @@ const VARIABLES = {
     default: 'info',
     accepts: `one of ${LOG_LEVELS.join(', ')}`,
     parse: (value) => oneOf(LOG_LEVELS, value),
+  },
+  PDS_USAGE_RETENTION_DAYS: {
+    default: '400',
+    accepts: 'a whole number from 1 to 36500',
+    parse: (value) => integer(value, 1, 36_500),
+  },
+  PDS_AUDIT_RETENTION_DAYS: {
+    default: '1830',
+    accepts: 'a whole number from 1 to 36500',
+    parse: (value) => integer(value, 1, 36_500),
   },
 } satisfies Record<string, Variable>;
 
@@ -79,12 +120,21 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const config = {
     environment: read('PDS_ENVIRONMENT'),
     database: read('PDS_DATABASE_URL'),
+    replicaUrls: read('PDS_REPLICA_URLS'),
+    redisUrl: read('PDS_REDIS_URL'),
     host: read('PDS_HOST'),
     port: read('PDS_PORT'),
+    adminHost: read('PDS_ADMIN_HOST'),
+    adminPort: read('PDS_ADMIN_PORT'),
     requestsPerMinute: read('PDS_REQUESTS_PER_MINUTE'),
     trustedProxies: read('PDS_TRUSTED_PROXIES'),
     logLevel: read('PDS_LOG_LEVEL'),
+    usageRetentionDays: read('PDS_USAGE_RETENTION_DAYS'),
+    auditRetentionDays: read('PDS_AUDIT_RETENTION_DAYS'),
   } as Config;
+  if (problems.length === 0 && config.replicaUrls.length > 0 && config.database.engine === 'sqlite') {
+    problems.push(`PDS_REPLICA_URLS must be ${VARIABLES.PDS_REPLICA_URLS.accepts}`);
+  }
   for (const name of Object.keys(environment)) {
     if (name.startsWith('PDS_') && !Object.hasOwn(VARIABLES, name)) {
       problems.push(`${name} is not a setting of this version; the settings are ${Object.keys(VARIABLES).join(', ')}`);
@@ -109,7 +159,19 @@ function parseDatabaseUrl(value: string): DatabaseConfig | undefined {
   // What SQLite itself would take for something else than a file begins with a colon.
   const path = /^sqlite:(?:\/\/(?=\/))?([^:].*)$/.exec(value)?.[1];
   if (path !== undefined) return { engine: 'sqlite', path };
-  return /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? { engine: 'postgres', url: value } : undefined;
+  return isUrlOf(POSTGRES, value) ? { engine: 'postgres', url: value } : undefined;
+}
+
+function parseReplicaUrls(value: string): string[] | undefined {
+  if (value.trim() === '') return [];
+  const urls = value.split(',').map((url) => url.trim());
+  return urls.every((url) => isUrlOf(POSTGRES, url)) ? urls : undefined;
+}
+
+const POSTGRES = /^postgres(ql)?:$/;
+
+function isUrlOf(protocol: RegExp, value: string): boolean {
+  return URL.canParse(value) && value.includes('://') && protocol.test(new URL(value).protocol);
 }
 
 function parseNetworks(value: string): string[] | undefined {

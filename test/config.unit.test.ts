@@ -5,11 +5,17 @@ test('without settings the service is for development, on a SQLite file, reachab
   expect(readConfig({ PATH: '/bin' })).toEqual({
     environment: 'dev',
     database: { engine: 'sqlite', path: 'data/pds.sqlite' },
+    replicaUrls: [],
+    redisUrl: null,
     host: '127.0.0.1',
     port: 8080,
+    adminHost: '127.0.0.1',
+    adminPort: 8081,
     requestsPerMinute: 600,
     trustedProxies: [],
     logLevel: 'info',
+    usageRetentionDays: 400,
+    auditRetentionDays: 1830,
   });
 });
 
@@ -56,8 +62,9 @@ test.each([
   ['PDS_TRUSTED_PROXIES', '10.0.0.0/33'],
   ['PDS_TRUSTED_PROXIES', 'everyone'],
   ['PDS_LOG_LEVEL', 'loud'],
-  ['PDS_REDIS_URL', 'redis://localhost'],
-  ['PDS_REPLICA_URLS', 'postgres://h/d'],
+  ['PDS_REDIS_URL', 'localhost:6379'],
+  ['PDS_REPLICA_URLS', 'postgres://h/d'], // beside SQLite
+  ['PDS_REPLICA_URLS', 'sqlite:x'],
 ])('%s is refused as %j', (name, value) => {
   expect(() => readConfig({ [name]: value })).toThrow(name);
 });

@@ -52,7 +52,10 @@ export async function startServing(config: Config, logger: Logger, limits?: Requ
   try {
     await directory.start();
     const cursorSecret = await readCursorSecret(database);
-    const app = await buildApp({ config, database, clock: Date.now, directory, cursorSecret, logger }, limits);
+    const app = await buildApp(
+      { config, database, clock: Date.now, directory, cursorSecret, logger, observers: [] },
+      limits,
+    );
     await app.listen({ host: await resolveHost(config.host), port: config.port });
     return {
       origin: app.listeningOrigin,

@@ -32,6 +32,8 @@ export interface Tables {
   'access.partners': PartnerRow;
   'access.grants': GrantRow;
   'access.keys': KeyRow;
+  'access.usage': UsageRow;
+  'access.audit': AuditRow;
 }
 
 interface MigrationRow {
@@ -145,4 +147,35 @@ export interface KeyRow {
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
+}
+
+/** What one key asked of one endpoint on one day. */
+export interface UsageRow {
+  /** In UTC, such as `2026-04-15`. */
+  day: string;
+  partner_id: number;
+  key_id: string;
+  /** The route, such as `/v1/contracts/:id`. */
+  endpoint: string;
+  requests: number;
+  /** Records in the answers. */
+  records: number;
+  /** Of the requests, those answered with 429. */
+  limited: number;
+  /** Of the requests, those answered with 500. */
+  failed: number;
+}
+
+/** Something that an operator did. */
+export interface AuditRow {
+  id: Generated<number>;
+  at: string;
+  /** The operating system's user, and the machine. */
+  actor: string;
+  /** Such as `key revoke`. */
+  action: string;
+  /** What it was done to: a partner's name, a key's public id; null for none. */
+  subject: string | null;
+  /** JSON: what else there is to say. Never a secret. */
+  details: string;
 }

@@ -24,6 +24,8 @@ const MOST_ASKED_ONCE = 20_000;
 export interface Answer {
   /** JSON. */
   readonly body: string;
+  /** Records in it. */
+  readonly rows: number;
   /** The `X-Sync-Watermark`; null for none. */
   readonly watermark: string | null;
   /** Of `access.clock`, as the very statement that read the rows saw it; null where the answer is not to be kept. */
@@ -35,6 +37,8 @@ export interface Answer {
 /** An answer that is kept: found again, it needs no database, no hashing and no compressing. */
 export interface KeptAnswer {
   readonly text: EncodedText;
+  /** Records in it. */
+  readonly rows: number;
   readonly watermark: string | null;
   /** As the log names it. */
   readonly route: string | null;
@@ -106,11 +110,11 @@ export class AnswerCache {
   finish(
     partner: Partner,
     url: string,
-    { body, watermark, version, goodUntilMs }: Answer,
+    { body, rows, watermark, version, goodUntilMs }: Answer,
     route: string | null,
   ): KeptAnswer {
     const text = new EncodedText(body);
-    const answer = { text, watermark, route, goodFromMs: this.#clock(), goodUntilMs };
+    const answer = { text, rows, watermark, route, goodFromMs: this.#clock(), goodUntilMs };
     // The rows may be newer than the partner, and the partner older than what another request brought.
     if (version !== null && version === partner.version && version === this.#version) {
       this.#keep(keyOf(partner, url), answer);
@@ -144,6 +148,7 @@ function keyOf({ id }: Partner, url: string): string {
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   const { server, partner, originalUrl, routeOptions } = request;
   const { text, watermark } = server.answerCache.finish(partner, originalUrl, answer, routeOptions.url ?? null);
+  request.answeredRows = answer.rows;
   if (watermark !== null) reply.header('x-sync-watermark', watermark);
   return sendEncoded(request, reply, text, JSON_TYPE);
 }

@@ -10,7 +10,7 @@ import { problemOfHead } from './request-check.ts';
 import type { Allowance, RequestLimits } from './request-counts.ts';
 import { REQUEST_ID_HEADER, requestIds } from './request-id.ts';
 import { limitHeaders } from './request-limits.ts';
-import { logWhenClosed } from './request-log.ts';
+import { observeWhenClosed, type RequestObserver } from './request-observers.ts';
 
 /** What was found out of requests that went on to the framework: it need not look again, and counts none twice. */
 export type KnownRequests = WeakMap<IncomingMessage, { found: FoundPartner; allowance?: Allowance }>;
@@ -41,6 +41,7 @@ export function addKeptAnswers(
   app: FastifyInstance,
   { clock, directory }: Services,
   limits: RequestLimits,
+  observers: readonly RequestObserver[],
 ): KnownRequests {
   const { server, log } = app;
   const cache = new AnswerCache(clock);
@@ -66,8 +67,8 @@ export function addKeptAnswers(
     const { request, response, found, kept, startedMs } = exchange;
     const { partner, keyId } = found;
     const id = makeId();
-    logWhenClosed(log, response, () => ({
-      ...{ id, method: request.method ?? '', route: kept.route, partner, keyId },
+    observeWhenClosed(observers, response, () => ({
+      ...{ id, method: request.method ?? '', route: kept.route, partner, keyId, rows: kept.rows },
       durationMs: performance.now() - startedMs,
     }));
     const headers = {

@@ -18,6 +18,8 @@ declare module 'fastify' {
     partner: Partner;
     /** The public id of the key, for the log; null where none was accepted. */
     keyId: string | null;
+    /** Records in the answer; 0 where it has none. */
+    answeredRows: number;
     /** The query parameters, checked and parsed, by the definitions in the route's config. */
     parameters: ParameterValues<Parameters>;
   }
@@ -31,6 +33,7 @@ export function addRouteConfig(app: FastifyInstance): void {
   app.decorateRequest('needsKey', true);
   app.decorateRequest('partner');
   app.decorateRequest('keyId', null);
+  app.decorateRequest('answeredRows', 0);
   app.decorateRequest('parameters');
   app.addHook('onRoute', ({ url, config }) => {
     if (url.startsWith('/v1') && (config?.kind === undefined || config.parameters === undefined)) {

@@ -24,7 +24,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 export function serverOptions({ config, logger }: Services) {
   return {
     loggerInstance: logger as FastifyBaseLogger,
-    // `request-log.ts` writes the one line that a request gets.
+    // `request-observers.ts` writes the one line that a request gets.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     childLoggerFactory: makeRequestLogger,
     genReqId: requestIds(),

@@ -42,7 +42,7 @@ export async function answerList<Filters extends object>(
     now: formatInstant(services.clock()),
     walkFor: (scope, isFresh) => list.walk(scope, filters, { after: position?.after ?? null, isFresh }),
   };
-  const { data, lastKey, hasMore, changesAt, version, watermark } =
+  const { data, rows, lastKey, hasMore, changesAt, version, watermark } =
     position === null
       ? await readFirstPage(
           services.database,
@@ -57,6 +57,7 @@ export async function answerList<Filters extends object>(
       : null;
   return sendAnswer(request, reply, {
     body: `{"data":[${data}],"meta":${JSON.stringify({ next_cursor: nextCursor, limit })}}`,
+    rows,
     watermark,
     version,
     goodUntilMs: changesAt === null ? Infinity : Date.parse(changesAt),

@@ -45,6 +45,7 @@ export async function answerRecord(
   const { text, changes_at: changesAt } = found;
   return sendAnswer(request, reply, {
     body: text,
+    rows: 1,
     watermark: null,
     version: keepingVersion(found),
     goodUntilMs: changesAt === null ? Infinity : Date.parse(changesAt),
@@ -67,6 +68,7 @@ export async function answerCount(
   const { total } = found;
   return sendAnswer(request, reply, {
     body: JSON.stringify({ total }),
+    rows: 0,
     watermark: null,
     version: keepingVersion(found),
     goodUntilMs: Infinity,

@@ -44,6 +44,8 @@ export interface PageQuestion {
 export interface Page {
   /** The texts, joined with commas. */
   readonly data: string;
+  /** How many there are. */
+  readonly rows: number;
   /** The key of the last record; null on an empty page. */
   readonly lastKey: string | null;
   readonly hasMore: boolean;
@@ -88,7 +90,15 @@ export async function readFirstPage(
     // The most frequent question of a client that keeps in step is answered without looking for anything.
     if (seen.published_at === seen.announced_at && lastEvent(seen) < since) {
       const version = keepingVersion(seen);
-      return { data: '', lastKey: null, hasMore: false, changesAt: null, version, watermark: watermarkOf(seen) };
+      return {
+        data: '',
+        rows: 0,
+        lastKey: null,
+        hasMore: false,
+        changesAt: null,
+        version,
+        watermark: watermarkOf(seen),
+      };
     }
   }
   let { scope } = question.partner;
@@ -166,6 +176,7 @@ function pageStatement(
 function toPage(row: PageRow, limit: number): Page {
   return {
     data: row.data ?? '',
+    rows: Math.min(row.walked, limit),
     lastKey: row.last_key,
     hasMore: row.walked > limit,
     changesAt: row.changes_at,

@@ -49,7 +49,7 @@ test('an empty database is made ready by the first command that meets it', async
 
 test('a first migration that was cut off between its two groups is brought to its end by the next command', async () => {
   await migrate(database, clock);
-  for (const table of ['keys', 'grants', 'partners', 'clock', 'settings', 'migrations']) {
+  for (const table of ['audit', 'usage', 'keys', 'grants', 'partners', 'clock', 'settings', 'migrations']) {
     await sql.raw(`drop table access.${table}`).execute(database.kysely);
   }
   expect(await prepareSchema(database, clock)).toHaveLength(MIGRATIONS.access.length);

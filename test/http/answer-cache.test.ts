@@ -32,7 +32,7 @@ beforeEach(async () => {
       app.get('/v1/kept', { config: { kind: 'contracts', parameters: {} } }, (request, reply) => {
         asked += 1;
         const version = versionOf(request.partner.version);
-        return sendAnswer(request, reply, { body: BODY, watermark: WATERMARK, version, goodUntilMs });
+        return sendAnswer(request, reply, { body: BODY, rows: 1, watermark: WATERMARK, version, goodUntilMs });
       });
     },
   });

@@ -10,7 +10,7 @@ function partnerAt(version: number, id = 1): Partner {
 }
 
 function answerAt(version: number | null, more: Partial<Answer> = {}): Answer {
-  return { body: '{"data":[]}', watermark: null, goodUntilMs: Number.POSITIVE_INFINITY, ...more, version };
+  return { body: '{"data":[]}', rows: 0, watermark: null, goodUntilMs: Number.POSITIVE_INFINITY, ...more, version };
 }
 
 function plainOf({ text }: KeptAnswer): string {

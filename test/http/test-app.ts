@@ -51,6 +51,7 @@ export async function createTestApp({ config = {}, limits, addRoutes }: TestAppS
     cursorSecret: Buffer.alloc(32),
     directory,
     logger,
+    observers: [],
   };
   const app = await buildApp(services, limits);
   addRoutes?.(app);

@@ -108,6 +108,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
     directory,
     cursorSecret: await readCursorSecret(database),
     logger: pino({ level: 'silent' }),
+    observers: [],
   });
   opened.defer(() => app.close());
   await app.listen({ host: '127.0.0.1', port: 0 });

@@ -36,7 +36,12 @@ export function startServing(
   environment: Record<string, string> = {},
   ...options: string[]
 ): Serving {
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(config), PDS_PORT: '0', PDS_REQUESTS_PER_MINUTE: '1000000' };
+  const settings = {
+    PDS_DATABASE_URL: databaseUrlOf(config),
+    PDS_PORT: '0',
+    PDS_ADMIN_PORT: '0',
+    PDS_REQUESTS_PER_MINUTE: '1000000',
+  };
   const child = spawn(process.execPath, [MAIN, 'serve', ...options], {
     env: { PATH: process.env['PATH'], ...settings, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
