@@ -1,11 +1,11 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { findFreePort } from './free-port.ts';
 import { findRunAs, providePrograms, reachableTemporaryFolder, type RunAs } from './postgres-programs.ts';
 
 /*
@@ -98,15 +98,6 @@ async function start(programs: string, runAs: RunAs | null): Promise<{ server: C
     await stop(child);
   }
   throw new Error(`PostgreSQL did not start:\n${readLog()}`);
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 /** Waits until the server answers; false where it ended, or another one has the port. */

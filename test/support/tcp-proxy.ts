@@ -1,0 +1,69 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** A network that can fail: stands on the loopback between a client and a server. */
+export interface TcpProxy {
+  readonly port: number;
+  /** Swallows all bytes in both directions and closes nothing, as a network does that drops packets. */
+  freeze(): void;
+  /** Lets bytes pass again: of new connections, and of the old ones what was swallowed is delivered now. */
+  thaw(): void;
+  /** Ends all connections, and refuses new ones until `thaw`. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+/** Forwards connections to a port of the loopback. Whoever starts it closes it. */
+export async function startTcpProxy(target: { port: number; host?: string }): Promise<TcpProxy> {
+  const pairs = new Set<readonly [Socket, Socket]>();
+  let state: 'open' | 'frozen' | 'cut' = 'open';
+  const server = createServer((client) => {
+    if (state === 'cut') {
+      client.destroy();
+      return;
+    }
+    const upstream = connect(target.port, target.host ?? '127.0.0.1');
+    const pair = [client, upstream] as const;
+    pairs.add(pair);
+    for (const [from, to] of [pair, [upstream, client] as const]) {
+      from.setNoDelay(true);
+      from.on('error', () => undefined);
+      from.on('close', () => {
+        to.destroy();
+        pairs.delete(pair);
+      });
+      from.on('data', (bytes) => to.write(bytes));
+      if (state === 'frozen') from.pause();
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const end = (): void => {
+    for (const [client, upstream] of pairs) {
+      client.destroy();
+      upstream.destroy();
+    }
+  };
+  return {
+    port,
+    freeze() {
+      state = 'frozen';
+      for (const pair of pairs) for (const socket of pair) socket.pause();
+    },
+    thaw() {
+      state = 'open';
+      for (const pair of pairs) for (const socket of pair) socket.resume();
+    },
+    cut() {
+      state = 'cut';
+      end();
+    },
+    async close() {
+      end();
+      const closed = once(server, 'close');
+      server.close();
+      await closed;
+    },
+  };
+}
