@@ -1,7 +1,8 @@
 import type { Question } from '../model/questions.ts';
 import { loadModel, type Model } from '../model/model.ts';
 import { createDirectories } from '../support/data.ts';
-import { startService, type Answer, type TestService } from '../support/service.ts';
+import type { Answer } from '../support/client.ts';
+import { startService, type TestService } from '../support/service.ts';
 
 /** Partners whose scopes differ in kind: all, through a lead entity, through a coop, mixed and overlapping, nothing. */
 export const PARTNERS = [

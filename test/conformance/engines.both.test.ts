@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadModel } from '../model/model.ts';
 import { questionsAbout, type Question } from '../model/questions.ts';
 import { createDirectories, type RecordDirectories } from '../support/data.ts';
-import { startService, type Answer, type TestService } from '../support/service.ts';
+import type { Answer } from '../support/client.ts';
+import { startService, type TestService } from '../support/service.ts';
 import { pathOf, PARTNERS, withoutRequestId } from './asking.ts';
 
 const QUESTIONS = 1_000;

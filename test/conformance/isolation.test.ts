@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Model } from '../model/model.ts';
 import { questionsAbout, type Question } from '../model/questions.ts';
-import type { Answer, TestPartner, TestService } from '../support/service.ts';
+import type { Answer } from '../support/client.ts';
+import type { TestPartner } from '../support/partners.ts';
+import type { TestService } from '../support/service.ts';
 import { dataOf, pathOf, withoutRequestId, startModelledService, type ModelledService } from './asking.ts';
 
 const QUESTIONS = 1_000;

@@ -41,7 +41,7 @@ function isReachable(folder: string): boolean {
  */
 export async function providePrograms(folder: string, runAs: RunAs | null): Promise<string> {
   const embedded = await findEmbedded();
-  if (embedded === null) return findInstalled();
+  if (embedded === null) return findInstalledPrograms();
   const copy = join(folder, 'programs');
   cpSync(embedded, copy, { recursive: true, verbatimSymlinks: true });
   completeLinks(copy);
@@ -64,7 +64,8 @@ async function findEmbedded(): Promise<string | null> {
   }
 }
 
-function findInstalled(): string {
+/** The folder of an installed server's programs, the newest where there are several. */
+export function findInstalledPrograms(): string {
   const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql') : [];
   const newestFirst = versions
     .sort((a, b) => Number(b) - Number(a))

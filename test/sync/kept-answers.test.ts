@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { revoke } from '../../src/access/grant-admin.ts';
 import { revokeKey } from '../../src/access/key-admin.ts';
 import { contract, publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
-import { startService, type Answer, type TestService } from '../support/service.ts';
+import type { Answer } from '../support/client.ts';
+import { startService, type TestService } from '../support/service.ts';
 
 const CLIENTS = 8;
 

@@ -4,14 +4,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { grant } from '../../src/access/grant-admin.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { withImportDirectory } from '../support/publishing.ts';
+import { Copy, KINDS } from './copy.ts';
 import { firstCatalog, LEAD_ENTITIES, PARTNERS, type WriterOrders } from './writer-process.ts';
 
-const KINDS = ['contracts', 'suppliers', 'solicitations'] as const;
-const EPOCH = '1970-01-01T00:00:00.000Z';
 const ROUNDS = 60;
-
-type Kind = (typeof KINDS)[number];
-type Served = Record<string, unknown> & { id: string };
 
 let service: TestService;
 
@@ -30,43 +26,6 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** A partner's copy of one kind, kept in step as the guide says. */
-class Copy {
-  readonly records = new Map<string, Served>();
-  readonly #kind: Kind;
-  readonly #key: string;
-  #since = EPOCH;
-
-  constructor(kind: Kind, key: string) {
-    this.#kind = kind;
-    this.#key = key;
-  }
-
-  /** One incremental walk; returns how many records it received. */
-  async sync(): Promise<number> {
-    const since = encodeURIComponent(this.#since);
-    const pages = await service.walk(`/v1/${this.#kind}?updated_since=${since}`, this.#key, [3, 7, 1, 100]);
-    const watermarks = new Set(pages.map(({ headers }) => headers['x-sync-watermark']));
-    // One watermark through the whole walk.
-    expect([...watermarks]).toHaveLength(1);
-    let received = 0;
-    for (const { body, status } of pages) {
-      expect(status).toBe(200);
-      for (const record of (JSON.parse(body) as { data: Served[] }).data) {
-        this.records.set(record.id, record);
-        received += 1;
-      }
-    }
-    this.#since = String([...watermarks][0]);
-    return received;
-  }
-}
-
-async function fullWalk(kind: Kind, key: string): Promise<Served[]> {
-  const pages = await service.walk(`/v1/${kind}`, key, [100]);
-  return pages.flatMap(({ body }) => (JSON.parse(body) as { data: Served[] }).data);
-}
-
 function startWriter(orders: Omit<WriterOrders, 'database'>): Promise<number> {
   const argument = JSON.stringify({ ...orders, database: service.databaseConfig });
   const child = spawn(process.execPath, [new URL('writer-process.ts', import.meta.url).pathname, argument], {
@@ -84,7 +43,7 @@ test('a sync loses nothing that changed or became visible, with importers and gr
   ]).finally(() => writing.abort());
 
   const copies = PARTNERS.flatMap((name) =>
-    KINDS.map((kind) => ({ name, kind, copy: new Copy(kind, service.partner(name).key) })),
+    KINDS.map((kind) => ({ name, copy: new Copy(kind, service.partner(name).key, service.get) })),
   );
   let walks = 0;
   while (!writing.signal.aborted) {
@@ -96,21 +55,23 @@ test('a sync loses nothing that changed or became visible, with importers and gr
   expect(walks).toBeGreaterThan(5 * copies.length);
 
   await service.noticeChanges();
-  for (const { name, kind, copy } of copies) {
+  for (const { name, copy } of copies) {
     await copy.sync();
-    const served = await fullWalk(kind, service.partner(name).key);
-    for (const record of served) expect(copy.records.get(record.id), `${name}: ${record.id}`).toEqual(record);
+    for (const record of await copy.walkAll())
+      expect(copy.records.get(record.id), `${name}: ${record.id}`).toEqual(record);
     // With nothing new, nothing is received.
     expect(await copy.sync()).toBe(0);
   }
 }, 120_000);
 
 test('a record that becomes visible by a grant is received once, however old it is', async () => {
-  const copy = new Copy('suppliers', service.partner('few').key);
+  const copy = new Copy('suppliers', service.partner('few').key, service.get);
   await copy.sync();
   await grant(service.database, Date.now, 'few', { everything: true, leadEntities: [], coops: [] });
   await service.noticeChanges();
   await copy.sync();
-  expect(copy.records.size).toBe((await fullWalk('suppliers', service.partner('all').key)).length);
+  expect(copy.records.size).toBe(
+    (await new Copy('suppliers', service.partner('all').key, service.get).walkAll()).length,
+  );
   expect(await copy.sync()).toBe(0);
 });

@@ -1,0 +1,66 @@
+import { Agent, request as requestHttp, type IncomingHttpHeaders } from 'node:http';
+import { Agent as TlsAgent, request as requestHttps, type AgentOptions } from 'node:https';
+
+/** An answer, its body as it came. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface AskOptions {
+  /** Asks without a key where none is given. */
+  key?: string;
+  headers?: Record<string, string>;
+  method?: string;
+}
+
+/** Asks a path, and gives the answer whatever its status is; throws where there is none. */
+export type Ask = (path: string, options?: AskOptions) => Promise<Answer>;
+
+/** A partner's program, with connections that are kept. */
+export interface Client {
+  readonly get: Ask;
+  close(): void;
+}
+
+/**
+ * Plain `node:http`: `fetch` would hide how an answer was compressed, and takes twice as long.
+ *
+ * @param tls for `https:`, whom to trust.
+ */
+export function createClient(url: string, tls: AgentOptions = {}): Client {
+  const isTls = url.startsWith('https:');
+  const agent = isTls ? new TlsAgent({ keepAlive: true, ...tls }) : new Agent({ keepAlive: true });
+  const request = isTls ? requestHttps : requestHttp;
+  const get: Ask = (path, { key, headers, method = 'GET' } = {}) =>
+    new Promise((resolve, reject) => {
+      const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
+      const sent = request(url + path, { agent, method, headers: { ...authorization, ...headers } }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const body = Buffer.concat(chunks).toString('utf8');
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
+        });
+      });
+      sent.on('error', reject).end();
+    });
+  return { get, close: () => agent.destroy() };
+}
+
+/** All pages of a list, asked for with these limits in turn; ends with the first that is no 200. */
+export async function walkList(get: Ask, path: string, key: string, limits: readonly number[]): Promise<Answer[]> {
+  const pages: Answer[] = [];
+  let cursor: string | null = null;
+  do {
+    const limit = limits[pages.length % limits.length];
+    const parameters = new URLSearchParams({ limit: String(limit), ...(cursor !== null && { cursor }) });
+    const answer = await get(`${path}${path.includes('?') ? '&' : '?'}${parameters.toString()}`, { key });
+    pages.push(answer);
+    if (answer.status !== 200) break;
+    cursor = (JSON.parse(answer.body) as { meta: { next_cursor: string | null } }).meta.next_cursor;
+  } while (cursor !== null);
+  return pages;
+}

@@ -1,0 +1,56 @@
+import { grant } from '../../src/access/grant-admin.ts';
+import { issueKey } from '../../src/access/key-admin.ts';
+import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
+import type { Kind } from '../../src/access/scope.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import type { Clock } from '../../src/instant.ts';
+import type { ModelScope } from '../model/model.ts';
+
+/** A partner to be made, with what is granted to it. */
+export interface PartnerSetup {
+  name: string;
+  everything?: boolean;
+  leadEntities?: readonly string[];
+  coops?: readonly string[];
+  /** All of them unless said otherwise. */
+  kinds?: readonly Kind[];
+  requestsPerMinute?: number;
+}
+
+export interface TestPartner {
+  readonly name: string;
+  readonly key: string;
+  readonly scope: ModelScope;
+}
+
+/** Makes a partner with its grants and a test key. */
+export async function makePartner(database: OpenDatabase, clock: Clock, setup: PartnerSetup): Promise<TestPartner> {
+  const {
+    name,
+    everything = false,
+    leadEntities = [],
+    coops = [],
+    kinds = null,
+    requestsPerMinute = 1_000_000,
+  } = setup;
+  await createPartner(database, clock, name, { everything });
+  if (leadEntities.length + coops.length > 0) {
+    await grant(database, clock, name, { everything: false, leadEntities, coops });
+  }
+  await setPartner(database, name, { requestsPerMinute, kinds });
+  const { key } = await issueKey(database, clock, name, { environment: 'test', lifetimeMs: null });
+  return { name, key, scope: await readScope(database, name) };
+}
+
+/** The grants as they stand in the database, for the model to work from. */
+async function readScope({ kysely }: OpenDatabase, name: string): Promise<ModelScope> {
+  const partner = await kysely
+    .selectFrom('access.partners')
+    .select(['id', 'everything_since'])
+    .where('name', '=', name)
+    .executeTakeFirstOrThrow();
+  const grants = await kysely.selectFrom('access.grants').selectAll().where('partner_id', '=', partner.id).execute();
+  const ofKind = (kind: string): Record<string, string> =>
+    Object.fromEntries(grants.filter((it) => it.kind === kind).map((it) => [it.resource_id, it.granted_at]));
+  return { everythingSince: partner.everything_since, leadEntities: ofKind('lead_entity'), coops: ofKind('coop') };
+}
