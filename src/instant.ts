@@ -73,3 +73,8 @@ export function formatInstant(epochMs: number): string {
 export function nextMillisecond(instant: string): string {
   return formatInstant(Date.parse(instant) + 1);
 }
+
+/** The latest of some instants. */
+export function latestOf(first: string, ...others: string[]): string {
+  return others.reduce((latest, other) => (other > latest ? other : latest), first);
+}

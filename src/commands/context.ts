@@ -1,6 +1,7 @@
 import { withoutKeys } from '../access/keys.ts';
 import { readConfig, type Config } from '../config.ts';
 import { openForCommands, type OpenDatabase } from '../database/database.ts';
+import { isHistoryOther } from '../database/history.ts';
 import { prepareSchema } from '../database/migrator.ts';
 import type { Clock } from '../instant.ts';
 import { describeFailure } from './failure.ts';
@@ -41,16 +42,26 @@ export async function runCommand(isJson: boolean, work: () => Promise<number | u
   }
 }
 
+export interface DatabaseSettings {
+  /** False leaves the schema as it is; otherwise an empty database and an older SQLite file are migrated. */
+  readonly shouldPrepare?: boolean;
+  /** True for the command that ends what it would be warned of. */
+  readonly recovers?: boolean;
+}
+
+export const HISTORY_WARNING =
+  'The PostgreSQL server has been promoted or restored since the instants in it were recorded: what partners have ' +
+  'seen since may be lost. Run "pds recover", or their next sync may miss what changed back.';
+
 /**
  * Runs a command on the database, and closes it whatever comes.
  *
- * @param shouldPrepare false leaves the schema as it is; otherwise an empty database and an older SQLite file are migrated.
  * @returns what `work` returns: the exit code, or nothing for 0.
  */
 export async function withDatabase(
   isJson: boolean,
   work: (context: CommandContext) => Promise<number | undefined>,
-  { shouldPrepare = true } = {},
+  { shouldPrepare = true, recovers = false }: DatabaseSettings = {},
 ): Promise<number | undefined> {
   const config = configOfProcess();
   const output = processOutput(isJson);
@@ -59,6 +70,7 @@ export async function withDatabase(
     const ran = shouldPrepare ? await prepareSchema(database, Date.now) : [];
     // Said aloud, since an empty database is often the wrong one.
     if (ran.length > 0) output.note(`Prepared the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
+    if (shouldPrepare && !recovers && (await isHistoryOther(database))) output.note(`warning: ${HISTORY_WARNING}`);
     return await work({ config, database, clock: Date.now, output });
   } finally {
     await database.close();

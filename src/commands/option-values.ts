@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { KINDS, type Kind } from '../access/scope.ts';
 import { integer } from '../config.ts';
+import { formatInstant, parseInstant } from '../instant.ts';
 
 const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 };
 
@@ -61,6 +62,19 @@ export function parseWorkers(text: string): number {
   const workers = integer(text, 1, 64);
   if (workers === undefined) throw new InvalidArgumentError('It must be a whole number from 1 to 64.');
   return workers;
+}
+
+/**
+ * An instant that the next one has to come after. Not far in the future: publications and grants
+ * would be dated after it for as long as it takes to come.
+ */
+export function parseAfter(text: string): string {
+  const instant = parseInstant(text);
+  if (instant === null) throw new InvalidArgumentError('It must be an instant such as 2026-04-15T09:00:00Z.');
+  if (instant > formatInstant(Date.now() + UNIT_MS.d)) {
+    throw new InvalidArgumentError('It must not be more than a day from now: the series goes on after it.');
+  }
+  return instant;
 }
 
 /** Gathers the values of an option that may be given several times. */

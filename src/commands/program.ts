@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { withoutKeys } from '../access/keys.ts';
 import type { Kind } from '../access/scope.ts';
-import type { CommandContext } from './context.ts';
+import { addCommand, onDatabase, run, type JsonOption } from './command-line.ts';
 import {
   collect,
   parseDurationMs,
@@ -12,15 +12,12 @@ import {
   parsePort,
   parseWorkers,
 } from './option-values.ts';
+import { addRecoveryCommands } from './recovery-commands.ts';
 
 // The commands of `pds`. What each does stands in `commands/`, and is loaded only when it is
 // asked for: help and usage errors need no database driver.
 
 const WRONG_USAGE = 2;
-
-interface JsonOption {
-  json?: true;
-}
 
 interface GrantOptions extends JsonOption {
   everything?: true;
@@ -190,6 +187,8 @@ addCommand(key, 'revoke')
     onDatabase(options, async (context) => (await keyCommands()).revoke(context, keyId)),
   );
 
+addRecoveryCommands(program);
+
 // A reader that wants no more, such as `head`, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
@@ -198,10 +197,6 @@ try {
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
   process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
-}
-
-function addCommand(parent: Command, name: string): Command {
-  return parent.command(name).option('--json', 'print the result as JSON on stdout');
 }
 
 function addGrantCommand(name: string): Command {
@@ -219,22 +214,6 @@ function grantsOf(
   if (!everything && leadEntity.length + coop.length === 0)
     refuse(command, 'give --everything, --lead-entity or --coop');
   return { everything, leadEntities: leadEntity, coops: coop };
-}
-
-async function run(
-  options: JsonOption,
-  work: (context: typeof import('./context.ts')) => Promise<number | undefined>,
-): Promise<void> {
-  const context = await import('./context.ts');
-  await context.runCommand(options.json === true, () => work(context));
-}
-
-function onDatabase(
-  options: JsonOption,
-  work: (context: CommandContext) => Promise<number | undefined>,
-  settings?: { shouldPrepare: boolean },
-): Promise<void> {
-  return run(options, ({ withDatabase }) => withDatabase(options.json === true, work, settings));
 }
 
 function partnerCommands(): Promise<typeof import('./partner.ts')> {

@@ -5,9 +5,11 @@ import { DEMO_KEY } from '../access/demo-key.ts';
 import { PartnerDirectory } from '../access/partner-directory.ts';
 import type { Config } from '../config.ts';
 import { openForCommands } from '../database/database.ts';
+import { isHistoryOther } from '../database/history.ts';
 import { prepareSchema } from '../database/migrator.ts';
 import { DOCS_PATH } from '../http/reference-page.ts';
 import { CommandError } from './command-error.ts';
+import { HISTORY_WARNING } from './context.ts';
 import { loadDemo } from './demo.ts';
 import { processOutput } from './output.ts';
 import { serveAsWorker } from './serve-as-worker.ts';
@@ -63,6 +65,7 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   try {
     const migrations = await prepareSchema(database, Date.now, 'serve');
     if (migrations.length > 0) logger.info({ migrations }, 'prepared the database');
+    if (await isHistoryOther(database)) logger.warn(HISTORY_WARNING);
     if (!demo) return false;
     await loadDemo(database, Date.now);
     const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });

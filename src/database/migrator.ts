@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { formatInstant, type Clock } from '../instant.ts';
 import { inTransaction, type Database, type OpenDatabase } from './database.ts';
 import { SchemaVersionError } from './errors.ts';
+import { readRecordedHistory, recordHistory } from './history.ts';
 import type { TableGroup } from './migration.ts';
 import { MIGRATIONS } from './migrations.ts';
 
@@ -74,6 +75,7 @@ export async function migrate(database: Database, clock: Clock): Promise<string[
     });
   }
   await noteOldestServed(database);
+  if ((await readRecordedHistory(database)) === null) await recordHistory(database);
   return ran;
 }
 

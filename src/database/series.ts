@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { formatInstant, nextMillisecond, type Clock } from '../instant.ts';
+import { EPOCH, formatInstant, latestOf, nextMillisecond, type Clock } from '../instant.ts';
 import type { Database } from './database.ts';
 
 /**
@@ -12,8 +12,9 @@ import type { Database } from './database.ts';
  * catalog's alone on disk.
  *
  * @param transaction must be one, and on SQLite must not have read from `access` before.
+ * @param after an instant that it has to be later than besides, where the database does not know of all.
  */
-export async function drawInstant(transaction: Database, clock: Clock): Promise<string> {
+export async function drawInstant(transaction: Database, clock: Clock, after = EPOCH): Promise<string> {
   const { kysely } = transaction;
   await raiseAccessVersion(transaction);
   const drawn = await kysely
@@ -27,9 +28,7 @@ export async function drawInstant(transaction: Database, clock: Clock): Promise<
     )
     .executeTakeFirstOrThrow();
   const now = formatInstant(clock());
-  const earliest = nextMillisecond(
-    drawn.published !== null && drawn.published > drawn.last_instant ? drawn.published : drawn.last_instant,
-  );
+  const earliest = nextMillisecond(latestOf(drawn.last_instant, drawn.published ?? EPOCH, after));
   const instant = now > earliest ? now : earliest;
   await kysely.updateTable('access.clock').set({ last_instant: instant }).execute();
   return instant;
@@ -40,5 +39,18 @@ export async function raiseAccessVersion({ kysely }: Database): Promise<void> {
   await kysely
     .updateTable('access.clock')
     .set({ version: sql<number>`version + 1` })
+    .execute();
+}
+
+/**
+ * Takes the version far beyond whatever it may have been: to as many milliseconds as the instant
+ * counts since 1970. After a restore the versions that were lost come again, and a server that
+ * did not notice the restore itself would take what it keeps under one of them for current.
+ */
+export async function leapAccessVersion({ kysely }: Database, instant: string): Promise<void> {
+  const { version } = await kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
+  await kysely
+    .updateTable('access.clock')
+    .set({ version: Math.max(version, Date.parse(instant)) })
     .execute();
 }

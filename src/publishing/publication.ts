@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Database, OpenDatabase } from '../database/database.ts';
 import { STRIDE } from '../database/renumbering.ts';
-import { drawInstant } from '../database/series.ts';
 import type { Clock } from '../instant.ts';
+import { announcePublication, nextPublication, tidyUp } from './announce.ts';
 import { lockCatalog } from './lock.ts';
 import { ProblemList } from './problems.ts';
 import { publishKind } from './publish-kind.ts';
@@ -66,7 +66,7 @@ export async function publish(
     const report = await publishWithin({ ...database, kysely: transaction }, sources, options);
     await (report.instant === null ? transaction.rollback() : transaction.commit()).execute();
     // It is published; a failure from here on is none of the import.
-    if (report.instant !== null) await tidyUp(database, report).catch(() => undefined);
+    if (report.instant !== null) await tidyUp(database, changesIn(report)).catch(() => undefined);
     return report;
   } catch (error) {
     // The connection may be what failed; what it was doing is then rolled back by the database.
@@ -127,10 +127,6 @@ function touches(counts: Counts | undefined): boolean {
 
 async function startRun(database: Database, stride: number): Promise<Run> {
   const { kysely } = database;
-  const { last } = await kysely
-    .selectFrom('catalog.publications')
-    .select((eb) => eb.fn.max('number').as('last'))
-    .executeTakeFirstOrThrow();
   const emptyKinds = new Set<RecordKind>();
   for (const kind of ['suppliers', 'contracts', 'solicitations'] as const) {
     if ((await kysely.selectFrom(`catalog.${kind}`).select('id').limit(1).execute()).length === 0) emptyKinds.add(kind);
@@ -138,7 +134,7 @@ async function startRun(database: Database, stride: number): Promise<Run> {
   const kinds = ['lead-entities', 'coops', 'city-services', 'certifications', 'suppliers'] as const;
   return {
     database,
-    publication: ((last as number | null) ?? 0) + 1,
+    publication: await nextPublication(database),
     problems: new ProblemList(),
     references: await References.load(database),
     changed: Object.fromEntries(kinds.map((kind) => [kind, new Set<string>()])) as Run['changed'],
@@ -169,38 +165,19 @@ async function writerFor(
   }
 }
 
-/** Draws the instant and makes it the publication's. An `updated_at` that was brought and is later gives way to it. */
+/** Ends the publication. An `updated_at` that was brought and is later than its instant gives way to it. */
 async function announce({ database, publication, emptyKinds }: Run, clock: Clock): Promise<string> {
-  const { kysely } = database;
-  const instant = await drawInstant(database, clock);
-  await kysely.insertInto('catalog.publications').values({ number: publication, instant }).execute();
-  await kysely.updateTable('access.clock').set({ last_publication: instant }).execute();
+  const instant = await announcePublication(database, publication, clock);
   for (const kind of emptyKinds) {
     await sql`update ${sql.table(`catalog.${kind}`)} set updated_at = null
-      where changed_publication = ${publication} and updated_at > ${instant}`.execute(kysely);
+      where changed_publication = ${publication} and updated_at > ${instant}`.execute(database.kysely);
   }
   return instant;
 }
 
-/** Fewer changed records than this leave the planner's figures as good as they were. */
-const CHANGES_WORTH_ANALYZING = 1_000;
-
-/**
- * Gives the planner the new figures, and SQLite's log back to the disk. Vacuuming lets PostgreSQL
- * count in an index alone. Not needed for correctness.
- */
-async function tidyUp({ engine, kysely }: OpenDatabase, report: PublicationReport): Promise<void> {
-  if (engine === 'sqlite') {
-    await sql`pragma catalog.optimize`.execute(kysely);
-    await sql`pragma catalog.wal_checkpoint(truncate)`.execute(kysely);
-    return;
-  }
-  const changes = Object.values(report.kinds).reduce(
+function changesIn({ kinds, renderedAnew }: PublicationReport): number {
+  return Object.values(kinds).reduce(
     (sum, { added, changed, removed }) => sum + added + changed + removed,
-    report.renderedAnew,
+    renderedAnew,
   );
-  if (changes < CHANGES_WORTH_ANALYZING) return;
-  const { rows } = await sql<{ name: string }>`
-    select tablename as name from pg_catalog.pg_tables where schemaname = 'catalog'`.execute(kysely);
-  for (const { name } of rows) await sql`vacuum (analyze) ${sql.table(`catalog.${name}`)}`.execute(kysely);
 }

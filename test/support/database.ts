@@ -6,6 +6,7 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import type { DatabaseConfig } from '../../src/config.ts';
 import { openForCommands, type Engine, type OpenDatabase } from '../../src/database/database.ts';
+import { recordHistory } from '../../src/database/history.ts';
 import { migrate } from '../../src/database/migrator.ts';
 import { databaseUrl, TEMPLATE_DATABASE } from './postgres.ts';
 
@@ -34,6 +35,8 @@ export async function createDatabaseOf(engine: Engine): Promise<TestDatabase> {
     .set({ value: secret })
     .where('name', '=', 'cursor_secret')
     .execute();
+  // To the service a copy is a restored database: its instants are another's.
+  await recordHistory(made.database);
   return made;
 }
 

@@ -1,0 +1,52 @@
+import { sql } from 'kysely';
+import type { Database, OpenDatabase } from '../database/database.ts';
+import { drawInstant } from '../database/series.ts';
+import type { Clock } from '../instant.ts';
+
+/** The number of the publication that comes next; `lockCatalog` keeps others from taking it. */
+export async function nextPublication({ kysely }: Database): Promise<number> {
+  const { last } = await kysely
+    .selectFrom('catalog.publications')
+    .select((eb) => eb.fn.max('number').as('last'))
+    .executeTakeFirstOrThrow();
+  return ((last as number | null) ?? 0) + 1;
+}
+
+/**
+ * Draws the instant of a publication and makes it known: the last step before the commit.
+ *
+ * @param after an instant that it has to be later than besides.
+ */
+export async function announcePublication(
+  transaction: Database,
+  publication: number,
+  clock: Clock,
+  after?: string,
+): Promise<string> {
+  const { kysely } = transaction;
+  const instant = await drawInstant(transaction, clock, after);
+  await kysely.insertInto('catalog.publications').values({ number: publication, instant }).execute();
+  await kysely.updateTable('access.clock').set({ last_publication: instant }).execute();
+  return instant;
+}
+
+/** Fewer changed records than this leave the planner's figures as good as they were. */
+const CHANGES_WORTH_ANALYZING = 1_000;
+
+/**
+ * Gives the planner the new figures, and SQLite's log back to the disk. Vacuuming lets PostgreSQL
+ * count in an index alone. Not needed for correctness.
+ *
+ * @param changes how many records were written.
+ */
+export async function tidyUp({ engine, kysely }: OpenDatabase, changes: number): Promise<void> {
+  if (engine === 'sqlite') {
+    await sql`pragma catalog.optimize`.execute(kysely);
+    await sql`pragma catalog.wal_checkpoint(truncate)`.execute(kysely);
+    return;
+  }
+  if (changes < CHANGES_WORTH_ANALYZING) return;
+  const { rows } = await sql<{ name: string }>`
+    select tablename as name from pg_catalog.pg_tables where schemaname = 'catalog'`.execute(kysely);
+  for (const { name } of rows) await sql`vacuum (analyze) ${sql.table(`catalog.${name}`)}`.execute(kysely);
+}

@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { readHistory, readRecordedHistory } from '../../src/database/history.ts';
+import { readAccessVersion } from '../../src/access/partner-records.ts';
+import { recover } from '../../src/recovery/recover.ts';
+import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { contract, publishLines, SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+const KINDS = ['contracts', 'suppliers', 'solicitations'] as const;
+const DAY_MS = 86_400_000;
+
+let service: TestService;
+
+beforeEach(async () => {
+  service = await withImportDirectory(SMALL_CATALOG, (directory) =>
+    startService({
+      directories: [directory],
+      clock: Date.now,
+      partners: [
+        { name: 'all', everything: true },
+        { name: 'a', leadEntities: ['le_a'] },
+      ],
+    }),
+  );
+  // Of every kind some records have their `updated_at` from the first import, and some from a later publication.
+  await publishLines(service.database, {
+    suppliers: [{ ...supplier('sup_1'), name: 'Renamed' }],
+    contracts: [{ ...contract('ctr_3'), summary: 'New' }],
+  });
+  await service.noticeChanges();
+});
+afterEach(() => service.close());
+
+interface Synced {
+  ids: string[];
+  records: unknown[];
+  watermark: string;
+}
+
+async function sync(partner: string, kind: string, since: string): Promise<Synced> {
+  const pages = await service.walk(`/v1/${kind}?updated_since=${since}`, service.partner(partner).key, [100]);
+  const records = pages.flatMap(({ body }) => (JSON.parse(body) as { data: { id: string }[] }).data);
+  return { ids: records.map(({ id }) => id), records, watermark: String(pages[0]?.headers['x-sync-watermark']) };
+}
+
+test('every sync is given all that it may see, once, with the updated_at that it had', async () => {
+  for (const partner of ['all', 'a']) {
+    for (const kind of KINDS) {
+      const before = await sync(partner, kind, '1970-01-01T00:00:00.000Z');
+      expect(before.ids.length).toBeGreaterThan(0);
+      expect((await sync(partner, kind, before.watermark)).ids).toEqual([]);
+
+      const { instant } = await recover(service.database, { clock: Date.now });
+      await service.noticeChanges();
+      // A client that has seen what was lost asks from a later instant than any that was known.
+      const after = await sync(partner, kind, instant);
+      expect(after.records).toEqual(before.records);
+      expect((await sync(partner, kind, after.watermark)).ids).toEqual([]);
+    }
+  }
+});
+
+test('the instant is later than all that is known, than the clock, and than what the operator names', async () => {
+  const { kysely } = service.database;
+  const clockMs = Date.now() - DAY_MS;
+  const first = await recover(service.database, { clock: () => clockMs });
+  const known = await kysely.selectFrom('catalog.publications').select('instant').orderBy('number').execute();
+  expect(known.at(-1)?.instant).toBe(first.instant);
+  expect(known.every(({ instant }) => instant <= first.instant)).toBe(true);
+  expect(first.lastEvent).toBe(known.at(-2)?.instant);
+
+  const seen = new Date(Date.now() + 60_000).toISOString();
+  const { instant } = await recover(service.database, { clock: Date.now, after: seen });
+  expect(instant > seen).toBe(true);
+  // The series goes on from there.
+  const { instant: next } = await publishLines(service.database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
+  expect((next ?? '') > instant).toBe(true);
+});
+
+test('the version leaps beyond all that were given before, so that nothing kept under a lost one is taken for current', async () => {
+  const before = await readAccessVersion(service.database);
+  await recover(service.database, { clock: Date.now });
+  const after = await readAccessVersion(service.database);
+  expect(after - before).toBeGreaterThan(1_000_000_000);
+  expect(Number.isSafeInteger(after)).toBe(true);
+});
+
+test('pds recover says how old partners and keys are, and that revoked keys may be good again', async () => {
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
+  const { code, stdout, stderr } = await runPds(['recover', '--json'], settings);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ records: 7 });
+  expect(stderr).toMatch(/A KEY THAT WAS REVOKED SINCE IS GOOD AGAIN/);
+  const [newest] = await service.database.kysely
+    .selectFrom('access.keys')
+    .select((eb) => eb.fn.max('created_at').as('at'))
+    .execute();
+  expect(stderr).toContain(newest?.at);
+  expect((await runPds(['recover', '--after', '2926-01-01T00:00:00Z'], settings)).code).toBe(2);
+  expect((await runPds(['recover', '--after', 'yesterday'], settings)).code).toBe(2);
+});
+
+test.runIf(inject('engine') === 'postgres')(
+  'a command tells that the server is on another history, until pds recover has been run',
+  async () => {
+    const { database } = service;
+    const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
+    await recover(database, { clock: Date.now });
+    expect(await readRecordedHistory(database)).toBe(await readHistory(database));
+    expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
+
+    await database.kysely
+      .updateTable('access.settings')
+      .set({ value: 'another' })
+      .where('name', '=', 'history')
+      .execute();
+    const warned = await runPds(['partner', 'list'], settings);
+    expect(warned.code).toBe(0);
+    expect(warned.stderr).toContain('pds recover');
+    // An import does not end the warning: what was lost before it is still unknown to clients.
+    await publishLines(database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
+    expect((await runPds(['partner', 'list'], settings)).stderr).toContain('pds recover');
+    expect((await runPds(['recover'], settings)).stderr).not.toContain('warning:');
+    expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
+  },
+);
