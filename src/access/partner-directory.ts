@@ -1,15 +1,18 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Environment } from '../config.ts';
-import type { Database } from '../database/database.ts';
+import type { OpenDatabase } from '../database/database.ts';
 import type { Clock } from '../instant.ts';
 import { DEMO_KEY_ID } from './demo-key.ts';
 import { digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from './keys.ts';
-import { loadByKeyId, loadPartner, readAccessVersion, type KnownKey } from './partner-records.ts';
+import { loadByKeyId, loadPartner, type KnownKey } from './partner-records.ts';
 import type { Partner } from './scope.ts';
 
 /** Half of the second within which a change has to take effect; the other half is for the read itself. */
 const POLL_INTERVAL_MS = 500;
+
+/** While the database is away: all is to be well within a second of its return. */
+const OUTAGE_POLL_INTERVAL_MS = 250;
 
 /** How long keys known before stay good while the database cannot be read. */
 const GRACE_MS = 30_000;
@@ -18,7 +21,7 @@ const GRACE_MS = 30_000;
 const REMEMBERED_KEYS = 10_000;
 
 export interface PartnerDirectoryOptions {
-  readonly database: Database;
+  readonly database: OpenDatabase;
   readonly environment: Environment;
   /** For partners that have no number of their own. */
   readonly requestsPerMinute: number;
@@ -179,13 +182,14 @@ export class PartnerDirectory {
     // Taken before the read: a read that hangs for seconds tells how things stood when it began.
     const askedAtMs = this.#options.clock();
     // Not only when it is greater: a database restored from a backup has a smaller one.
-    this.#version = await readAccessVersion(this.#options.database);
+    this.#version = await this.#options.database.readVersion();
     this.#versionReadAtMs = askedAtMs;
   }
 
   #pollLater(): void {
     if (!this.#isStarted) return;
-    this.#timer = setTimeout(() => void this.#poll(), POLL_INTERVAL_MS).unref();
+    const interval = this.#isReachable ? POLL_INTERVAL_MS : OUTAGE_POLL_INTERVAL_MS;
+    this.#timer = setTimeout(() => void this.#poll(), interval).unref();
   }
 
   async #poll(): Promise<void> {

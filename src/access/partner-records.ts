@@ -12,12 +12,6 @@ export interface KnownKey {
   readonly revokedAt: string | null;
 }
 
-/** The version that rises with every change of partners, keys or grants, and with every publication. */
-export async function readAccessVersion({ kysely }: Database): Promise<number> {
-  const { version } = await kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
-  return version;
-}
-
 /**
  * A key by its public id, with its partner and all of the partner's grants, in one statement
  * and so of one moment. By the primary keys of keys, partners and grants.

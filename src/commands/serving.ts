@@ -47,7 +47,7 @@ export function createLogger(config: Config): Logger {
  * @throws CommandError, or what the database or the system says, where it cannot start.
  */
 export async function startServing(config: Config, logger: Logger, limits?: RequestLimits): Promise<Serving> {
-  const database = openForServing(config.database);
+  const database = openForServing(config.database, config.replicaUrls);
   const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
   try {
     await directory.start();

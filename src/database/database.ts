@@ -1,11 +1,14 @@
 import type { Kysely, RawBuilder } from 'kysely';
 import type { DatabaseConfig } from '../config.ts';
-import { openPostgres } from './postgres.ts';
+import { openPostgresForCommands, openPostgresForServing } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
 import type { SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
 export type Engine = 'sqlite' | 'postgres';
+
+/** Where a statement may be answered: by whichever server is up to date, or by the one that is written to. */
+export type ReadSource = 'any' | 'primary';
 
 /** A database of either engine, or a transaction on it. */
 export interface Database {
@@ -22,26 +25,42 @@ export interface Database {
 export interface OpenDatabase extends Database {
   /**
    * Runs a statement that is built once for each shape, and kept (see `statement.ts`). SQLite
-   * answers at once.
+   * answers at once. PostgreSQL may answer from a replica.
    *
-   * @param build must depend on `shape` alone.
+   * @param build must depend on `shape` alone. What it reads as `version` has to be that of `access.clock`.
+   * @param source `primary` where no replica will do.
    */
-  run<Row>(shape: string, build: () => RawBuilder<Row>, values: SlotValues): Row[] | Promise<Row[]>;
+  run<Row>(
+    shape: string,
+    build: () => RawBuilder<Row>,
+    values: SlotValues,
+    source?: ReadSource,
+  ): Row[] | Promise<Row[]>;
+  /**
+   * The version of `access.clock`: rises with every change of partners, keys or grants, and with
+   * every publication. A serving process asks for it twice a second, and learns so whether the
+   * database is there.
+   */
+  readVersion(): Promise<number>;
+  /** What `run` read is older than what a client has seen: lets it read from the primary until a replica has caught up. */
+  distrustReplicas(): void;
   close(): Promise<void>;
 }
 
 /**
- * Opens a database for reading: SQLite's files read-only, PostgreSQL through a pool.
+ * Opens a database for reading: SQLite's files read-only, PostgreSQL through pools.
  *
+ * @param replicaUrls of PostgreSQL's replicas.
+
  * @throws DatabaseUnavailableError where SQLite's files cannot be opened.
  */
-export function openForServing(config: DatabaseConfig): OpenDatabase {
-  return config.engine === 'sqlite' ? openSqlite(config.path, 'read') : openPostgres(config.url, 'serve');
+export function openForServing(config: DatabaseConfig, replicaUrls: readonly string[] = []): OpenDatabase {
+  return config.engine === 'sqlite' ? openSqlite(config.path, 'read') : openPostgresForServing(config.url, replicaUrls);
 }
 
 /** Opens a database for a command that may write. SQLite's files are made where there are none. */
 export function openForCommands(config: DatabaseConfig): OpenDatabase {
-  return config.engine === 'sqlite' ? openSqlite(config.path, 'write') : openPostgres(config.url, 'command');
+  return config.engine === 'sqlite' ? openSqlite(config.path, 'write') : openPostgresForCommands(config.url);
 }
 
 /**

@@ -1,74 +1,128 @@
 import { Kysely, PostgresDialect, type RawBuilder } from 'kysely';
 import pg from 'pg';
-import type { OpenDatabase } from './database.ts';
+import type { OpenDatabase, ReadSource } from './database.ts';
+import { PostgresLink } from './postgres-link.ts';
+import { readPostgresUrl } from './postgres-url.ts';
+import { ReplicatedReads } from './replicated-reads.ts';
 import { bindSlots, StatementCache, type SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
-const CONNECTION_TIMEOUT_MS = 2_000;
+const COMMAND_CONNECTION_TIMEOUT_MS = 2_000;
 
 /**
  * Both bounds on a query of the server are needed: PostgreSQL's own does not end a wait on a
  * connection that went silent, and the client's leaves the query running on the server.
  */
-const SERVE_STATEMENT_TIMEOUT_MS = 5_000;
 const SERVE_QUERY_TIMEOUT_MS = 6_000;
 
 /**
+ * What a serving connection asks of PostgreSQL. Where PgBouncer lets no connection ask for
+ * anything, the role has to bring it.
+ *
  * A statement keeps one plan, made without its values: they are built so that the same walk is
  * right for all of them, and planning costs more than running. Compiling would cost more yet.
  * What is gathered of frequent words has to be looked at twice where it does not fit into memory.
  */
-const SERVE_OPTIONS = '-c plan_cache_mode=force_generic_plan -c jit=off -c work_mem=16MB';
+export const SERVING_SETTINGS = {
+  statement_timeout: '5s',
+  plan_cache_mode: 'force_generic_plan',
+  jit: 'off',
+  work_mem: '16MB',
+} as const;
 
-const POOL_SIZE = { serve: 10, command: 2 };
+const SERVE_CONNECTIONS = 10;
+const COMMAND_CONNECTIONS = 2;
 
 /** A new connection has to learn every statement again, which takes longer than answering. */
 const IDLE_CONNECTION_MS = 300_000;
 
 const INT8: number = pg.types.builtins.INT8;
 
-/**
- * Opens a pool of connections to a PostgreSQL database. Connections are made when first
- * needed, so that this never fails.
- */
-export function openPostgres(url: string, use: 'serve' | 'command'): OpenDatabase {
+const types: pg.CustomTypesConfig = {
+  // Whole numbers here stay below 2^53: `ref` is checked at import, all others count rows.
+  getTypeParser: (oid, format) =>
+    (oid as number) === INT8 ? Number : (pg.types.getTypeParser(oid, format) as (text: string) => unknown),
+};
+
+/** Opens a database for a command. Connections are made when first needed, so that this never fails. */
+export function openPostgresForCommands(url: string): OpenDatabase {
+  const { connectionString } = readPostgresUrl(url);
   const pool = new pg.Pool({
-    connectionString: url,
-    application_name: `pds ${use}`,
-    max: POOL_SIZE[use],
-    connectionTimeoutMillis: CONNECTION_TIMEOUT_MS,
+    connectionString,
+    application_name: 'pds command',
+    max: COMMAND_CONNECTIONS,
+    connectionTimeoutMillis: COMMAND_CONNECTION_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
-    ...(use === 'serve' && {
-      statement_timeout: SERVE_STATEMENT_TIMEOUT_MS,
-      query_timeout: SERVE_QUERY_TIMEOUT_MS,
-      options: SERVE_OPTIONS,
-    }),
-    types: {
-      // Whole numbers here stay below 2^53: `ref` is checked at import, all others count rows.
-      getTypeParser: (oid, format) =>
-        (oid as number) === INT8 ? Number : (pg.types.getTypeParser(oid, format) as (text: string) => unknown),
-    },
+    types,
   });
   // Without these listeners a connection that loses its server ends the process; the query in flight fails by itself.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  return openDatabase(kysely, {
+    query: (statement) => pool.query(statement),
+    readVersion: async () => {
+      const { version } = await kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
+      return version;
+    },
+    distrustReplicas: () => undefined,
+    close: async () => {
+      if (!pool.ended) await pool.end();
+    },
+  });
+}
+
+/**
+ * Opens a database for serving: `kysely` is the primary's, and what `run` reads comes from a
+ * replica where one is up to date. Connections are made when first needed, so that this never fails.
+ */
+export function openPostgresForServing(url: string, replicaUrls: readonly string[]): OpenDatabase {
+  const primary = openLink(url);
+  const reads = new ReplicatedReads(primary, replicaUrls.map(openLink));
+  const pool = { connect: () => primary.connect(), end: () => primary.close(), options: {} };
+  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: pool }) });
+  return openDatabase(kysely, reads);
+}
+
+function openLink(url: string): PostgresLink {
+  const { connectionString, isPooled } = readPostgresUrl(url);
+  const settings = Object.entries(SERVING_SETTINGS).map(([name, value]) => `-c ${name}=${value}`);
+  const config = {
+    connectionString,
+    application_name: 'pds serve',
+    max: SERVE_CONNECTIONS,
+    idleTimeoutMillis: IDLE_CONNECTION_MS,
+    query_timeout: SERVE_QUERY_TIMEOUT_MS,
+    ...(!isPooled && { options: settings.join(' ') }),
+    types,
+  };
+  return new PostgresLink(config, isPooled);
+}
+
+type Reads = Pick<OpenDatabase, 'readVersion' | 'distrustReplicas' | 'close'> & {
+  query(statement: pg.QueryConfig, source: ReadSource): Promise<pg.QueryResult>;
+};
+
+function openDatabase(kysely: Kysely<Tables>, reads: Reads): OpenDatabase {
   const statements = new StatementCache();
   let closed = false;
   return {
     engine: 'postgres',
     kysely,
-    run: async <Row>(shape: string, build: () => RawBuilder<Row>, values: SlotValues) => {
+    run: async <Row>(shape: string, build: () => RawBuilder<Row>, values: SlotValues, source: ReadSource = 'any') => {
       const statement = statements.get(kysely, shape, build);
       const { name, text } = statement;
-      const { rows } = await pool.query({ name, text, values: bindSlots('postgres', statement, values) });
+      const query = { name, text, values: bindSlots('postgres', statement, values) };
+      const { rows } = await reads.query(query, source);
       return rows as Row[];
     },
+    readVersion: () => reads.readVersion(),
+    distrustReplicas: () => reads.distrustReplicas(),
     close: async () => {
       if (closed) return;
       closed = true;
       await kysely.destroy();
-      if (!pool.ended) await pool.end();
+      await reads.close();
     },
   };
 }

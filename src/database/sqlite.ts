@@ -78,6 +78,11 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       const statement = prepared.prepare(text);
       for (const parameters of parameterLists) statement.run(parameters);
     },
+    readVersion: async () => {
+      const { version } = await kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
+      return version;
+    },
+    distrustReplicas: () => undefined,
     close: async () => {
       if (closed) return;
       closed = true;

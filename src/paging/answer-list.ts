@@ -50,7 +50,7 @@ export async function answerList<Filters extends object>(
           (filters as { updated_since?: string }).updated_since ?? null,
           () => getNewestScope(services, partner.id),
         )
-      : { ...(await readNextPage(services.database, question)), watermark: position.watermark };
+      : { ...(await readNextPage(services.database, question, position.watermark)), watermark: position.watermark };
   const nextCursor =
     hasMore && lastKey !== null
       ? encodeCursor(services.cursorSecret, cursorBinding, { after: lastKey, watermark })

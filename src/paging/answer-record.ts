@@ -6,7 +6,7 @@ import { formatInstant } from '../instant.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import type { SlotValues } from '../database/statement.ts';
 import type { Services } from '../services.ts';
-import { keepingVersion, readAsPlanned, seenEvents, type SeenEvents } from './events.ts';
+import { keepingVersion, readAsPlanned, seenEvents, type Planned, type SeenEvents } from './events.ts';
 
 /** A statement that gives one record as its finished text, or nothing. */
 export interface RecordQuery {
@@ -18,12 +18,10 @@ export interface RecordQuery {
 }
 
 /** A statement that counts: gives one row with `total`. */
-export interface CountQuery {
+export interface CountQuery extends Planned {
   readonly shape: string;
   readonly build: () => RawBuilder<{ total: number }>;
   readonly values: SlotValues;
-  /** As that of a walk: the publication at which it was planned. */
-  readonly asOf: string | null;
 }
 
 export interface FoundRecord {
@@ -59,7 +57,7 @@ export async function answerCount(
   reply: FastifyReply,
   queryFor: (isFresh: boolean) => Promise<CountQuery>,
 ): Promise<FastifyReply> {
-  const found = await readAsPlanned(async (isFresh) => {
+  const found = await readAsPlanned(database, async (isFresh) => {
     const query = await queryFor(isFresh);
     const row = await readWithEvents(database, request.partner.id, formatInstant(clock()), query);
     if (row === null) throw new Error('a statement that always gives a row gave none');

@@ -1,4 +1,5 @@
 import { sql, type RawBuilder } from 'kysely';
+import type { OpenDatabase } from '../database/database.ts';
 import { slot } from '../database/statement.ts';
 import { EPOCH, nextMillisecond } from '../instant.ts';
 
@@ -44,6 +45,17 @@ export function watermarkOf(seen: SeenEvents): string {
 /** Each attempt that fails had a publication within its microseconds. */
 const MOST_ATTEMPTS = 10;
 
+/** What was planned by what stood in the catalog. */
+export interface Planned {
+  /** The publications at which that was read: a plan is good for the page that is read at all of them, so at the same. */
+  readonly asOf: readonly string[];
+}
+
+/** Puts together what the parts of a plan say; a part that depends on no publication says nothing. */
+export function plannedAt(...parts: readonly ({ readonly asOf: string | null } | null | undefined)[]): string[] {
+  return parts.flatMap((part) => part?.asOf ?? []);
+}
+
 /**
  * Reads what was planned at the publication that it was planned for: a plan may name the words of
  * the search index, and a publication that comes in between may bring more.
@@ -51,11 +63,14 @@ const MOST_ATTEMPTS = 10;
  * @param read plans and reads; `isFresh` asks for a plan that depends on nothing read before.
  */
 export async function readAsPlanned<Row extends SeenEvents>(
-  read: (isFresh: boolean) => Promise<{ row: Row; asOf: string | null }>,
+  database: OpenDatabase,
+  read: (isFresh: boolean) => Promise<Planned & { row: Row }>,
 ): Promise<Row> {
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
     const { row, asOf } = await read(attempt > 0);
-    if (asOf === null || asOf === row.published_at) return row;
+    if (asOf.every((instant) => instant === row.published_at)) return row;
+    // One of two replicas may be ahead of the other.
+    database.distrustReplicas();
   }
   throw new Error(`no page as it was planned after ${MOST_ATTEMPTS} attempts: publications follow each other too fast`);
 }

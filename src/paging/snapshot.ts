@@ -1,8 +1,16 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
-import type { Engine, OpenDatabase } from '../database/database.ts';
+import type { Engine, OpenDatabase, ReadSource } from '../database/database.ts';
 import { limitSlot, type SlotValues } from '../database/statement.ts';
-import { keepingVersion, lastEvent, readAsPlanned, seenEvents, watermarkOf, type SeenEvents } from './events.ts';
+import {
+  keepingVersion,
+  lastEvent,
+  readAsPlanned,
+  seenEvents,
+  watermarkOf,
+  type Planned,
+  type SeenEvents,
+} from './events.ts';
 
 /** How the records of a list are read and written out, the same for every page of it. */
 export interface ListedRecords {
@@ -19,14 +27,12 @@ export interface ListedRecords {
 }
 
 /** Which records a page shows: the positions of one more than it holds, in order, and what the statement is filled with. */
-export interface Walk {
+export interface Walk extends Planned {
   /** All that decides the text of the statement. */
   readonly shape: string;
   /** Gives rows of one column, `position`, ordered, as many as the slot `rows` says. Must depend on `shape` alone. */
   readonly build: () => RawBuilder<{ position: unknown }>;
   readonly values: SlotValues;
-  /** The publication at which it was planned, where the plan depends on one; else null. The page has to be read at the same. */
-  readonly asOf: string | null;
 }
 
 /** What a page is asked with. */
@@ -86,7 +92,7 @@ export async function readFirstPage(
   refreshScope: () => Promise<Scope>,
 ): Promise<FirstPage> {
   if (since !== null) {
-    const seen = await readEvents(database, question.partner.id);
+    const seen = await readNewestEvents(database, question.partner.id, since);
     // The most frequent question of a client that keeps in step is answered without looking for anything.
     if (seen.published_at === seen.announced_at && lastEvent(seen) < since) {
       const version = keepingVersion(seen);
@@ -109,6 +115,7 @@ export async function readFirstPage(
       row.published_at === row.announced_at ||
       (before?.published_at === row.published_at && before.announced_at === row.announced_at);
     before = row;
+    if (row.grants_changed_at < scope.changedAt) database.distrustReplicas();
     if (row.grants_changed_at !== scope.changedAt) scope = await refreshScope();
     else if (isWhole) return { ...toPage(row, question.limit), watermark: watermarkOf(row) };
   }
@@ -117,9 +124,20 @@ export async function readFirstPage(
   );
 }
 
-/** Reads a later page of a walk: its watermark is that of the first. */
-export async function readNextPage(database: OpenDatabase, question: PageQuestion): Promise<Page> {
-  return toPage(await readPage(database, question, question.partner.scope), question.limit);
+/**
+ * Reads a later page of a walk.
+ *
+ * @param watermark that of the first page: a replica that does not have what the first page saw would leave changes
+ *   out that the client takes for given.
+ */
+export async function readNextPage(database: OpenDatabase, question: PageQuestion, watermark: string): Promise<Page> {
+  const read = (): Promise<PageRow> => readPage(database, question, question.partner.scope);
+  let row = await read();
+  if (watermarkOf(row) < watermark) {
+    database.distrustReplicas();
+    row = await read();
+  }
+  return toPage(row, question.limit);
 }
 
 interface PageRow extends SeenEvents {
@@ -131,7 +149,7 @@ interface PageRow extends SeenEvents {
 
 async function readPage(database: OpenDatabase, question: PageQuestion, scope: Scope): Promise<PageRow> {
   const { partner, records, limit, now } = question;
-  return readAsPlanned(async (isFresh) => {
+  return readAsPlanned(database, async (isFresh) => {
     const walk = await question.walkFor(scope, isFresh);
     const values = { ...walk.values, partner_id: partner.id, now, rows: limit + 1, limit };
     const [row] = await database.run(walk.shape, () => pageStatement(database.engine, records, walk.build()), values);
@@ -184,8 +202,17 @@ function toPage(row: PageRow, limit: number): Page {
   };
 }
 
-async function readEvents(database: OpenDatabase, partnerId: number): Promise<SeenEvents> {
-  const [seen] = await database.run('events', () => seenEvents, { partner_id: partnerId });
+/** The last events, at the primary where a replica has seen less than the client: which that is, or it asks for the future. */
+async function readNewestEvents(database: OpenDatabase, partnerId: number, since: string): Promise<SeenEvents> {
+  const seen = await readEvents(database, partnerId, 'any');
+  if (watermarkOf(seen) >= since) return seen;
+  const newest = await readEvents(database, partnerId, 'primary');
+  if (watermarkOf(newest) > watermarkOf(seen)) database.distrustReplicas();
+  return newest;
+}
+
+async function readEvents(database: OpenDatabase, partnerId: number, source: ReadSource): Promise<SeenEvents> {
+  const [seen] = await database.run('events', () => seenEvents, { partner_id: partnerId }, source);
   if (seen === undefined) throw new Error('a statement that always gives a row gave none');
   return seen;
 }

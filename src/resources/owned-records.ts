@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Scope } from '../access/scope.ts';
 import type { Engine, OpenDatabase } from '../database/database.ts';
+import { plannedAt } from '../paging/events.ts';
 import type { CountQuery } from '../paging/answer-record.ts';
 import type { WalkPlace } from '../paging/answer-list.ts';
 import type { Walk } from '../paging/snapshot.ts';
@@ -71,7 +72,7 @@ export async function walkOwned(
       return walkRecords(engine, records, { ...shape, conditions: all, each });
     },
     values: { ...filters, ...scopeValues(scope, since), ...search?.values, after: place.after },
-    asOf: search?.asOf ?? null,
+    asOf: plannedAt(search),
   };
 }
 
@@ -103,7 +104,7 @@ export async function countOwned(
         : countFound(engine, records, shape, conditions);
     },
     values: { ...filters, ...scopeValues(scope, since), ...search?.values },
-    asOf: search?.asOf ?? null,
+    asOf: plannedAt(search),
   };
 }
 

@@ -11,7 +11,6 @@ import {
   setPartner,
   suspendPartner,
 } from '../../src/access/partner-admin.ts';
-import { readAccessVersion } from '../../src/access/partner-records.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
@@ -257,8 +256,8 @@ test('every change raises the version that running servers look at', async () =>
     () => revokeKey(made.database, clock, keyId),
   ];
   for (const change of changes) {
-    const before = await readAccessVersion(made.database);
+    const before = await made.database.readVersion();
     await change();
-    expect(await readAccessVersion(made.database)).toBe(before + 1);
+    expect(await made.database.readVersion()).toBe(before + 1);
   }
 });

@@ -7,7 +7,6 @@ import { issueKey, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import { issueKeyText } from '../../src/access/keys.ts';
 import { createPartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { PartnerDirectory } from '../../src/access/partner-directory.ts';
-import { readAccessVersion } from '../../src/access/partner-records.ts';
 import type { Environment } from '../../src/config.ts';
 import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
 import { EPOCH } from '../../src/instant.ts';
@@ -62,7 +61,7 @@ describe('a key', () => {
     expect(found?.keyId).toBe(key.slice(9, 17));
     expect(found?.partner).toEqual({
       id: 1,
-      version: await readAccessVersion(made.database),
+      version: await made.database.readVersion(),
       name: 'acme',
       isSuspended: false,
       requestsPerMinute: 600,

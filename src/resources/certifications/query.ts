@@ -48,6 +48,6 @@ export function walkCertifications(
       ])}
       order by certification.abbreviation limit ${limitSlot('rows')}`,
     values: { ...filters, match: (engine === 'sqlite' ? fts5Query : tsquery)(words ?? []), after },
-    asOf: null,
+    asOf: [],
   };
 }

@@ -106,7 +106,7 @@ export async function countSolicitations(
       return addTotals(database.engine, shape, isNoDraft, asked);
     },
     values: { ...filters, ...scopeValues(scope, null), ...totalsValues(closing_after, closing_before) },
-    asOf: null,
+    asOf: [],
   };
 }
 

@@ -4,8 +4,10 @@ import type { OpenDatabase } from '../../database/database.ts';
 import { isInList, slot } from '../../database/statement.ts';
 import type { RecordQuery } from '../../paging/answer-record.ts';
 import type { WalkPlace } from '../../paging/answer-list.ts';
+import { plannedAt } from '../../paging/events.ts';
 import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
 import type { SearchPlanner } from '../../search/search-plan.ts';
+import type { CertificationNames } from './certification-names.ts';
 import { allOf, type Condition } from '../conditions.ts';
 import { withUpdatedAt } from '../finished-text.ts';
 import { walkRecords } from '../record-walk.ts';
@@ -41,16 +43,12 @@ export const listedSuppliers: ListedRecords = {
 /**
  * One page of the suppliers that the scope sees. Walks the primary key, and looks each filter up
  * by the primary key of its own table; with `q`, what the search index gives (`search-plan.ts`).
- *
- * @param certifications abbreviations, resolved, each once; null for one that no certification has; undefined without
- *   the filter.
  */
 export async function walkSuppliers(
   database: OpenDatabase,
-  planner: SearchPlanner,
+  { planner, names }: { planner: SearchPlanner; names: CertificationNames },
   scope: Scope,
   filters: SupplierFilters,
-  certifications: readonly (string | null)[] | undefined,
   { after, isFresh }: WalkPlace,
 ): Promise<Walk> {
   const { engine } = database;
@@ -59,11 +57,12 @@ export async function walkSuppliers(
     filters.q === undefined
       ? null
       : await planner.plan({ q: filters.q, marks: [], window: null, isSince: false, isFresh });
-  const known = certifications?.filter((abbreviation) => abbreviation !== null) ?? [];
+  const named = filters.certifications === undefined ? null : await names.resolve(filters.certifications, isFresh);
+  const known = named?.abbreviations.filter((abbreviation) => abbreviation !== null) ?? [];
   const shape = {
     ...shapeOfScope(scope, since),
     filters: Object.keys(filters).sort(),
-    search: known.length === (certifications?.length ?? 0) ? (search?.mode ?? ('none' as const)) : 'nothing',
+    search: known.length === (named?.abbreviations.length ?? 0) ? (search?.mode ?? ('none' as const)) : 'nothing',
     hasAfter: after !== null,
   } as const;
   return {
@@ -86,7 +85,7 @@ export async function walkSuppliers(
       certification_count: known.length,
       after,
     },
-    asOf: search?.asOf ?? null,
+    asOf: plannedAt(search, named),
   };
 }
 

@@ -15,7 +15,7 @@ import { answerRecord } from '../../paging/answer-record.ts';
 import { SearchPlanner } from '../../search/search-plan.ts';
 import type { Services } from '../../services.ts';
 import { idPathSchema } from '../schemas.ts';
-import { resolveCertifications } from './certification-names.ts';
+import { CertificationNames } from './certification-names.ts';
 import { findSupplier, listedSuppliers, walkSuppliers, type SupplierFilters } from './query.ts';
 import { embeddedSupplier, supplier } from './schema.ts';
 
@@ -35,6 +35,7 @@ const parameters = {
 export function registerSuppliers(app: FastifyInstance, services: Services): void {
   const { database } = services;
   const planner = new SearchPlanner(database, 'suppliers');
+  const names = new CertificationNames(database);
   app.addSchema(embeddedSupplier);
   app.addSchema(supplier);
 
@@ -48,15 +49,12 @@ export function registerSuppliers(app: FastifyInstance, services: Services): voi
       response: listResponses(supplier),
     },
     config: { kind: 'suppliers', parameters },
-    handler: async (request, reply) => {
-      const { certifications: named } = request.parameters as { certifications?: string };
-      const certifications = named === undefined ? undefined : await resolveCertifications(database, named);
-      return answerList(services, request, reply, {
+    handler: (request, reply) =>
+      answerList(services, request, reply, {
         records: listedSuppliers,
         walk: (scope, filters: SupplierFilters, place) =>
-          walkSuppliers(database, planner, scope, filters, certifications, place),
-      });
-    },
+          walkSuppliers(database, { planner, names }, scope, filters, place),
+      }),
   });
 
   app.get<{ Params: { id: string } }>('/v1/suppliers/:id', {

@@ -1,0 +1,69 @@
+import pg from 'pg';
+
+/** Time for one attempt. Two of them and the pause between two pulses are less than the 2 s that an outage may take to be noticed. */
+const TIMEOUT_MS = 500;
+
+/**
+ * Reads the version of `access.clock`, and with it whether the server is there: on a connection
+ * of its own, so that it neither waits behind slow queries nor is mistaken for one.
+ */
+export class PostgresPulse {
+  readonly #config: pg.ClientConfig;
+  #client: pg.Client | null = null;
+  #isClosed = false;
+
+  constructor(config: pg.ClientConfig) {
+    this.#config = { ...config, connectionTimeoutMillis: TIMEOUT_MS, query_timeout: TIMEOUT_MS };
+  }
+
+  /** @throws where there is no answer on the connection that it has, nor on a new one. */
+  async read(): Promise<number> {
+    if (this.#client !== null) {
+      try {
+        return await this.#ask(this.#client);
+      } catch {
+        // The one connection may be what failed.
+      }
+    }
+    return this.#ask(await this.#connect());
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#drop();
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = new pg.Client(this.#config);
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+    } catch (error) {
+      // What is left of it may hold a socket.
+      void client.end().catch(() => undefined);
+      throw error;
+    }
+    if (this.#isClosed) {
+      await client.end();
+      throw new Error('the pulse has ended');
+    }
+    this.#client = client;
+    return client;
+  }
+
+  async #ask(client: pg.Client): Promise<number> {
+    try {
+      const { rows } = await client.query<{ version: string }>('select version from access.clock');
+      return Number(rows[0]?.version);
+    } catch (error) {
+      this.#drop();
+      throw error;
+    }
+  }
+
+  /** Not waited for: a server that is away says no farewell. */
+  #drop(): void {
+    void this.#client?.end().catch(() => undefined);
+    this.#client = null;
+  }
+}
