@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { readHistory, readRecordedHistory } from '../../src/database/history.ts';
-import { readAccessVersion } from '../../src/access/partner-records.ts';
 import { recover } from '../../src/recovery/recover.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
@@ -78,9 +77,9 @@ test('the instant is later than all that is known, than the clock, and than what
 });
 
 test('the version leaps beyond all that were given before, so that nothing kept under a lost one is taken for current', async () => {
-  const before = await readAccessVersion(service.database);
+  const before = await service.database.readVersion();
   await recover(service.database, { clock: Date.now });
-  const after = await readAccessVersion(service.database);
+  const after = await service.database.readVersion();
   expect(after - before).toBeGreaterThan(1_000_000_000);
   expect(Number.isSafeInteger(after)).toBe(true);
 });
