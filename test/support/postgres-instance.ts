@@ -1,7 +1,6 @@
-import { execFile, type ChildProcess } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { chownSync, mkdirSync, rmSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { RunAs } from './postgres-programs.ts';
 
@@ -57,26 +56,15 @@ export function postgresArguments(data: string, port: number, settings: Readonly
   ];
 }
 
-/** Waits until the server answers; false where it ended, another one has the port, or the time is over. */
-export async function waitForPostgres(
-  url: string,
-  data: string,
-  child: ChildProcess,
-  { signal, timeoutMs }: { signal?: AbortSignal; timeoutMs: number },
-): Promise<boolean> {
-  const deadline = Date.now() + timeoutMs;
-  while (child.exitCode === null && child.signalCode === null && Date.now() < deadline && signal?.aborted !== true) {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
-    client.on('error', () => undefined);
-    try {
-      await client.connect();
-      const { rows } = await client.query<{ data_directory: string }>('show data_directory');
-      return rows[0]?.data_directory === data;
-    } catch {
-      await delay(30);
-    } finally {
-      await client.end().catch(() => undefined);
-    }
+/** Whether the server of these files answers at a URL; rejected, or false, where none does or another one. */
+export async function isServerOf(data: string, url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ data_directory: string }>('show data_directory');
+    return rows[0]?.data_directory === data;
+  } finally {
+    await client.end().catch(() => undefined);
   }
-  return false;
 }

@@ -2,8 +2,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { findFreePort } from './free-port.ts';
-import { initializePostgres, postgresArguments, TEST_SETTINGS, waitForPostgres } from './postgres-instance.ts';
+import { initializePostgres, isServerOf, postgresArguments, TEST_SETTINGS } from './postgres-instance.ts';
 import { findRunAs, providePrograms, reachableTemporaryFolder, type RunAs } from './postgres-programs.ts';
 
 /*
@@ -58,11 +59,23 @@ async function start(programs: string, runAs: RunAs | null): Promise<{ server: C
       ...runAs,
     });
     const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
-    const isReady = await waitForPostgres(url, data, child, { signal: stopped.signal, timeoutMs: START_TIMEOUT_MS });
-    if (isReady) return { server: child, url };
+    if (await accepts(url, child)) return { server: child, url };
     await stop(child);
   }
   throw new Error(`PostgreSQL did not start:\n${readLog()}`);
+}
+
+/** Waits until the server answers; false where it ended, or another one has the port. */
+async function accepts(url: string, child: ChildProcess): Promise<boolean> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  while (child.exitCode === null && child.signalCode === null && Date.now() < deadline && !stopped.signal.aborted) {
+    try {
+      return await isServerOf(data, url);
+    } catch {
+      await delay(30);
+    }
+  }
+  return false;
 }
 
 async function stop(child: ChildProcess): Promise<void> {

@@ -9,6 +9,7 @@ const LISTENING = /Server listening at http:\/\/127\.0\.0\.1:(\d+)/;
 
 /** `pds serve` in a process of its own. */
 export interface Serving {
+  readonly pid: number;
   kill(signal: NodeJS.Signals): void;
   /** Code and signal. */
   exited: Promise<unknown[]>;
@@ -46,6 +47,7 @@ export function startServing(
     env: { PATH: process.env['PATH'], ...settings, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  if (child.pid === undefined) throw new Error('pds serve could not be started');
   const chunks: string[] = [];
   const output = (): string => chunks.join('');
   for (const stream of [child.stdout, child.stderr]) {
@@ -59,6 +61,7 @@ export function startServing(
     }
   };
   return {
+    pid: child.pid,
     kill: (signal) => child.kill(signal),
     exited,
     closed: once(child, 'close'),

@@ -1,0 +1,104 @@
+import type { DatabaseConfig } from '../../../src/config.ts';
+import { openForCommands, type OpenDatabase } from '../../../src/database/database.ts';
+import { migrate } from '../../../src/database/migrator.ts';
+import { createClient, type Client } from '../client.ts';
+import { startNginx, type NginxPart } from './nginx.ts';
+import { startPgBouncer, type PgBouncerPart } from './pgbouncer.ts';
+import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from './postgres.ts';
+import { startRedis, type RedisPart } from './redis.ts';
+import { startServicePart, type ServicePart } from './service.ts';
+import { Workspace } from './workspace.ts';
+
+/**
+ * Everything that an operator runs, on the loopback:
+ *
+ * ```
+ * client ──TLS──▶ nginx ─┬─▶ service ─┬─▶ PgBouncer ─┬─▶ primary
+ *                        └─▶ service ─┤              └─▶ replica 1
+ *                               │     └────────────────▶ replica 2
+ *                               └─▶ Redis
+ * ```
+ */
+export interface Cluster {
+  readonly primary: PostgresPart;
+  readonly replicas: readonly ReplicaPart[];
+  readonly pgbouncer: PgBouncerPart;
+  readonly redis: RedisPart;
+  readonly services: readonly ServicePart[];
+  readonly nginx: NginxPart;
+  /** The primary, reached directly, for whoever writes. */
+  readonly databaseConfig: DatabaseConfig;
+  readonly database: OpenDatabase;
+  /** A partner's, through nginx. */
+  readonly client: Client;
+  /** A service that reads from the primary alone, as what the others are compared with. */
+  readonly reference: Client;
+  /** Until every replica shows what the primary has committed by now. */
+  catchUp(): Promise<void>;
+  /** What the parts have written, for a failure to be understood. */
+  logs(): string;
+  close(): Promise<void>;
+}
+
+/** Starts it with an empty, migrated database. Whoever starts it closes it. */
+export async function startCluster(): Promise<Cluster> {
+  await using opened = new AsyncDisposableStack();
+  const workspace = new Workspace();
+  opened.defer(() => workspace.close());
+  const primary = await startPrimary(workspace);
+  const databaseConfig: DatabaseConfig = { engine: 'postgres', url: primary.url };
+  const database = openForCommands(databaseConfig);
+  opened.defer(() => database.close());
+  await migrate(database, Date.now);
+  const replicas = await Promise.all([1, 2].map((number) => startReplica(workspace, `replica-${number}`, primary)));
+  const [pgbouncer, redis] = await Promise.all([startPgBouncer(workspace, primary, replicas), startRedis(workspace)]);
+  const environment = {
+    PDS_REPLICA_URLS: [pgbouncer.url(1), replicas[1]?.url].join(),
+    PDS_REDIS_URL: redis.url,
+    PDS_TRUSTED_PROXIES: '127.0.0.1',
+  };
+  const [first, second, reference] = await Promise.all([
+    startServicePart(workspace, primary.url, environment),
+    startServicePart(workspace, primary.url, environment),
+    startServicePart(workspace, primary.url),
+  ]);
+  const services = [first, second];
+  const nginx = await startNginx(
+    workspace,
+    services.map(({ port }) => port),
+  );
+  const client = createClient(nginx.url, nginx.tls);
+  opened.defer(() => client.close());
+  const referenceClient = createClient(reference.url);
+  opened.defer(() => referenceClient.close());
+  const parts = [primary, ...replicas, pgbouncer, redis, nginx];
+  const all = opened.move();
+  return {
+    primary,
+    replicas,
+    pgbouncer,
+    redis,
+    services,
+    nginx,
+    databaseConfig,
+    database,
+    client,
+    reference: referenceClient,
+    catchUp: async () => {
+      await Promise.all(replicas.map((replica) => replica.catchUp()));
+    },
+    logs() {
+      const failures = services.map((service) => `${service.name}:\n${linesOfTrouble(service.output())}`);
+      return [...parts.map((part) => `${part.name}:\n${part.log()}`), ...failures].join('\n');
+    },
+    close: () => all.disposeAsync(),
+  };
+}
+
+/** Not the line that every request writes. */
+function linesOfTrouble(output: string): string {
+  return output
+    .split('\n')
+    .filter((line) => !line.includes('"request answered"'))
+    .join('\n');
+}

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import type { AgentOptions } from 'node:https';
+import { findLastingPort } from '../free-port.ts';
+import { answers } from './answers.ts';
+import { fillIn } from './operator-file.ts';
+import { Part } from './part.ts';
+import type { Workspace } from './workspace.ts';
+
+const NAME = 'api.example.com';
+
+/** What stands around a site on an installed nginx: here in a folder of our own, and in the foreground. */
+const AROUND_THE_SITE = `daemon off;
+worker_processes 2;
+error_log stderr warn;
+pid nginx/nginx.pid;
+events { worker_connections 1024; }
+http {
+  client_body_temp_path nginx; proxy_temp_path nginx; fastcgi_temp_path nginx;
+  uwsgi_temp_path nginx; scgi_temp_path nginx;
+  include site.conf;
+}
+`;
+
+/** nginx with the site of the operators' guide, as partners meet it. */
+export class NginxPart extends Part {
+  readonly port: number;
+  readonly url: string;
+  /** Whom partners trust, and by which name they ask. */
+  readonly tls: AgentOptions;
+
+  constructor(workspace: Workspace, port: number, certificate: string) {
+    super(workspace, {
+      name: 'nginx',
+      program: 'nginx',
+      args: () => argumentsIn(workspace),
+      stopSignal: 'SIGTERM',
+      isReady: () => answers(port),
+    });
+    this.port = port;
+    this.url = `https://127.0.0.1:${port}`;
+    this.tls = { ca: certificate, servername: NAME };
+  }
+}
+
+/** Starts it in front of services on these ports, of which there are two in the site. */
+export async function startNginx(workspace: Workspace, [first, second]: readonly number[]): Promise<NginxPart> {
+  if (first === undefined || second === undefined) throw new Error('the site has two services');
+  const port = await findLastingPort();
+  const certificate = await writeSite(workspace, port, first, second);
+  await workspace.run('nginx', '-t', ...argumentsIn(workspace));
+  const nginx = new NginxPart(workspace, port, certificate);
+  await nginx.start();
+  return nginx;
+}
+
+async function writeSite(workspace: Workspace, port: number, first: number, second: number): Promise<string> {
+  workspace.makeFolder('nginx');
+  const [key, certificate] = [workspace.path('nginx', 'site.key'), workspace.path('nginx', 'site.pem')];
+  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  const subject = ['-days', '2', '-subj', `/CN=${NAME}`, '-addext', `subjectAltName=DNS:${NAME}`];
+  await workspace.run('openssl', ...request, ...subject, '-keyout', key, '-out', certificate);
+  const site = fillIn('nginx.conf', {
+    'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
+    '10.0.0.11:8080': `127.0.0.1:${first}`,
+    '10.0.0.12:8080': `127.0.0.1:${second}`,
+    '/etc/nginx/tls/api.example.com.pem': certificate,
+    '/etc/nginx/tls/api.example.com.key': key,
+  });
+  workspace.write('site.conf', site);
+  workspace.write('nginx.conf', AROUND_THE_SITE);
+  return readFileSync(certificate, 'utf8');
+}
+
+function argumentsIn(workspace: Workspace): string[] {
+  return ['-p', workspace.folder, '-e', 'stderr', '-c', workspace.path('nginx.conf')];
+}

@@ -1,0 +1,59 @@
+import { findLastingPort } from '../free-port.ts';
+import { startServing, type Serving } from '../serving-process.ts';
+import type { Workspace } from './workspace.ts';
+
+/** `pds serve` on a port of its own, stopped and started as an operator does. */
+export class ServicePart {
+  readonly name: string;
+  readonly port: number;
+  readonly url: string;
+  readonly #workspace: Workspace;
+  readonly #databaseUrl: string;
+  readonly #environment: Readonly<Record<string, string>>;
+  #serving: Serving | null = null;
+  #outputBefore = '';
+
+  constructor(workspace: Workspace, port: number, databaseUrl: string, environment: Record<string, string>) {
+    this.name = `service ${port}`;
+    this.port = port;
+    this.url = `http://127.0.0.1:${port}`;
+    this.#workspace = workspace;
+    this.#databaseUrl = databaseUrl;
+    this.#environment = environment;
+  }
+
+  async start(): Promise<void> {
+    const settings = { ...this.#environment, PDS_PORT: String(this.port) };
+    const serving = startServing({ engine: 'postgres', url: this.#databaseUrl }, settings);
+    this.#workspace.guard(serving.pid, 'SIGKILL', serving.exited);
+    this.#serving = serving;
+    await serving.port();
+  }
+
+  /** @returns the exit code and signal. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<unknown[]> {
+    if (this.#serving === null) throw new Error(`${this.name} does not run`);
+    this.#serving.kill(signal);
+    const ended = await this.#serving.exited;
+    await this.#serving.closed;
+    this.#outputBefore = this.output();
+    this.#serving = null;
+    return ended;
+  }
+
+  /** Of all its processes so far. */
+  output(): string {
+    return this.#outputBefore + (this.#serving?.output() ?? '');
+  }
+}
+
+/** Starts a service; what is not set has the default of the configuration. */
+export async function startServicePart(
+  workspace: Workspace,
+  databaseUrl: string,
+  environment: Record<string, string> = {},
+): Promise<ServicePart> {
+  const part = new ServicePart(workspace, await findLastingPort(), databaseUrl, environment);
+  await part.start();
+  return part;
+}
