@@ -1,0 +1,187 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { revokeKey } from '../../src/access/key-admin.ts';
+import { createClient, type Answer, type Client } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makePartner } from '../support/partners.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
+
+/** What is promised, and what a busy machine may add to it. */
+const NOTICED_MS = 2_000;
+const BACK_MS = 1_000;
+const MARGIN_MS = 1_500;
+
+const KNOWN = '/v1/contracts?limit=1';
+const NOT_KNOWN = ['/v1/contracts', '/v1/solicitations/count?q=road', '/v1/suppliers?q=x', '/v1/coops?limit=3'];
+
+let made: TestDatabase;
+let proxy: TcpProxy;
+let serving: Serving;
+let client: Client;
+let key: string;
+let unusedKey: string;
+
+beforeEach(async () => {
+  made = await createTestDatabase();
+  await publishLines(made.database, SMALL_CATALOG);
+  ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
+  ({ key: unusedKey } = await makePartner(made.database, Date.now, { name: 'other', everything: true }));
+  proxy = await startTcpProxy({ port: Number(new URL(inject('postgresUrl')).port) });
+  serving = startServing({ engine: 'postgres', url: throughProxy() });
+  client = createClient(`http://127.0.0.1:${await serving.port()}`);
+});
+afterEach(async () => {
+  client.close();
+  serving.kill('SIGKILL');
+  await serving.exited;
+  await proxy.close();
+  await made.drop();
+});
+
+function throughProxy(): string {
+  if (made.config.engine !== 'postgres') throw new Error('a test of PostgreSQL');
+  const url = new URL(made.config.url);
+  url.port = String(proxy.port);
+  return url.href;
+}
+
+async function timed(path: string, of = key): Promise<Answer & { ms: number }> {
+  const startedAt = performance.now();
+  const answer = await client.get(path, { key: of });
+  return { ...answer, ms: performance.now() - startedAt };
+}
+
+function expectFailure({ status, headers, body, ms }: Answer & { ms: number }): void {
+  expect({ status, code: (JSON.parse(body) as { error: { code: string } }).error.code }).toEqual({
+    status: 500,
+    code: 'internal_error',
+  });
+  expect(headers['x-request-id']).toMatch(/^req_/);
+  expect(ms).toBeLessThan(NOTICED_MS + MARGIN_MS);
+}
+
+/** Asks what is not known until it is answered, and gives how long that took. */
+async function timeUntilBack(): Promise<number> {
+  const startedAt = performance.now();
+  for (const path of NOT_KNOWN) {
+    while ((await timed(path)).status !== 200) {
+      if (performance.now() - startedAt > 20_000) throw new Error(`${path} is not answered again`);
+      await delay(20);
+    }
+  }
+  return performance.now() - startedAt;
+}
+
+describe.each([
+  ['is cut off', (): void => proxy.cut()],
+  ['is lost in a network that swallows everything', (): void => proxy.freeze()],
+])('a PostgreSQL that %s', (_, fail) => {
+  test('leaves what is known good, fails the rest within two seconds, and is all back within one', async () => {
+    const before = await timed(KNOWN);
+    expect(before.status).toBe(200);
+    fail();
+
+    // Asked at the moment in which nobody can know, and again when it is known.
+    for (const failed of await Promise.all(NOT_KNOWN.map((path) => timed(path)))) expectFailure(failed);
+    expectFailure(await timed('/v1/coops', unusedKey));
+    const known = await timed(KNOWN);
+    expect(known).toMatchObject({ status: 200, body: before.body });
+    expect((await client.get('/health')).status).toBe(200);
+    await serving.said('cannot be read');
+
+    proxy.thaw();
+    expect(await timeUntilBack()).toBeLessThan(BACK_MS + MARGIN_MS);
+    expect((await timed('/v1/coops', unusedKey)).status).toBe(200);
+    await serving.said('can be read again');
+  });
+});
+
+test('what PostgreSQL has no connection for is answered through those that there are, and fails in time where there is none', async () => {
+  // Connections of the superuser, which the service's are elsewhere here, know no limit.
+  await asSuperuser(
+    'create role crowded login connection limit 3',
+    'grant usage on schema catalog, access to crowded',
+    'grant select on all tables in schema catalog, access to crowded',
+  );
+  const url = new URL(throughProxy());
+  url.username = 'crowded';
+  const crowded = startServing({ engine: 'postgres', url: url.href });
+  const other = createClient(`http://127.0.0.1:${await crowded.port()}`);
+  try {
+    const paths = Array.from({ length: 60 }, (_, at) => `/v1/contracts?limit=${1 + (at % 50)}`);
+    const answers = await Promise.all(paths.map((path) => other.get(path, { key })));
+    expect(answers.map(({ status }) => status)).toEqual(paths.map(() => 200));
+
+    // The one that is left is taken by the pulse, which shows that the server is there.
+    await asSuperuser(
+      'alter role crowded connection limit 1',
+      "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'crowded'",
+    );
+    const startedAt = performance.now();
+    const { status } = await other.get('/v1/suppliers', { key });
+    expect(status).toBe(500);
+    expect(performance.now() - startedAt).toBeLessThan(NOTICED_MS + MARGIN_MS);
+
+    await asSuperuser('alter role crowded connection limit 3');
+    const backAt = performance.now();
+    while ((await other.get('/v1/suppliers', { key })).status !== 200) await delay(20);
+    expect(performance.now() - backAt).toBeLessThan(BACK_MS + MARGIN_MS);
+  } finally {
+    other.close();
+    crowded.kill('SIGKILL');
+    await crowded.exited;
+    await asSuperuser('drop owned by crowded', 'drop role crowded');
+  }
+});
+
+test('a query that takes too long ends at its deadline, on the side of PostgreSQL too, and keeps nobody else waiting', async () => {
+  if (made.config.engine !== 'postgres') throw new Error('a test of PostgreSQL');
+  const locker = new pg.Client({ connectionString: made.config.url });
+  await locker.connect();
+  try {
+    await locker.query('begin; lock table catalog.contracts in access exclusive mode');
+    const slow = timed('/v1/contracts');
+    const others = await Promise.all(['/v1/suppliers', '/v1/coops', '/v1/solicitations'].map((path) => timed(path)));
+    expect(others.map(({ status }) => status)).toEqual([200, 200, 200]);
+    const { status, ms } = await slow;
+    expect(status).toBe(500);
+    // The statement's deadline is 5 s.
+    expect(ms).toBeGreaterThan(4_500);
+    expect(ms).toBeLessThan(5_500 + MARGIN_MS);
+    const { rows } = await locker.query(
+      "select query from pg_stat_activity where application_name = 'pds serve' and state = 'active' and datname = current_database()",
+    );
+    expect(rows).toEqual([]);
+  } finally {
+    await locker.end();
+  }
+  expect((await timed('/v1/contracts')).status).toBe(200);
+});
+
+test('while slow queries hold every connection, a revoked key still ends within a second', async () => {
+  if (made.config.engine !== 'postgres') throw new Error('a test of PostgreSQL');
+  const locker = new pg.Client({ connectionString: made.config.url });
+  await locker.connect();
+  expect((await timed(KNOWN, unusedKey)).status).toBe(200);
+  try {
+    await locker.query('begin; lock table catalog.contracts in access exclusive mode');
+    const slow = Array.from({ length: 40 }, (_, at) => timed(`/v1/contracts?limit=${at + 2}`));
+    await revokeKey(made.database, Date.now, unusedKey.split('_')[2] ?? '');
+    const startedAt = performance.now();
+    while ((await timed(KNOWN, unusedKey)).status === 200) await delay(20);
+    expect(performance.now() - startedAt).toBeLessThan(1_000 + MARGIN_MS);
+    const statuses = new Set((await Promise.all(slow)).map(({ status }) => status));
+    // Those that got no connection are told to come again.
+    expect(statuses).toEqual(new Set([429, 500]));
+  } finally {
+    await locker.end();
+  }
+});
+
+async function asSuperuser(...statements: string[]): Promise<void> {
+  for (const statement of statements) await sql.raw(statement).execute(made.database.kysely);
+}
