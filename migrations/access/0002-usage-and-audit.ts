@@ -24,7 +24,8 @@ export const usageAndAudit: Migration = {
         at ${text} not null,
         actor ${text} not null,
         action ${text} not null,
-        subject ${text},
+        partner ${text},
+        key_id ${text},
         details text not null)`,
       createIndex(engine, 'access', 'audit', ['at']),
     ];

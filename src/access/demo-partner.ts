@@ -1,3 +1,4 @@
+import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { drawInstant } from '../database/series.ts';
 import { formatInstant, type Clock } from '../instant.ts';
@@ -29,6 +30,7 @@ export function ensureDemoPartner(database: Database, clock: Clock): Promise<boo
         created_at: formatInstant(clock()),
       })
       .execute();
+    await recordChange(transaction, clock, { action: 'key issue', partner: DEMO_PARTNER, keyId: DEMO_KEY_ID });
     return true;
   });
 }

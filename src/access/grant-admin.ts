@@ -1,3 +1,4 @@
+import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import { drawInstant } from '../database/series.ts';
@@ -56,7 +57,11 @@ export function grant(database: Database, clock: Clock, partnerName: string, ask
       leadEntities: await insertGrants(transaction, partner.id, 'lead_entity', asked.leadEntities, instant),
       coops: await insertGrants(transaction, partner.id, 'coop', asked.coops, instant),
     };
-    if (isSomething(granted)) await noteChange(transaction, partner.id, instant);
+    if (isSomething(granted)) {
+      await noteChange(transaction, partner.id, instant);
+      const details = detailsOf(granted);
+      await recordChange(transaction, clock, { action: 'partner grant', partner: partnerName, details });
+    }
     return { granted, unchanged: without(asked, granted) };
   });
 }
@@ -81,7 +86,10 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
     };
     const notGranted = without(asked, revoked);
     if (isSomething(notGranted)) throw notGrantedError(partnerName, notGranted);
+    if (!isSomething(revoked)) return;
     await noteChange(transaction, partner.id, instant);
+    const details = detailsOf(revoked);
+    await recordChange(transaction, clock, { action: 'partner revoke', partner: partnerName, details });
   });
 }
 
@@ -193,6 +201,15 @@ async function grantsOfKind({ kysely }: Database, partnerId: number, kind: Grant
     .orderBy('granted.resource_id')
     .execute();
   return rows.map((row) => ({ id: row.resource_id, name: row.name, grantedAt: row.granted_at }));
+}
+
+/** For the audit trail: what there is, by id. */
+function detailsOf({ everything, leadEntities, coops }: Grants): Record<string, unknown> {
+  return {
+    ...(everything && { everything }),
+    ...(leadEntities.length > 0 && { lead_entities: leadEntities }),
+    ...(coops.length > 0 && { coops }),
+  };
 }
 
 function isSomething(grants: Grants): boolean {

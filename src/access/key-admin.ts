@@ -1,3 +1,4 @@
+import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { raiseAccessVersion } from '../database/series.ts';
 import { formatInstant, type Clock } from '../instant.ts';
@@ -39,7 +40,11 @@ export function issueKey(
 ): Promise<NewKey> {
   return inTransaction(database, async (transaction) => {
     await raiseAccessVersion(transaction);
-    return insertKey(transaction, clock(), partnerName, environment, lifetimeMs);
+    const issued = await insertKey(transaction, clock(), partnerName, environment, lifetimeMs);
+    const { id: keyId, expiresAt } = issued.details;
+    const details = { environment, expires_at: expiresAt };
+    await recordChange(transaction, clock, { action: 'key issue', partner: partnerName, keyId, details });
+    return issued;
   });
 }
 
@@ -72,6 +77,8 @@ export function rotateKey(
       .set({ expires_at: expiresAt })
       .where('id', '=', keyId)
       .execute();
+    const details = { good_until: expiresAt, replaced_by: issued.details.id, expires_at: issued.details.expiresAt };
+    await recordChange(transaction, clock, { action: 'key rotate', partner: old.partner, keyId, details });
     return { issued, replaced: await getKey(transaction, nowMs, keyId) };
   });
 }
@@ -97,6 +104,7 @@ export function revokeKey(
       .set({ revoked_at: formatInstant(nowMs) })
       .where('id', '=', keyId)
       .execute();
+    await recordChange(transaction, clock, { action: 'key revoke', partner: before.partner, keyId });
     return { key: await getKey(transaction, nowMs, keyId), isChanged: true };
   });
 }

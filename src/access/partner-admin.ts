@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { drawInstant, raiseAccessVersion } from '../database/series.ts';
 import { EPOCH, formatInstant, type Clock } from '../instant.ts';
@@ -63,7 +64,7 @@ export async function insertPartner(
   }
   const taken = await findPartnerLike(transaction, name);
   if (taken !== null) throw new AccessError(`a partner named "${taken.name}" exists already: choose another name`);
-  return transaction.kysely
+  const partner = await transaction.kysely
     .insertInto('access.partners')
     .values({
       name,
@@ -73,6 +74,8 @@ export async function insertPartner(
     })
     .returning(['id', 'name'])
     .executeTakeFirstOrThrow();
+  await recordChange(transaction, clock, { action: 'partner create', partner: name, details: { everything } });
+  return partner;
 }
 
 /** A partner by its name in whatever letter case: two that differ in nothing else would be taken for one another. */
@@ -92,12 +95,12 @@ export async function findPartnerLike({ kysely }: Database, name: string): Promi
  * @throws AccessError where there is no such partner.
  */
 export function suspendPartner(database: Database, clock: Clock, name: string): Promise<boolean> {
-  return changeSuspension(database, name, formatInstant(clock()));
+  return changeSuspension(database, clock, name, 'suspend');
 }
 
 /** Ends a suspension; otherwise as `suspendPartner`. */
-export function resumePartner(database: Database, name: string): Promise<boolean> {
-  return changeSuspension(database, name, null);
+export function resumePartner(database: Database, clock: Clock, name: string): Promise<boolean> {
+  return changeSuspension(database, clock, name, 'resume');
 }
 
 /**
@@ -108,6 +111,7 @@ export function resumePartner(database: Database, name: string): Promise<boolean
  */
 export async function setPartner(
   database: Database,
+  clock: Clock,
   name: string,
   settings: { requestsPerMinute?: number | null; kinds?: readonly Kind[] | null },
 ): Promise<void> {
@@ -115,14 +119,17 @@ export async function setPartner(
   await inTransaction(database, async (transaction) => {
     await raiseAccessVersion(transaction);
     const { id } = await getPartnerReference(transaction, name);
-    await transaction.kysely
-      .updateTable('access.partners')
-      .set({
-        ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
-        ...(kinds !== undefined && { kinds: kinds?.join(',') ?? null }),
-      })
-      .where('id', '=', id)
-      .execute();
+    const row = transaction.kysely.selectFrom('access.partners').select(['requests_per_minute', 'kinds']);
+    const before = await row.where('id', '=', id).executeTakeFirstOrThrow();
+    const after = {
+      requests_per_minute: requestsPerMinute === undefined ? before.requests_per_minute : requestsPerMinute,
+      kinds: kinds === undefined ? before.kinds : (kinds?.join(',') ?? null),
+    };
+    const changed = (['requests_per_minute', 'kinds'] as const).filter((column) => after[column] !== before[column]);
+    if (changed.length === 0) return;
+    await transaction.kysely.updateTable('access.partners').set(after).where('id', '=', id).execute();
+    const details = Object.fromEntries(changed.map((column) => [column, { from: before[column], to: after[column] }]));
+    await recordChange(transaction, clock, { action: 'partner set', partner: name, details });
   });
 }
 
@@ -162,7 +169,13 @@ function noPartner(name: string): AccessError {
   return new AccessError(`there is no partner "${name}": "pds partner list" shows all, "pds partner create" makes one`);
 }
 
-function changeSuspension(database: Database, name: string, suspendedAt: string | null): Promise<boolean> {
+function changeSuspension(
+  database: Database,
+  clock: Clock,
+  name: string,
+  change: 'suspend' | 'resume',
+): Promise<boolean> {
+  const suspendedAt = change === 'suspend' ? formatInstant(clock()) : null;
   return inTransaction(database, async (transaction) => {
     await raiseAccessVersion(transaction);
     const { id } = await getPartnerReference(transaction, name);
@@ -172,7 +185,9 @@ function changeSuspension(database: Database, name: string, suspendedAt: string 
       .where('id', '=', id)
       .where('suspended_at', suspendedAt === null ? 'is not' : 'is', null)
       .executeTakeFirst();
-    return changed.numUpdatedRows > 0n;
+    const isChanged = changed.numUpdatedRows > 0n;
+    if (isChanged) await recordChange(transaction, clock, { action: `partner ${change}`, partner: name });
+    return isChanged;
   });
 }
 

@@ -5,6 +5,7 @@ import { isHistoryOther } from '../database/history.ts';
 import { prepareSchema } from '../database/migrator.ts';
 import type { Clock } from '../instant.ts';
 import { describeFailure } from './failure.ts';
+import { operatorOfProcess } from './operator.ts';
 import { processOutput, type Output } from './output.ts';
 
 /** What a command that works on the database is given. */
@@ -65,7 +66,7 @@ export async function withDatabase(
 ): Promise<number | undefined> {
   const config = configOfProcess();
   const output = processOutput(isJson);
-  const database = openForCommands(config.database);
+  const database = openForCommands(config.database, operatorOfProcess(config));
   try {
     const ran = shouldPrepare ? await prepareSchema(database, Date.now) : [];
     // Said aloud, since an empty database is often the wrong one.

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { INVENTED_LEAD_ENTITY, inventedSolicitations } from '../../sample/invented.ts';
 import { ensureDemoPartner } from '../access/demo-partner.ts';
@@ -22,7 +23,7 @@ export async function loadDemo(database: OpenDatabase, clock: Clock): Promise<vo
     if (source.kind === 'solicitations') return withRecords(source, inventedSolicitations(clock()));
     return source;
   });
-  await publish(database, sources, { clock });
+  await publish(database, sources, { clock, directory: basename(SAMPLE_DIRECTORY) });
 }
 
 /** A source with more records at its end. */

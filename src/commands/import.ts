@@ -1,5 +1,6 @@
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
 import cliProgress from 'cli-progress';
+import { withoutKeys } from '../access/keys.ts';
 import { ImportLockedError } from '../publishing/lock.ts';
 import { describeProblem, ImportRefusedError } from '../publishing/problems.ts';
 import { publish, type PublicationReport } from '../publishing/publication.ts';
@@ -32,6 +33,7 @@ export async function importDirectory(
     const progress = startProgress(sources, output);
     const report = await publish(database, sources, {
       clock,
+      directory: withoutKeys(basename(resolve(directory))),
       ...options,
       onWaiting: () => output.note('Another import is running: waiting for it, up to a minute.'),
       onRead: progress.onRead,

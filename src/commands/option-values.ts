@@ -50,6 +50,13 @@ export function parseKinds(text: string): Kind[] | 'all' {
   return KINDS.filter((kind) => names.includes(kind));
 }
 
+/** A number of days, today's included. */
+export function parseDays(text: string): number {
+  const days = integer(text, 1, 36_500);
+  if (days === undefined) throw new InvalidArgumentError('It must be a whole number from 1 to 36500.');
+  return days;
+}
+
 /** A port to listen on; 0 lets the system choose. */
 export function parsePort(text: string): number {
   const port = integer(text, 0, 65_535);

@@ -22,8 +22,12 @@ export function processOutput(isJson: boolean): Output {
   };
 }
 
-/** Rows as columns that stand under each other, the first row being the heading; names, which may be long, belong last. */
-export function renderColumns(rows: readonly (readonly string[])[]): string {
+/**
+ * Rows as columns that stand under each other, the first row being the heading; names, which may be long, belong last.
+ *
+ * @param numeric the columns, counted from 0, whose cells end under each other.
+ */
+export function renderColumns(rows: readonly (readonly string[])[], numeric: readonly number[] = []): string {
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
@@ -31,7 +35,9 @@ export function renderColumns(rows: readonly (readonly string[])[]): string {
   return rows
     .map((row) =>
       row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .map((cell, column) =>
+          numeric.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+        )
         .join('  ')
         .trimEnd(),
     )

@@ -74,7 +74,7 @@ export async function suspend(context: CommandContext, name: string): Promise<un
 
 /** `pds partner resume NAME` */
 export async function resume(context: CommandContext, name: string): Promise<undefined> {
-  const changed = await resumePartner(context.database, name);
+  const changed = await resumePartner(context.database, context.clock, name);
   await reportChange(context, name, { changed }, changed ? `Resumed ${name}.` : `${name} was not suspended.`);
 }
 
@@ -106,7 +106,7 @@ export async function set(
   name: string,
   settings: { requestsPerMinute?: number | null; kinds?: readonly Kind[] | null },
 ): Promise<undefined> {
-  await setPartner(context.database, name, settings);
+  await setPartner(context.database, context.clock, name, settings);
   await reportChange(context, name, {}, `Set for ${name}:`, (partner) => {
     const perMinute = partner.requestsPerMinute ?? `${context.config.requestsPerMinute} (default)`;
     return ` ${perMinute} requests a minute, kinds ${partner.kinds?.join(',') ?? 'all'}.`;

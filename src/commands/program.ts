@@ -12,6 +12,7 @@ import {
   parsePort,
   parseWorkers,
 } from './option-values.ts';
+import { addOperationsCommands } from './operations-commands.ts';
 import { addRecoveryCommands } from './recovery-commands.ts';
 
 // The commands of `pds`. What each does stands in `commands/`, and is loaded only when it is
@@ -188,6 +189,7 @@ addCommand(key, 'revoke')
   );
 
 addRecoveryCommands(program);
+addOperationsCommands(program);
 
 // A reader that wants no more, such as `head`, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));

@@ -11,6 +11,7 @@ import { DOCS_PATH } from '../http/reference-page.ts';
 import { CommandError } from './command-error.ts';
 import { HISTORY_WARNING } from './context.ts';
 import { loadDemo } from './demo.ts';
+import { operatorOfProcess } from './operator.ts';
 import { processOutput } from './output.ts';
 import { serveAsWorker } from './serve-as-worker.ts';
 import { serveWithWorkers } from './serve-with-workers.ts';
@@ -61,7 +62,7 @@ async function serveFromThisProcess(config: Config, logger: Logger): Promise<str
  * @returns whether the demonstration's key opens the database.
  */
 async function prepareDatabase(config: Config, demo: boolean, logger: Logger): Promise<boolean> {
-  const database = openForCommands(config.database);
+  const database = openForCommands(config.database, operatorOfProcess(config));
   try {
     const migrations = await prepareSchema(database, Date.now, 'serve');
     if (migrations.length > 0) logger.info({ migrations }, 'prepared the database');

@@ -1,5 +1,6 @@
 import type { Kysely, RawBuilder } from 'kysely';
 import type { DatabaseConfig } from '../config.ts';
+import type { Operator } from './audit.ts';
 import { openPostgresForCommands, openPostgresForServing } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
 import type { SlotValues } from './statement.ts';
@@ -14,6 +15,8 @@ export type ReadSource = 'any' | 'primary';
 export interface Database {
   readonly engine: Engine;
   readonly kysely: Kysely<Tables>;
+  /** Whose changes these are, for the audit trail. */
+  readonly operator?: Operator;
   /**
    * Runs one statement for each list of parameters, at once and within the transaction that is
    * open, if one is. SQLite's only: a promise for each row takes as long as writing it.
@@ -58,9 +61,14 @@ export function openForServing(config: DatabaseConfig, replicaUrls: readonly str
   return config.engine === 'sqlite' ? openSqlite(config.path, 'read') : openPostgresForServing(config.url, replicaUrls);
 }
 
-/** Opens a database for a command that may write. SQLite's files are made where there are none. */
-export function openForCommands(config: DatabaseConfig): OpenDatabase {
-  return config.engine === 'sqlite' ? openSqlite(config.path, 'write') : openPostgresForCommands(config.url);
+/**
+ * Opens a database for a command that may write. SQLite's files are made where there are none.
+ *
+ * @param operator under whose name changes are recorded; without one, nobody's.
+ */
+export function openForCommands(config: DatabaseConfig, operator?: Operator): OpenDatabase {
+  const opened = config.engine === 'sqlite' ? openSqlite(config.path, 'write') : openPostgresForCommands(config.url);
+  return operator === undefined ? opened : { ...opened, operator };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { formatInstant, type Clock } from '../instant.ts';
+import { recordChange } from './audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from './database.ts';
 import { SchemaVersionError } from './errors.ts';
 import { readRecordedHistory, recordHistory } from './history.ts';
@@ -71,6 +72,10 @@ export async function migrate(database: Database, clock: Clock): Promise<string[
           await sql.raw(statement).execute(transaction.kysely);
         }
         ran.push(`${group} ${migration.number}: ${migration.name}`);
+      }
+      // `access` comes last, and holds the trail.
+      if (group === 'access' && ran.length > 0) {
+        await recordChange(transaction, clock, { action: 'migrate', details: { migrations: [...ran] } });
       }
     });
   }

@@ -174,8 +174,10 @@ export interface AuditRow {
   actor: string;
   /** Such as `key revoke`. */
   action: string;
-  /** What it was done to: a partner's name, a key's public id; null for none. */
-  subject: string | null;
+  /** The name of the partner that it was done to, or to whose key; null for none. */
+  partner: string | null;
+  /** The public id of the key that it was done to; null for none. */
+  key_id: string | null;
   /** JSON: what else there is to say. Never a secret. */
   details: string;
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { recordChange } from '../database/audit.ts';
 import type { Database, OpenDatabase } from '../database/database.ts';
 import { STRIDE } from '../database/renumbering.ts';
 import type { Clock } from '../instant.ts';
@@ -21,6 +22,8 @@ import { supplierWriter } from './write-suppliers.ts';
 
 export interface PublishOptions {
   clock: Clock;
+  /** The name of the directory that the sources were found in, for the audit trail. */
+  directory?: string;
   /** Also removes what the sources of the kinds present no longer hold. */
   replace?: boolean;
   /** Lets `replace` remove more than a fifth of a kind. */
@@ -118,7 +121,21 @@ async function publishWithin(
   if (!isChanged || options.dryRun === true) return { instant: null, kinds, renderedAnew, notes };
   if (touches(kinds.contracts)) await updateSupplierVisibility(database, run.publication);
   for (const step of run.lastSteps) await step();
-  return { instant: await announce(run, options.clock), kinds, renderedAnew, notes };
+  const instant = await announce(run, options.clock);
+  const details = {
+    ...{ directory: options.directory, published_at: instant, ...(options.replace === true && { replace: true }) },
+    ...{ kinds: countsThatAreNotZero(kinds), rendered_anew: renderedAnew },
+  };
+  await recordChange(database, options.clock, { action: 'import', details });
+  return { instant, kinds, renderedAnew, notes };
+}
+
+function countsThatAreNotZero(kinds: PublicationReport['kinds']): Record<string, Partial<Counts>> {
+  const entries = Object.entries(kinds).map(([kind, counts]) => [
+    kind,
+    Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
+  ]);
+  return Object.fromEntries(entries) as Record<string, Partial<Counts>>;
 }
 
 function touches(counts: Counts | undefined): boolean {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { recordHistory } from '../database/history.ts';
 import { leapAccessVersion, raiseAccessVersion } from '../database/series.ts';
@@ -51,7 +52,10 @@ export async function recover(
     const instant = await announcePublication(transaction, publication, clock, after);
     await leapAccessVersion(transaction, instant);
     await recordHistory(transaction);
-    return { instant, lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace, records };
+    const recovered = { instant, lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace, records };
+    const details = { recovered_at: instant, last_event: recovered.lastEvent, records };
+    await recordChange(transaction, clock, { action: 'recover', details });
+    return recovered;
   });
   // It is done; a failure from here on is none of the recovery.
   await tidyUp(database, recovery.records).catch(() => undefined);

@@ -81,7 +81,7 @@ describe('a partner', () => {
       grant(made.database, clock, 'nobody', { ...NOTHING, everything: true }),
       revoke(made.database, clock, 'nobody', { ...NOTHING, everything: true }),
       suspendPartner(made.database, clock, 'nobody'),
-      setPartner(made.database, 'nobody', { kinds: null }),
+      setPartner(made.database, clock, 'nobody', { kinds: null }),
       issueKey(made.database, clock, 'nobody', { environment: 'test', lifetimeMs: null }),
       listKeys(made.database, clock, 'nobody'),
       getPartner(made.database, clock, 'nobody'),
@@ -99,16 +99,16 @@ describe('a partner', () => {
     nowMs += HOUR_MS;
     expect(await suspendPartner(made.database, clock, 'acme')).toBe(false);
     expect((await getPartner(made.database, clock, 'acme')).suspendedAt).toBe('2026-06-01T12:00:00.000Z');
-    expect(await resumePartner(made.database, 'acme')).toBe(true);
-    expect(await resumePartner(made.database, 'acme')).toBe(false);
+    expect(await resumePartner(made.database, clock, 'acme')).toBe(true);
+    expect(await resumePartner(made.database, clock, 'acme')).toBe(false);
     expect((await getPartner(made.database, clock, 'acme')).suspendedAt).toBeNull();
   });
 
   test('keeps the settings that a change leaves out', async () => {
-    await setPartner(made.database, 'acme', { requestsPerMinute: 5, kinds: ['contracts', 'coops'] });
-    await setPartner(made.database, 'acme', { kinds: null });
+    await setPartner(made.database, clock, 'acme', { requestsPerMinute: 5, kinds: ['contracts', 'coops'] });
+    await setPartner(made.database, clock, 'acme', { kinds: null });
     expect(await getPartner(made.database, clock, 'acme')).toMatchObject({ requestsPerMinute: 5, kinds: null });
-    await setPartner(made.database, 'acme', { requestsPerMinute: null });
+    await setPartner(made.database, clock, 'acme', { requestsPerMinute: null });
     expect(await getPartner(made.database, clock, 'acme')).toMatchObject({ requestsPerMinute: null, kinds: null });
   });
 });
@@ -249,8 +249,8 @@ test('every change raises the version that running servers look at', async () =>
     () => grantAcme({ everything: true }),
     () => revokeAcme({ everything: true }),
     () => suspendPartner(made.database, clock, 'acme'),
-    () => resumePartner(made.database, 'acme'),
-    () => setPartner(made.database, 'acme', { kinds: ['coops'] }),
+    () => resumePartner(made.database, clock, 'acme'),
+    () => setPartner(made.database, clock, 'acme', { kinds: ['coops'] }),
     () => issueAcme(),
     () => rotateKey(made.database, clock, keyId, HOUR_MS),
     () => revokeKey(made.database, clock, keyId),

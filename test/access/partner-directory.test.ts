@@ -81,7 +81,7 @@ describe('a key', () => {
     await grant(made.database, clock, 'acme', { everything: false, leadEntities: ['le_a', 'le_b'], coops: ['co_x'] });
     nowMs += HOUR_MS;
     await grant(made.database, clock, 'acme', { everything: true, leadEntities: [], coops: [] });
-    await setPartner(made.database, 'acme', { requestsPerMinute: 7, kinds: ['coops', 'contracts'] });
+    await setPartner(made.database, clock, 'acme', { requestsPerMinute: 7, kinds: ['coops', 'contracts'] });
     const partner = (await directoryIn('dev').findByKey(key))?.partner;
     const grantedAt = '2026-06-01T13:00:00.000Z';
     expect(partner?.scope).toEqual({
@@ -181,7 +181,7 @@ describe('a change takes effect within a second in a server that remembers the k
   });
 
   test('a database that was restored to an earlier version', async () => {
-    await setPartner(made.database, 'acme', { requestsPerMinute: 5 });
+    await setPartner(made.database, clock, 'acme', { requestsPerMinute: 5 });
     expect((await directoryIn('dev').findByKey(key))?.partner.requestsPerMinute).toBe(5);
     await directory.findByKey(key);
     await made.database.kysely.updateTable('access.clock').set({ version: 1 }).execute();

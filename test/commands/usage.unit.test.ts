@@ -7,9 +7,9 @@ describe('wrong usage ends with code 2, and help with 0', () => {
   test.each([
     [''],
     ['partner'],
-    ['usage'],
     ['check'],
-    ['audit'],
+    ['audit --days 0'],
+    ['usage --days 1.5'],
     ['serve --workers 0'],
     ['serve --port 80000'],
     ['import some --allow-removals'],

@@ -127,7 +127,7 @@ describe('an answer that was given before', () => {
 
   test('is refused like any other once the quota is used up', async () => {
     await createPartner(service.database, Date.now, 'small', { everything: true });
-    await setPartner(service.database, 'small', { requestsPerMinute: 4 });
+    await setPartner(service.database, Date.now, 'small', { requestsPerMinute: 4 });
     const { key } = await issueKey(service.database, Date.now, 'small', { environment: 'test', lifetimeMs: null });
     const answers: Received[] = [];
     for (let time = 0; time < 6; time += 1) answers.push(await ask({ authorization: `Bearer ${key}` }));
@@ -210,7 +210,7 @@ describe('within a second, nothing is given any more that was taken away by', ()
   });
 
   test('a limit to other kinds', async () => {
-    await setPartner(service.database, 'acme', { kinds: ['coops'] });
+    await setPartner(service.database, Date.now, 'acme', { kinds: ['coops'] });
     expect(await timeUntilStatus(403)).toBeLessThan(1_000);
   });
 

@@ -214,7 +214,7 @@ describe('403', () => {
   test('a partner that is limited to some kinds gets no others', async () => {
     const { database } = service;
     await createPartner(database, Date.now, 'limited', { everything: true });
-    await setPartner(database, 'limited', { kinds: ['suppliers', 'coops'] });
+    await setPartner(database, Date.now, 'limited', { kinds: ['suppliers', 'coops'] });
     const { key } = await issueKey(database, Date.now, 'limited', { environment: 'test', lifetimeMs: null });
     const headers = { authorization: `Bearer ${key}` };
     for (const path of ['/v1/suppliers', '/v1/coops']) expect((await ask(path, headers)).statusCode).toBe(200);

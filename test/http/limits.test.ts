@@ -19,7 +19,7 @@ function ask(key: string, path = '/v1/coops', remoteAddress = '192.0.2.1'): Prom
 
 async function makePartner(name: string, requestsPerMinute: number): Promise<string> {
   await createPartner(service.database, Date.now, name, { everything: true });
-  await setPartner(service.database, name, { requestsPerMinute });
+  await setPartner(service.database, Date.now, name, { requestsPerMinute });
   return makeKey(name);
 }
 

@@ -26,7 +26,7 @@ afterAll(async () => {
 
 async function makePartner(name: string, requestsPerMinute: number): Promise<string> {
   await createPartner(made.database, Date.now, name, { everything: true });
-  await setPartner(made.database, name, { requestsPerMinute });
+  await setPartner(made.database, Date.now, name, { requestsPerMinute });
   return (await issueKey(made.database, Date.now, name, { environment: 'test', lifetimeMs: null })).key;
 }
 
@@ -120,11 +120,11 @@ describe('the limits, over all workers', () => {
     const changing = await makePartner('changing', 40);
     const times = Array.from({ length: 20 }, () => 5);
     expect(await countAnswers(port, changing, times)).toEqual({ 200: 40, 429: 60 });
-    await setPartner(made.database, 'changing', { requestsPerMinute: 150 });
+    await setPartner(made.database, Date.now, 'changing', { requestsPerMinute: 150 });
     await delay(1_200);
     // What was refused counts too, as it does in one process.
     expect(await countAnswers(port, changing, times)).toEqual({ 200: 50, 429: 50 });
-    await setPartner(made.database, 'changing', { requestsPerMinute: 190 });
+    await setPartner(made.database, Date.now, 'changing', { requestsPerMinute: 190 });
     await delay(1_200);
     expect(await countAnswers(port, changing, [1])).toEqual({ 429: 1 });
     serving.kill('SIGKILL');

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { readHistory, readRecordedHistory } from '../../src/database/history.ts';
 import { recover } from '../../src/recovery/recover.ts';
@@ -86,15 +87,19 @@ test('the version leaps beyond all that were given before, so that nothing kept 
 
 test('pds recover says how old partners and keys are, and that revoked keys may be good again', async () => {
   const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
+  const [newest] = await service.database.kysely
+    .selectFrom('access.audit')
+    .select((eb) => eb.fn.max('at').as('at'))
+    .execute();
   const { code, stdout, stderr } = await runPds(['recover', '--json'], settings);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ records: 7 });
   expect(stderr).toMatch(/A KEY THAT WAS REVOKED SINCE IS GOOD AGAIN/);
-  const [newest] = await service.database.kysely
-    .selectFrom('access.keys')
-    .select((eb) => eb.fn.max('created_at').as('at'))
-    .execute();
   expect(stderr).toContain(newest?.at);
+  const { rows } = await sql<{ action: string }>`select action from access.audit order by id desc limit 1`.execute(
+    service.database.kysely,
+  );
+  expect(rows).toEqual([{ action: 'recover' }]);
   expect((await runPds(['recover', '--after', '2926-01-01T00:00:00Z'], settings)).code).toBe(2);
   expect((await runPds(['recover', '--after', 'yesterday'], settings)).code).toBe(2);
 });

@@ -37,7 +37,7 @@ export async function makePartner(database: OpenDatabase, clock: Clock, setup: P
   if (leadEntities.length + coops.length > 0) {
     await grant(database, clock, name, { everything: false, leadEntities, coops });
   }
-  await setPartner(database, name, { requestsPerMinute, kinds });
+  await setPartner(database, clock, name, { requestsPerMinute, kinds });
   const { key } = await issueKey(database, clock, name, { environment: 'test', lifetimeMs: null });
   return { name, key, scope: await readScope(database, name) };
 }

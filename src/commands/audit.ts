@@ -1,0 +1,44 @@
+import { getPartnerReference } from '../access/partner-admin.ts';
+import { listChanges, type RecordedChange } from '../database/audit.ts';
+import type { CommandContext } from './context.ts';
+import { renderColumns } from './output.ts';
+
+/** Of a list of ids, so many are shown; `--json` shows all. */
+const SHOWN_OF_A_LIST = 5;
+
+/** `pds audit`: what operators did in the last days, the newest last. */
+export async function showAudit(
+  { database, clock, output }: CommandContext,
+  { days, partner }: { days: number; partner: string | null },
+): Promise<undefined> {
+  // A name that is misspelt would look like one that nothing was done to.
+  if (partner !== null) await getPartnerReference(database, partner);
+  const changes = await listChanges(database, clock, { days, partner });
+  const heading = ['AT', 'BY', 'ACTION', 'PARTNER', 'KEY ID', 'DETAILS'];
+  output.result({ changes: changes.map(changeJson) }, renderColumns([heading, ...changes.map(changeRow)]));
+}
+
+function changeRow({ at, actor, action, partner, keyId, details }: RecordedChange): string[] {
+  return [at, actor, action, partner ?? '-', keyId ?? '-', describeDetails(details)];
+}
+
+function changeJson({ at, actor, action, partner, keyId, details }: RecordedChange): Record<string, unknown> {
+  return { at, actor, action, partner, key_id: keyId, details };
+}
+
+/** `everything=true lead_entities=le_a,le_b`; what stands within something in parentheses. */
+function describeDetails(details: object): string {
+  return Object.entries(details)
+    .map(([name, value]) => `${name}=${describeValue(value)}`)
+    .join(' ');
+}
+
+function describeValue(value: unknown): string {
+  if (Array.isArray(value)) {
+    const shown = value.slice(0, SHOWN_OF_A_LIST).map(describeValue).join(',');
+    return value.length > SHOWN_OF_A_LIST ? `${shown},… (${value.length} in all)` : shown;
+  }
+  if (value === null) return '-';
+  if (typeof value === 'object') return `(${describeDetails(value)})`;
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,19 @@
+import type { Command } from 'commander';
+import { addCommand, onDatabase, type JsonOption } from './command-line.ts';
+import { parseDays } from './option-values.ts';
+
+/** How far back is shown where it is not said. */
+const DEFAULT_DAYS = 30;
+
+/** The commands for whoever looks after a service that runs: what was done to it. */
+export function addOperationsCommands(program: Command): void {
+  addCommand(program, 'audit')
+    .description('show who changed partners, grants, keys and records, and when; the newest last')
+    .option('--days <n>', 'how far back', parseDays, DEFAULT_DAYS)
+    .option('--partner <name>', 'only what was done to this partner and its keys')
+    .action((options: JsonOption & { days: number; partner?: string }) =>
+      onDatabase(options, async (context) =>
+        (await import('./audit.ts')).showAudit(context, { days: options.days, partner: options.partner ?? null }),
+      ),
+    );
+}
