@@ -29,13 +29,21 @@ export interface RequestLimits {
   countFailure(address: string): Allowance | Promise<Allowance>;
 }
 
+/** Seconds: clocks count in fractions, and a minute after any of them, less that, may come to a little more than a minute. */
+const ROUNDING_SECONDS = 1e-6;
+
 /** What a count means for the request that was counted last. */
 export function allowanceOf(count: number, quota: number, msLeft: number): Allowance {
   return {
     isExceeded: count > quota,
     remaining: Math.max(0, quota - count),
-    resetSeconds: Math.max(1, Math.ceil(msLeft / 1000)),
+    resetSeconds: Math.max(1, Math.ceil(msLeft / 1000 - ROUNDING_SECONDS)),
   };
+}
+
+/** What one of several processes lets pass while they cannot count together: at least one request. */
+export function shareOf(quota: number, processes: number): number {
+  return Math.max(1, Math.floor(quota / processes));
 }
 
 /**
