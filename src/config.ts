@@ -61,8 +61,8 @@ const VARIABLES = {
   },
   PDS_REDIS_URL: {
     default: '',
-    accepts: 'redis://… or rediss://… (TLS)',
-    parse: (value) => (value === '' ? null : isUrlOf(/^rediss?:$/, value) ? value : undefined),
+    accepts: 'redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE] or rediss://… (TLS), special characters percent-encoded',
+    parse: (value) => (value === '' ? null : isRedisUrl(value) ? value : undefined),
   },
   PDS_HOST: { default: '127.0.0.1', accepts: 'a host name or an address', parse: (value) => value.trim() || undefined },
   PDS_PORT: { default: '8080', accepts: 'a whole number from 0 to 65535', parse: (value) => integer(value, 0, 65_535) },
@@ -172,6 +172,23 @@ const POSTGRES = /^postgres(ql)?:$/;
 
 function isUrlOf(protocol: RegExp, value: string): boolean {
   return URL.canParse(value) && value.includes('://') && protocol.test(new URL(value).protocol);
+}
+
+function isRedisUrl(value: string): boolean {
+  if (!isUrlOf(/^rediss?:$/, value)) return false;
+  const { hostname, username, password, pathname, search, hash } = new URL(value);
+  // A parameter that nobody reads would be a setting that is silently ignored.
+  const hasNoMore = /^(\/\d{0,5})?$/.test(pathname) && search === '' && hash === '';
+  return hostname !== '' && hasNoMore && isDecodable(username) && isDecodable(password);
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function parseNetworks(value: string): string[] | undefined {

@@ -63,6 +63,10 @@ test.each([
   ['PDS_TRUSTED_PROXIES', 'everyone'],
   ['PDS_LOG_LEVEL', 'loud'],
   ['PDS_REDIS_URL', 'localhost:6379'],
+  ['PDS_REDIS_URL', 'redis:///0'],
+  ['PDS_REDIS_URL', 'redis://h/zero'],
+  ['PDS_REDIS_URL', 'redis://:p%ffw@h'],
+  ['PDS_REDIS_URL', 'redis://h?tls=true'],
   ['PDS_REPLICA_URLS', 'postgres://h/d'], // beside SQLite
   ['PDS_REPLICA_URLS', 'sqlite:x'],
 ])('%s is refused as %j', (name, value) => {

@@ -20,25 +20,26 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
 
 /**
  * One of the processes of `pds serve --workers`: answers requests, and asks the primary process
- * for its part of each limit. Where it cannot start, it tells the primary why, and ends.
+ * for its part of each limit, unless limits are counted in Redis. Where it cannot start, it tells
+ * the primary why, and ends.
  */
 export async function serveAsWorker(config: Config, workers: number, logger: Logger): Promise<void> {
-  const limits = new LeasedLimits({ windowSeconds: WINDOW_SECONDS, workers, send: tellPrimary, logger });
+  const leased = new LeasedLimits({ windowSeconds: WINDOW_SECONDS, workers, send: tellPrimary, logger });
   let end = (): void => process.exit(0);
   process.on('message', (message: ToWorker) => {
     if (message.type === 'end') end();
-    else limits.receive(message);
+    else leased.receive(message);
   });
   cluster.worker?.once('disconnect', () => {
     // Otherwise this process would end at once, in the midst of its answers.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
     logger.warn('ending, as the primary process is gone');
-    limits.countAlone();
+    leased.countAlone();
     end();
   });
   for (const signal of SIGNALS) process.on(signal, () => end());
   try {
-    const serving = await startServing(config, logger, limits);
+    const serving = await startServing(config, logger, { workers, limits: leased });
     const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger, skip: [...SIGNALS] }, async ({ err }) => {
       if (err !== undefined) logger.fatal({ err }, 'ending after an unexpected error');
       await serving.close();

@@ -13,7 +13,7 @@ const CLOSE_DEADLINE_MS = 10_000;
 
 /**
  * The primary process of `pds serve --workers`: starts the others, replaces those that die, and
- * counts requests for all of them. It answers none itself.
+ * counts requests for all of them, unless they count in Redis. It answers none itself.
  *
  * @returns the address at which they answer, once all of them do.
  * @throws CommandError where one of them cannot start.

@@ -4,8 +4,10 @@ import { PartnerDirectory } from '../access/partner-directory.ts';
 import { buildApp } from '../app.ts';
 import type { Config } from '../config.ts';
 import { openForServing } from '../database/database.ts';
-import type { RequestLimits } from '../http/request-counts.ts';
+import { WINDOW_SECONDS, type RequestLimits } from '../http/request-counts.ts';
 import { readCursorSecret } from '../paging/cursor-secret.ts';
+import { redisNamespace } from '../redis/namespace.ts';
+import type { SharedLimits } from '../redis/shared-limits.ts';
 import { CommandError } from './command-error.ts';
 
 /** What a pipe takes in one piece (`PIPE_BUF` of Linux), so that lines of several processes do not mix. */
@@ -41,35 +43,62 @@ export function createLogger(config: Config): Logger {
   return pino({ level: config.logLevel }, destination);
 }
 
+export interface ServingOptions {
+  /** How many processes were started together, this one included. */
+  readonly workers?: number;
+  /** Where requests are counted without Redis; in this process where nothing is said. */
+  readonly limits?: RequestLimits;
+}
+
 /**
  * Opens the database for reading, and answers requests.
  *
  * @throws CommandError, or what the database or the system says, where it cannot start.
  */
-export async function startServing(config: Config, logger: Logger, limits?: RequestLimits): Promise<Serving> {
+export async function startServing(
+  config: Config,
+  logger: Logger,
+  { workers = 1, limits }: ServingOptions = {},
+): Promise<Serving> {
+  await using opened = new AsyncDisposableStack();
   const database = openForServing(config.database, config.replicaUrls);
+  opened.defer(() => database.close());
   const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
-  try {
-    await directory.start();
-    const cursorSecret = await readCursorSecret(database);
-    const app = await buildApp(
-      { config, database, clock: Date.now, directory, cursorSecret, logger, observers: [] },
-      limits,
-    );
-    await app.listen({ host: await resolveHost(config.host), port: config.port });
-    return {
-      origin: app.listeningOrigin,
-      async close() {
-        await app.close();
-        directory.stop();
-        await database.close();
-      },
-    };
-  } catch (error) {
-    directory.stop();
-    await database.close();
-    throw error;
-  }
+  opened.defer(() => directory.stop());
+  await directory.start();
+  const cursorSecret = await readCursorSecret(database);
+  const shared = await startSharedLimits(config, logger, cursorSecret, workers);
+  opened.defer(() => shared?.close());
+  const app = await buildApp(
+    { config, database, clock: Date.now, directory, cursorSecret, logger, observers: [] },
+    shared ?? limits,
+  );
+  opened.defer(() => app.close());
+  await app.listen({ host: await resolveHost(config.host), port: config.port });
+  const everything = opened.move();
+  return { origin: app.listeningOrigin, close: () => everything.disposeAsync() };
+}
+
+/** Begins to count in Redis; null where there is none. */
+async function startSharedLimits(
+  { redisUrl, environment }: Config,
+  logger: Logger,
+  cursorSecret: Buffer,
+  workers: number,
+): Promise<SharedLimits | null> {
+  if (redisUrl === null) return null;
+  // Loaded where it is needed alone: it takes a tenth of a start.
+  const { SharedLimits } = await import('../redis/shared-limits.ts');
+  const namespace = redisNamespace(cursorSecret, environment);
+  const shared = new SharedLimits({
+    redisUrl,
+    namespace,
+    windowSeconds: WINDOW_SECONDS,
+    leastProcesses: workers,
+    logger,
+  });
+  await shared.start();
+  return shared;
 }
 
 /** One address: where a name has two, the framework would open a second server that lacks the listeners of the first. */

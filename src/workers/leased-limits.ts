@@ -6,6 +6,7 @@ import {
   allowanceOf,
   FAILURES_PER_MINUTE,
   RequestCounts,
+  shareOf,
   type Allowance,
   type RequestLimits,
 } from '../http/request-counts.ts';
@@ -198,6 +199,6 @@ export class LeasedLimits implements RequestLimits {
   }
 
   #countByShare(key: string, quota: number): Allowance {
-    return this.#ownCounts.count(key, Math.max(1, Math.floor(quota / this.#options.workers)));
+    return this.#ownCounts.count(key, shareOf(quota, this.#options.workers));
   }
 }

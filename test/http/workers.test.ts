@@ -1,10 +1,10 @@
-import { once } from 'node:events';
-import { Agent, get, type IncomingMessage } from 'node:http';
+import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
 import { FAILURES_PER_MINUTE } from '../../src/http/request-counts.ts';
+import { ask, askOften, countByStatus } from '../support/counting-clients.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
@@ -40,37 +40,12 @@ async function serve(config = made.config): Promise<{ serving: Serving; port: nu
   return { serving, port: await serving.port() };
 }
 
-async function ask(port: number, agent: Agent, usedKey = key): Promise<IncomingMessage> {
-  const request = get({
-    port,
-    host: '127.0.0.1',
-    path: '/v1/coops',
-    agent,
-    headers: { authorization: `Bearer ${usedKey}` },
-  });
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  response.resume();
-  await once(response, 'end');
-  return response;
-}
-
-/** Asks so many times over each of several connections at once, and counts the answers by status. */
 async function countAnswers(
   port: number,
   usedKey: string,
   timesByConnection: readonly number[],
 ): Promise<Record<string, number>> {
-  const counts: Record<string, number> = {};
-  const connections = timesByConnection.map(async (times) => {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    for (let time = 0; time < times; time += 1) {
-      const { statusCode } = await ask(port, agent, usedKey);
-      counts[String(statusCode)] = (counts[String(statusCode)] ?? 0) + 1;
-    }
-    agent.destroy();
-  });
-  await Promise.all(connections);
-  return counts;
+  return countByStatus(await askOften([port], usedKey, timesByConnection));
 }
 
 interface LogLine {
@@ -141,7 +116,7 @@ describe('pds serve --workers', () => {
       let lastId: string | undefined;
       while (!isOver) {
         try {
-          const { statusCode, headers } = await ask(port, agent);
+          const { statusCode, headers } = await ask(port, agent, key);
           expect(statusCode).toBe(200);
           lastId = String(headers['x-request-id']);
         } catch {
@@ -183,7 +158,7 @@ describe('pds serve --workers', () => {
         const agent = new Agent({ keepAlive: true });
         try {
           for (;;) {
-            const { statusCode, headers } = await ask(port, agent);
+            const { statusCode, headers } = await ask(port, agent, key);
             if (statusCode !== 200) failures.push(String(statusCode));
             answered += 1;
             if (answered === 300) end();
@@ -218,10 +193,10 @@ describe('pds serve --workers', () => {
   test('leaves no worker behind where the primary process is killed', async () => {
     const { serving, port } = await serve();
     const agent = new Agent({ keepAlive: true });
-    expect((await ask(port, agent)).statusCode).toBe(200);
+    expect((await ask(port, agent, key)).statusCode).toBe(200);
     serving.kill('SIGKILL');
     await serving.closed;
-    await expect(ask(port, new Agent())).rejects.toThrow('ECONNREFUSED');
+    await expect(ask(port, new Agent(), key)).rejects.toThrow('ECONNREFUSED');
     agent.destroy();
   });
 

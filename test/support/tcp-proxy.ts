@@ -8,6 +8,8 @@ export interface TcpProxy {
   freeze(): void;
   /** Lets bytes pass again: of new connections, and of the old ones what was swallowed is delivered now. */
   thaw(): void;
+  /** Swallows all bytes of the connections that there are, for ever, as where a router forgot them; new ones work. */
+  strand(): void;
   /** Ends all connections, and refuses new ones until `thaw`. */
   cut(): void;
   close(): Promise<void>;
@@ -16,6 +18,7 @@ export interface TcpProxy {
 /** Forwards connections to a port of the loopback. Whoever starts it closes it. */
 export async function startTcpProxy(target: { port: number; host?: string }): Promise<TcpProxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
+  const stranded: Socket[] = [];
   let state: 'open' | 'frozen' | 'cut' = 'open';
   const server = createServer((client) => {
     if (state === 'cut') {
@@ -40,10 +43,7 @@ export async function startTcpProxy(target: { port: number; host?: string }): Pr
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const end = (): void => {
-    for (const [client, upstream] of pairs) {
-      client.destroy();
-      upstream.destroy();
-    }
+    for (const socket of [...pairs].flat().concat(stranded)) socket.destroy();
   };
   return {
     port,
@@ -54,6 +54,13 @@ export async function startTcpProxy(target: { port: number; host?: string }): Pr
     thaw() {
       state = 'open';
       for (const pair of pairs) for (const socket of pair) socket.resume();
+    },
+    strand() {
+      for (const pair of pairs) {
+        for (const socket of pair) socket.pause();
+        pairs.delete(pair);
+        stranded.push(...pair);
+      }
     },
     cut() {
       state = 'cut';

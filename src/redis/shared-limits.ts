@@ -1,0 +1,226 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
+import type { Partner } from '../access/scope.ts';
+import { networkOf } from '../http/address-network.ts';
+import {
+  allowanceOf,
+  FAILURES_PER_MINUTE,
+  RequestCounts,
+  shareOf,
+  type Allowance,
+  type RequestLimits,
+} from '../http/request-counts.ts';
+import { inTime } from './in-time.ts';
+import { ProcessCount } from './process-count.ts';
+import { openRedis, reasonOf, shownRedisUrl } from './redis-connection.ts';
+
+/** How long a request waits for Redis, of the 100 ms that it may be held up. */
+const ANSWER_DEADLINE_MS = 80;
+
+/** How often Redis is spoken to while it counts, so that its silence is noticed without a request too. */
+const BEAT_INTERVAL_MS = 1_000;
+
+/** How often it is tried while it does not count. */
+const PROBE_INTERVAL_MS = 250;
+
+/** How long the start waits for Redis: it is to be none of a start that Redis is away. */
+const START_DEADLINE_MS = 1_500;
+
+/**
+ * Where Redis is lost so soon after it came back, the next return waits, longer each time: it
+ * answers probes, and fails at counting or at keeping up.
+ */
+const BRIEF_MS = 10_000;
+const RETURN_PAUSE_MS = { first: 250, longest: 10_000 };
+
+/**
+ * Counts one request. A window is never longer than it should be, even if Redis' clock was set
+ * back, and never without an end. Both numbers come from within one script, and no other process
+ * comes in between: of all requests of a window, each has a number of its own.
+ */
+const COUNT = `
+local count = redis.call('incrby', KEYS[1], ARGV[1])
+local left = redis.call('pttl', KEYS[1])
+local window = 1000 * ARGV[2]
+if left < 0 or left > window then
+  redis.call('pexpire', KEYS[1], window)
+  left = window
+end
+return {count, left}`;
+
+export interface SharedLimitsOptions {
+  readonly redisUrl: string;
+  /** What the names of its keys begin with; see `redisNamespace`. */
+  readonly namespace: string;
+  readonly windowSeconds: number;
+  /** How many processes there are at least: those that were started together. */
+  readonly leastProcesses: number;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+}
+
+/**
+ * The limits of any number of processes on any number of hosts: counted in Redis, to the
+ * request. Where Redis does not answer in time, or answers anything but a count, this process
+ * counts by itself, up to its share of each quota; no further request waits until Redis counts
+ * again, which is tried all the time. An outage of the counting is to be none of the service.
+ */
+export class SharedLimits implements RequestLimits {
+  readonly windowSeconds: number;
+  readonly #options: SharedLimitsOptions;
+  readonly #redis: Redis;
+  readonly #limiter: RateLimiterRedis;
+  readonly #processes: ProcessCount;
+  readonly #ownCounts: RequestCounts<string>;
+  readonly #decided = Promise.withResolvers<null>();
+  #state: 'starting' | 'shared' | 'alone' | 'closed' = 'starting';
+  #fallbacks = 0;
+  #sharedSinceMs = -Infinity;
+  #returnPauseMs = 0;
+  #returnNotBeforeMs = -Infinity;
+  #isBeating = false;
+  #timer: NodeJS.Timeout | undefined;
+  /** What the connection complained of last, since it was last good. */
+  #complaint: string | null = null;
+
+  constructor(options: SharedLimitsOptions) {
+    const { redisUrl, namespace, windowSeconds, leastProcesses } = options;
+    this.#options = options;
+    this.windowSeconds = windowSeconds;
+    this.#ownCounts = new RequestCounts(windowSeconds);
+    this.#redis = openRedis(redisUrl);
+    this.#limiter = new RateLimiterRedis({
+      storeClient: this.#redis,
+      keyPrefix: namespace,
+      duration: windowSeconds,
+      // Of no account: what a count means is decided here, by the quota that comes with the request.
+      points: 0,
+      customIncrTtlLuaScript: COUNT,
+    });
+    this.#processes = new ProcessCount(this.#redis, namespace, leastProcesses);
+    this.#redis.on('error', (error: Error & { command?: { name: string } }) => this.#noticeError(error));
+    this.#redis.on('close', () => this.#lose(this.#complaint ?? 'it closed the connection'));
+    this.#redis.on('ready', () => {
+      this.#complaint = null;
+      void this.#beat();
+    });
+  }
+
+  /** Whether requests are counted for all processes together at this moment. */
+  get isShared(): boolean {
+    return this.#state === 'shared';
+  }
+
+  /** How often this process had to begin to count by itself. */
+  get fallbacks(): number {
+    return this.#fallbacks;
+  }
+
+  /** How many processes share the limits, this one included, as far as is known. */
+  get processes(): number {
+    return this.#processes.known;
+  }
+
+  /** Waits until Redis counts, or is known not to. */
+  async start(): Promise<void> {
+    const timer = setTimeout(() => this.#lose('it does not answer'), START_DEADLINE_MS);
+    await this.#decided.promise;
+    clearTimeout(timer);
+  }
+
+  countRequest({ id, requestsPerMinute }: Pick<Partner, 'id' | 'requestsPerMinute'>): Allowance | Promise<Allowance> {
+    return this.#count(`partner:${id}`, requestsPerMinute);
+  }
+
+  countFailure(address: string): Allowance | Promise<Allowance> {
+    return this.#count(`failures:${networkOf(address)}`, FAILURES_PER_MINUTE);
+  }
+
+  /** Closes the connection. What is counted from now on is counted here. */
+  async close(): Promise<void> {
+    const wasShared = this.isShared;
+    this.#state = 'closed';
+    clearTimeout(this.#timer);
+    // Where this fails, the others notice by this process's silence.
+    if (wasShared) await inTime(this.#processes.leave(), ANSWER_DEADLINE_MS).catch(() => undefined);
+    this.#redis.disconnect();
+  }
+
+  #count(key: string, quota: number): Allowance | Promise<Allowance> {
+    if (!this.isShared) return this.#countAlone(key, quota);
+    // `consume` would refuse by one quota for all.
+    return inTime(this.#limiter.penalty(key), ANSWER_DEADLINE_MS).then(
+      ({ consumedPoints, msBeforeNext }) => allowanceOf(consumedPoints, quota, msBeforeNext),
+      (error: unknown) => {
+        this.#lose(this.#complaint ?? reasonOf(error, this.#options.redisUrl));
+        return this.#countAlone(key, quota);
+      },
+    );
+  }
+
+  #countAlone(key: string, quota: number): Allowance {
+    return this.#ownCounts.count(key, shareOf(quota, this.processes));
+  }
+
+  #noticeError(error: Error & { command?: { name: string } }): void {
+    this.#complaint = reasonOf(error, this.#options.redisUrl);
+    if (error.command?.name !== 'select') return;
+    // Otherwise the client goes on in a database that nobody asked for.
+    this.#lose(this.#complaint);
+    this.#redis.disconnect(true);
+  }
+
+  /** Speaks to Redis: tells it of this process, and finds out whether it can be written to. */
+  async #beat(): Promise<void> {
+    if (this.#isBeating || this.#state === 'closed') return;
+    this.#isBeating = true;
+    const startedMs = performance.now();
+    try {
+      // Without a deadline: what stays unanswered ends with its connection.
+      await this.#processes.beat();
+      if (performance.now() - startedMs <= ANSWER_DEADLINE_MS) this.#return();
+    } catch (error) {
+      this.#lose(this.#complaint ?? reasonOf(error, this.#options.redisUrl));
+    }
+    this.#isBeating = false;
+    this.#beatLater();
+  }
+
+  #beatLater(): void {
+    clearTimeout(this.#timer);
+    if (this.#state === 'closed') return;
+    this.#timer = setTimeout(() => void this.#beat(), this.isShared ? BEAT_INTERVAL_MS : PROBE_INTERVAL_MS);
+  }
+
+  #return(): void {
+    const nowMs = performance.now();
+    if (this.isShared || this.#state === 'closed' || nowMs < this.#returnNotBeforeMs) return;
+    const isFirst = this.#state === 'starting';
+    this.#state = 'shared';
+    this.#sharedSinceMs = nowMs;
+    this.#complaint = null;
+    this.#options.logger.info(
+      { redis: shownRedisUrl(this.#options.redisUrl), processes: this.processes },
+      isFirst ? 'requests are counted in Redis' : 'requests are counted in Redis again',
+    );
+    this.#decided.resolve(null);
+  }
+
+  #lose(reason: string): void {
+    if (this.#state === 'alone' || this.#state === 'closed') return;
+    const nowMs = performance.now();
+    const wasBrief = nowMs - this.#sharedSinceMs < BRIEF_MS;
+    const { first, longest } = RETURN_PAUSE_MS;
+    this.#returnPauseMs = wasBrief ? Math.min(longest, Math.max(first, 2 * this.#returnPauseMs)) : 0;
+    this.#returnNotBeforeMs = nowMs + this.#returnPauseMs;
+    this.#state = 'alone';
+    this.#fallbacks += 1;
+    this.#processes.lose();
+    this.#options.logger.warn(
+      { redis: shownRedisUrl(this.#options.redisUrl), reason, processes: this.processes },
+      'Redis does not count requests: this process counts by itself, up to its share of each limit',
+    );
+    this.#decided.resolve(null);
+    if (!this.#isBeating) this.#beatLater();
+  }
+}
