@@ -17,6 +17,7 @@ import { addRequestId } from './http/request-id.ts';
 import { addRequestLimit } from './http/request-limits.ts';
 import { addRequestObservers, logRequests } from './http/request-observers.ts';
 import { addRouteConfig } from './http/route-config.ts';
+import { addSecurityHeaders } from './http/security-headers.ts';
 import { serverOptions } from './http/server-options.ts';
 import { addUnparsedRequests } from './http/unparsed-requests.ts';
 import { addCursorCheck } from './paging/cursor-check.ts';
@@ -47,6 +48,7 @@ export async function buildApp(
   addRequestId(app);
   addRequestObservers(app, observers);
   addErrorHandling(app);
+  addSecurityHeaders(app);
   addCaching(app);
   addCompression(app);
 

@@ -10,6 +10,7 @@ import { problemOfHead } from './request-check.ts';
 import type { Allowance, RequestLimits } from './request-counts.ts';
 import { REQUEST_ID_HEADER, requestIds } from './request-id.ts';
 import { limitHeaders } from './request-limits.ts';
+import { SECURITY_HEADERS } from './security-headers.ts';
 import { observeWhenClosed, type RequestObserver } from './request-observers.ts';
 
 /** What was found out of requests that went on to the framework: it need not look again, and counts none twice. */
@@ -73,6 +74,7 @@ export function addKeptAnswers(
     }));
     const headers = {
       [REQUEST_ID_HEADER]: id,
+      ...SECURITY_HEADERS,
       ...PARTNER_CACHING,
       ...limitHeaders(partner, limits, allowance),
       ...(kept.watermark !== null && { 'x-sync-watermark': kept.watermark }),

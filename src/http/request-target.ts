@@ -7,8 +7,11 @@
 /** Not a path of the service, and read by the router without complaint: where addresses go that nobody can read. */
 const UNREADABLE = '/unreadable/';
 
-/** Scheme and authority of an absolute address, as a proxy is asked ("GET http://host/path"). */
-const ORIGIN = /^https?:\/\/[^/?#]*/i;
+/** Scheme and authority of an absolute address, as a proxy is asked ("GET http://host/path"); it has to name a host. */
+const ORIGIN = /^https?:\/\/[^/?#]+/i;
+
+/** What is left without an origin. Any other form the router would answer by itself. */
+const PATH = /^(?:[/?]|\*?$)/;
 
 /** An address whose path has nothing to decode, as nearly all have. */
 const PLAIN = /^\/[^%#?\0]*(?:\?[^#]*)?$/;
@@ -36,9 +39,9 @@ export function queryOf(url: string): string {
 
 /** The decoded path of an address; null where it cannot be read. */
 export function readPath(url: string): string | null {
-  const path = decodeText(url.replace(ORIGIN, '').split('?', 1)[0] ?? '');
+  const target = url.replace(ORIGIN, '');
   // A fragment is for the client alone; one that is sent could be taken for a part of the path or of the query.
-  return path === null || url.includes('#') ? null : path;
+  return url.includes('#') || !PATH.test(target) ? null : decodeText(target.split('?', 1)[0] ?? '');
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Connections } from './connections.ts';
 import { JSON_TYPE } from './error-handling.ts';
 import { methodNotAllowed, renderError, validationFailed, type ApiError } from './errors.ts';
 import { REQUEST_ID_HEADER, requestIds } from './request-id.ts';
+import { SECURITY_HEADERS } from './security-headers.ts';
 import { LONGEST_HEAD_BYTES } from './server-options.ts';
 
 /** How long a connection that was refused is read on, so that its reset does not overtake the answer. */
@@ -70,6 +71,7 @@ function renderAnswer(error: ApiError, requestId: string): string {
     'Content-Type': JSON_TYPE,
     'Content-Length': String(Buffer.byteLength(body)),
     'Cache-Control': 'no-store',
+    ...SECURITY_HEADERS,
     Date: new Date().toUTCString(),
     Connection: 'close',
     ...error.headers,

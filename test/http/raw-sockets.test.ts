@@ -156,6 +156,15 @@ describe('addresses as they come', () => {
     expectRefusal((await exchange(get('http://x/v1/%ZZ')))[0], 401, 'unauthorized');
   });
 
+  test('one that names no host, or is of another scheme, is answered like any that cannot be read', async () => {
+    for (const target of ['http://', 'HTTPS://?limit=1', 'http:///v1/coops', 'ftp://x/v1/coops', 'x://y']) {
+      const [answer] = await exchange(get(target, key));
+      expectRefusal(answer);
+      expect(answer?.headers.get('vary'), target).toBe('Accept-Encoding');
+      expect(answer?.headers.get('cache-control')).toBe('no-store');
+    }
+  });
+
   test('bytes that are not percent-encoded are refused, not guessed at', async () => {
     for (const bytes of [Buffer.from('école').toString('latin1'), '\xe9cole']) {
       expectRefusal((await exchange(get(`/v1/contracts?q=${bytes}`, key)))[0]);

@@ -1,0 +1,144 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { ValidateFunction } from 'ajv';
+import type { RawAnswer } from '../support/raw-http.ts';
+import { readOpenApiDocument, templateOf, type OpenApiDocument } from './openapi-document.ts';
+
+/** All headers that an answer may have. One more would be one that somebody put there. */
+const KNOWN_HEADERS = new Set([
+  ...['allow', 'cache-control', 'connection', 'content-encoding', 'content-length', 'content-type', 'date', 'etag'],
+  ...['content-security-policy', 'keep-alive', 'ratelimit', 'ratelimit-policy', 'referrer-policy', 'retry-after'],
+  ...['vary', 'www-authenticate', 'x-content-type-options', 'x-request-id', 'x-sync-watermark'],
+]);
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const REQUEST_ID = /^req_[\w-]{22}$/;
+
+/** What goes with each status besides what is on every answer. */
+const CODES: Readonly<Record<number, string>> = {
+  400: 'validation_failed',
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  405: 'validation_failed',
+  429: 'rate_limited',
+};
+
+/** What was asked, as far as the promises of its answer depend on it. */
+export interface Asked {
+  readonly method: string;
+  /** Decoded; null where nobody can. */
+  readonly path: string | null;
+  /** Whether the key opens anything; null where that is not known. */
+  readonly hasGoodKey: boolean | null;
+}
+
+/** Finds what an answer breaks of all that the interface promises for every answer. */
+export class AnswerContract {
+  readonly #document: OpenApiDocument;
+  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false });
+  readonly #validators = new Map<string, ValidateFunction>();
+
+  constructor(document = readOpenApiDocument()) {
+    this.#document = document;
+    this.#ajv.addSchema(document, 'openapi');
+  }
+
+  /**
+   * @param asked null where nobody can tell what the bytes asked for.
+   * @returns one sentence for each promise that is broken.
+   */
+  faultsOf(asked: Asked | null, answer: RawAnswer): string[] {
+    const { status, headers } = answer;
+    const { method, path, hasGoodKey } = asked ?? { method: 'GET', path: null, hasGoodKey: null };
+    const faults: string[] = [];
+    const expect = (holds: boolean, sentence: string): void => {
+      if (!holds) faults.push(sentence);
+    };
+    const has = (name: string): boolean => headers.has(name);
+    for (const [name, value] of headers) {
+      expect(KNOWN_HEADERS.has(name), `a header ${name}: ${value}`);
+      expect(!value.includes('\n'), `the header ${name} twice`);
+    }
+    expect(
+      REQUEST_ID.test(headers.get('x-request-id') ?? ''),
+      `X-Request-ID is ${headers.get('x-request-id') ?? 'missing'}`,
+    );
+    expect(headers.get('x-content-type-options') === 'nosniff', 'content types may be guessed');
+    const isUnread = headers.get('cache-control') === 'no-store' && !has('vary');
+    const isPartners = path !== null && /^\/v1(\/|$)/.test(path);
+    if (status === 200 || status === 304) {
+      const template = path === null ? null : templateOf(this.#document, path);
+      expect(
+        template !== null || asked === null || (!isPartners && path !== null),
+        `${status} for a path that is not documented`,
+      );
+      expect(!isPartners || hasGoodKey !== false, `${status} without a good key`);
+      if (template !== null) faults.push(...this.#faultsOfSuccess(template, method, answer));
+    } else {
+      expect(CODES[status] !== undefined, `the status ${status}`);
+      if (method !== 'HEAD') faults.push(...this.#faultsOfError(answer));
+    }
+    if (isPartners && !isUnread) {
+      expect(headers.get('vary') === 'Authorization, Accept-Encoding', `Vary is ${headers.get('vary') ?? 'missing'}`);
+      expect(
+        headers.get('cache-control') === 'private, no-cache',
+        `Cache-Control is ${headers.get('cache-control') ?? 'missing'}`,
+      );
+      const hasLimits = has('ratelimit') && has('ratelimit-policy');
+      if (hasGoodKey === true) expect(hasLimits, 'a good key is not told its limit');
+      if (hasGoodKey === false) expect(!has('ratelimit'), 'somebody without a good key is told a limit');
+    }
+    expect(has('retry-after') === (status === 429), 'Retry-After');
+    expect(has('allow') === (status === 405), 'Allow');
+    expect(has('www-authenticate') === (status === 401), 'WWW-Authenticate');
+    return faults;
+  }
+
+  #faultsOfSuccess(template: string, method: string, answer: RawAnswer): string[] {
+    const { status, headers, body } = answer;
+    const faults: string[] = [];
+    if (template !== '/health' && !/^W\/"[\w-]{22}"$/.test(headers.get('etag') ?? '')) faults.push('no ETag');
+    const response = this.#document.paths[template]?.get.responses[status];
+    const promised = Object.keys(response?.headers ?? {});
+    for (const name of promised) if (!headers.has(name.toLowerCase())) faults.push(`${name} is promised and missing`);
+    if (method === 'HEAD' || status === 304) return faults;
+    if (headers.get('content-type') !== JSON_TYPE)
+      faults.push(`Content-Type ${headers.get('content-type') ?? 'missing'}`);
+    const pointer = `openapi#/paths/${encodeURI(template.replaceAll('/', '~1'))}/get/responses/${status}`;
+    faults.push(...this.#faultsOfBody(`${pointer}/content/application~1json/schema`, decodeBody(headers, body)));
+    return faults;
+  }
+
+  #faultsOfError({ status, headers, body }: RawAnswer): string[] {
+    const text = decodeBody(headers, body);
+    const faults = this.#faultsOfBody('openapi#/components/schemas/Error', text);
+    if (faults.length > 0) return faults;
+    const { error, ...others } = JSON.parse(text) as { error: Record<string, unknown> };
+    if (Object.keys(others).length > 0) faults.push('more than an error in the envelope');
+    if (Object.keys(error).join() !== 'code,message,request_id')
+      faults.push(`the error has ${Object.keys(error).join()}`);
+    if (error['request_id'] !== headers.get('x-request-id')) faults.push('two request ids');
+    if (error['code'] !== CODES[status]) faults.push(`${status} with the code ${String(error['code'])}`);
+    if (headers.get('content-type') !== JSON_TYPE)
+      faults.push(`Content-Type ${headers.get('content-type') ?? 'missing'}`);
+    return faults;
+  }
+
+  #faultsOfBody(schema: string, text: string): string[] {
+    let validate = this.#validators.get(schema);
+    if (validate === undefined) this.#validators.set(schema, (validate = this.#ajv.compile({ $ref: schema })));
+    try {
+      return validate(JSON.parse(text)) ? [] : [`the body: ${this.#ajv.errorsText(validate.errors)}`];
+    } catch (error) {
+      return [`the body is no JSON: ${String(error)}`];
+    }
+  }
+}
+
+/** The text of a body, however it was encoded. */
+export function decodeBody(headers: ReadonlyMap<string, string>, body: Buffer): string {
+  const encoding = headers.get('content-encoding');
+  const bytes = encoding === 'br' ? brotliDecompressSync(body) : encoding === 'gzip' ? gunzipSync(body) : body;
+  return bytes.toString('utf8');
+}

@@ -1,0 +1,201 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
+import { issueKeyText } from '../../src/access/keys.ts';
+import { suspendPartner } from '../../src/access/partner-admin.ts';
+import { readPath } from '../../src/http/request-target.ts';
+import { createDirectories, type RecordDirectories } from '../support/data.ts';
+import { readRecords } from '../model/records.ts';
+import { exchangeBytes, parseAnswers, type RawAnswer } from '../support/raw-http.ts';
+import { startService, TEST_NOW, type TestService } from '../support/service.ts';
+import { allowedStatuses, headOf, renderRequest } from './allowed-statuses.ts';
+import { AnswerContract, decodeBody } from './answer-contract.ts';
+import { bentBytes } from './bent-bytes.ts';
+import { fuzzRequests, type FuzzMaterial, type FuzzRequest, type GivenCursor } from './fuzz-requests.ts';
+import { readOpenApiDocument } from './openapi-document.ts';
+import { fuzz, fuzzRuns } from './seeds.ts';
+
+/** Of this many requests each kept seed and a fresh one get their share. */
+const REQUESTS = 9_000;
+const BENT_REQUESTS = 3_000;
+const LONGEST_RUN_MS = 60 * 60_000;
+
+/** Good keys by the name of their partner: of all, of some, and of nothing. */
+const PARTNERS = [
+  { name: 'everything', everything: true },
+  { name: 'some', leadEntities: ['gen_le_a0', 'le_city_of_pittsburgh_d85d'], coops: ['gen_co_b_2'] },
+  { name: 'nothing' },
+];
+
+let records: RecordDirectories;
+let service: TestService;
+let material: FuzzMaterial;
+let port: number;
+const document = readOpenApiDocument();
+const contract = new AnswerContract(document);
+
+beforeAll(async () => {
+  records = createDirectories(5);
+  service = await startService({
+    directories: records.first,
+    partners: [
+      ...PARTNERS,
+      { name: 'suspended', everything: true },
+      { name: 'confined', everything: true, kinds: ['contracts'] },
+    ],
+  });
+  port = Number(new URL(service.url).port);
+  material = await gatherMaterial();
+}, 120_000);
+afterAll(async () => {
+  await service.close();
+  records.remove();
+});
+
+/** Keys of every sort, ids and values of records that are there, and cursors that were given. */
+async function gatherMaterial(): Promise<FuzzMaterial> {
+  const { database } = service;
+  const clock = (): number => Date.parse(TEST_NOW);
+  const keyOf = (name: string): string => service.partner(name).key;
+  await suspendPartner(database, clock, 'suspended');
+  const revoked = await issueKey(database, clock, 'everything', { environment: 'test', lifetimeMs: null });
+  await revokeKey(database, clock, revoked.details.id);
+  const expired = await issueKey(database, () => clock() - 2, 'everything', { environment: 'test', lifetimeMs: 1 });
+  const live = await issueKey(database, clock, 'everything', { environment: 'live', lifetimeMs: null });
+  const bad = [revoked.key, expired.key, live.key, issueKeyText('test').key, issueKeyText('live').key];
+  await service.noticeChanges();
+  const known = readRecords(service.published);
+  const some = (values: Iterable<string>): string[] => fc.sample(fc.constantFrom(...values), { numRuns: 60, seed: 7 });
+  const certifications = [...known.certifications.values()];
+  return {
+    keys: {
+      good: PARTNERS.map(({ name }) => keyOf(name)),
+      suspended: keyOf('suspended'),
+      confined: keyOf('confined'),
+      bad,
+    },
+    known: {
+      q: ['road', 'fire safety', 'RFP', 'services', 'a', 'c s', 'école'],
+      lead_entity: some(known.leadEntities.keys()),
+      coop: some(known.coops.keys()),
+      supplier: some(known.suppliers.keys()),
+      city_service: some(known.cityServices.keys()),
+      certifications: certifications.flatMap(({ name, abbreviation }) => [
+        name,
+        abbreviation,
+        `${abbreviation},${name}`,
+      ]),
+      state: ['PA', 'tx', 'ZZ'],
+    },
+    ids: {
+      '/v1/contracts/{id}': some(known.contracts.keys()),
+      '/v1/suppliers/{id}': some(known.suppliers.keys()),
+      '/v1/solicitations/{id}': some([...known.solicitations.values()].flatMap(({ id, ref }) => [id, String(ref)])),
+    },
+    cursors: (await Promise.all(PARTNERS.slice(0, 2).map(({ name }) => cursorsOf(keyOf(name))))).flat(),
+  };
+}
+
+async function cursorsOf(key: string): Promise<GivenCursor[]> {
+  const lists = [
+    'contracts',
+    'suppliers',
+    'solicitations',
+    'lead-entities',
+    'coops',
+    'city-services',
+    'certifications',
+  ];
+  const questions = lists.flatMap((list) => [
+    { path: `/v1/${list}`, query: '' },
+    ...(['contracts', 'suppliers', 'solicitations'].includes(list) ? [{ path: `/v1/${list}`, query: 'q=s&' }] : []),
+  ]);
+  const given = await Promise.all(
+    questions.map(async ({ path, query }) => {
+      const { body } = await service.get(`${path}?${query}limit=1`, { key });
+      return {
+        key,
+        path,
+        query,
+        cursor: (JSON.parse(body) as { meta: { next_cursor: string | null } }).meta.next_cursor,
+      };
+    }),
+  );
+  return given.filter((each): each is GivenCursor => each.cursor !== null);
+}
+
+/** Sends a request as its bytes; from an address of its own, so that failures of others do not count for it. */
+async function send(bytes: string, from: string, isHead = false): Promise<RawAnswer> {
+  const [answer, ...others] = parseAnswers(await exchangeBytes(port, [bytes], { from }), () => isHead);
+  // A byte too many would be taken for the answer to somebody else.
+  expect(others).toEqual([]);
+  if (answer === undefined) throw new Error(`no answer to ${headOf(bytes)}`);
+  return answer;
+}
+
+const addresses = fc
+  .tuple(fc.nat(255), fc.nat(255), fc.integer({ min: 1, max: 254 }))
+  .map(([a, b, c]) => `127.${a}.${b}.${c}`);
+
+/** Asked again in another way, a question has the same answer: other connection, other encoding, conditional, HEAD. */
+async function expectSameAgain({ target, authorization }: FuzzRequest, answer: RawAnswer): Promise<void> {
+  const text = decodeBody(answer.headers, answer.body);
+  const key = authorization.key ?? '';
+  const url = target.path + target.query.text;
+  const etag = String(answer.headers.get('etag'));
+  const again = await service.get(url, { key });
+  expect([again.status, again.body, again.headers.etag]).toEqual([200, text, etag]);
+  const unchanged = await service.get(url, { key, headers: { 'if-none-match': etag } });
+  expect([unchanged.status, unchanged.body, unchanged.headers.etag]).toEqual([304, '', etag]);
+  const head = await service.get(url, { key, method: 'HEAD' });
+  expect([head.status, head.body, head.headers.etag]).toEqual([200, '', etag]);
+}
+
+test.each(fuzzRuns('http', REQUESTS))(
+  'every request, right or wrong, has one answer that keeps every promise (seed $seed, $runs requests)',
+  async (run) => {
+    const tally = new Map<number, number>();
+    await fuzz('http', run, fc.tuple(fuzzRequests(document, material), addresses), async ([request, from]) => {
+      const bytes = renderRequest(request);
+      const answer = await send(bytes, from, request.method === 'HEAD');
+      const { target, authorization } = request;
+      tally.set(answer.status, (tally.get(answer.status) ?? 0) + 1);
+      expect([...allowedStatuses(request)], headOf(bytes)).toContain(answer.status);
+      const path = readPath(target.path + target.query.text);
+      const faults = contract.faultsOf(
+        { method: request.method, path, hasGoodKey: authorization.holder !== null },
+        answer,
+      );
+      expect(faults, headOf(bytes)).toEqual([]);
+      const shown = answer.body.toString('latin1') + [...answer.headers.values()].join();
+      for (const key of material.keys.good) expect(shown.includes(key), 'a key in an answer').toBe(false);
+      if (answer.status === 200 && request.method === 'GET' && target.template?.startsWith('/v1') === true) {
+        await expectSameAgain(request, answer);
+      }
+    });
+    // Neither nearly all refused, nor a kind of refusal missing.
+    for (const status of [200, 304, 400, 401, 403, 404, 405]) {
+      expect(tally.get(status) ?? 0, `answers with ${status}`).toBeGreaterThan(run.runs / 500);
+    }
+    if (run.runs > REQUESTS) process.stderr.write(`${inject('engine')}: ${JSON.stringify([...tally])}\n`);
+  },
+  LONGEST_RUN_MS,
+);
+
+test.each(fuzzRuns('bytes', BENT_REQUESTS))(
+  'bytes that are nearly HTTP have answers that keep every promise, or none, and harm nobody (seed $seed, $runs requests)',
+  async (run) => {
+    const good = material.keys.good[0] ?? '';
+    const request = fuzzRequests(document, material).map(renderRequest);
+    await fuzz('bytes', run, fc.tuple(bentBytes(request), addresses), async ([bytes, from]) => {
+      const received = await exchangeBytes(port, [bytes], { from, ends: true });
+      // What was bent may be several requests; a HEAD among them cannot be told by its answer.
+      if (/HEAD/i.test(bytes)) return;
+      for (const answer of parseAnswers(received)) {
+        expect(contract.faultsOf(null, answer)).toEqual([]);
+      }
+    });
+    expect((await service.get('/v1/coops', { key: good })).status).toBe(200);
+  },
+  LONGEST_RUN_MS,
+);

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createClient, type Client } from '../support/client.ts';
+import { createTestApp, exchangeRaw, type TestApp } from './test-app.ts';
+
+let service: TestApp;
+let client: Client;
+let port: number;
+
+beforeAll(async () => {
+  service = await createTestApp();
+  port = await service.listen();
+  client = createClient(`http://127.0.0.1:${port}`);
+});
+afterAll(async () => {
+  client.close();
+  await service.close();
+});
+
+test('no answer may be taken for another type than its own, whoever makes it', async () => {
+  const { key } = service;
+  const paths = [
+    '/v1/coops',
+    '/v1/coops',
+    '/v1/coops?x=1',
+    '/v1/coops/x',
+    '/health',
+    '/openapi.json',
+    '/docs',
+    '/nothing',
+  ];
+  for (const path of paths) {
+    for (const options of [{ key }, {}, { key, method: 'HEAD' }, { key, method: 'POST' }]) {
+      expect((await client.get(path, options)).headers['x-content-type-options'], path).toBe('nosniff');
+    }
+  }
+  expect(await exchangeRaw(port, 'no HTTP\r\n\r\n')).toMatch(/^x-content-type-options: nosniff\r$/im);
+});
+
+test('what a browser can come to without a key runs nothing, is framed by nobody, and tells no other site of it', async () => {
+  for (const path of ['/health', '/openapi.json', '/docs', '/docs/scalar.js', '/nothing', '/%ZZ']) {
+    const { headers } = await client.get(path);
+    expect(headers['referrer-policy'], path).toBe('no-referrer');
+    const policy = String(headers['content-security-policy']);
+    expect(policy, path).toContain("default-src 'none'");
+    expect(policy, path).toContain("frame-ancestors 'none'");
+    // The reference page runs one script of its own origin, and the one that stands in it.
+    if (path !== '/docs') expect(policy, path).toBe("default-src 'none'; frame-ancestors 'none'");
+    else expect(policy).not.toMatch(/script-src[^;]*(unsafe|\*|https?:)/);
+  }
+});
