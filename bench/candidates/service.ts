@@ -42,7 +42,7 @@ export async function startService(
   const options = workers === 1 ? [] : ['--workers', String(workers)];
   const server = startProcess(process.execPath, [MAIN, 'serve', '--port', String(port), ...options], {
     core,
-    env: { PDS_DATABASE_URL: database.url },
+    env: { PDS_DATABASE_URL: database.url, PDS_ADMIN_PORT: '0' },
     log,
   });
   await waitForAnswer(`http://127.0.0.1:${port}/health`, server).catch((error: unknown) => {

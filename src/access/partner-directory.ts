@@ -35,6 +35,15 @@ export interface FoundPartner {
   readonly keyId: string;
 }
 
+/** How the database looks from here, by the version that is read from it twice a second. */
+export interface DirectoryState {
+  /** Whether it could be read the last time. */
+  readonly isReachable: boolean;
+  /** Since it was asked for what was read last; infinite before the first time. */
+  readonly versionAgeMs: number;
+  readonly version: number;
+}
+
 /** A key that was found to be good, and stays so until it expires or a newer version is noticed. */
 interface GoodKey {
   readonly found: FoundPartner;
@@ -109,6 +118,12 @@ export class PartnerDirectory {
   /** The newest version of `access.clock` that is known here. */
   get version(): number {
     return this.#version;
+  }
+
+  /** For who looks after the service. */
+  get state(): DirectoryState {
+    const versionAgeMs = Math.max(0, this.#options.clock() - this.#versionReadAtMs);
+    return { isReachable: this.#isReachable, versionAgeMs, version: this.#version };
   }
 
   /** The same for a key that was found to be good before; null for any other, which may be good too. */

@@ -5,7 +5,7 @@ import { withoutKeys } from '../access/keys.ts';
 import type { Config } from '../config.ts';
 import { WINDOW_SECONDS } from '../http/request-counts.ts';
 import { LeasedLimits } from '../workers/leased-limits.ts';
-import type { ToPrimary, ToWorker } from '../workers/messages.ts';
+import type { Look, ToPrimary, ToWorker } from '../workers/messages.ts';
 import { describeFailure } from './failure.ts';
 import { startServing } from './serving.ts';
 
@@ -26,8 +26,11 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
 export async function serveAsWorker(config: Config, workers: number, logger: Logger): Promise<void> {
   const leased = new LeasedLimits({ windowSeconds: WINDOW_SECONDS, workers, send: tellPrimary, logger });
   let end = (): void => process.exit(0);
+  const cannotReport = (error: unknown): void => logger.error({ err: error }, 'a worker cannot say how it is');
+  let report: (look: Look) => Promise<void> = async () => undefined;
   process.on('message', (message: ToWorker) => {
     if (message.type === 'end') end();
+    else if (message.type === 'look') report(message).catch(cannotReport);
     else leased.receive(message);
   });
   cluster.worker?.once('disconnect', () => {
@@ -48,6 +51,11 @@ export async function serveAsWorker(config: Config, workers: number, logger: Log
     end = () => {
       if (!isEnding) grace.close();
       isEnding = true;
+    };
+    report = async ({ number, wantsMetrics }) => {
+      const readiness = await serving.readiness.read();
+      const metrics = wantsMetrics ? await serving.metrics.getMetricsAsJSON() : null;
+      tellPrimary({ type: 'report', number, readiness, metrics });
     };
     tellPrimary({ type: 'serving', origin: serving.origin });
   } catch (error) {

@@ -2,8 +2,11 @@ import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { WINDOW_SECONDS } from '../http/request-counts.ts';
+import type { AdminServer } from '../monitoring/admin-server.ts';
 import { LeaseLedger } from '../workers/lease-ledger.ts';
+import { poolView } from '../workers/pool-view.ts';
 import { WorkerPool } from '../workers/worker-pool.ts';
+import { WorkerReports } from '../workers/worker-reports.ts';
 import { CommandError } from './command-error.ts';
 import { processOutput } from './output.ts';
 import { resolveHost } from './serving.ts';
@@ -13,32 +16,46 @@ const CLOSE_DEADLINE_MS = 10_000;
 
 /**
  * The primary process of `pds serve --workers`: starts the others, replaces those that die, and
- * counts requests for all of them, unless they count in Redis. It answers none itself.
+ * counts requests for all of them, unless they count in Redis. It answers no partner itself, and
+ * to administrators it shows all workers as one service.
  *
  * @returns the address at which they answer, once all of them do.
  * @throws CommandError where one of them cannot start.
  */
-export async function serveWithWorkers(config: Config, workers: number, logger: Logger): Promise<string> {
+export async function serveWithWorkers(
+  config: Config,
+  workers: number,
+  logger: Logger,
+  admin: AdminServer,
+): Promise<string> {
   const ledger = new LeaseLedger({
     windowSeconds: WINDOW_SECONDS,
     workers,
     send: (worker, message) => pool.send(worker, message),
     onSilence: (worker) => logger.warn({ worker }, 'a worker holds leases of requests and does not give them back'),
   });
+  const reports = new WorkerReports((worker, look) => pool.send(worker, look));
   // Looked up once: a name may have another address for the next who asks.
-  const host = await resolveHost(config.host);
+  const host = await resolveHost(config.host, 'PDS_HOST or --host');
   const pool = new WorkerPool({
     size: workers,
     args: ['serve', '--workers', String(workers), '--host', host, '--port', String(config.port)],
     logger,
-    onMessage: (worker, message) => ledger.receive(worker, message),
-    onGone: (worker) => ledger.forget(worker),
+    onMessage: (worker, message) => {
+      if (message.type === 'report') reports.receive(worker, message);
+      else ledger.receive(worker, message);
+    },
+    onGone: (worker) => {
+      ledger.forget(worker);
+      reports.forget(worker);
+    },
     onLost: (reason) => {
       processOutput(false).note(`error: ${reason}`);
       process.exit(1);
     },
   });
   process.once('exit', () => pool.kill());
+  admin.show(poolView(pool, reports));
   let origin: string;
   try {
     origin = await pool.start();
@@ -51,6 +68,7 @@ export async function serveWithWorkers(config: Config, workers: number, logger: 
     if (err !== undefined) logger.fatal({ err }, 'ending after an unexpected error');
     else logger.info({ signal }, 'ending');
     await pool.end();
+    await admin.close();
   });
   return origin;
 }

@@ -8,8 +8,11 @@ import { openForCommands } from '../database/database.ts';
 import { isHistoryOther } from '../database/history.ts';
 import { prepareSchema } from '../database/migrator.ts';
 import { DOCS_PATH } from '../http/reference-page.ts';
+import type { AdminServer } from '../monitoring/admin-server.ts';
+import { registerReady } from '../monitoring/readiness.ts';
 import { CommandError } from './command-error.ts';
 import { HISTORY_WARNING } from './context.ts';
+import { openAdminPort } from './admin-port.ts';
 import { loadDemo } from './demo.ts';
 import { operatorOfProcess } from './operator.ts';
 import { processOutput } from './output.ts';
@@ -40,18 +43,30 @@ export async function serve(config: Config, { demo, workers }: ServeOptions): Pr
   }
   const logger = createLogger(config);
   if (cluster.isWorker) return serveAsWorker(config, workers, logger);
-  const hasDemoKey = await prepareDatabase(config, demo, logger);
-  const origin =
-    workers > 1 ? await serveWithWorkers(config, workers, logger) : await serveFromThisProcess(config, logger);
-  if (demo || process.stdout.isTTY) greet(origin, config, demo ? hasDemoKey : null);
+  const admin = await openAdminPort(config, logger);
+  try {
+    const hasDemoKey = await prepareDatabase(config, demo, logger);
+    const origin =
+      workers > 1
+        ? await serveWithWorkers(config, workers, logger, admin)
+        : await serveFromThisProcess(config, logger, admin);
+    if (demo || process.stdout.isTTY) greet(origin, config, demo ? hasDemoKey : null);
+  } catch (error) {
+    await admin.close();
+    throw error;
+  }
 }
 
-async function serveFromThisProcess(config: Config, logger: Logger): Promise<string> {
+async function serveFromThisProcess(config: Config, logger: Logger, admin: AdminServer): Promise<string> {
   const serving = await startServing(config, logger);
+  const { readiness, metrics } = serving;
+  registerReady(metrics, () => readiness.read());
+  admin.show({ readReadiness: () => readiness.read(), readMetrics: () => metrics.metrics() });
   closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'ending after an unexpected error');
     else logger.info({ signal }, 'ending');
     await serving.close();
+    await admin.close();
   });
   return serving.origin;
 }

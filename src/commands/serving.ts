@@ -1,10 +1,17 @@
 import { lookup } from 'node:dns/promises';
 import { pino, type Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import { PartnerDirectory } from '../access/partner-directory.ts';
 import { buildApp } from '../app.ts';
 import type { Config } from '../config.ts';
 import { openForServing } from '../database/database.ts';
-import { WINDOW_SECONDS, type RequestLimits } from '../http/request-counts.ts';
+import { OwnRequestLimits, WINDOW_SECONDS, type RequestLimits } from '../http/request-counts.ts';
+import { CountedLimits } from '../monitoring/counted-limits.ts';
+import { LastPublication } from '../monitoring/last-publication.ts';
+import { servingMetrics } from '../monitoring/metrics.ts';
+import type { ObservedParts } from '../monitoring/observed-parts.ts';
+import { Readiness } from '../monitoring/readiness.ts';
+import { RequestMetrics } from '../monitoring/request-metrics.ts';
 import { readCursorSecret } from '../paging/cursor-secret.ts';
 import { redisNamespace } from '../redis/namespace.ts';
 import type { SharedLimits } from '../redis/shared-limits.ts';
@@ -24,6 +31,8 @@ const LONGEST_GATHERING_MS = 100;
 export interface Serving {
   /** Such as `http://127.0.0.1:8080`. */
   readonly origin: string;
+  readonly readiness: Readiness;
+  readonly metrics: Registry;
   /** Answers what is in flight, then closes everything. */
   close(): Promise<void>;
 }
@@ -58,7 +67,7 @@ export interface ServingOptions {
 export async function startServing(
   config: Config,
   logger: Logger,
-  { workers = 1, limits }: ServingOptions = {},
+  { workers = 1, limits = new OwnRequestLimits() }: ServingOptions = {},
 ): Promise<Serving> {
   await using opened = new AsyncDisposableStack();
   const database = openForServing(config.database, config.replicaUrls);
@@ -69,14 +78,32 @@ export async function startServing(
   const cursorSecret = await readCursorSecret(database);
   const shared = await startSharedLimits(config, logger, cursorSecret, workers);
   opened.defer(() => shared?.close());
+  const counted = new CountedLimits(shared ?? limits);
+  const requests = new RequestMetrics();
+  const observers = [requests.observe];
   const app = await buildApp(
-    { config, database, clock: Date.now, directory, cursorSecret, logger, observers: [] },
-    shared ?? limits,
+    { config, database, clock: Date.now, directory, cursorSecret, logger, observers },
+    counted,
   );
   opened.defer(() => app.close());
-  await app.listen({ host: await resolveHost(config.host), port: config.port });
+  const parts: ObservedParts = {
+    directory,
+    answerCache: app.answerCache,
+    limits: counted,
+    lastPublication: new LastPublication(database, directory),
+    servers: database.servers,
+    sharedLimits: shared ?? undefined,
+  };
+  const readiness = new Readiness(database, parts);
+  opened.defer(() => readiness.drain());
+  await app.listen({ host: await resolveHost(config.host, 'PDS_HOST or --host'), port: config.port });
   const everything = opened.move();
-  return { origin: app.listeningOrigin, close: () => everything.disposeAsync() };
+  return {
+    origin: app.listeningOrigin,
+    readiness,
+    metrics: servingMetrics(database.engine, requests, parts),
+    close: () => everything.disposeAsync(),
+  };
 }
 
 /** Begins to count in Redis; null where there is none. */
@@ -101,12 +128,16 @@ async function startSharedLimits(
   return shared;
 }
 
-/** One address: where a name has two, the framework would open a second server that lacks the listeners of the first. */
-export async function resolveHost(host: string): Promise<string> {
+/**
+ * One address: where a name has two, the framework would open a second server that lacks the listeners of the first.
+ *
+ * @param setting where the host was named.
+ */
+export async function resolveHost(host: string, setting: string): Promise<string> {
   try {
     const { address } = await lookup(host, { order: 'ipv4first' });
     return address;
   } catch {
-    throw new CommandError(`no address is known for the host "${host}": choose another with PDS_HOST or --host`);
+    throw new CommandError(`no address is known for the host "${host}": choose another with ${setting}`);
   }
 }

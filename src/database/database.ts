@@ -47,7 +47,32 @@ export interface OpenDatabase extends Database {
   readVersion(): Promise<number>;
   /** What `run` read is older than what a client has seen: lets it read from the primary until a replica has caught up. */
   distrustReplicas(): void;
+  /** PostgreSQL's servers as they look from here now, the primary first; none where the database is opened for a command, and on SQLite. */
+  readonly servers?: () => readonly ServerState[];
   close(): Promise<void>;
+}
+
+/** A server of PostgreSQL, as this process sees it. */
+export interface ServerState {
+  /** `primary`, or a replica's host and port. */
+  readonly name: string;
+  readonly isReplica: boolean;
+  /** Whether what may be answered by any server is asked of this one: the primary stands in for replicas that are not. */
+  readonly isInUse: boolean;
+  /** Since when a replica is behind the primary: 0 where it is not, null where it does not answer. */
+  readonly lagMs: number | null;
+  readonly connections: PoolState;
+}
+
+/** What a pool of connections is doing. */
+export interface PoolState {
+  readonly isUp: boolean;
+  readonly total: number;
+  readonly idle: number;
+  /** Queries that wait for a connection. */
+  readonly waiting: number;
+  /** How many it may open. */
+  readonly most: number;
 }
 
 /**

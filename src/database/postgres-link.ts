@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import type { PoolState } from './database.ts';
 import { DatabaseBusyError, DatabaseUnavailableError } from './errors.ts';
 import { isConnectionLost, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 import { PostgresPulse } from './postgres-pulse.ts';
@@ -10,14 +11,6 @@ const RETRY_MS = 25;
 
 /** Where this was heard of it last, a server that does not answer the pulse is busy and not away. */
 const SILENCE_MS = 1_000;
-
-/** What a pool of connections is doing. */
-export interface PoolState {
-  readonly isUp: boolean;
-  readonly total: number;
-  readonly idle: number;
-  readonly waiting: number;
-}
 
 /**
  * The connections of a serving process to one PostgreSQL server. Waits are bounded: whether the
@@ -44,9 +37,14 @@ export class PostgresLink {
     this.#pool.on('release', (_error, client) => this.#inUse.delete(client));
   }
 
+  /** Host and port. */
+  get name(): string {
+    return new URL(String(this.#pool.options.connectionString)).host;
+  }
+
   get state(): PoolState {
-    const { totalCount, idleCount, waitingCount } = this.#pool;
-    return { isUp: this.#isUp, total: totalCount, idle: idleCount, waiting: waitingCount };
+    const { totalCount: total, idleCount: idle, waitingCount: waiting, options } = this.#pool;
+    return { isUp: this.#isUp, total, idle, waiting, most: options.max };
   }
 
   /**

@@ -99,7 +99,7 @@ function openLink(url: string): PostgresLink {
   return new PostgresLink(config, isPooled);
 }
 
-type Reads = Pick<OpenDatabase, 'readVersion' | 'distrustReplicas' | 'close'> & {
+type Reads = Pick<OpenDatabase, 'readVersion' | 'distrustReplicas' | 'servers' | 'close'> & {
   query(statement: pg.QueryConfig, source: ReadSource): Promise<pg.QueryResult>;
 };
 
@@ -118,6 +118,7 @@ function openDatabase(kysely: Kysely<Tables>, reads: Reads): OpenDatabase {
     },
     readVersion: () => reads.readVersion(),
     distrustReplicas: () => reads.distrustReplicas(),
+    ...(reads.servers !== undefined && { servers: () => reads.servers?.() ?? [] }),
     close: async () => {
       if (closed) return;
       closed = true;

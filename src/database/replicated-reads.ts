@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { ReadSource } from './database.ts';
+import type { ReadSource, ServerState } from './database.ts';
 import type { PostgresLink } from './postgres-link.ts';
 
 /** A replica, and how far it is known to have come. */
@@ -7,6 +7,8 @@ interface Replica {
   readonly link: PostgresLink;
   /** The version of `access.clock` that was read from it last; null before it answered, and since it failed. */
   version: number | null;
+  /** When it was at the newest version the last time. */
+  currentAtMs: number;
 }
 
 /**
@@ -26,7 +28,7 @@ export class ReplicatedReads {
 
   constructor(primary: PostgresLink, replicas: readonly PostgresLink[]) {
     this.#primary = primary;
-    this.#replicas = replicas.map((link) => ({ link, version: null }));
+    this.#replicas = replicas.map((link) => ({ link, version: null, currentAtMs: performance.now() }));
   }
 
   /** Runs a statement that only reads. Where its first row has a `version`, that is the one of `access.clock`. */
@@ -66,14 +68,31 @@ export class ReplicatedReads {
     this.#newest = Infinity;
   }
 
+  /** All servers, the primary first. */
+  servers(): ServerState[] {
+    const inUse = this.#current();
+    const primary = { name: 'primary', isReplica: false, isInUse: inUse.length === 0, lagMs: 0 };
+    const replicas = this.#replicas.map((replica) => {
+      const { link, version, currentAtMs } = replica;
+      const isInUse = inUse.includes(replica);
+      const lagMs = isInUse ? 0 : version === null ? null : performance.now() - currentAtMs;
+      return { name: link.name, isReplica: true, isInUse, lagMs, connections: link.state };
+    });
+    return [{ ...primary, connections: this.#primary.state }, ...replicas];
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#primary, ...this.#replicas.map(({ link }) => link)].map((link) => link.close()));
   }
 
   #choose(): Replica | null {
-    const current = this.#replicas.filter(({ version }) => version !== null && version >= this.#newest);
+    const current = this.#current();
     this.#turn += 1;
     return current[this.#turn % current.length] ?? null;
+  }
+
+  #current(): Replica[] {
+    return this.#replicas.filter(({ version }) => version !== null && version >= this.#newest);
   }
 
   #isNewEnough(replica: Replica, result: pg.QueryResult): boolean {
@@ -89,6 +108,8 @@ export class ReplicatedReads {
   async #readReplica(replica: Replica): Promise<void> {
     try {
       replica.version = await replica.link.readVersion();
+      // What the primary was asked for at the same time is not known yet: so it may be by one reading that it is late.
+      if (replica.version >= this.#newest) replica.currentAtMs = performance.now();
     } catch {
       replica.version = null;
     }

@@ -46,6 +46,20 @@ export interface KeptAnswer {
   readonly goodUntilMs: number;
 }
 
+/** What became of it since the process started, and what it holds now. */
+export interface AnswerCacheState {
+  /** Answers that were found. */
+  readonly hits: number;
+  /** Answers that had to be made. */
+  readonly misses: number;
+  /** Answers that made room for others. */
+  readonly evictions: number;
+  readonly entries: number;
+  readonly bytes: number;
+  /** What `bytes` stays below. */
+  readonly mostBytes: number;
+}
+
 declare module 'fastify' {
   interface FastifyInstance {
     answerCache: AnswerCache;
@@ -64,18 +78,35 @@ export class AnswerCache {
   readonly #answers: LRUCache<string, KeptAnswer>;
   readonly #askedOnce = new LRUCache<string, true>({ max: MOST_ASKED_ONCE });
   #version = 0;
+  #hits = 0;
+  #misses = 0;
+  #evictions = 0;
 
   constructor(clock: Clock, mostBytes = MOST_BYTES) {
     this.#clock = clock;
     this.#answers = new LRUCache({
       maxSize: mostBytes,
       sizeCalculation: ({ text }, key) => OVERHEAD_BYTES + 2 * key.length + text.memoryBytes,
+      dispose: (_answer, _key, reason) => {
+        if (reason === 'evict') this.#evictions += 1;
+      },
     });
   }
 
   /** The memory that all answers take, in bytes. */
   get bytes(): number {
     return this.#answers.calculatedSize;
+  }
+
+  get state(): AnswerCacheState {
+    return {
+      hits: this.#hits,
+      misses: this.#misses,
+      evictions: this.#evictions,
+      entries: this.#answers.size,
+      bytes: this.bytes,
+      mostBytes: this.#answers.maxSize,
+    };
   }
 
   /**
@@ -101,7 +132,10 @@ export class AnswerCache {
     if (kept === undefined) return null;
     const nowMs = this.#clock();
     // A clock that was set back may stand before a deadline that had passed.
-    if (nowMs >= kept.goodFromMs && nowMs < kept.goodUntilMs) return kept;
+    if (nowMs >= kept.goodFromMs && nowMs < kept.goodUntilMs) {
+      this.#hits += 1;
+      return kept;
+    }
     this.#answers.delete(key);
     return null;
   }
@@ -113,6 +147,7 @@ export class AnswerCache {
     { body, rows, watermark, version, goodUntilMs }: Answer,
     route: string | null,
   ): KeptAnswer {
+    this.#misses += 1;
     const text = new EncodedText(body);
     const answer = { text, rows, watermark, route, goodFromMs: this.#clock(), goodUntilMs };
     // The rows may be newer than the partner, and the partner older than what another request brought.

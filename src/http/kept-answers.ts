@@ -69,7 +69,7 @@ export function addKeptAnswers(
     const { partner, keyId } = found;
     const id = makeId();
     observeWhenClosed(observers, response, () => ({
-      ...{ id, method: request.method ?? '', route: kept.route, partner, keyId, rows: kept.rows },
+      ...{ message: request, id, method: request.method ?? '', route: kept.route, partner, keyId, rows: kept.rows },
       durationMs: performance.now() - startedMs,
     }));
     const headers = {

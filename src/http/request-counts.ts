@@ -24,7 +24,7 @@ export interface Allowance {
 export interface RequestLimits {
   readonly windowSeconds: number;
   /** Counts one request of a partner, whichever of its keys it came with. */
-  countRequest(partner: Pick<Partner, 'id' | 'requestsPerMinute'>): Allowance | Promise<Allowance>;
+  countRequest(partner: Pick<Partner, 'id' | 'name' | 'requestsPerMinute'>): Allowance | Promise<Allowance>;
   /** Counts one failed authentication from an address, IPv6 by /64 network. */
   countFailure(address: string): Allowance | Promise<Allowance>;
 }

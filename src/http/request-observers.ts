@@ -1,10 +1,12 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Partner } from '../access/scope.ts';
 import { findPartner } from './route-config.ts';
 
 /** What there is to say of a request when it is over, besides its answer. */
 export interface EndedRequest {
+  /** As it came. */
+  readonly message: IncomingMessage;
   readonly id: string;
   readonly method: string;
   readonly route: string | null;
@@ -31,6 +33,7 @@ export type RequestObserver = (request: ObservedRequest) => void;
 export function addRequestObservers(app: FastifyInstance, observers: readonly RequestObserver[]): void {
   app.addHook('onRequest', (request, reply, done) => {
     observeWhenClosed(observers, reply.raw, () => ({
+      message: request.raw,
       id: request.id,
       method: request.method,
       route: request.routeOptions.url ?? null,

@@ -1,5 +1,8 @@
 // What the primary process and its workers tell each other.
 
+import type { ReadinessReport } from '../monitoring/readiness.ts';
+import type { MetricValues } from './worker-reports.ts';
+
 /** What a worker gives back of what it was given for one key and one window. */
 export interface Returned {
   readonly key: string;
@@ -54,11 +57,29 @@ export interface Recall {
   readonly key: string;
 }
 
+/** Asks a worker how it is. */
+export interface Look {
+  readonly type: 'look';
+  /** Comes back with the report. */
+  readonly number: number;
+  readonly wantsMetrics: boolean;
+}
+
+/** The answer to a look. */
+export interface WorkerReport {
+  readonly type: 'report';
+  readonly number: number;
+  readonly readiness: ReadinessReport;
+  /** Null where they were not asked for. */
+  readonly metrics: MetricValues | null;
+}
+
 export type CountsMessage = Ask | Return;
 export type LeaseMessage = Grant | Refusal | Recall;
 
 export type ToPrimary =
   | CountsMessage
+  | WorkerReport
   /** The worker answers requests. */
   | { readonly type: 'serving'; readonly origin: string }
   /** The worker could not start, and ends. The message is for the operator. */
@@ -66,5 +87,6 @@ export type ToPrimary =
 
 export type ToWorker =
   | LeaseMessage
+  | Look
   /** Answer what is in flight, and end. */
   | { readonly type: 'end' };

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
-import type { CountsMessage, ToPrimary, ToWorker } from './messages.ts';
+import type { CountsMessage, ToPrimary, ToWorker, WorkerReport } from './messages.ts';
 
 /** Who lived so long was not killed by its start. */
 const STABLE_MS = 10_000;
@@ -17,10 +17,21 @@ export interface WorkerPoolOptions {
   /** What follows `pds` on the workers' command line. */
   readonly args: readonly string[];
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  onMessage(worker: number, message: CountsMessage): void;
+  onMessage(worker: number, message: CountsMessage | WorkerReport): void;
   onGone(worker: number): void;
   /** No worker answers, and none can be started any more. */
   onLost(reason: string): void;
+}
+
+/** How the workers are. */
+export interface PoolProgress {
+  readonly phase: 'starting' | 'serving' | 'ending';
+  /** How many there are to be. */
+  readonly size: number;
+  /** Those that answer requests. */
+  readonly serving: ReadonlySet<number>;
+  /** How many have been replaced. */
+  readonly replacements: number;
 }
 
 /** What became of a worker and of those that it took the place of. */
@@ -42,7 +53,8 @@ export class WorkerPool {
   /** By number. Node's own list keeps a worker until both its exit and the end of its channel were seen. */
   readonly #workers = new Map<number, Worker>();
   readonly #serving = new Set<number>();
-  #phase: 'starting' | 'serving' | 'ending' = 'starting';
+  #phase: PoolProgress['phase'] = 'starting';
+  #replacements = 0;
   /** Why the last worker that could not start did not. */
   #reason = '';
   #started = Promise.withResolvers<string>();
@@ -65,6 +77,11 @@ export class WorkerPool {
     cluster.setupPrimary({ args: [...this.#options.args] });
     for (let count = 0; count < this.#options.size; count += 1) this.#fork({ earlyDeaths: 0, failedStarts: 0 });
     return this.#started.promise;
+  }
+
+  get progress(): PoolProgress {
+    const phase = this.#phase;
+    return { phase, size: this.#options.size, serving: this.#serving, replacements: this.#replacements };
   }
 
   send(worker: number, message: ToWorker): void {
@@ -144,6 +161,7 @@ export class WorkerPool {
 
   #replace(worker: Worker, reason: string, history: History): void {
     const { earlyDeaths } = history;
+    this.#replacements += 1;
     const pauseMs = earlyDeaths === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (earlyDeaths - 1));
     this.#options.logger.warn({ worker: worker.process.pid, reason, pauseMs }, 'a worker is replaced');
     setTimeout(() => {

@@ -7,6 +7,8 @@ import { databaseUrlOf } from '../commands/run-pds.ts';
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const LISTENING = /Server listening at http:\/\/127\.0\.0\.1:(\d+)/;
 
+const ADMIN = /administrators find .* at http:\/\/127\.0\.0\.1:(\d+)/;
+
 /** `pds serve` in a process of its own. */
 export interface Serving {
   readonly pid: number;
@@ -23,6 +25,8 @@ export interface Serving {
    * @throws Error with the output where it ended before.
    */
   port(): Promise<number>;
+  /** The port for administrators, once it listens; it is named where PDS_LOG_LEVEL is `info`, as it is unless said otherwise. */
+  adminPort(): Promise<number>;
   /**
    * Resolves once a text stands in the output.
    *
@@ -70,6 +74,10 @@ export function startServing(
     async port() {
       await said(LISTENING);
       return Number(LISTENING.exec(output())?.[1]);
+    },
+    async adminPort() {
+      await said(ADMIN);
+      return Number(ADMIN.exec(output())?.[1]);
     },
   };
 }

@@ -1,0 +1,32 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import { startAdminServer, type AdminServer } from '../monitoring/admin-server.ts';
+import { CommandError } from './command-error.ts';
+import { resolveHost } from './serving.ts';
+
+/**
+ * Opens the port at which administrators ask, before anything else is done: who waits for the
+ * service to be ready can ask from the first moment.
+ *
+ * @throws CommandError where it cannot be opened.
+ */
+export async function openAdminPort(config: Config, logger: Logger): Promise<AdminServer> {
+  const { adminHost, adminPort, host, port } = config;
+  if (adminPort !== 0 && adminPort === port && adminHost === host) {
+    throw new CommandError(
+      `partners and administrators cannot both be answered at ${host}:${port}: choose another port with PDS_ADMIN_PORT, or with --port`,
+    );
+  }
+  const address = await resolveHost(adminHost, 'PDS_ADMIN_HOST');
+  let admin: AdminServer;
+  try {
+    admin = await startAdminServer(address, adminPort, logger);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError(
+      `the port for administrators: ${reason}. Choose another with PDS_ADMIN_HOST and PDS_ADMIN_PORT`,
+    );
+  }
+  logger.info(`administrators find /livez, /readyz and /metrics at ${admin.origin}`);
+  return admin;
+}

@@ -1,0 +1,70 @@
+import type { AdminView } from '../monitoring/admin-server.ts';
+import { processMetrics } from '../monitoring/metrics.ts';
+import { registerReadMetric } from '../monitoring/read-metric.ts';
+import { DRAINING, registerReady, type ReadinessReport } from '../monitoring/readiness.ts';
+import type { WorkerReport } from './messages.ts';
+import type { PoolProgress } from './worker-pool.ts';
+import { aggregate, type WorkerReports } from './worker-reports.ts';
+
+/** What the primary process shows to administrators: all of its workers as one service. */
+export function poolView(pool: { readonly progress: PoolProgress }, reports: WorkerReports): AdminView {
+  const own = processMetrics();
+  registerReadMetric(own, {
+    name: 'pds_workers',
+    help: 'Processes that are to answer requests.',
+    type: 'gauge',
+    read: () => [{ labels: {}, value: pool.progress.size }],
+  });
+  registerReadMetric(own, {
+    name: 'pds_workers_serving',
+    help: 'Processes that answer requests.',
+    type: 'gauge',
+    read: () => [{ labels: {}, value: pool.progress.serving.size }],
+  });
+  registerReadMetric(own, {
+    name: 'pds_worker_replacements_total',
+    help: 'Workers that ended by themselves and were replaced.',
+    type: 'counter',
+    read: () => [{ labels: {}, value: pool.progress.replacements }],
+  });
+  return {
+    async readReadiness() {
+      const { phase, serving } = pool.progress;
+      return readinessOf(pool.progress, phase === 'serving' ? await reports.ask(serving, false) : new Map());
+    },
+    async readMetrics() {
+      const answered = await reports.ask(pool.progress.serving, true);
+      const all = aggregate([await own.getMetricsAsJSON(), ...reports.metrics]);
+      // Summing up leaves it out, as it means nothing for several; this is since when there is a service.
+      const startedAt = own.getSingleMetric('process_start_time_seconds');
+      if (startedAt !== undefined) all.registerMetric(startedAt);
+      registerReady(all, async () => readinessOf(pool.progress, answered));
+      return all.metrics();
+    },
+  };
+}
+
+/**
+ * The service is ready from when all workers answered, as long as one is: the others take no part
+ * in its answers, and are replaced.
+ */
+function readinessOf(
+  { phase, size, serving }: PoolProgress,
+  answered: ReadonlyMap<number, WorkerReport>,
+): ReadinessReport {
+  if (phase === 'ending') return { reasons: [DRAINING], degradations: [] };
+  if (phase === 'starting') return { reasons: ['starting'], degradations: [] };
+  const reports = [...answered.values()].map(({ readiness }) => readiness);
+  const isReady = reports.some(({ reasons }) => reasons.length === 0);
+  const problems = new Set(reports.flatMap(({ reasons }) => reasons));
+  const missing = size - serving.size;
+  const silent = serving.size - answered.size;
+  const amongWorkers = [
+    ...(missing > 0 ? [`${missing} of ${size} workers are being replaced`] : []),
+    ...(silent > 0 ? [`${silent} of ${size} workers do not answer`] : []),
+  ];
+  const degradations = new Set(reports.flatMap((report) => report.degradations));
+  return isReady
+    ? { reasons: [], degradations: [...amongWorkers, ...[...problems].map((it) => `a worker: ${it}`), ...degradations] }
+    : { reasons: [...problems, ...amongWorkers], degradations: [...degradations] };
+}

@@ -1,0 +1,116 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { askAdmin, readReadiness, scrape } from '../support/administrator.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+
+let made: TestDatabase;
+const started: Serving[] = [];
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+});
+afterAll(async () => {
+  for (const serving of started) serving.kill('SIGKILL');
+  await Promise.all(started.map(({ closed }) => closed));
+  await made.drop();
+});
+
+function serve(environment: Record<string, string> = {}, ...options: string[]): Serving {
+  const serving = startServing(made.config, environment, ...options);
+  started.push(serving);
+  return serving;
+}
+
+async function end(serving: Serving): Promise<void> {
+  serving.kill('SIGTERM');
+  expect(await serving.exited).toEqual([0, null]);
+}
+
+describe('the port for administrators', () => {
+  test('tells that the process lives, that it is ready, and its metrics; and partners find none of it at theirs', async () => {
+    const serving = serve();
+    const [admin, port] = [await serving.adminPort(), await serving.port()];
+    expect(await askAdmin(admin, '/livez')).toMatchObject({ status: 200, body: '{"status":"alive"}\n' });
+    expect(await readReadiness(admin)).toEqual({ status: 200, reasons: [], degradations: [] });
+    const metrics = await askAdmin(admin, '/metrics');
+    expect(metrics).toMatchObject({ status: 200, type: 'text/plain; version=0.0.4; charset=utf-8' });
+    expect((await scrape(admin)).get('pds_ready')).toBe(1);
+    expect((await askAdmin(admin, '/livez', 'HEAD')).body).toBe('');
+    expect((await askAdmin(admin, '/livez', 'POST')).status).toBe(405);
+    expect((await askAdmin(admin, '/v1/contracts')).status).toBe(404);
+    for (const path of ['/livez', '/readyz', '/metrics']) expect((await askAdmin(port, path)).status).toBe(404);
+    await end(serving);
+  });
+
+  test.each([[[]], [['--workers', '2']]])(
+    'says that the process ends while it answers what is in flight, and is gone afterwards %j',
+    async (options) => {
+      const serving = serve({}, ...options);
+      const [admin, port] = [await serving.adminPort(), await serving.port()];
+      while ((await readReadiness(admin)).status !== 200) await delay(20);
+      // The beginning of a request, the rest of which is waited for.
+      const slow = connect(port, '127.0.0.1');
+      await once(slow, 'connect');
+      slow.write('GET /health HTTP/1.1\r\nHost: a\r\n');
+      await delay(100);
+      serving.kill('SIGTERM');
+      let readiness = await readReadiness(admin);
+      while (readiness.status === 200) readiness = await readReadiness(admin);
+      expect(readiness).toMatchObject({ status: 503, reasons: [expect.stringContaining('draining')] });
+      expect((await askAdmin(admin, '/livez')).status).toBe(200);
+      slow.write('\r\n');
+      const [answer] = (await once(slow, 'data')) as [Buffer];
+      expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
+      expect(await serving.exited).toEqual([0, null]);
+      await expect(askAdmin(admin, '/livez')).rejects.toThrow('ECONNREFUSED');
+      slow.destroy();
+    },
+  );
+
+  test.each([[[]], [['--workers', '2']]])(
+    'is named where it is taken, and the process ends with 1 %j',
+    async (options) => {
+      const first = serve();
+      const admin = await first.adminPort();
+      const second = serve({ PDS_ADMIN_PORT: String(admin) }, ...options);
+      expect(await second.exited).toEqual([1, null]);
+      await second.closed;
+      expect(second.output()).toContain(
+        `error: the port for administrators: listen EADDRINUSE: address already in use 127.0.0.1:${admin}. ` +
+          'Choose another with PDS_ADMIN_HOST and PDS_ADMIN_PORT\n',
+      );
+      await end(first);
+    },
+  );
+
+  test('is not that of the partners', async () => {
+    const serving = serve({ PDS_PORT: '18081', PDS_ADMIN_PORT: '18081' });
+    expect(await serving.exited).toEqual([1, null]);
+    await serving.closed;
+    expect(serving.output()).toContain('choose another port with PDS_ADMIN_PORT');
+  });
+
+  test('tells that the service is not ready where the schema has become one of a newer version', async () => {
+    const own = await createTestDatabase();
+    const serving = startServing(own.config);
+    started.push(serving);
+    const admin = await serving.adminPort();
+    await serving.port();
+    const { kysely } = own.database;
+    await kysely.insertInto('access.migrations').values({ number: 99, name: 'later', applied_at: '' }).execute();
+    await kysely
+      .updateTable('access.settings')
+      .set({ value: '99' })
+      .where('name', '=', 'oldest_served_access')
+      .execute();
+    const { status, reasons } = await readReadiness(admin);
+    expect(status).toBe(503);
+    expect(reasons).toEqual([expect.stringContaining("the database's access schema is at 99")]);
+    expect((await scrape(admin)).get('pds_ready')).toBe(0);
+    await end(serving);
+    await own.drop();
+  });
+});

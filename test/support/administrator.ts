@@ -1,0 +1,38 @@
+import { get, type IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+
+/** What `/readyz` says. */
+export interface ReadinessAnswer {
+  readonly status: number;
+  readonly reasons: string[];
+  readonly degradations: string[];
+}
+
+/** An answer of the port for administrators. */
+export interface AdminAnswer {
+  readonly status: number;
+  readonly type: string | undefined;
+  readonly body: string;
+}
+
+/** Asks a port of the loopback, over a connection of its own. */
+export async function askAdmin(port: number, path: string, method = 'GET'): Promise<AdminAnswer> {
+  const sent = get({ port, host: '127.0.0.1', path, method, agent: false });
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  return { status: response.statusCode ?? 0, type: response.headers['content-type'], body: await text(response) };
+}
+
+export async function readReadiness(port: number): Promise<ReadinessAnswer> {
+  const { status, body } = await askAdmin(port, '/readyz');
+  return { ...(JSON.parse(body) as Omit<ReadinessAnswer, 'status'>), status };
+}
+
+/** The samples of a scrape by their names and labels, as they stand there: `pds_workers` → 3. */
+export async function scrape(port: number): Promise<ReadonlyMap<string, number>> {
+  const { body } = await askAdmin(port, '/metrics');
+  const lines = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+  );
+}
