@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { grant } from '../../src/access/grant-admin.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { withImportDirectory } from '../support/publishing.ts';
 import { Copy, KINDS } from './copy.ts';
-import { firstCatalog, LEAD_ENTITIES, PARTNERS, type WriterOrders } from './writer-process.ts';
+import { firstCatalog, LEAD_ENTITIES, PARTNERS, startWriter } from './writer-process.ts';
 
 const ROUNDS = 60;
 
@@ -26,20 +24,13 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-function startWriter(orders: Omit<WriterOrders, 'database'>): Promise<number> {
-  const argument = JSON.stringify({ ...orders, database: service.databaseConfig });
-  const child = spawn(process.execPath, [new URL('writer-process.ts', import.meta.url).pathname, argument], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  return once(child, 'exit').then(([code]) => code as number);
-}
-
 test('a sync loses nothing that changed or became visible, with importers and grants at work at the same time', async () => {
+  const database = service.databaseConfig;
   const writing = new AbortController();
   const writers = Promise.all([
-    startWriter({ role: 'importer', seed: 1, rounds: ROUNDS, clockSkewMs: 0 }),
-    startWriter({ role: 'importer', seed: 2, rounds: ROUNDS, clockSkewMs: 4_000 }),
-    startWriter({ role: 'granter', seed: 3, rounds: 2 * ROUNDS, clockSkewMs: 4_000 }),
+    startWriter({ database, role: 'importer', seed: 1, rounds: ROUNDS, clockSkewMs: 0 }).exited,
+    startWriter({ database, role: 'importer', seed: 2, rounds: ROUNDS, clockSkewMs: 4_000 }).exited,
+    startWriter({ database, role: 'granter', seed: 3, rounds: 2 * ROUNDS, clockSkewMs: 4_000 }).exited,
   ]).finally(() => writing.abort());
 
   const copies = PARTNERS.flatMap((name) =>

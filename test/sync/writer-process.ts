@@ -1,7 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
+import { AccessError } from '../../src/access/access-error.ts';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import type { DatabaseConfig } from '../../src/config.ts';
 import { openForCommands } from '../../src/database/database.ts';
+import { isConnectionLost } from '../../src/database/postgres-errors.ts';
 import { contract, publishLines, solicitation, supplier, type ImportLines } from '../support/publishing.ts';
 
 /** What one writer is told, as JSON in its first argument. */
@@ -13,6 +19,9 @@ export interface WriterOrders {
   /** Clocks of machines differ, and step back. */
   clockSkewMs: number;
 }
+
+const RETRY_MS = 100;
+const LONGEST_OUTAGE_MS = 20_000;
 
 export const LEAD_ENTITIES = ['le_0', 'le_1', 'le_2', 'le_3'];
 export const COOPS = ['co_0', 'co_1'];
@@ -65,11 +74,43 @@ export function firstCatalog(): ImportLines {
   };
 }
 
+/** A writer that runs until it has done its rounds, or is told to stop. */
+export interface Writer {
+  stop(): void;
+  /** Its exit code. */
+  exited: Promise<number>;
+}
+
+export function startWriter(orders: WriterOrders): Writer {
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), JSON.stringify(orders)], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  return { stop: () => child.stdin.end(), exited: once(child, 'exit').then(([code]) => code as number) };
+}
+
+/** Does a step again where its connection was lost, as an operator would; what it does twice, it does once. */
+async function persist(step: () => Promise<unknown>): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await step();
+      return;
+    } catch (error) {
+      if (attempt === LONGEST_OUTAGE_MS / RETRY_MS || !isConnectionLost(error)) throw error;
+      await delay(RETRY_MS);
+    }
+  }
+}
+
 async function write({ database: config, role, seed, rounds, clockSkewMs }: WriterOrders): Promise<void> {
   const database = openForCommands(config);
   const clock = (): number => Date.now() + Math.round(clockSkewMs * Math.sin(Date.now() / 50));
+  const told = new AbortController();
+  process.stdin.on('end', () => told.abort()).resume();
   if (role === 'importer') {
-    for (const lines of fc.sample(change, { numRuns: rounds, seed })) await publishLines(database, lines, { clock });
+    for (const lines of fc.sample(change, { numRuns: rounds, seed })) {
+      if (told.signal.aborted) break;
+      await persist(() => publishLines(database, lines, { clock }));
+    }
   } else {
     const step = fc.record({
       isGrant: fc.boolean(),
@@ -78,15 +119,21 @@ async function write({ database: config, role, seed, rounds, clockSkewMs }: Writ
       coops: fc.uniqueArray(fc.constantFrom(...COOPS), { maxLength: 1 }),
     });
     for (const { isGrant, partner, leadEntities, coops } of fc.sample(step, { numRuns: rounds, seed })) {
+      if (told.signal.aborted) break;
       if (leadEntities.length + coops.length === 0) continue;
       const grants = { everything: false, leadEntities, coops };
       // Revoking what was not granted is refused, as it should be; here it is one more thing that happens.
-      await (isGrant
-        ? grant(database, clock, partner, grants)
-        : revoke(database, clock, partner, grants).catch(() => null));
+      await persist(() =>
+        isGrant
+          ? grant(database, clock, partner, grants)
+          : revoke(database, clock, partner, grants).catch((error: unknown) => {
+              if (!(error instanceof AccessError)) throw error;
+            }),
+      );
     }
   }
   await database.close();
+  process.stdin.destroy();
 }
 
 const orders = process.argv[2];

@@ -58,8 +58,8 @@ export async function startCluster(): Promise<Cluster> {
     PDS_TRUSTED_PROXIES: '127.0.0.1',
   };
   const [first, second, reference] = await Promise.all([
-    startServicePart(workspace, primary.url, environment),
-    startServicePart(workspace, primary.url, environment),
+    startServicePart(workspace, pgbouncer.url(), environment),
+    startServicePart(workspace, pgbouncer.url(), environment),
     startServicePart(workspace, primary.url),
   ]);
   const services = [first, second];

@@ -12,7 +12,7 @@ export class PgBouncerPart extends Part {
   constructor(workspace: Workspace, port: number, configuration: string) {
     super(workspace, {
       name: 'pgbouncer',
-      program: '/usr/sbin/pgbouncer',
+      program: 'pgbouncer',
       args: () => [configuration],
       // At once, clients or no clients.
       stopSignal: 'SIGTERM',

@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { SERVING_SETTINGS } from '../../../src/database/postgres.ts';
 import { findLastingPort } from '../free-port.ts';
 import {
   initializePostgres,
@@ -17,7 +18,8 @@ import type { Workspace } from './workspace.ts';
 /** The service's role and database on every server of the cluster. */
 export const ROLE = { name: 'pds', password: 'pds-test-password', database: 'pds' };
 
-const PRIMARY_SETTINGS = { ...TEST_SETTINGS, max_wal_senders: '10', wal_level: 'replica' };
+/** What a copy needs that has just begun is kept for it; a slot does so from its first word on only. */
+const PRIMARY_SETTINGS = { ...TEST_SETTINGS, wal_keep_size: '128MB' };
 
 /** A replica notices a primary that is gone, and that it is back, at once. */
 const REPLICA_SETTINGS = {
@@ -105,6 +107,10 @@ export async function startPrimary(workspace: Workspace): Promise<PostgresPart> 
   writeFileSync(join(primary.data, 'pg_hba.conf'), ACCESS);
   await primary.start();
   await primary.query(`create role ${ROLE.name} login password '${ROLE.password}'`, [], 'postgres');
+  for (const [name, value] of Object.entries(SERVING_SETTINGS)) {
+    // Where PgBouncer stands between them, a service cannot ask for these itself.
+    await primary.query(`alter role ${ROLE.name} set ${name} = '${value}'`, [], 'postgres');
+  }
   await primary.query(`create database ${ROLE.database} owner ${ROLE.name}`, [], 'postgres');
   return primary;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { findLastingPort } from '../free-port.ts';
 import { startServing, type Serving } from '../serving-process.ts';
 import type { Workspace } from './workspace.ts';
@@ -39,6 +40,15 @@ export class ServicePart {
     this.#outputBefore = this.output();
     this.#serving = null;
     return ended;
+  }
+
+  /** Until it counts requests in Redis, and not by itself. */
+  async countsInRedis(): Promise<void> {
+    const isCounting = (): boolean => {
+      const output = this.output();
+      return output.lastIndexOf('requests are counted in Redis') > output.lastIndexOf('Redis does not count requests');
+    };
+    while (!isCounting()) await delay(20);
   }
 
   /** Of all its processes so far. */

@@ -16,6 +16,8 @@ import { promisify } from 'node:util';
 import { findRunAs, reachableTemporaryFolder, type RunAs } from '../postgres-programs.ts';
 
 const run = promisify(execFile);
+/** Servers stand where a user other than root does not look for them. */
+const env = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` };
 const GUARD = fileURLToPath(new URL('workspace-guard.ts', import.meta.url));
 
 /** A temporary folder, and programs that work in it as an unprivileged user. Whoever opens it closes it. */
@@ -63,6 +65,7 @@ export class Workspace {
     const log = openSync(this.path(`${name}.log`), 'a');
     const child = spawn(program, args, {
       cwd: this.folder,
+      env,
       stdio: ['ignore', log, log],
       detached: true,
       ...this.runAs,
@@ -82,7 +85,7 @@ export class Workspace {
 
   /** Runs a program to its end; returns its standard output. */
   async run(program: string, ...args: string[]): Promise<string> {
-    const { stdout } = await run(program, args, { cwd: this.folder, ...this.runAs });
+    const { stdout } = await run(program, args, { cwd: this.folder, env, ...this.runAs });
     return stdout;
   }
 

@@ -1,0 +1,229 @@
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { revokeKey } from '../../src/access/key-admin.ts';
+import { publish } from '../../src/publishing/publication.ts';
+import { listSources } from '../../src/publishing/source.ts';
+import { dataOf, PARTNERS } from '../conformance/asking.ts';
+import { AnswerCheck } from '../conformance/checking.ts';
+import { loadModel, type Model, type PublishedDirectory } from '../model/model.ts';
+import { questionsAbout } from '../model/questions.ts';
+import { startCluster, type Cluster } from '../support/cluster/cluster.ts';
+import { walkList } from '../support/client.ts';
+import { createDirectories } from '../support/data.ts';
+import { makePartner, type TestPartner } from '../support/partners.ts';
+import { publishLines, supplier } from '../support/publishing.ts';
+import { Copy, KINDS } from '../sync/copy.ts';
+import { firstCatalog, LEAD_ENTITIES, startWriter } from '../sync/writer-process.ts';
+import { DISTURBANCES } from './disturbances.ts';
+import { Outages, PatientClient } from './outages.ts';
+
+/** Enough that each service and each server behind it was asked. */
+const REQUESTS_MEANWHILE = 40;
+
+/** A second, and what a machine that is busy with other tests adds. */
+const LONGEST_STALE_MS = 1_000 + 1_500;
+
+let cluster: Cluster;
+let model: Model;
+const published: PublishedDirectory[] = [];
+const partners: TestPartner[] = [];
+let outages: Outages;
+let client: PatientClient;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  const records = createDirectories(1);
+  const publishEach = async (paths: readonly string[]): Promise<void> => {
+    for (const path of paths) {
+      const { instant } = await publish(cluster.database, await listSources(path), { clock: Date.now });
+      published.push({ path, publishedAt: instant ?? '' });
+    }
+  };
+  await publishEach(records.first);
+  for (const partner of PARTNERS) partners.push(await makePartner(cluster.database, Date.now, partner));
+  await publishEach(records.later);
+  model = loadModel(published);
+  records.remove();
+  await cluster.catchUp();
+}, 120_000);
+afterAll(() => cluster.close());
+beforeEach(() => {
+  outages = new Outages();
+  client = new PatientClient(cluster.client.get, outages);
+});
+afterEach(({ task }) => {
+  if (task.result?.state === 'fail') process.stderr.write(cluster.logs());
+});
+
+/** Lets everything happen that may, while `work` goes on from call to call. */
+async function disturbDuring(work: (() => Promise<unknown>)[]): Promise<void> {
+  const over = new AbortController();
+  const working = work.map(async (step) => {
+    while (!over.signal.aborted) await step();
+  });
+  const disturbing = (async () => {
+    for (const disturbance of DISTURBANCES) {
+      await client.answered(REQUESTS_MEANWHILE);
+      await disturbance.run(cluster, outages, () => client.answered(REQUESTS_MEANWHILE));
+    }
+    await client.answered(REQUESTS_MEANWHILE);
+  })().finally(() => over.abort());
+  try {
+    await Promise.all([disturbing, ...working]);
+  } finally {
+    over.abort();
+  }
+}
+
+test('whatever part fails, every answer is what plain filters over all records give, or a 500 while the primary is away', async () => {
+  const answers = new AnswerCheck(model, client.get, () => new Date().toISOString());
+  const asking = partners.map((partner, seed) => {
+    const { scope } = partner;
+    const granted = [scope.everythingSince, ...Object.values(scope.leadEntities), ...Object.values(scope.coops)];
+    const instants = [...published.map(({ publishedAt }) => publishedAt), ...granted.filter((at) => at !== null)];
+    const questions = fc.sample(questionsAbout(model, instants), { seed, numRuns: 300 });
+    let turn = 0;
+    return async () => {
+      const question = questions[turn++ % questions.length];
+      if (question !== undefined) await answers.check(partner, question);
+    };
+  });
+  await disturbDuring(asking);
+}, 120_000);
+
+test('whatever part fails, a sync loses nothing that changed or became visible meanwhile', async () => {
+  const { database, databaseConfig, reference } = cluster;
+  await publishLines(database, firstCatalog());
+  const names = ['all', 'some', 'few'] as const;
+  const grants = { all: { everything: true }, some: { leadEntities: LEAD_ENTITIES.slice(0, 2) }, few: {} };
+  const copies: Copy[] = [];
+  for (const name of names) {
+    const { key } = await makePartner(database, Date.now, { name, ...grants[name] });
+    copies.push(...KINDS.map((kind) => new Copy(kind, key, client.get)));
+  }
+  const writers = [
+    startWriter({ database: databaseConfig, role: 'importer', seed: 1, rounds: 10_000, clockSkewMs: 4_000 }),
+    startWriter({ database: databaseConfig, role: 'granter', seed: 2, rounds: 10_000, clockSkewMs: 4_000 }),
+  ];
+  await disturbDuring(copies.map((copy) => () => copy.sync())).finally(() => {
+    for (const writer of writers) writer.stop();
+  });
+  expect(await Promise.all(writers.map(({ exited }) => exited))).toEqual([0, 0]);
+
+  await cluster.catchUp();
+  for (const copy of copies) {
+    await copy.sync();
+    for (const record of await copy.walkAll(reference.get)) expect(copy.records.get(record.id)).toEqual(record);
+  }
+  // With nothing new, nothing is received.
+  for (const copy of copies) expect(await copy.sync()).toBe(0);
+}, 120_000);
+
+describe('limits, through the load balancer', () => {
+  const QUOTA = 60;
+  const ALONE = /counts by itself/g;
+  const fallbacks = (): number => cluster.services.flatMap((service) => service.output().match(ALONE) ?? []).length;
+  let partnersSoFar = 0;
+
+  /** How many of 100 requests of a new partner pass; all others are refused as the guide says. */
+  async function countPassing(): Promise<number> {
+    partnersSoFar += 1;
+    const name = `limited-${partnersSoFar}`;
+    const { key } = await makePartner(cluster.database, Date.now, { name, everything: true, requestsPerMinute: QUOTA });
+    const answers = await Promise.all(Array.from({ length: 100 }, () => cluster.client.get('/v1/coops', { key })));
+    const refused = answers.filter(({ status }) => status !== 200);
+    for (const { status, headers, body } of refused) {
+      expect(status).toBe(429);
+      expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+      expect(JSON.parse(body)).toMatchObject({ error: { code: 'rate_limited', request_id: headers['x-request-id'] } });
+    }
+    return answers.length - refused.length;
+  }
+
+  /** The same, while both services count in Redis; on a busy machine it may be late with an answer. */
+  async function countPassingShared(): Promise<number> {
+    for (;;) {
+      for (const service of cluster.services) await service.countsInRedis();
+      const before = fallbacks();
+      const passing = await countPassing();
+      if (fallbacks() === before) return passing;
+    }
+  }
+
+  test('are exact to the request over both services; without Redis each keeps to its share, and then all is as before', async () => {
+    expect(await countPassingShared()).toBe(QUOTA);
+    await cluster.redis.kill();
+    expect(await countPassing()).toBeLessThanOrEqual(QUOTA);
+    await cluster.redis.start();
+    expect(await countPassingShared()).toBe(QUOTA);
+  });
+});
+
+describe('while replicas lag', () => {
+  beforeEach(async () => {
+    await cluster.catchUp();
+    for (const replica of cluster.replicas) await replica.pauseReplay();
+  });
+  afterEach(async () => {
+    for (const replica of cluster.replicas) await replica.resumeReplay();
+    await cluster.catchUp();
+  });
+
+  /** Asks over and over, makes a change meanwhile, and goes on for a while after its last old answer could have come. */
+  async function staleForMs(ask: () => Promise<boolean>, change: () => Promise<unknown>): Promise<number> {
+    // Known to both services.
+    for (let time = 0; time < 8; time += 1) expect(await ask()).toBe(false);
+    await change();
+    const changedAtMs = performance.now();
+    let lastOldAtMs = changedAtMs;
+    while (performance.now() < changedAtMs + LONGEST_STALE_MS + 500) {
+      const askedAtMs = performance.now();
+      if (!(await ask())) lastOldAtMs = askedAtMs;
+    }
+    return lastOldAtMs - changedAtMs;
+  }
+
+  test('a revoked key ends within a second of reaching the primary', async () => {
+    const { key } = await makePartner(cluster.database, Date.now, { name: 'leaked', everything: true });
+    const isRefused = async (): Promise<boolean> => {
+      const { status } = await client.get('/v1/coops', { key });
+      expect([200, 401, 429]).toContain(status);
+      return status !== 200;
+    };
+    const staleMs = await staleForMs(isRefused, () =>
+      revokeKey(cluster.database, Date.now, /_([^_]{8})_/.exec(key)?.[1] ?? ''),
+    );
+    expect(staleMs).toBeLessThan(LONGEST_STALE_MS);
+  });
+
+  test('a revoked grant ends, and a new one begins, within a second of reaching the primary', async () => {
+    const grants = { everything: false, leadEntities: ['le_city_of_pittsburgh_d85d'], coops: [] };
+    const name = 'changing';
+    const { key } = await makePartner(cluster.database, Date.now, { name, ...grants });
+    const total = async (): Promise<number> => {
+      const pages = await walkList(client.get, '/v1/contracts', key, [100]);
+      return pages.flatMap(dataOf).length;
+    };
+    const isEmpty = async (): Promise<boolean> => (await total()) === 0;
+    const isFull = async (): Promise<boolean> => !(await isEmpty());
+    const taken = await staleForMs(isEmpty, () => revoke(cluster.database, Date.now, name, grants));
+    const given = await staleForMs(isFull, () => grant(cluster.database, Date.now, name, grants));
+    expect(Math.max(taken, given)).toBeLessThan(LONGEST_STALE_MS);
+  });
+
+  test('a publication is seen within a second of reaching the primary', async () => {
+    const { key } = await makePartner(cluster.database, Date.now, { name: 'reader', everything: true });
+    const isNew = async (): Promise<boolean> => {
+      const detail = await client.get('/v1/suppliers/sup_0', { key });
+      const list = await client.get('/v1/suppliers?q=published+anew', { key });
+      const names = [detail.body, list.body].filter((body) => body.includes('Published anew'));
+      return names.length === 2;
+    };
+    const change = () =>
+      publishLines(cluster.database, {
+        suppliers: [{ ...supplier('sup_0'), name: 'Published anew', certifications: [], city_service_ids: [] }],
+      });
+    expect(await staleForMs(isNew, change)).toBeLessThan(LONGEST_STALE_MS);
+  });
+});
