@@ -36,13 +36,13 @@ export class RedisServer extends Part {
  * @param makeSettings is given its port and its folder, for files that belong to the settings.
  */
 export async function startRedis(
-  makeSettings: (port: number, workspace: Workspace) => readonly string[] = () => [],
+  makeSettings: (port: number, workspace: Workspace) => readonly string[] | Promise<readonly string[]> = () => [],
 ): Promise<RedisServer> {
   await using opened = new AsyncDisposableStack();
   const workspace = new Workspace();
   opened.defer(() => workspace.close());
   const port = await findLastingPort();
-  const server = new RedisServer(workspace, port, makeSettings(port, workspace));
+  const server = new RedisServer(workspace, port, await makeSettings(port, workspace));
   await server.start();
   opened.move();
   return server;

@@ -1,0 +1,203 @@
+import { Redis } from 'ioredis';
+import { Agent } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ask, askOften, countByStatus } from '../support/counting-clients.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makePartner } from '../support/partners.ts';
+import { startRedis, type RedisServer } from '../support/redis-server.ts';
+import { startTlsRedis } from '../support/redis-tls.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+
+const ALONE = 'Redis does not count requests';
+const AGAIN = 'requests are counted in Redis again';
+const SECRET = 'hunter2/with:signs';
+
+/** Two processes that were started apart, and two workers of a third. */
+const PROCESSES = 4;
+const QUOTA = 60;
+const SHARE = QUOTA / PROCESSES;
+
+let made: TestDatabase;
+let redis: RedisServer;
+let redisUrl: string;
+let client: Redis;
+let services: Serving[];
+let partners = 0;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+});
+afterAll(() => made.drop());
+
+beforeEach(async () => {
+  redis = await startRedis(() => ['--requirepass', SECRET]);
+  redisUrl = `redis://:${encodeURIComponent(SECRET)}@127.0.0.1:${redis.port}/2`;
+  client = new Redis(redisUrl).on('error', () => undefined);
+  services = [];
+});
+afterEach(async () => {
+  client.disconnect();
+  for (const service of services) service.kill('SIGKILL');
+  await Promise.all(services.map(({ closed }) => closed));
+  await redis.close();
+});
+
+/** The key of a new partner. */
+async function makeKey(requestsPerMinute: number): Promise<string> {
+  const name = `partner-${(partners += 1)}`;
+  return (await makePartner(made.database, Date.now, { name, everything: true, requestsPerMinute })).key;
+}
+
+function serve(environment: Record<string, string> = {}, ...options: string[]): Serving {
+  const settings = { PDS_REDIS_URL: redisUrl, PDS_LOG_LEVEL: 'trace', ...environment };
+  const serving = startServing(made.config, settings, ...options);
+  services.push(serving);
+  return serving;
+}
+
+/** The ports of services with four processes, all of which know of each other. */
+async function serveAll(): Promise<number[]> {
+  const all = [serve(), serve(), serve({}, '--workers', '2')];
+  const ports = await Promise.all(all.map((serving) => serving.port()));
+  await all[2]?.said('all workers answer requests');
+  const key = (): Promise<string | undefined> => client.keys('*:processes').then(([first]) => first);
+  const signs = async (): Promise<number[]> => {
+    const found = await client.zrange((await key()) ?? 'none', '0', '-1', 'WITHSCORES');
+    return found.filter((_, index) => index % 2 === 1).map(Number);
+  };
+  while ((await signs()).length < PROCESSES) await delay(50);
+  const lastMs = Math.max(...(await signs()));
+  while (Math.min(...(await signs())) <= lastMs) await delay(50);
+  return ports;
+}
+
+const timesSaid = (text: string): number =>
+  services.reduce((sum, serving) => sum + serving.output().split(text).length - 1, 0);
+
+/** Longer than a line waits to be written. */
+const untilWritten = (): Promise<void> => delay(300);
+
+/**
+ * What twice as many requests as may pass are answered, made over many connections at once,
+ * while Redis counts. A busy machine may hold it up for longer than a request waits: then again.
+ */
+async function askTogether(ports: readonly number[]): ReturnType<typeof askOften> {
+  for (;;) {
+    while (timesSaid(ALONE) > timesSaid(AGAIN)) await delay(50);
+    const before = timesSaid(ALONE);
+    const connections = Array.from({ length: 24 }, () => QUOTA / 12);
+    const answers = await askOften(ports, await makeKey(QUOTA), connections);
+    await untilWritten();
+    if (timesSaid(ALONE) === before) return answers;
+  }
+}
+
+describe('limits over services that were started apart, and workers', { timeout: 60_000 }, () => {
+  test('let exactly the quota pass, and tell everyone else when to come back', async () => {
+    const ports = await serveAll();
+    for (let time = 0; time < 3; time += 1) {
+      const answers = await askTogether(ports);
+      expect(countByStatus(answers)).toEqual({ 200: QUOTA, 429: QUOTA });
+      for (const { statusCode, headers } of answers) {
+        const [, remaining, seconds] = /^"partner";r=(\d+);t=(\d+)$/.exec(String(headers['ratelimit'])) ?? [];
+        expect(Number(seconds)).toBeGreaterThan(0);
+        expect(Number(seconds)).toBeLessThanOrEqual(60);
+        if (statusCode === 429) expect([headers['retry-after'], remaining]).toEqual([seconds, '0']);
+      }
+    }
+  });
+
+  test('become shares of it while Redis is away, whom no request waits for, and are exact again afterwards', async () => {
+    const ports = await serveAll();
+    await askTogether(ports);
+    const before = [timesSaid(ALONE), timesSaid(AGAIN)] as const;
+    await redis.kill();
+    const key = await makeKey(QUOTA);
+    const [first, second, both] = await Promise.all(ports.map((port) => askOften([port], key, [QUOTA, QUOTA])));
+    for (const answers of [first, second]) {
+      expect(countByStatus(answers ?? [])).toEqual({ 200: SHARE, 429: 2 * QUOTA - SHARE });
+    }
+    const passed = countByStatus(both ?? [])['200'];
+    expect([SHARE, 2 * SHARE]).toContain(passed);
+    await untilWritten();
+    expect(timesSaid(ALONE) - before[0]).toBe(PROCESSES);
+    await redis.start();
+    while (timesSaid(AGAIN) - before[1] < PROCESSES) await delay(50);
+    expect(countByStatus(await askTogether(ports))).toEqual({ 200: QUOTA, 429: QUOTA });
+  });
+});
+
+describe('pds serve', () => {
+  test('starts where Redis is away, says so, and uses it when it comes', async () => {
+    await redis.kill();
+    const service = serve();
+    const port = await service.port();
+    await service.said(ALONE);
+    const agent = new Agent({ keepAlive: true });
+    expect((await ask(port, agent, await makeKey(1))).statusCode).toBe(200);
+    agent.destroy();
+    await redis.start();
+    await service.said(AGAIN);
+  });
+
+  test('answers what is in flight before it leaves Redis, and leaves nothing there', async () => {
+    const service = serve();
+    const port = await service.port();
+    const key = await makeKey(1_000_000);
+    let answered = 0;
+    const clients = Array.from({ length: 8 }, async () => {
+      const agent = new Agent({ keepAlive: true });
+      for (;;) {
+        const { statusCode, headers } = await ask(port, agent, key);
+        expect(statusCode).toBe(200);
+        answered += 1;
+        if (answered === 200) service.kill('SIGTERM');
+        if (headers.connection === 'close') break;
+      }
+      agent.destroy();
+    });
+    await Promise.all(clients);
+    expect(await service.exited).toEqual([0, null]);
+    expect(service.output()).not.toContain(ALONE);
+    expect(await client.keys('*:processes')).toEqual([]);
+  });
+
+  test('ends in time where Redis is frozen', async () => {
+    const service = serve();
+    await service.port();
+    redis.freeze();
+    service.kill('SIGTERM');
+    expect(await service.exited).toEqual([0, null]);
+    redis.thaw();
+  });
+
+  test('speaks TLS to Redis where the URL says so, and trusts an authority of the operator', async () => {
+    const { server, authority } = await startTlsRedis('--requirepass', SECRET);
+    const url = `rediss://:${encodeURIComponent(SECRET)}@127.0.0.1:${server.port}`;
+    const trusting = serve({ PDS_REDIS_URL: url, NODE_EXTRA_CA_CERTS: authority });
+    await trusting.said('requests are counted in Redis');
+    const careful = serve({ PDS_REDIS_URL: url });
+    await careful.said(ALONE);
+    expect(careful.output()).toMatch(/"reason":"self-signed certificate in certificate chain/);
+    await server.close();
+  });
+
+  test('never says the password, whatever goes wrong', async () => {
+    const wrong = serve({ PDS_REDIS_URL: redisUrl.replace('hunter2', 'hunter3') });
+    await wrong.said('WRONGPASS');
+    const right = serve();
+    const key = await makeKey(100);
+    const agent = new Agent({ keepAlive: true });
+    await client.config('SET', 'requirepass', 'another');
+    await client.call('client', 'kill', 'type', 'normal', 'skipme', 'yes');
+    await right.said(ALONE);
+    for (const service of services) {
+      expect((await ask(await service.port(), agent, key)).statusCode).toBe(200);
+      service.kill('SIGTERM');
+      await service.closed;
+      for (const part of ['hunter', 'with:signs', 'with%3Asigns']) expect(service.output()).not.toContain(part);
+    }
+    agent.destroy();
+  });
+});
