@@ -12,11 +12,14 @@ export interface TcpProxy {
   strand(): void;
   /** Ends all connections, and refuses new ones until `thaw`. */
   cut(): void;
+  /** Lets new connections lead to another port, and ends those that there are, as a name does that moves. */
+  moveTo(port: number): void;
   close(): Promise<void>;
 }
 
 /** Forwards connections to a port of the loopback. Whoever starts it closes it. */
 export async function startTcpProxy(target: { port: number; host?: string }): Promise<TcpProxy> {
+  let { port } = target;
   const pairs = new Set<readonly [Socket, Socket]>();
   const stranded: Socket[] = [];
   let state: 'open' | 'frozen' | 'cut' = 'open';
@@ -25,7 +28,7 @@ export async function startTcpProxy(target: { port: number; host?: string }): Pr
       client.destroy();
       return;
     }
-    const upstream = connect(target.port, target.host ?? '127.0.0.1');
+    const upstream = connect(port, target.host ?? '127.0.0.1');
     const pair = [client, upstream] as const;
     pairs.add(pair);
     for (const [from, to] of [pair, [upstream, client] as const]) {
@@ -41,12 +44,12 @@ export async function startTcpProxy(target: { port: number; host?: string }): Pr
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const address = server.address() as AddressInfo;
   const end = (): void => {
     for (const socket of [...pairs].flat().concat(stranded)) socket.destroy();
   };
   return {
-    port,
+    port: address.port,
     freeze() {
       state = 'frozen';
       for (const pair of pairs) for (const socket of pair) socket.pause();
@@ -64,6 +67,10 @@ export async function startTcpProxy(target: { port: number; host?: string }): Pr
     },
     cut() {
       state = 'cut';
+      end();
+    },
+    moveTo(other) {
+      port = other;
       end();
     },
     async close() {
