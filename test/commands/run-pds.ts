@@ -13,8 +13,17 @@ export interface Outcome {
 }
 
 /** Runs `pds` as an operator does, in a process of its own, with no settings but these. */
-export async function runPds(words: readonly string[], settings: Record<string, string>): Promise<Outcome> {
-  const child = spawn(process.execPath, [MAIN, ...words], {
+export function runPds(words: readonly string[], settings: Record<string, string>): Promise<Outcome> {
+  return runPdsOf(MAIN, words, settings);
+}
+
+/** The same with the program of another version. */
+export async function runPdsOf(
+  main: string,
+  words: readonly string[],
+  settings: Record<string, string>,
+): Promise<Outcome> {
+  const child = spawn(process.execPath, [main, ...words], {
     env: { PATH: process.env['PATH'], ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

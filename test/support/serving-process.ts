@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import type { DatabaseConfig } from '../../src/config.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+/** The command of this version. */
+export const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const LISTENING = /Server listening at http:\/\/127\.0\.0\.1:(\d+)/;
 
 const ADMIN = /administrators find .* at http:\/\/127\.0\.0\.1:(\d+)/;
@@ -41,14 +42,15 @@ export function startServing(
   environment: Record<string, string> = {},
   ...options: string[]
 ): Serving {
-  const settings = {
-    PDS_DATABASE_URL: databaseUrlOf(config),
-    PDS_PORT: '0',
-    PDS_ADMIN_PORT: '0',
-    PDS_REQUESTS_PER_MINUTE: '1000000',
-  };
-  const child = spawn(process.execPath, [MAIN, 'serve', ...options], {
-    env: { PATH: process.env['PATH'], ...settings, ...environment },
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(config), PDS_ADMIN_PORT: '0', ...environment };
+  return startServingOf(MAIN, settings, ...options);
+}
+
+/** The same with the program of another version, and no other settings than these, of which that version has to know all. */
+export function startServingOf(main: string, environment: Record<string, string>, ...options: string[]): Serving {
+  const settings = { PDS_PORT: '0', PDS_REQUESTS_PER_MINUTE: '1000000', ...environment };
+  const child = spawn(process.execPath, [main, 'serve', ...options], {
+    env: { PATH: process.env['PATH'], ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   if (child.pid === undefined) throw new Error('pds serve could not be started');

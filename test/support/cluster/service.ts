@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { findLastingPort } from '../free-port.ts';
-import { startServing, type Serving } from '../serving-process.ts';
+import { MAIN, startServingOf, type Serving } from '../serving-process.ts';
 import type { Workspace } from './workspace.ts';
 
 /** `pds serve` on a port of its own, stopped and started as an operator does. */
@@ -9,23 +9,23 @@ export class ServicePart {
   readonly port: number;
   readonly url: string;
   readonly #workspace: Workspace;
-  readonly #databaseUrl: string;
   readonly #environment: Readonly<Record<string, string>>;
   #serving: Serving | null = null;
   #outputBefore = '';
 
-  constructor(workspace: Workspace, port: number, databaseUrl: string, environment: Record<string, string>) {
+  constructor(workspace: Workspace, port: number, environment: Record<string, string>) {
     this.name = `service ${port}`;
     this.port = port;
     this.url = `http://127.0.0.1:${port}`;
     this.#workspace = workspace;
-    this.#databaseUrl = databaseUrl;
     this.#environment = environment;
   }
 
-  async start(): Promise<void> {
+  /** @param main the program of another version, which may not know all settings of this one. */
+  async start(main?: string): Promise<void> {
     const settings = { ...this.#environment, PDS_PORT: String(this.port) };
-    const serving = startServing({ engine: 'postgres', url: this.#databaseUrl }, settings);
+    const serving =
+      main === undefined ? startServingOf(MAIN, { PDS_ADMIN_PORT: '0', ...settings }) : startServingOf(main, settings);
     this.#workspace.guard(serving.pid, 'SIGKILL', serving.exited);
     this.#serving = serving;
     await serving.port();
@@ -57,13 +57,14 @@ export class ServicePart {
   }
 }
 
-/** Starts a service; what is not set has the default of the configuration. */
+/** Starts a service on a database; what is not set besides has the default of the configuration. */
 export async function startServicePart(
   workspace: Workspace,
   databaseUrl: string,
   environment: Record<string, string> = {},
 ): Promise<ServicePart> {
-  const part = new ServicePart(workspace, await findLastingPort(), databaseUrl, environment);
+  const settings = { PDS_DATABASE_URL: databaseUrl, ...environment };
+  const part = new ServicePart(workspace, await findLastingPort(), settings);
   await part.start();
   return part;
 }

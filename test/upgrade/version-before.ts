@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * The version whose servers have to work on the schema of this one, since upgrades begin with
+ * the schema. When a version was released, put its commit here: `git rev-parse <the commit that
+ * changed "version" in package.json to it, or a later one of the same version>`.
+ */
+export const VERSION_BEFORE = { version: '1.1.0', commit: '286b514bfa2079490ea5fb3a3d3682a2c2be01e1' };
+
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
+
+/**
+ * Takes that version out of git, with the dependencies that are installed here.
+ *
+ * @returns its command, as `src/main.js` is this version's.
+ * @throws Error where this clone does not hold it.
+ */
+export function takeOutVersionBefore(folder: string): string {
+  const { version, commit } = VERSION_BEFORE;
+  const tree = join(folder, version);
+  mkdirSync(tree);
+  let archive: Buffer;
+  try {
+    const options = { cwd: REPOSITORY, maxBuffer: 1 << 30, stdio: ['ignore', 'pipe', 'ignore'] as const };
+    archive = execFileSync('git', ['archive', commit], {
+      ...options,
+      stdio: [...options.stdio],
+    });
+  } catch (error) {
+    throw new Error(
+      `version ${version} (commit ${commit}) cannot be taken out of this clone; ` +
+        'where its history was cut off, "git fetch --unshallow" brings it',
+      { cause: error },
+    );
+  }
+  execFileSync('tar', ['-x', '-C', tree], { input: archive });
+  symlinkSync(join(REPOSITORY, 'node_modules'), join(tree, 'node_modules'));
+  return join(tree, 'src', 'main.js');
+}
