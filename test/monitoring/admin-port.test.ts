@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { askAdmin, readReadiness, scrape } from '../support/administrator.ts';
+import { askAdmin, readReadiness, scrape, type ReadinessAnswer } from '../support/administrator.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
 let made: TestDatabase;
@@ -27,6 +27,13 @@ function serve(environment: Record<string, string> = {}, ...options: string[]): 
 async function end(serving: Serving): Promise<void> {
   serving.kill('SIGTERM');
   expect(await serving.exited).toEqual([0, null]);
+}
+
+/** What is said first that is not that the service is ready; it is asked all the time. */
+async function firstNotReady(admin: number): Promise<ReadinessAnswer> {
+  let readiness = await readReadiness(admin);
+  while (readiness.status === 200) readiness = await readReadiness(admin);
+  return readiness;
 }
 
 describe('the port for administrators', () => {
@@ -56,10 +63,9 @@ describe('the port for administrators', () => {
       await once(slow, 'connect');
       slow.write('GET /health HTTP/1.1\r\nHost: a\r\n');
       await delay(100);
+      const notReady = firstNotReady(admin);
       serving.kill('SIGTERM');
-      let readiness = await readReadiness(admin);
-      while (readiness.status === 200) readiness = await readReadiness(admin);
-      expect(readiness).toMatchObject({ status: 503, reasons: [expect.stringContaining('draining')] });
+      expect(await notReady).toMatchObject({ status: 503, reasons: [expect.stringContaining('draining')] });
       expect((await askAdmin(admin, '/livez')).status).toBe(200);
       slow.write('\r\n');
       const [answer] = (await once(slow, 'data')) as [Buffer];

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/migrator.ts';
+import { askAdmin, readReadiness, scrape } from '../support/administrator.ts';
+import { ROLE, startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
+import { startRedis, type RedisPart } from '../support/cluster/redis.ts';
+import { Workspace } from '../support/cluster/workspace.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
+
+/** Until something shows: what is read twice a second, on a machine that is busy. */
+const SOON = { timeout: 15_000, interval: 50 };
+
+/** Whoever asks waits a second for the database, and some more on a machine that is busy. */
+const PATIENCE_MS = 3_000;
+
+const everything = new AsyncDisposableStack();
+let primary: PostgresPart;
+let replica: ReplicaPart;
+let redis: RedisPart;
+let proxy: TcpProxy;
+let database: OpenDatabase;
+let serving: Serving;
+let admin: number;
+
+beforeAll(async () => {
+  const workspace = new Workspace();
+  everything.defer(() => workspace.close());
+  primary = await startPrimary(workspace);
+  database = openForCommands({ engine: 'postgres', url: primary.url });
+  everything.defer(() => database.close());
+  await migrate(database, Date.now);
+  await publishLines(database, SMALL_CATALOG);
+  replica = await startReplica(workspace, 'replica-1', primary);
+  redis = await startRedis(workspace);
+  proxy = await startTcpProxy({ port: primary.port });
+  everything.defer(() => proxy.close());
+  const url = primary.url.replace(`:${primary.port}/`, `:${proxy.port}/`);
+  serving = startServing({ engine: 'postgres', url }, { PDS_REPLICA_URLS: replica.url, PDS_REDIS_URL: redis.url });
+  everything.defer(async () => {
+    serving.kill('SIGKILL');
+    await serving.closed;
+  });
+  await serving.port();
+  admin = await serving.adminPort();
+}, 60_000);
+afterAll(() => everything.disposeAsync());
+
+const sample = async (name: string): Promise<number | undefined> => (await scrape(admin)).get(name);
+
+async function timed<T>(work: Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  const result = await work;
+  expect(performance.now() - startedAt).toBeLessThan(PATIENCE_MS);
+  return result;
+}
+
+describe('an administrator sees', () => {
+  test('that all is well: connections, the replica in use, limits that are shared', async () => {
+    const name = `127.0.0.1:${replica.port}`;
+    await expect.poll(() => sample(`pds_replica_in_use{replica="${name}"}`), SOON).toBe(1);
+    const samples = await scrape(admin);
+    expect(samples.get(`pds_replica_lag_seconds{replica="${name}"}`)).toBe(0);
+    expect(samples.get(`pds_replica_up{replica="${name}"}`)).toBe(1);
+    expect(samples.get('pds_limits_shared')).toBe(1);
+    expect(samples.get('pds_limits_processes')).toBe(1);
+    expect(samples.get('pds_database_max_connections{server="primary"}')).toBe(10);
+    expect(samples.get('pds_database_connections{server="primary",state="idle"}')).toBeGreaterThan(0);
+    expect(samples.get('pds_database_connections{server="primary",state="active"}')).toBe(0);
+    expect(samples.get('pds_database_waiting_queries{server="primary"}')).toBe(0);
+    expect(await readReadiness(admin)).toMatchObject({ status: 200, reasons: [], degradations: [] });
+  });
+
+  test('a replica that is behind, and since when, and that requests are answered all the same', async () => {
+    const name = `127.0.0.1:${replica.port}`;
+    await replica.pauseReplay();
+    await publishLines(database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
+    await expect.poll(() => sample(`pds_replica_in_use{replica="${name}"}`), SOON).toBe(0);
+    await expect.poll(() => sample(`pds_replica_lag_seconds{replica="${name}"}`), SOON).toBeGreaterThan(1);
+    expect(await readReadiness(admin)).toMatchObject({
+      status: 200,
+      degradations: [`the replica ${name} is behind, and is not read from`],
+    });
+    await replica.resumeReplay();
+    await expect.poll(() => sample(`pds_replica_in_use{replica="${name}"}`), SOON).toBe(1);
+    expect(await sample(`pds_replica_lag_seconds{replica="${name}"}`)).toBe(0);
+  });
+
+  test('a replica that is away, and that requests are answered all the same', async () => {
+    const name = `127.0.0.1:${replica.port}`;
+    await replica.stop();
+    await expect.poll(() => sample(`pds_replica_up{replica="${name}"}`), SOON).toBe(0);
+    expect(await sample(`pds_replica_lag_seconds{replica="${name}"}`)).toBeUndefined();
+    expect(await readReadiness(admin)).toMatchObject({
+      status: 200,
+      degradations: [`the replica ${name} does not answer, and is not read from`],
+    });
+    await replica.start();
+    await expect.poll(() => sample(`pds_replica_in_use{replica="${name}"}`), SOON).toBe(1);
+  });
+
+  test('that Redis is away, and that requests are answered all the same', async () => {
+    await redis.stop();
+    await expect.poll(() => sample('pds_limits_shared'), SOON).toBe(0);
+    expect(await sample('pds_limits_fallbacks_total')).toBe(1);
+    const { status, degradations } = await readReadiness(admin);
+    expect({ status, degradations }).toEqual({
+      status: 200,
+      degradations: ['Redis does not count requests: each process does, up to its share of each limit'],
+    });
+    await redis.start();
+    await expect.poll(() => sample('pds_limits_shared'), SOON).toBe(1);
+  });
+
+  test.each([
+    ['silent', (): void => proxy.freeze()],
+    ['gone', (): void => proxy.cut()],
+  ])('at once that the database is %s, and that it is back, and the process lives throughout', async (_case, fail) => {
+    expect(await sample('pds_database_up')).toBe(1);
+    fail();
+    await expect.poll(async () => (await timed(readReadiness(admin))).status, SOON).toBe(503);
+    const { reasons } = await readReadiness(admin);
+    expect(reasons).toEqual([expect.stringMatching(/^the database (cannot be read|was read \d+ seconds ago)/)]);
+    await expect.poll(async () => (await timed(scrape(admin))).get('pds_database_up'), SOON).toBe(0);
+    await expect.poll(() => sample('pds_database_version_age_seconds'), SOON).toBeGreaterThan(2);
+    expect(await sample('pds_ready')).toBe(0);
+    // What was published last is known from before.
+    expect(await sample('pds_last_publication_timestamp_seconds')).toBeGreaterThan(0);
+    expect((await askAdmin(admin, '/livez')).status).toBe(200);
+    proxy.thaw();
+    await expect.poll(async () => (await readReadiness(admin)).status, SOON).toBe(200);
+    expect(await sample('pds_database_up')).toBe(1);
+  });
+
+  test('no password of any of them', async () => {
+    const seen = await Promise.all(['/metrics', '/readyz'].map((path) => askAdmin(admin, path)));
+    for (const { body } of seen) {
+      expect(body).not.toContain(ROLE.password);
+      expect(body).not.toContain('redis-test-password');
+    }
+  });
+});

@@ -1,0 +1,187 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { issueKey } from '../../src/access/key-admin.ts';
+import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
+import { askAdmin, scrape } from '../support/administrator.ts';
+import { createClient, type Client } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+
+let made: TestDatabase;
+let serving: Serving;
+let client: Client;
+let admin: number;
+let publishedAt: string;
+const keys: Record<string, string> = {};
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  for (const name of ['acme', 'small']) {
+    await createPartner(made.database, Date.now, name, { everything: true });
+    keys[name] = (await issueKey(made.database, Date.now, name, { environment: 'test', lifetimeMs: null })).key;
+  }
+  await setPartner(made.database, Date.now, 'small', { requestsPerMinute: 3 });
+  publishedAt = (await publishLines(made.database, SMALL_CATALOG)).instant ?? '';
+  serving = startServing(made.config);
+  client = createClient(`http://127.0.0.1:${await serving.port()}`);
+  admin = await serving.adminPort();
+});
+afterAll(async () => {
+  client.close();
+  serving.kill('SIGKILL');
+  await serving.closed;
+  await made.drop();
+});
+
+/** How much the samples whose names begin so grew while `work` was done; those that did not are left out. */
+async function growth(name: string, work: () => Promise<unknown>): Promise<Record<string, number>> {
+  const before = await scrape(admin);
+  await work();
+  const after = await scrape(admin);
+  const grown = [...after].map(([sample, value]) => [sample, value - (before.get(sample) ?? 0)] as const);
+  return Object.fromEntries(grown.filter(([sample, value]) => sample.startsWith(name) && value !== 0));
+}
+
+describe('a scrape counts', () => {
+  test('requests by endpoint, status and partner, kept answers among them', async () => {
+    const grown = await growth('pds_http_requests_total', async () => {
+      const key = keys['acme'] ?? '';
+      const { headers } = await client.get('/v1/contracts', { key });
+      for (let time = 0; time < 3; time += 1) await client.get('/v1/contracts', { key });
+      await client.get('/v1/contracts', { key, headers: { 'if-none-match': String(headers.etag) } });
+      await client.get('/v1/contracts/ctr_1', { key });
+      await client.get('/v1/contracts/no_such', { key });
+      await client.get('/v1/contracts?limit=0', { key });
+      await client.get('/v1/nothing-here', { key });
+      await client.get('/v1/contracts');
+      await client.get('/health');
+    });
+    expect(grown).toEqual({
+      'pds_http_requests_total{route="/v1/contracts",status="200",partner="acme"}': 4,
+      'pds_http_requests_total{route="/v1/contracts",status="304",partner="acme"}': 1,
+      'pds_http_requests_total{route="/v1/contracts/:id",status="200",partner="acme"}': 1,
+      'pds_http_requests_total{route="/v1/contracts/:id",status="404",partner="acme"}': 1,
+      'pds_http_requests_total{route="/v1/contracts",status="400",partner="acme"}': 1,
+      'pds_http_requests_total{route="none",status="404",partner="acme"}': 1,
+      'pds_http_requests_total{route="/v1/contracts",status="401",partner=""}': 1,
+      'pds_http_requests_total{route="/health",status="200",partner=""}': 1,
+    });
+  });
+
+  test('a request once, also where its client went away', async () => {
+    const grown = await growth('pds_http_requests_total{route="/openapi.json"', async () => {
+      const sent = get({ port: await serving.port(), host: '127.0.0.1', path: '/openapi.json', agent: false });
+      sent.on('error', () => undefined);
+      await once(sent, 'response');
+      sent.destroy();
+      await once(sent, 'close');
+    });
+    // The whole answer may have been written before.
+    expect(Object.values(grown)).toEqual([1]);
+  });
+
+  test('records, and none for what was not sent', async () => {
+    const key = keys['acme'] ?? '';
+    const { headers } = await client.get('/v1/suppliers?limit=2', { key });
+    const grown = await growth('pds_records_total', async () => {
+      await client.get('/v1/suppliers?limit=2', { key });
+      await client.get('/v1/suppliers?limit=2', { key, headers: { 'if-none-match': String(headers.etag) } });
+      await client.get('/v1/suppliers/sup_1', { key });
+    });
+    expect(grown).toEqual({
+      'pds_records_total{route="/v1/suppliers",partner="acme"}': 2,
+      'pds_records_total{route="/v1/suppliers/:id",partner="acme"}': 1,
+    });
+  });
+
+  test('each request in one bucket of its duration and all above it', async () => {
+    const name = 'pds_http_request_duration_seconds';
+    const grown = await growth(name, async () => {
+      for (let time = 0; time < 5; time += 1) await client.get('/v1/coops', { key: keys['acme'] ?? '' });
+    });
+    const bounds = Object.entries(grown).filter(([sample]) => sample.startsWith(`${name}_bucket{`));
+    const counts = bounds.map(([, count]) => count);
+    expect(counts).toEqual(counts.toSorted((a, b) => a - b));
+    expect(counts.at(-1)).toBe(5);
+    expect(grown[`${name}_count{route="/v1/coops"}`]).toBe(5);
+    const seconds = grown[`${name}_sum{route="/v1/coops"}`] ?? 0;
+    expect(seconds).toBeGreaterThan(0);
+    expect(seconds).toBeLessThan(5 * 5);
+  });
+
+  test('what the limits refused: requests of a partner, and keys that are not good', async () => {
+    const grown = await growth('pds_', async () => {
+      for (let time = 0; time < 5; time += 1) await client.get('/v1/coops', { key: keys['small'] ?? '' });
+      for (let time = 0; time < 62; time += 1) await client.get('/v1/coops', { key: 'wrong' });
+    });
+    expect(grown).toMatchObject({
+      'pds_limited_requests_total{partner="small"}': 2,
+      'pds_http_requests_total{route="/v1/coops",status="429",partner="small"}': 2,
+    });
+    const refused = grown['pds_failed_authentications_total{outcome="refused"}'] ?? 0;
+    const limited = grown['pds_failed_authentications_total{outcome="limited"}'] ?? 0;
+    expect(refused + limited).toBe(62);
+    // Others of this file failed within the same minute.
+    expect(limited).toBeGreaterThanOrEqual(2);
+    expect(grown['pds_http_requests_total{route="/v1/coops",status="401",partner=""}']).toBe(refused);
+  });
+
+  test('kept answers that were found and answers that were made', async () => {
+    const key = keys['acme'] ?? '';
+    const grown = await growth('pds_answer_cache', async () => {
+      for (let time = 0; time < 4; time += 1) await client.get('/v1/city-services?limit=7', { key });
+    });
+    expect(grown).toMatchObject({
+      pds_answer_cache_hits_total: 3,
+      pds_answer_cache_misses_total: 1,
+      pds_answer_cache_entries: 1,
+    });
+    expect(grown['pds_answer_cache_bytes']).toBeGreaterThan(100);
+  });
+});
+
+describe('a scrape tells', () => {
+  test('that the database is there, and when something was published last', async () => {
+    const samples = await scrape(admin);
+    expect(samples.get('pds_database_up')).toBe(1);
+    expect(samples.get('pds_database_version_age_seconds')).toBeLessThan(3);
+    expect(samples.get('pds_access_version')).toBe(await made.database.readVersion());
+    expect(samples.get('pds_last_publication_timestamp_seconds')).toBe(Date.parse(publishedAt) / 1000);
+    const again = await publishLines(made.database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
+    const version = await made.database.readVersion();
+    let later = await scrape(admin);
+    while (later.get('pds_access_version') !== version) later = await scrape(admin);
+    expect(later.get('pds_last_publication_timestamp_seconds')).toBe(Date.parse(again.instant ?? '') / 1000);
+  });
+
+  test('how the process does, and what it is', async () => {
+    const samples = await scrape(admin);
+    expect(samples.get('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
+    expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(10_000_000);
+    const info = [...samples.keys()].find((sample) => sample.startsWith('pds_build_info'));
+    expect(info).toMatch(
+      new RegExp(`^pds_build_info{version="\\d+\\.\\d+\\.\\d+",node_version="v\\d.*",engine="${inject('engine')}"}$`),
+    );
+  });
+
+  test('no key, and nothing of one', async () => {
+    const { body } = await askAdmin(admin, '/metrics');
+    for (const key of Object.values(keys)) {
+      expect(body).toContain('acme');
+      expect(body).not.toContain(key);
+      expect(body).not.toContain(key.split('_')[2]);
+    }
+  });
+
+  test('everything in the form and with the names that Prometheus asks for', async () => {
+    const { body } = await askAdmin(admin, '/metrics');
+    const checked = promisify(execFile)('promtool', ['check', 'metrics']);
+    checked.child.stdin?.end(body);
+    // It ends with an error, and prints why, where a name is wrong or a line cannot be read.
+    expect(await checked).toEqual({ stdout: '', stderr: '' });
+  });
+});
