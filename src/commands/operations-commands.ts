@@ -5,7 +5,7 @@ import { parseDays } from './option-values.ts';
 /** How far back is shown where it is not said. */
 const DEFAULT_DAYS = 30;
 
-/** The commands for whoever looks after a service that runs: what was done to it. */
+/** The commands for whoever looks after a service that runs: what was done to it, and what partners ask of it. */
 export function addOperationsCommands(program: Command): void {
   addCommand(program, 'audit')
     .description('show who changed partners, grants, keys and records, and when; the newest last')
@@ -14,6 +14,16 @@ export function addOperationsCommands(program: Command): void {
     .action((options: JsonOption & { days: number; partner?: string }) =>
       onDatabase(options, async (context) =>
         (await import('./audit.ts')).showAudit(context, { days: options.days, partner: options.partner ?? null }),
+      ),
+    );
+
+  addCommand(program, 'usage')
+    .description('show what partners asked for, day by day in UTC')
+    .argument('[name]', 'only this partner, by key and endpoint')
+    .option('--days <n>', "how many days, today's included", parseDays, DEFAULT_DAYS)
+    .action((name: string | undefined, options: JsonOption & { days: number }) =>
+      onDatabase(options, async (context) =>
+        (await import('./usage.ts')).showUsage(context, name ?? null, options.days),
       ),
     );
 }

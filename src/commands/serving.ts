@@ -5,6 +5,7 @@ import { PartnerDirectory } from '../access/partner-directory.ts';
 import { buildApp } from '../app.ts';
 import type { Config } from '../config.ts';
 import { openForServing } from '../database/database.ts';
+import { openUsageStore } from '../database/usage-store.ts';
 import { OwnRequestLimits, WINDOW_SECONDS, type RequestLimits } from '../http/request-counts.ts';
 import { CountedLimits } from '../monitoring/counted-limits.ts';
 import { LastPublication } from '../monitoring/last-publication.ts';
@@ -15,6 +16,7 @@ import { RequestMetrics } from '../monitoring/request-metrics.ts';
 import { readCursorSecret } from '../paging/cursor-secret.ts';
 import { redisNamespace } from '../redis/namespace.ts';
 import type { SharedLimits } from '../redis/shared-limits.ts';
+import { UsageRecorder } from '../usage/usage-recorder.ts';
 import { CommandError } from './command-error.ts';
 
 /** What a pipe takes in one piece (`PIPE_BUF` of Linux), so that lines of several processes do not mix. */
@@ -74,13 +76,18 @@ export async function startServing(
   opened.defer(() => database.close());
   const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
   opened.defer(() => directory.stop());
+  const usage = new UsageRecorder({
+    ...{ store: openUsageStore(config.database, database), clock: Date.now, logger },
+    retentionDays: config.usageRetentionDays,
+  });
+  opened.defer(() => usage.stop());
   await directory.start();
   const cursorSecret = await readCursorSecret(database);
   const shared = await startSharedLimits(config, logger, cursorSecret, workers);
   opened.defer(() => shared?.close());
   const counted = new CountedLimits(shared ?? limits);
   const requests = new RequestMetrics();
-  const observers = [requests.observe];
+  const observers = [requests.observe, usage.observe];
   const app = await buildApp(
     { config, database, clock: Date.now, directory, cursorSecret, logger, observers },
     counted,
@@ -93,10 +100,12 @@ export async function startServing(
     lastPublication: new LastPublication(database, directory),
     servers: database.servers,
     sharedLimits: shared ?? undefined,
+    usageFlushFailures: () => usage.state.failedWrites,
   };
   const readiness = new Readiness(database, parts);
   opened.defer(() => readiness.drain());
   await app.listen({ host: await resolveHost(config.host, 'PDS_HOST or --host'), port: config.port });
+  usage.start();
   const everything = opened.move();
   return {
     origin: app.listeningOrigin,

@@ -9,8 +9,8 @@ import { DatabaseUnavailableError } from './errors.ts';
 import { bindSlots, StatementCache, type SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
-// Node 26.11 renames DatabaseSync to Database and warns at the old name; older versions know only the old one.
-const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
+/** Node 26.11 renames DatabaseSync to Database and warns at the old name; older versions know only the old one. */
+export const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
   sqlite.DatabaseSync) as typeof sqlite.DatabaseSync;
 
 /** How long a statement waits for another process's lock. An import holds the catalog for longer; see `publishing/lock.ts`. */

@@ -1,0 +1,157 @@
+import { pathToFileURL } from 'node:url';
+import { sql, type Kysely } from 'kysely';
+import type { DatabaseConfig } from '../config.ts';
+import type { OpenDatabase } from './database.ts';
+import { accessPath, SqliteConnection } from './sqlite.ts';
+import type { Tables, UsageRow } from './tables.ts';
+
+/** What a serving process writes to: counts of requests, and nothing else. */
+export interface UsageStore {
+  /**
+   * Adds these counts to those that are there: all of them or, where it throws, none. What was
+   * thrown at may be given again, the same array, and is added once.
+   */
+  add(rows: readonly UsageRow[]): Promise<void>;
+  /**
+   * Deletes the oldest day that is earlier than this one. Day by day, since all at once could take long.
+   *
+   * @returns false where there was none.
+   */
+  deleteOneDayBefore(day: string): Promise<boolean>;
+  close(): void;
+}
+
+/**
+ * Opens no connection yet.
+ *
+ * @param database opened for serving. On PostgreSQL its connections to the primary are used; SQLite's is read-only.
+ */
+export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase): UsageStore {
+  return config.engine === 'sqlite' ? new SqliteUsageStore(accessPath(config.path)) : new PostgresUsageStore(kysely);
+}
+
+const COLUMNS = 'day, partner_id, key_id, endpoint, requests, records, limited, failed';
+
+const ADD_TO_WHAT_IS_THERE = `on conflict (day, partner_id, key_id, endpoint) do update set ${[
+  'requests',
+  'records',
+  'limited',
+  'failed',
+]
+  .map((column) => `${column} = usage.${column} + excluded.${column}`)
+  .join(', ')}`;
+
+/**
+ * A connection of its own to the access file alone. It waits for no lock: SQLite's calls hold the
+ * event loop, and so every request. Where another process is writing, the caller tries again later.
+ */
+class SqliteUsageStore implements UsageStore {
+  readonly #path: string;
+  #connection: InstanceType<typeof SqliteConnection> | null = null;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async add(rows: readonly UsageRow[]): Promise<void> {
+    this.#write((connection) => {
+      const statement = connection.prepare(
+        `insert into usage (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?) ${ADD_TO_WHAT_IS_THERE}`,
+      );
+      for (const row of rows) statement.run(...valuesOf(row));
+    });
+  }
+
+  async deleteOneDayBefore(day: string): Promise<boolean> {
+    return this.#write((connection) => {
+      const { changes } = connection
+        .prepare('delete from usage where day = (select min(day) from usage) and day < ?')
+        .run(day);
+      return changes > 0;
+    });
+  }
+
+  close(): void {
+    this.#connection?.close();
+    this.#connection = null;
+  }
+
+  #write<T>(work: (connection: InstanceType<typeof SqliteConnection>) => T): T {
+    const connection = (this.#connection ??= this.#connect());
+    try {
+      connection.exec('begin immediate');
+      const result = work(connection);
+      connection.exec('commit');
+      return result;
+    } catch (error) {
+      // Ends the transaction. What stood in the way, such as a file that could not be written, may be gone the next time.
+      this.close();
+      throw error;
+    }
+  }
+
+  #connect(): InstanceType<typeof SqliteConnection> {
+    const connection = new SqliteConnection(`${pathToFileURL(this.#path).href}?mode=rw`, { timeout: 0 });
+    // Not to wait for the disk with each commit: a power cut may take some counts, a killed process takes none.
+    connection.exec('pragma synchronous = normal');
+    return connection;
+  }
+}
+
+/** PostgreSQL's error for a transaction that its server never began. */
+const INVALID_PARAMETER_VALUE = '22023';
+
+/**
+ * Where a connection is lost at a commit, nobody can tell from here what became of it; so the
+ * transaction's number is kept, and its server asked before the same counts are added again.
+ */
+class PostgresUsageStore implements UsageStore {
+  readonly #kysely: Kysely<Tables>;
+  #begun: { rows: readonly UsageRow[]; transaction: string } | null = null;
+
+  constructor(kysely: Kysely<Tables>) {
+    this.#kysely = kysely;
+  }
+
+  async add(rows: readonly UsageRow[]): Promise<void> {
+    if (this.#begun?.rows !== rows || !(await this.#isCommitted(this.#begun.transaction))) {
+      await this.#kysely.transaction().execute(async (transaction) => {
+        const { rows: ids } = await sql<{ id: string }>`select pg_current_xact_id()::text as id`.execute(transaction);
+        this.#begun = { rows, transaction: ids[0]?.id ?? '' };
+        const tuples = rows.map((row) => sql`(${sql.join(valuesOf(row))})`);
+        await sql`insert into access.usage (${sql.raw(COLUMNS)}) values ${sql.join(tuples)}
+          ${sql.raw(ADD_TO_WHAT_IS_THERE)}`.execute(transaction);
+      });
+    }
+    this.#begun = null;
+  }
+
+  async deleteOneDayBefore(day: string): Promise<boolean> {
+    const { numAffectedRows } = await sql`delete from access.usage
+      where day = (select min(day) from access.usage) and day < ${day}`.execute(this.#kysely);
+    return (numAffectedRows ?? 0n) > 0n;
+  }
+
+  close(): void {
+    this.#begun = null;
+  }
+
+  async #isCommitted(transaction: string): Promise<boolean> {
+    const status = await sql<{ status: string | null }>`select pg_xact_status(${transaction}::xid8) as status`
+      .execute(this.#kysely)
+      .then(({ rows }) => rows[0]?.status ?? null)
+      .catch((error: unknown) => {
+        // A replica that was promoted lacks what its primary had not sent.
+        if ((error as { code?: unknown }).code === INVALID_PARAMETER_VALUE) return 'aborted';
+        throw error;
+      });
+    if (status === 'in progress') throw new Error('an earlier transaction that adds these counts has not ended yet');
+    // Null for one so long ago that the server has forgotten it: rather too little is counted than twice.
+    return status !== 'aborted';
+  }
+}
+
+function valuesOf(row: UsageRow): (string | number)[] {
+  const { day, partner_id, key_id, endpoint, requests, records, limited, failed } = row;
+  return [day, partner_id, key_id, endpoint, requests, records, limited, failed];
+}

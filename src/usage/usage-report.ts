@@ -1,0 +1,117 @@
+import { getPartnerReference } from '../access/partner-admin.ts';
+import type { Database } from '../database/database.ts';
+import type { Clock } from '../instant.ts';
+import { dayOf } from './usage-counts.ts';
+
+export interface Usage {
+  readonly requests: number;
+  /** Records in the answers. */
+  readonly records: number;
+  /** Of the requests, those answered with 429. */
+  readonly limited: number;
+  /** Of the requests, those answered with 500. */
+  readonly failed: number;
+}
+
+/** The usage of one partner, or of one key and endpoint, and of each day of the report, in order. */
+export interface UsageLine<Subject> extends Usage {
+  readonly subject: Subject;
+  readonly days: readonly Usage[];
+}
+
+export interface UsageReport<Subject> {
+  /** In UTC, such as `2026-04-15`; the last one is today. */
+  readonly days: readonly string[];
+  /** The busiest first. */
+  readonly lines: readonly UsageLine<Subject>[];
+  readonly total: UsageLine<null>;
+}
+
+const NONE: Usage = { requests: 0, records: 0, limited: 0, failed: 0 };
+
+const DAY_MS = 86_400_000;
+
+/** What each partner asked for in the last days, in UTC; partners that asked for nothing have zeros. By the primary key. */
+export async function reportUsage(
+  { kysely }: Database,
+  clock: Clock,
+  dayCount: number,
+): Promise<UsageReport<{ partner: string }>> {
+  const days = lastDays(clock, dayCount);
+  const rows = await kysely
+    .selectFrom('access.partners as partner')
+    .leftJoin('access.usage as used', (join) =>
+      join.onRef('used.partner_id', '=', 'partner.id').on('used.day', '>=', days[0] ?? ''),
+    )
+    .select(['partner.name', 'used.day'])
+    .select((eb) =>
+      (['requests', 'records', 'limited', 'failed'] as const).map((column) =>
+        eb.cast<number>(eb.fn.coalesce(eb.fn.sum(`used.${column}`), eb.lit(0)), 'bigint').as(column),
+      ),
+    )
+    .groupBy(['partner.name', 'used.day'])
+    .execute();
+  return toReport(days, rows, ({ name }) => ({ partner: name }));
+}
+
+/**
+ * What a partner asked for in the last days with each key and of each endpoint.
+ *
+ * @throws AccessError where there is no such partner.
+ */
+export async function reportUsageOf(
+  database: Database,
+  clock: Clock,
+  dayCount: number,
+  partnerName: string,
+): Promise<UsageReport<{ keyId: string; endpoint: string }>> {
+  const days = lastDays(clock, dayCount);
+  const { id } = await getPartnerReference(database, partnerName);
+  const rows = await database.kysely
+    .selectFrom('access.usage')
+    .selectAll()
+    .where('partner_id', '=', id)
+    .where('day', '>=', days[0] ?? '')
+    .execute();
+  return toReport(days, rows, ({ key_id: keyId, endpoint }) => ({ keyId, endpoint }));
+}
+
+function lastDays(clock: Clock, dayCount: number): string[] {
+  const nowMs = clock();
+  return Array.from({ length: dayCount }, (_, index) => dayOf(nowMs - (dayCount - 1 - index) * DAY_MS));
+}
+
+function toReport<Row extends Usage & { day: string | null }, Subject extends object>(
+  days: readonly string[],
+  rows: readonly Row[],
+  subjectOf: (row: Row) => Subject,
+): UsageReport<Subject> {
+  // A row of tomorrow was written by a machine whose clock is ahead.
+  const known = rows.filter(({ day }) => day === null || day <= (days.at(-1) ?? ''));
+  const bySubject = Map.groupBy(known, (row) => JSON.stringify(subjectOf(row)));
+  const lines = [...bySubject].map(([subject, rowsOfIt]) => toLine(days, rowsOfIt, JSON.parse(subject) as Subject));
+  const nameOf = ({ subject }: UsageLine<Subject>): string => Object.values(subject).join(' ');
+  lines.sort((a, b) => b.requests - a.requests || (nameOf(a) < nameOf(b) ? -1 : 1));
+  return { days, lines, total: toLine(days, known, null) };
+}
+
+function toLine<Subject>(
+  days: readonly string[],
+  rows: readonly (Usage & { day: string | null })[],
+  subject: Subject,
+): UsageLine<Subject> {
+  const byDay = Map.groupBy(rows, ({ day }) => day);
+  return { subject, ...sumOf(rows), days: days.map((day) => sumOf(byDay.get(day) ?? [])) };
+}
+
+function sumOf(parts: readonly Usage[]): Usage {
+  return parts.reduce(
+    (sum, { requests, records, limited, failed }) => ({
+      requests: sum.requests + requests,
+      records: sum.records + records,
+      limited: sum.limited + limited,
+      failed: sum.failed + failed,
+    }),
+    NONE,
+  );
+}

@@ -1,0 +1,75 @@
+import { chmodSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { accessPath, SqliteConnection } from '../../src/database/sqlite.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startRecording, writtenRequests, type Recording } from './recording.ts';
+
+const NOBODY = 65_534;
+
+let made: TestDatabase;
+let recording: Recording;
+let path: string;
+
+beforeEach(async () => {
+  made = await createTestDatabase();
+  path = made.config.engine === 'sqlite' ? made.config.path : '';
+  recording = startRecording(made.config);
+});
+afterEach(async () => {
+  await recording.close();
+  await made.drop();
+});
+
+test('while another process holds the lock of the access file, requests wait for nothing, and are counted on', async () => {
+  const { recorder, count } = recording;
+  const other = new SqliteConnection(accessPath(path));
+  other.exec('begin immediate');
+  count('key', 1);
+  for (let attempt = 0; attempt < 20; attempt += 1) {
+    const startedMs = performance.now();
+    // SQLite's calls are made before this returns: no request is answered meanwhile.
+    const written = recorder.write();
+    expect(performance.now() - startedMs).toBeLessThan(500);
+    await written;
+    count('key', 1);
+  }
+  expect(recorder.state).toMatchObject({ pendingRequests: 21, failedWrites: 20 });
+  other.exec('commit');
+  other.close();
+  await recorder.write();
+  expect(await writtenRequests(made.database)).toEqual({ key: 21 });
+});
+
+test('an import that holds the catalog keeps no usage from being written', async () => {
+  await made.database.kysely.transaction().execute(async (importing) => {
+    await importing.insertInto('catalog.coops').values({ id: 'co_new', name: 'New', document: '{}' }).execute();
+    recording.count('key', 3);
+    await recording.recorder.write();
+    expect(recording.recorder.state).toMatchObject({ pendingRequests: 0, failedWrites: 0 });
+  });
+  expect(await writtenRequests(made.database)).toEqual({ key: 3 });
+});
+
+test('where the access file may only be read, requests are counted on, and written once it may be written', async () => {
+  const { recorder, count, said } = recording;
+  const files = [path, accessPath(path)].flatMap((file) => [file, `${file}-wal`, `${file}-shm`]);
+  for (const file of files) chmodSync(file, 0o444);
+  chmodSync(dirname(path), 0o555);
+  for (let attempt = 1; attempt <= 4; attempt += 1) {
+    count('key', 1);
+    // To root no file is read-only.
+    process.seteuid?.(process.geteuid?.() === 0 ? NOBODY : (process.geteuid?.() ?? 0));
+    try {
+      await recorder.write();
+    } finally {
+      if (process.getuid?.() === 0) process.seteuid?.(0);
+    }
+    expect(recorder.state).toMatchObject({ pendingRequests: attempt, failedWrites: attempt });
+  }
+  expect(said).toEqual(['usage cannot be written; requests are answered and counted on until it can']);
+  chmodSync(dirname(path), 0o755);
+  for (const file of files) chmodSync(file, 0o600);
+  await recorder.write();
+  expect(await writtenRequests(made.database)).toEqual({ key: 4 });
+});
