@@ -1,11 +1,15 @@
 import { get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { createTestApp, exchangeRaw, type TestApp } from './test-app.ts';
 
 const SECRET = 'pds_test_a1b2c3d4_TheSecretOfSomebodyElse000000000000000000000000';
 
 let service: TestApp;
+/** That the request which takes long has come, and that its client has gone. */
+const arrived = Promise.withResolvers<null>();
+const gone = Promise.withResolvers<null>();
 let port: number;
 
 beforeAll(async () => {
@@ -16,7 +20,8 @@ beforeAll(async () => {
         throw new Error('out of order');
       });
       app.get('/v1/slow', { config }, async () => {
-        await delay(200);
+        arrived.resolve(null);
+        await gone.promise;
         return '{}';
       });
     },
@@ -48,12 +53,84 @@ test('a request has one line, with who asked for what, how it ended and how long
   expect(lines[0]?.['durationMs']).toBeTypeOf('number');
 });
 
+/** Asks one after the other, and gives the line and the tag of each answer. */
+async function linesOf(
+  requests: readonly (readonly [path: string, headers?: string])[],
+): Promise<Record<string, unknown>[]> {
+  const lines: Record<string, unknown>[] = [];
+  for (const [path, headers = ''] of requests) {
+    const head = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${service.key}\r\n${headers}`;
+    const answer = await exchangeRaw(port, `GET ${path} HTTP/1.1\r\n${head}\r\n`);
+    const id = /x-request-id: (\S+)/i.exec(answer)?.[1];
+    await expect.poll(() => linesAbout(id)).toHaveLength(1);
+    lines.push({ ...linesAbout(id)[0], etag: /etag: (\S+)/.exec(answer)?.[1] });
+  }
+  return lines;
+}
+
+test('its line says how many records were sent: of a list, a detail, a count, an error, a 304, and a kept answer', async () => {
+  await publishLines(service.database, SMALL_CATALOG);
+  await delay(700);
+  const [list, part, kept, empty, detail, missing, wrong, count] = await linesOf([
+    ['/v1/suppliers'],
+    ['/v1/suppliers?limit=1'],
+    ['/v1/suppliers?limit=1'],
+    ['/v1/suppliers?state=ZZ'],
+    ['/v1/suppliers/sup_1'],
+    ['/v1/suppliers/no_such'],
+    ['/v1/suppliers?limit=0'],
+    ['/v1/solicitations/count'],
+  ]);
+  expect(
+    [list, part, kept, empty, detail, missing, wrong, count].map((line) => [line?.['status'], line?.['rows']]),
+  ).toEqual([
+    [200, 2],
+    [200, 1],
+    [200, 1],
+    [200, 0],
+    [200, 1],
+    [404, 0],
+    [400, 0],
+    [200, 0],
+  ]);
+  const unchanged = `If-None-Match: ${String(list?.['etag'])}\r\n`;
+  const [fresh, unchangedDetail] = await linesOf([
+    ['/v1/suppliers', unchanged],
+    ['/v1/suppliers/sup_1', `If-None-Match: ${String(detail?.['etag'])}\r\n`],
+  ]);
+  expect([fresh, unchangedDetail].map((line) => [line?.['status'], line?.['rows']])).toEqual([
+    [304, 0],
+    [304, 0],
+  ]);
+});
+
+test('its line has these names, and no others', async () => {
+  const [line] = await linesOf([['/v1/coops']]);
+  delete line?.['etag'];
+  expect(Object.keys(line ?? {})).toEqual([
+    'level',
+    'time',
+    'pid',
+    'hostname',
+    'requestId',
+    'method',
+    'route',
+    'status',
+    'durationMs',
+    'partner',
+    'keyId',
+    'rows',
+    'msg',
+  ]);
+});
+
 test('a request whose client went away has one too', async () => {
   const request = get({ port, host: '127.0.0.1', path: '/v1/slow', headers: service.authorization });
   request.on('error', () => undefined);
-  await delay(80);
+  await arrived.promise;
   request.destroy();
-  await delay(300);
+  await expect.poll(() => linesAbout('request aborted')).toHaveLength(1);
+  gone.resolve(null);
   const [line] = linesAbout('request aborted');
   expect(line).toMatchObject({ route: '/v1/slow', status: null, partner: 'acme' });
 });
