@@ -4,6 +4,7 @@ import { openForCommands, type OpenDatabase } from '../database/database.ts';
 import { isHistoryOther } from '../database/history.ts';
 import { prepareSchema } from '../database/migrator.ts';
 import type { Clock } from '../instant.ts';
+import { announceCutOff } from '../publishing/announce.ts';
 import { describeFailure } from './failure.ts';
 import { operatorOfProcess } from './operator.ts';
 import { processOutput, type Output } from './output.ts';
@@ -71,6 +72,9 @@ export async function withDatabase(
     const ran = shouldPrepare ? await prepareSchema(database, Date.now) : [];
     // Said aloud, since an empty database is often the wrong one.
     if (ran.length > 0) output.note(`Prepared the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
+    const cutOff = shouldPrepare ? await announceCutOff(database) : null;
+    if (cutOff !== null)
+      output.note(`Announced the publication of ${cutOff}, whose import was killed just before its end.`);
     if (shouldPrepare && !recovers && (await isHistoryOther(database))) output.note(`warning: ${HISTORY_WARNING}`);
     return await work({ config, database, clock: Date.now, output });
   } finally {

@@ -2,6 +2,7 @@ import { getSystemErrorMap } from 'node:util';
 import { AccessError } from '../access/access-error.ts';
 import { ConfigError, type DatabaseConfig } from '../config.ts';
 import { DatabaseUnavailableError, SchemaVersionError } from '../database/errors.ts';
+import { describeSqliteError, sqliteFiles } from '../database/sqlite-files.ts';
 import { CommandError } from './command-error.ts';
 
 const SAYS_IT_ALL = [CommandError, AccessError, ConfigError, DatabaseUnavailableError, SchemaVersionError];
@@ -11,9 +12,11 @@ const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EA
 // These come from `pg` without a code.
 const CONNECTION_MESSAGES = /^(timeout exceeded when trying to connect|connection terminated|client has encountered)/i;
 
-// https://www.sqlite.org/rescode.html, the low byte.
-const SQLITE_BUSY = 5;
-const SQLITE_LOCKED = 6;
+/** What to do about some of PostgreSQL's errors (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+const ADVICE: Readonly<Record<string, string>> = {
+  25006: '. Is it a replica? PDS_DATABASE_URL has to name the primary. Nothing was changed',
+  53100: '. Its disk is full: free some, and run the command again. Nothing was changed',
+};
 
 /**
  * What an operator is told of an error that ended a command. Never holds the database's URL,
@@ -24,23 +27,23 @@ const SQLITE_LOCKED = 6;
 export function describeFailure(error: unknown, database: DatabaseConfig | null): string {
   if (!(error instanceof Error)) return `unexpected: ${String(error)}`;
   if (SAYS_IT_ALL.some((known) => error instanceof known)) return error.message;
-  const { code, syscall, errcode } = error as { code?: unknown; syscall?: unknown; errcode?: unknown };
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   // What a worker process gets from the primary names no more than the code.
   if (syscall === 'bind')
     return `${error.message.replace(/^bind (\w+)/, wordsOfCode)}. Choose another with --host and --port`;
   if (syscall === 'listen') return `${error.message}. Choose another with --host and --port`;
-  if (database?.engine === 'sqlite' && code === 'ERR_SQLITE_ERROR') {
-    const isBusy = [SQLITE_BUSY, SQLITE_LOCKED].includes(Number(errcode) & 0xff);
-    return isBusy
-      ? `another process is writing to the database ${database.path}: try again`
-      : `the database ${database.path}: ${error.message}`;
+  if (database?.engine === 'sqlite') {
+    const { catalog, access } = sqliteFiles(database.path);
+    const message = describeSqliteError(error, [catalog, access]);
+    if (message !== null) return message;
   }
   if (database?.engine === 'postgres') {
     if (isConnectionError(error, code, syscall)) {
       return `cannot reach the database ${shownUrl(database.url)}: ${reasonOf(error)}. Is it running, and PDS_DATABASE_URL right?`;
     }
     if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) {
-      return `the database ${shownUrl(database.url)} answered: ${error.message} (${code})`;
+      const advice = ADVICE[code] ?? '';
+      return `the database ${shownUrl(database.url)} answered: ${error.message} (${code})${advice}`;
     }
   }
   return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;

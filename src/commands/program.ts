@@ -192,7 +192,16 @@ addRecoveryCommands(program);
 addOperationsCommands(program);
 
 // A reader that wants no more, such as `head`, is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  process.stderr.write(
+    `error: the output could not be written (${error.message}). What the command did stays done: ` +
+      'a key that was not seen is to be revoked and issued again\n',
+  );
+  process.exit(1);
+});
+// Remarks that nobody can be told decide nothing.
+process.stderr.on('error', () => undefined);
 
 try {
   await program.parseAsync();

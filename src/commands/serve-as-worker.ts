@@ -7,6 +7,7 @@ import { WINDOW_SECONDS } from '../http/request-counts.ts';
 import { LeasedLimits } from '../workers/leased-limits.ts';
 import type { Look, ToPrimary, ToWorker } from '../workers/messages.ts';
 import { describeFailure } from './failure.ts';
+import { flushLog } from './logger.ts';
 import { startServing } from './serving.ts';
 
 /** Shorter than the primary's, which waits for this to end. */
@@ -33,6 +34,8 @@ export async function serveAsWorker(config: Config, workers: number, logger: Log
     else if (message.type === 'look') report(message).catch(cannotReport);
     else leased.receive(message);
   });
+  // What is said to a primary that died meanwhile fails; 'disconnect' tells.
+  cluster.worker?.on('error', () => undefined);
   cluster.worker?.once('disconnect', () => {
     // Otherwise this process would end at once, in the midst of its answers.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
@@ -46,6 +49,7 @@ export async function serveAsWorker(config: Config, workers: number, logger: Log
     const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger, skip: [...SIGNALS] }, async ({ err }) => {
       if (err !== undefined) logger.fatal({ err }, 'ending after an unexpected error');
       await serving.close();
+      await flushLog(logger);
     });
     let isEnding = false;
     end = () => {

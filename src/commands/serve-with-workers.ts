@@ -8,6 +8,7 @@ import { poolView } from '../workers/pool-view.ts';
 import { WorkerPool } from '../workers/worker-pool.ts';
 import { WorkerReports } from '../workers/worker-reports.ts';
 import { CommandError } from './command-error.ts';
+import { flushLog } from './logger.ts';
 import { processOutput } from './output.ts';
 import { resolveHost } from './serving.ts';
 
@@ -69,6 +70,7 @@ export async function serveWithWorkers(
     else logger.info({ signal }, 'ending');
     await pool.end();
     await admin.close();
+    await flushLog(logger);
   });
   return origin;
 }

@@ -10,15 +10,17 @@ import { prepareSchema } from '../database/migrator.ts';
 import { DOCS_PATH } from '../http/reference-page.ts';
 import type { AdminServer } from '../monitoring/admin-server.ts';
 import { registerReady } from '../monitoring/readiness.ts';
+import { announceCutOff } from '../publishing/announce.ts';
 import { CommandError } from './command-error.ts';
 import { HISTORY_WARNING } from './context.ts';
 import { openAdminPort } from './admin-port.ts';
 import { loadDemo } from './demo.ts';
+import { createLogger, flushLog } from './logger.ts';
 import { operatorOfProcess } from './operator.ts';
 import { processOutput } from './output.ts';
 import { serveAsWorker } from './serve-as-worker.ts';
 import { serveWithWorkers } from './serve-with-workers.ts';
-import { createLogger, startServing } from './serving.ts';
+import { startServing } from './serving.ts';
 
 /** How long requests in flight may take once the end was asked for. */
 const CLOSE_DEADLINE_MS = 10_000;
@@ -67,6 +69,7 @@ async function serveFromThisProcess(config: Config, logger: Logger, admin: Admin
     else logger.info({ signal }, 'ending');
     await serving.close();
     await admin.close();
+    await flushLog(logger);
   });
   return serving.origin;
 }
@@ -81,6 +84,9 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   try {
     const migrations = await prepareSchema(database, Date.now, 'serve');
     if (migrations.length > 0) logger.info({ migrations }, 'prepared the database');
+    const cutOff = await announceCutOff(database);
+    if (cutOff !== null)
+      logger.info({ publication: cutOff }, 'announced a publication whose import was killed just before its end');
     if (await isHistoryOther(database)) logger.warn(HISTORY_WARNING);
     if (!demo) return false;
     await loadDemo(database, Date.now);

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { pino, type Logger } from 'pino';
+import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { PartnerDirectory } from '../access/partner-directory.ts';
 import { buildApp } from '../app.ts';
@@ -18,16 +18,7 @@ import { redisNamespace } from '../redis/namespace.ts';
 import type { SharedLimits } from '../redis/shared-limits.ts';
 import { UsageRecorder } from '../usage/usage-recorder.ts';
 import { CommandError } from './command-error.ts';
-
-/** What a pipe takes in one piece (`PIPE_BUF` of Linux), so that lines of several processes do not mix. */
-const LARGEST_WRITE_BYTES = 4_096;
-
-/**
- * Lines are written so many bytes at a time, and whatever there is so often: a write for each
- * line wakes a thread, which takes as long as a tenth of a request.
- */
-const GATHERED_BYTES = 3_500;
-const LONGEST_GATHERING_MS = 100;
+import { boundConnections } from './descriptor-limit.ts';
 
 /** A server that listens. */
 export interface Serving {
@@ -37,21 +28,6 @@ export interface Serving {
   readonly metrics: Registry;
   /** Answers what is in flight, then closes everything. */
   close(): Promise<void>;
-}
-
-/**
- * The log of a process that serves: JSON lines on stdout, written beside the requests and not
- * between them, a tenth of a second later at most. What is left at the end is written then.
- */
-export function createLogger(config: Config): Logger {
-  const destination = pino.destination({
-    fd: 1,
-    sync: false,
-    maxWrite: LARGEST_WRITE_BYTES,
-    minLength: GATHERED_BYTES,
-    periodicFlush: LONGEST_GATHERING_MS,
-  });
-  return pino({ level: config.logLevel }, destination);
 }
 
 export interface ServingOptions {
@@ -104,6 +80,7 @@ export async function startServing(
   };
   const readiness = new Readiness(database, parts);
   opened.defer(() => readiness.drain());
+  boundConnections(app.server, logger);
   await app.listen({ host: await resolveHost(config.host, 'PDS_HOST or --host'), port: config.port });
   usage.start();
   const everything = opened.move();

@@ -1,4 +1,4 @@
-import type { Kysely, RawBuilder } from 'kysely';
+import type { ControlledTransaction, Kysely, RawBuilder } from 'kysely';
 import type { DatabaseConfig } from '../config.ts';
 import type { Operator } from './audit.ts';
 import { openPostgresForCommands, openPostgresForServing } from './postgres.ts';
@@ -79,7 +79,6 @@ export interface PoolState {
  * Opens a database for reading: SQLite's files read-only, PostgreSQL through pools.
  *
  * @param replicaUrls of PostgreSQL's replicas.
-
  * @throws DatabaseUnavailableError where SQLite's files cannot be opened.
  */
 export function openForServing(config: DatabaseConfig, replicaUrls: readonly string[] = []): OpenDatabase {
@@ -102,6 +101,27 @@ export function openForCommands(config: DatabaseConfig, operator?: Operator): Op
  * On SQLite the transaction begins without a lock, and takes that of each file with the
  * first write to it: start with a write, so that nothing read before it can be stale.
  */
-export function inTransaction<T>(database: Database, work: (transaction: Database) => Promise<T>): Promise<T> {
-  return database.kysely.transaction().execute((kysely) => work({ ...database, kysely }));
+export async function inTransaction<T>(database: Database, work: (transaction: Database) => Promise<T>): Promise<T> {
+  const transaction = await database.kysely.startTransaction().execute();
+  try {
+    const result = await work({ ...database, kysely: transaction });
+    await transaction.commit().execute();
+    return result;
+  } catch (error) {
+    await rollBack(transaction);
+    throw error;
+  }
+}
+
+/**
+ * Ends a transaction in which something failed. Where this fails too, it is over already: SQLite
+ * rolls back by itself when the disk is full, and PostgreSQL when the connection is lost. What is
+ * worth telling is the failure before.
+ */
+export async function rollBack(transaction: ControlledTransaction<Tables>): Promise<void> {
+  if (transaction.isCommitted || transaction.isRolledBack) return;
+  await transaction
+    .rollback()
+    .execute()
+    .catch(() => undefined);
 }

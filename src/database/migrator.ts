@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { formatInstant, type Clock } from '../instant.ts';
 import { recordChange } from './audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from './database.ts';
+import { endWithClient } from './client-check.ts';
 import { SchemaVersionError } from './errors.ts';
 import { readRecordedHistory, recordHistory } from './history.ts';
 import type { TableGroup } from './migration.ts';
@@ -30,6 +31,7 @@ export type SchemaUse = 'serve' | 'command';
  */
 export async function readSchemaState(database: Database, use: SchemaUse = 'command'): Promise<SchemaState> {
   const pending: string[] = [];
+  await refuseHalfLost(database);
   // `access` comes last: without it, a first migration was cut off, or is under way in another process.
   const isEmpty = (await lastApplied(database, 'access')) === null;
   for (const group of GROUPS) {
@@ -56,8 +58,10 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
  * @throws SchemaVersionError where a newer version of the service has migrated it.
  */
 export async function migrate(database: Database, clock: Clock): Promise<string[]> {
-  const { pending } = await readSchemaState(database);
+  const { isEmpty, pending } = await readSchemaState(database);
   if (pending.length === 0) return [];
+  // First of all: what is cut off after a step must not look as if older servers worked on it.
+  if (!isEmpty) await inTransaction(database, noteOldestServed);
   const ran: string[] = [];
   for (const group of GROUPS) {
     await inTransaction(database, async (transaction) => {
@@ -73,21 +77,21 @@ export async function migrate(database: Database, clock: Clock): Promise<string[
         }
         ran.push(`${group} ${migration.number}: ${migration.name}`);
       }
+      if (group !== 'access') return;
+      await noteOldestServed(transaction);
+      if ((await readRecordedHistory(transaction)) === null) await recordHistory(transaction);
       // `access` comes last, and holds the trail.
-      if (group === 'access' && ran.length > 0) {
+      if (ran.length > 0)
         await recordChange(transaction, clock, { action: 'migrate', details: { migrations: [...ran] } });
-      }
     });
   }
-  await noteOldestServed(database);
-  if ((await readRecordedHistory(database)) === null) await recordHistory(database);
   return ran;
 }
 
 /** The setting that names the oldest schema of a group whose servers work on the one that is there. */
 const oldestServedName = (group: TableGroup): string => `oldest_served_${group}`;
 
-/** Written last: where it is missing, older servers refuse the database, which is the safe side. */
+/** Where it is missing, older servers refuse the database, which is the safe side. */
 async function noteOldestServed(database: Database): Promise<void> {
   for (const group of GROUPS) {
     const oldest = MIGRATIONS[group].findLast((migration) => migration.isAdditive !== true)?.number ?? 1;
@@ -132,15 +136,51 @@ export async function prepareSchema(
   return migrate(database, clock);
 }
 
-/** The number of the newest migration that ran; null before the first. */
+/**
+ * A group that is empty is filled by the first migration. Not where what stood in it is lost: an
+ * empty one in its place would look as if all were well.
+ */
+async function refuseHalfLost(database: Database): Promise<void> {
+  const lost = (await findLost(database)) && (await findLost(database));
+  // Looked for twice: a first migration may have come to its end between the reads.
+  if (lost === null) return;
+  throw new SchemaVersionError(`the database has lost ${lost}: restore all of it from a backup. Nothing was changed`);
+}
+
+async function findLost(database: Database): Promise<string | null> {
+  const catalog = await lastApplied(database, 'catalog');
+  const access = await lastApplied(database, 'access');
+  if (catalog === null && access !== null) return 'its catalog, which holds what is published';
+  // `access` is made last: without a publication, what there is may be a first migration that was cut off.
+  const isLost = catalog !== null && access === null && (await hasPublications(database));
+  return isLost ? 'its access, which holds partners and keys' : null;
+}
+
+async function hasPublications({ kysely }: Database): Promise<boolean> {
+  return (await kysely.selectFrom('catalog.publications').select('number').limit(1).execute()).length > 0;
+}
+
+/**
+ * The number of the newest migration that ran; null before the first.
+ *
+ * @throws SchemaVersionError where the tables that are there are not this service's.
+ */
 async function lastApplied(database: Database, group: TableGroup): Promise<number | null> {
-  const ledger =
+  const found =
     database.engine === 'sqlite'
-      ? sql<{ found: number }>`select count(*) as found from ${sql.raw(group)}.sqlite_schema where name = 'migrations'`
-      : sql<{ found: number }>`select count(*) as found from pg_catalog.pg_tables
-          where schemaname = ${group} and tablename = 'migrations'`;
-  const { rows } = await ledger.execute(database.kysely);
-  if (Number(rows[0]?.found) === 0) return null;
+      ? sql`${sql.raw(group)}.sqlite_schema where type = 'table'`
+      : sql`(select tablename as name from pg_catalog.pg_tables where schemaname = ${group}) as tables`;
+  const { rows } = await sql<{ tables: number; ledgers: number }>`
+    select count(*) as tables, count(*) filter (where name = 'migrations') as ledgers from ${found}`.execute(
+    database.kysely,
+  );
+  const [counted] = rows;
+  if (Number(counted?.ledgers) === 0) {
+    if (Number(counted?.tables) === 0) return null;
+    throw new SchemaVersionError(
+      `the ${group} of the database holds tables that are not this service's: is PDS_DATABASE_URL right? Nothing was changed`,
+    );
+  }
   const newest = await database.kysely
     .selectFrom(`${group}.migrations`)
     .select((eb) => eb.fn.max('number').as('number'))
@@ -152,6 +192,7 @@ async function lastApplied(database: Database, group: TableGroup): Promise<numbe
 async function lockLedger(transaction: Database, group: TableGroup): Promise<void> {
   if (transaction.engine === 'postgres') {
     // "create schema if not exists" is no lock by itself: two that run at once collide in the system's catalogue.
+    await endWithClient(transaction);
     await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`.execute(transaction.kysely);
     await sql.raw(`create schema if not exists ${group}`).execute(transaction.kysely);
   }

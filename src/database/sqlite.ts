@@ -1,17 +1,13 @@
-import { chmodSync, existsSync, mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
-import * as sqlite from 'node:sqlite';
+import { chmodSync, existsSync } from 'node:fs';
+import type * as sqlite from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { Kysely, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from './database.ts';
 import { DatabaseUnavailableError } from './errors.ts';
+import { describeSqliteError, prepareFolder, SqliteConnection, sqliteFiles } from './sqlite-files.ts';
 import { bindSlots, StatementCache, type SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
-
-/** Node 26.11 renames DatabaseSync to Database and warns at the old name; older versions know only the old one. */
-export const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
-  sqlite.DatabaseSync) as typeof sqlite.DatabaseSync;
 
 /** How long a statement waits for another process's lock. An import holds the catalog for longer; see `publishing/lock.ts`. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -22,22 +18,20 @@ const CACHE_KIB = { read: 64 * 1024, write: 64 * 1024 };
 /** Texts of SQL whose prepared statements are kept. A server has fewer shapes of query than this. */
 const PREPARED_STATEMENTS = 500;
 
-/** The file of the partners, keys and grants that belongs to a catalog's file. */
-export function accessPath(catalogPath: string): string {
-  return catalogPath.replace(/(\.\w+)?$/, '.access$1');
-}
-
 /**
  * Opens the two files of a SQLite database, attached as `catalog` and `access` in this
  * order: at a commit that wrote to both, the catalog's is on disk first
  * (`publishing/publication.ts` says why that matters).
  */
 export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
-  const files = { catalog: path, access: accessPath(path) };
+  const files = sqliteFiles(path);
+  if (mode === 'write') prepareFolder(files);
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
+  let opening = path;
   try {
-    if (mode === 'write') makeFolder(dirname(path));
-    for (const [schema, file] of Object.entries(files)) {
+    for (const schema of ['catalog', 'access'] as const) {
+      const file = files[schema];
+      opening = file;
       const isNew = !existsSync(file);
       const uri = `${pathToFileURL(file).href}?mode=${mode === 'read' ? 'ro' : 'rwc'}`;
       connection.prepare(`attach ? as ${schema}`).run(uri);
@@ -61,7 +55,9 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
     }
   } catch (error) {
     connection.close();
-    throw new DatabaseUnavailableError(unavailableMessage(path, error), { cause: error });
+    const message = describeSqliteError(error, [opening]);
+    if (message === null) throw error;
+    throw new DatabaseUnavailableError(message, { cause: error });
   }
   const prepared = new KyselyConnection(connection);
   const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) });
@@ -90,29 +86,6 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       if (connection.isOpen) connection.close();
     },
   };
-}
-
-/** Step by step: Node's own way never returns from below `/proc`. */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  const parent = dirname(folder);
-  if (parent !== folder) makeFolder(parent);
-  try {
-    mkdirSync(folder);
-  } catch (error) {
-    // Another process may have been faster.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-}
-
-function unavailableMessage(path: string, error: unknown): string {
-  const reason = error instanceof Error ? error.message : String(error);
-  if (reason.includes('file is not a database')) return `${path} or ${accessPath(path)} is no SQLite database`;
-  return (
-    `cannot open the database ${path} or ${accessPath(path)}: ${reason}. ` +
-    'Both files and their folder must be readable, and the folder writable for the user that runs this, ' +
-    "since SQLite's write-ahead log lives beside them."
-  );
 }
 
 /** What Kysely asks of a SQLite connection, on `node:sqlite`, with prepared statements kept for the next time. */

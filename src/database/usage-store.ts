@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url';
 import { sql, type Kysely } from 'kysely';
 import type { DatabaseConfig } from '../config.ts';
 import type { OpenDatabase } from './database.ts';
-import { accessPath, SqliteConnection } from './sqlite.ts';
+import { SqliteConnection, sqliteFiles } from './sqlite-files.ts';
 import type { Tables, UsageRow } from './tables.ts';
 
 /** What a serving process writes to: counts of requests, and nothing else. */
@@ -27,7 +27,7 @@ export interface UsageStore {
  * @param database opened for serving. On PostgreSQL its connections to the primary are used; SQLite's is read-only.
  */
 export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase): UsageStore {
-  return config.engine === 'sqlite' ? new SqliteUsageStore(accessPath(config.path)) : new PostgresUsageStore(kysely);
+  return config.engine === 'sqlite' ? new SqliteUsageStore(sqliteFiles(config.path).access) : new PostgresUsageStore(kysely);
 }
 
 const COLUMNS = 'day, partner_id, key_id, endpoint, requests, records, limited, failed';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Database, OpenDatabase } from '../database/database.ts';
-import { drawInstant } from '../database/series.ts';
+import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
+import { drawInstant, raiseAccessVersion } from '../database/series.ts';
 import type { Clock } from '../instant.ts';
 
 /** The number of the publication that comes next; `lockCatalog` keeps others from taking it. */
@@ -28,6 +28,37 @@ export async function announcePublication(
   await kysely.insertInto('catalog.publications').values({ number: publication, instant }).execute();
   await kysely.updateTable('access.clock').set({ last_publication: instant }).execute();
   return instant;
+}
+
+/**
+ * Announces what is published in `catalog` and not in `access`: the process that published died
+ * between SQLite's two commits. Partners see it already; but servers go on giving answers that they
+ * kept from before, since only `access` tells them of a change.
+ *
+ * @returns the instant of the publication; null where there is none to announce.
+ */
+export async function announceCutOff(database: OpenDatabase): Promise<string | null> {
+  if (database.engine === 'postgres' || (await findUnannounced(database)) === null) return null;
+  return inTransaction(database, async (transaction) => {
+    // Waits for an import that is between its commits at this moment: it holds the lock on `access` until the second.
+    await raiseAccessVersion(transaction);
+    const instant = await findUnannounced(transaction);
+    if (instant !== null)
+      await transaction.kysely.updateTable('access.clock').set({ last_publication: instant }).execute();
+    return instant;
+  });
+}
+
+async function findUnannounced({ kysely }: Database): Promise<string | null> {
+  const { last_publication: announced } = await kysely
+    .selectFrom('access.clock')
+    .select('last_publication')
+    .executeTakeFirstOrThrow();
+  const { published } = await kysely
+    .selectFrom('catalog.publications')
+    .select((eb) => eb.fn.max('instant').as('published'))
+    .executeTakeFirstOrThrow();
+  return (published as string | null) !== null && published > announced ? published : null;
 }
 
 /** Fewer changed records than this leave the planner's figures as good as they were. */

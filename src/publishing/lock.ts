@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { endWithClient } from '../database/client-check.ts';
 import type { Database } from '../database/database.ts';
 
 /** The catalog stayed locked by another import for longer than is worth waiting. */
@@ -22,6 +23,7 @@ const IMPORT_LOCK = 0x70647302;
  * @throws ImportLockedError after a minute.
  */
 export async function lockCatalog(transaction: Database, onWaiting?: () => void): Promise<void> {
+  await endWithClient(transaction);
   const tryLock = transaction.engine === 'sqlite' ? trySqliteLock : tryPostgresLock;
   const giveUpAt = performance.now() + PATIENCE_MS;
   for (let attempt = 0; !(await tryLock(transaction)); attempt += 1) {

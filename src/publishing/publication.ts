@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
-import type { Database, OpenDatabase } from '../database/database.ts';
+import { rollBack, type Database, type OpenDatabase } from '../database/database.ts';
 import { STRIDE } from '../database/renumbering.ts';
 import type { Clock } from '../instant.ts';
 import { announcePublication, nextPublication, tidyUp } from './announce.ts';
@@ -72,13 +72,7 @@ export async function publish(
     if (report.instant !== null) await tidyUp(database, changesIn(report)).catch(() => undefined);
     return report;
   } catch (error) {
-    // The connection may be what failed; what it was doing is then rolled back by the database.
-    if (!transaction.isCommitted && !transaction.isRolledBack) {
-      await transaction
-        .rollback()
-        .execute()
-        .catch(() => undefined);
-    }
+    await rollBack(transaction);
     throw error;
   }
 }

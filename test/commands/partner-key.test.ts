@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { parseKey } from '../../src/access/keys.ts';
-import { accessPath } from '../../src/database/sqlite.ts';
+import { sqliteFiles } from '../../src/database/sqlite-files.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -153,7 +153,7 @@ describe('the first command that meets an empty database', () => {
     // Each at an instant of its own.
     expect(new Set(partners.map((partner) => partner.everything_since)).size).toBe(names.length);
     if (inject('engine') === 'sqlite' && made.config.engine === 'sqlite') {
-      expect(statSync(accessPath(made.config.path)).mode & 0o077).toBe(0);
+      expect(statSync(sqliteFiles(made.config.path).access).mode & 0o077).toBe(0);
     }
   });
 

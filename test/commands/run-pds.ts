@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { DatabaseConfig } from '../../src/config.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 export interface Outcome {
   code: number | null;
@@ -18,12 +18,28 @@ export function runPds(words: readonly string[], settings: Record<string, string
 }
 
 /** The same with the program of another version. */
-export async function runPdsOf(
+export function runPdsOf(
   main: string,
   words: readonly string[],
   settings: Record<string, string>,
 ): Promise<Outcome> {
-  const child = spawn(process.execPath, [main, ...words], {
+  return runProgram([process.execPath, main, ...words], settings);
+}
+
+/** The same through a program that becomes the one that follows on its command line, such as `prlimit`. */
+export function runPdsThrough(
+  launcher: readonly string[],
+  words: readonly string[],
+  settings: Record<string, string>,
+): Promise<Outcome> {
+  return runProgram([...launcher, process.execPath, MAIN, ...words], settings);
+}
+
+async function runProgram(
+  [program = '', ...words]: readonly string[],
+  settings: Record<string, string>,
+): Promise<Outcome> {
+  const child = spawn(program, words, {
     env: { PATH: process.env['PATH'], ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -42,14 +42,28 @@ export function startServing(
   environment: Record<string, string> = {},
   ...options: string[]
 ): Serving {
+  return startServingThrough([], config, environment, ...options);
+}
+
+/** The same through a program that becomes the one that follows on its command line, such as `prlimit`. */
+export function startServingThrough(
+  launcher: readonly string[],
+  config: DatabaseConfig,
+  environment: Record<string, string> = {},
+  ...options: string[]
+): Serving {
   const settings = { PDS_DATABASE_URL: databaseUrlOf(config), PDS_ADMIN_PORT: '0', ...environment };
-  return startServingOf(MAIN, settings, ...options);
+  return startProgram([...launcher, process.execPath, MAIN, 'serve', ...options], settings);
 }
 
 /** The same with the program of another version, and no other settings than these, of which that version has to know all. */
 export function startServingOf(main: string, environment: Record<string, string>, ...options: string[]): Serving {
+  return startProgram([process.execPath, main, 'serve', ...options], environment);
+}
+
+function startProgram([program = '', ...words]: readonly string[], environment: Record<string, string>): Serving {
   const settings = { PDS_PORT: '0', PDS_REQUESTS_PER_MINUTE: '1000000', ...environment };
-  const child = spawn(process.execPath, [main, 'serve', ...options], {
+  const child = spawn(program, words, {
     env: { PATH: process.env['PATH'], ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

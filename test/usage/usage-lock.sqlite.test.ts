@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { accessPath, SqliteConnection } from '../../src/database/sqlite.ts';
+import { SqliteConnection, sqliteFiles } from '../../src/database/sqlite-files.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startRecording, writtenRequests, type Recording } from './recording.ts';
 
@@ -23,7 +23,7 @@ afterEach(async () => {
 
 test('while another process holds the lock of the access file, requests wait for nothing, and are counted on', async () => {
   const { recorder, count } = recording;
-  const other = new SqliteConnection(accessPath(path));
+  const other = new SqliteConnection(sqliteFiles(path).access);
   other.exec('begin immediate');
   count('key', 1);
   for (let attempt = 0; attempt < 20; attempt += 1) {
@@ -53,7 +53,7 @@ test('an import that holds the catalog keeps no usage from being written', async
 
 test('where the access file may only be read, requests are counted on, and written once it may be written', async () => {
   const { recorder, count, said } = recording;
-  const files = [path, accessPath(path)].flatMap((file) => [file, `${file}-wal`, `${file}-shm`]);
+  const files = [path, sqliteFiles(path).access].flatMap((file) => [file, `${file}-wal`, `${file}-shm`]);
   for (const file of files) chmodSync(file, 0o444);
   chmodSync(dirname(path), 0o555);
   for (let attempt = 1; attempt <= 4; attempt += 1) {

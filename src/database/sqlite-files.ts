@@ -1,0 +1,148 @@
+import { accessSync, constants, existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import * as sqlite from 'node:sqlite';
+import { DatabaseUnavailableError } from './errors.ts';
+
+/** Node 26.11 renames DatabaseSync to Database and warns at the old name; older versions know only the old one. */
+export const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
+  sqlite.DatabaseSync) as typeof sqlite.DatabaseSync;
+
+/** The two files of a database. */
+export interface SqliteFiles {
+  readonly catalog: string;
+  /** Partners, keys and grants. */
+  readonly access: string;
+}
+
+/** The files that belong together, by the path of the first. */
+export function sqliteFiles(catalog: string): SqliteFiles {
+  return { catalog, access: catalog.replace(/(\.\w+)?$/, '.access$1') };
+}
+
+/**
+ * Looks at what is there before anything is made: a database that was not found must not be
+ * replaced by an empty one. The last folder of the path is made, and no more: a path to a
+ * disk that is not mounted is a mistake.
+ *
+ * @throws DatabaseUnavailableError where the folder above is missing, or one file without the other.
+ */
+export function prepareFolder({ catalog, access }: SqliteFiles): void {
+  const folder = dirname(resolve(catalog));
+  if (!existsSync(folder)) {
+    if (!existsSync(dirname(folder))) throw new DatabaseUnavailableError(noFolderMessage(catalog));
+    mkdirSync(folder, { recursive: true });
+  }
+  refuseLoneFile(catalog, access);
+  refuseLoneFile(access, catalog);
+}
+
+/** A file that holds nothing yet may be alone: another process is making both at this moment, or was killed at it. */
+function refuseLoneFile(file: string, other: string): void {
+  if (!existsSync(file) || existsSync(other) || !holdsTables(file) || existsSync(other)) return;
+  throw new DatabaseUnavailableError(
+    `${other} is missing, and ${file}, which belongs to it, is there: put it back, or restore both from a backup; ` +
+      'to begin anew, move the other one away too. Nothing was made',
+  );
+}
+
+function holdsTables(file: string): boolean {
+  const connection = new SqliteConnection(file);
+  try {
+    return Number(connection.prepare('select count(*) as tables from sqlite_schema').get()?.['tables']) > 0;
+  } catch {
+    // Whoever opens it next says what is wrong with it.
+    return false;
+  } finally {
+    connection.close();
+  }
+}
+
+// https://www.sqlite.org/rescode.html: the low byte of what Node reports.
+const SQLITE_BUSY = 5;
+const SQLITE_LOCKED = 6;
+const SQLITE_READONLY = 8;
+const SQLITE_IOERR = 10;
+const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
+const SQLITE_CANTOPEN = 14;
+const SQLITE_NOTADB = 26;
+
+/** Less than this is no room: SQLite's index of its log alone takes as much. */
+const LEAST_FREE_BYTES = 64 * 1024;
+
+/**
+ * What an operator is told of an error of SQLite, and what to do.
+ *
+ * @param files that it may be about; where that can be found out, only the one is named.
+ * @returns null where the error is none of SQLite's.
+ */
+export function describeSqliteError(error: unknown, files: readonly string[]): string | null {
+  if (!(error instanceof Error) || (error as { code?: unknown }).code !== 'ERR_SQLITE_ERROR') return null;
+  // What Node says of a failed `attach` repeats the address instead of the reason.
+  const { message, errcode, errstr: reason = message } = error as Error & { errcode?: number; errstr?: string };
+  const named = files.join(' or ');
+  switch (Number(errcode) & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return `another process is writing to the database ${named}: try again`;
+    case SQLITE_NOTADB:
+      return `${named} is no SQLite database: is PDS_DATABASE_URL right? Nothing was changed`;
+    case SQLITE_CORRUPT:
+      return `${named} is damaged (${reason}): stop the service, and restore both files of the database from a backup`;
+    case SQLITE_FULL:
+      return fullMessage(named);
+    case SQLITE_IOERR:
+      return files.some(isFull)
+        ? fullMessage(named)
+        : `${named} cannot be read or written (${reason}): see the system's log for what is wrong with the disk`;
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN: {
+      const found = files.map(reasonNotUsable).find((problem) => problem !== null);
+      return found ?? `${named} cannot be opened: ${reason}`;
+    }
+    default:
+      return `the database ${named}: ${message}`;
+  }
+}
+
+function fullMessage(named: string): string {
+  return `no room is left on the disk for ${named}: nothing was changed. Free some, and run the command again`;
+}
+
+function isFull(file: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(file));
+    return bavail * bsize < LEAST_FREE_BYTES;
+  } catch {
+    return false;
+  }
+}
+
+/** Why this user cannot work with a file, and what to do; null where nothing is in the way. */
+function reasonNotUsable(file: string): string | null {
+  const folder = dirname(resolve(file));
+  if (!existsSync(folder)) return noFolderMessage(file);
+  const { R_OK, W_OK, X_OK } = constants;
+  const problem = missingRight(folder, X_OK) ?? (existsSync(file) ? missingRight(file, R_OK | W_OK) : null);
+  if (problem !== null) return `${file} cannot be used: ${problem}`;
+  if (existsSync(file) && statSync(file).isDirectory()) return `${file} is a folder: is PDS_DATABASE_URL right?`;
+  const inFolder = missingRight(folder, W_OK);
+  if (inFolder === null) return null;
+  return `${file} cannot be used: ${inFolder}. SQLite keeps its log beside the file, also for reading`;
+}
+
+function missingRight(path: string, rights: number): string | null {
+  try {
+    accessSync(path, rights);
+    return null;
+  } catch (error) {
+    const user = process.geteuid?.() ?? 'that runs this';
+    return (error as NodeJS.ErrnoException).code === 'EROFS'
+      ? `the disk of ${path} is mounted for reading only`
+      : `the user ${user} may not read and write ${path}. Give it to the user that runs the service, and run commands as that user`;
+  }
+}
+
+function noFolderMessage(file: string): string {
+  return `there is no folder for ${file}: is PDS_DATABASE_URL right, and the disk mounted? Otherwise make the folder`;
+}

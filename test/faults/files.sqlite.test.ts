@@ -1,0 +1,239 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+  closeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { migrate } from '../../src/database/migrator.ts';
+import { openForCommands } from '../../src/database/database.ts';
+import { makePartner } from '../support/partners.ts';
+import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
+import { runPds, type Outcome } from '../commands/run-pds.ts';
+import { AS_ORDINARY_USER } from './ordinary-user.ts';
+import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts';
+
+const NAMES = ['pds.sqlite', 'pds.access.sqlite'] as const;
+const NO_DISK = whyNoSmallDisk();
+
+/** A good database, closed: each test breaks a copy of it. */
+let good: string;
+let folder: string;
+let catalog: string;
+let access: string;
+
+beforeAll(async () => {
+  good = mkdtempSync(join(tmpdir(), 'pds-good-'));
+  const database = openForCommands({ engine: 'sqlite', path: join(good, 'pds.sqlite') });
+  await migrate(database, Date.now);
+  const many = Array.from({ length: 400 }, (_, index) => solicitation(`sol_${index}`, index + 1));
+  await publishLines(database, { ...SMALL_CATALOG, solicitations: many });
+  await makePartner(database, Date.now, { name: 'acme', everything: true });
+  await database.close();
+});
+afterAll(() => rmSync(good, { recursive: true }));
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'pds-broken-'));
+  copyInto(folder);
+});
+afterEach(() => {
+  chmodSync(folder, 0o755);
+  rmSync(folder, { recursive: true });
+});
+
+function copyInto(target: string): void {
+  for (const name of NAMES) copyFileSync(join(good, name), join(target, name));
+  [catalog, access] = [join(target, NAMES[0]), join(target, NAMES[1])];
+}
+
+/** The bytes of every file in the folder, by name. */
+function contents(): Record<string, string> {
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  return Object.fromEntries(files.map(({ name }) => [name, readFileSync(join(folder, name), 'base64')]));
+}
+
+const run = (words: string[], path = catalog, launcher = AS_ORDINARY_USER): Promise<Outcome> =>
+  runPds(words, { PDS_DATABASE_URL: `sqlite:${path}`, PDS_PORT: '0', PDS_ADMIN_PORT: '0' }, launcher);
+
+/** A command and the service end with 1 and this one message, and nothing in the folder is made or changed. */
+async function expectRefused(message: string, path = catalog): Promise<void> {
+  const before = contents();
+  const outcomes = await Promise.all([['key', 'issue', 'acme'], ['serve']].map((words) => run(words, path)));
+  for (const outcome of outcomes) expect(outcome).toEqual({ code: 1, stdout: '', stderr: `error: ${message}\n` });
+  expect(contents()).toEqual(before);
+}
+
+const user = process.geteuid?.() ?? 0;
+const advice = (path: string): string =>
+  `the user ${user} may not read and write ${path}. Give it to the user that runs the service, and run commands as that user`;
+
+describe('a message names the file, and says what to do, where', () => {
+  test.each(NAMES)('%s may not be read', async (name) => {
+    const file = join(folder, name);
+    chmodSync(file, 0o000);
+    await expectRefused(`${file} cannot be used: ${advice(file)}`);
+  });
+
+  test('the folder may not be entered', async () => {
+    chmodSync(folder, 0o600);
+    await expectRefused(`${catalog} cannot be used: ${advice(folder)}`);
+  });
+
+  test('the folder may not be written to, and the log is not there yet', async () => {
+    chmodSync(folder, 0o555);
+    await expectRefused(
+      `${catalog} cannot be used: ${advice(folder)}. SQLite keeps its log beside the file, also for reading`,
+    );
+  });
+
+  test('the folder is missing, and the one above it too', async () => {
+    const path = join(folder, 'not', 'mounted', 'pds.sqlite');
+    await expectRefused(
+      `there is no folder for ${path}: is PDS_DATABASE_URL right, and the disk mounted? Otherwise make the folder`,
+      path,
+    );
+  });
+
+  test('it is a folder', async () => {
+    mkdirSync(join(folder, 'inner.sqlite'));
+    mkdirSync(join(folder, 'inner.access.sqlite'));
+    const path = join(folder, 'inner.sqlite');
+    await expectRefused(`${path} is a folder: is PDS_DATABASE_URL right?`, path);
+  });
+
+  test.each(NAMES)('%s is no database', async (name) => {
+    const file = join(folder, name);
+    writeFileSync(file, 'This is a letter, and no database, however long one looks at it.\n'.repeat(100));
+    await expectRefused(`${file} is no SQLite database: is PDS_DATABASE_URL right? Nothing was changed`);
+  });
+
+  test('it is the database of another program', async () => {
+    const path = join(folder, 'other.sqlite');
+    for (const file of [path, join(folder, 'other.access.sqlite')]) {
+      const other = new DatabaseSync(file);
+      other.exec('pragma journal_mode = wal; create table bookmarks (url text)');
+      other.close();
+    }
+    await expectRefused(
+      "the catalog of the database holds tables that are not this service's: is PDS_DATABASE_URL right? Nothing was changed",
+      path,
+    );
+  });
+
+  test.each(NAMES)('%s was cut short', async (name) => {
+    const file = join(folder, name);
+    truncateSync(file, 30_000);
+    await expectRefused(
+      `${file} is damaged (database disk image is malformed): stop the service, and restore both files of the database from a backup`,
+    );
+  });
+
+  test('the catalog was cut to nothing', async () => {
+    truncateSync(catalog, 0);
+    const { code, stderr } = await run(['partner', 'list']);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        'error: the database has lost its catalog, which holds what is published: restore all of it from a backup. Nothing was changed\n',
+    });
+  });
+
+  test('partners and keys were cut to nothing', async () => {
+    truncateSync(access, 0);
+    for (const words of [['partner', 'list'], ['serve']]) {
+      const { code, stderr } = await run(words);
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr:
+          'error: the database has lost its access, which holds partners and keys: restore all of it from a backup. Nothing was changed\n',
+      });
+    }
+  });
+
+  test.each([
+    { missing: NAMES[0], kept: NAMES[1] },
+    { missing: NAMES[1], kept: NAMES[0] },
+  ])('$missing is missing while $kept is there', async ({ missing, kept }) => {
+    rmSync(join(folder, missing));
+    await expectRefused(
+      `${join(folder, missing)} is missing, and ${join(folder, kept)}, which belongs to it, is there: put it back, or ` +
+        'restore both from a backup; to begin anew, move the other one away too. Nothing was made',
+    );
+  });
+
+  test('pages of the catalog were overwritten: an import is refused, and nothing of it is written', async () => {
+    overwriteTable(catalog, 'solicitations');
+    using stack = new DisposableStack();
+    const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
+    stack.defer(() => rmSync(directory, { recursive: true }));
+    const changed = Array.from({ length: 400 }, (_, index) => ({
+      ...solicitation(`sol_${index}`, index + 1),
+      title: 'Changed',
+    }));
+    writeFileSync(join(directory, 'solicitations.ndjson'), changed.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const before = readFileSync(catalog, 'base64');
+    const { code, stderr } = await run(['import', directory]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      new RegExp(
+        `^error: ${catalog} or ${access} is damaged \\(.*malformed.*\\): stop the service, and restore both files`,
+        'm',
+      ),
+    );
+    expect(readFileSync(catalog, 'base64') === before).toBe(true);
+  });
+
+  test.each(NAMES)('%s may only be read: what writes is refused, what reads is not', async (name) => {
+    const file = join(folder, name);
+    chmodSync(file, 0o444);
+    expect((await run(['partner', 'list'])).stdout).toContain('acme');
+    const words = name === NAMES[0] ? ['import', emptyImport()] : ['partner', 'create', 'beta'];
+    expect(await run(words)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `error: ${file} cannot be used: ${advice(file)}\n`,
+    });
+    expect((await run(['partner', 'list'])).stdout).not.toContain('beta');
+  });
+
+  test.skipIf(NO_DISK !== null)(`the disk is mounted for reading only ${NO_DISK ?? ''}`, async () => {
+    using stack = new DisposableStack();
+    const disk = mountSmallDisk(8);
+    stack.defer(() => disk.remove());
+    copyInto(disk.folder);
+    execFileSync('mount', ['-o', 'remount,ro', disk.folder]);
+    await expectRefused(`${catalog} cannot be used: the disk of ${catalog} is mounted for reading only`);
+  });
+});
+
+function emptyImport(): string {
+  const directory = join(folder, 'import');
+  mkdirSync(directory);
+  writeFileSync(join(directory, 'coops.ndjson'), '{"id":"co_y","name":"Coop Y"}\n');
+  return directory;
+}
+
+/** Overwrites the pages in which the rows of a table stand. */
+function overwriteTable(path: string, table: string): void {
+  const database = new DatabaseSync(path);
+  const pages = database
+    .prepare(`select pgoffset, pgsize from dbstat where name = ? and pagetype = 'leaf'`)
+    .all(table) as { pgoffset: number; pgsize: number }[];
+  database.close();
+  const file = openSync(path, 'r+');
+  for (const { pgoffset, pgsize } of pages) writeSync(file, Buffer.alloc(pgsize, 0xa5), 0, pgsize, pgoffset);
+  closeSync(file);
+}

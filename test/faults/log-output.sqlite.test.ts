@@ -1,0 +1,179 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
+import { createClient } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts';
+
+const EXECUTABLE = process.execPath;
+const NO_DISK = whyNoSmallDisk();
+
+let made: TestDatabase;
+const started: ChildProcess[] = [];
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+});
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL');
+});
+afterAll(() => made.drop());
+
+interface Run {
+  readonly child: ChildProcess;
+  readonly exited: Promise<unknown[]>;
+  /** Asks so often; throws where an answer is not 200. */
+  ask(times?: number): Promise<void>;
+  remarks(): string;
+}
+
+/** Starts the service with a standard output of the test's choosing, and waits until it answers. */
+async function serve(stdout: number | 'pipe', ...options: string[]): Promise<Run> {
+  const port = await findFreePort();
+  const child = spawn(EXECUTABLE, [MAIN, 'serve', '--port', String(port), ...options], {
+    env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_ADMIN_PORT: '0' },
+    stdio: ['ignore', stdout, 'pipe'],
+  });
+  started.push(child);
+  const remarks: string[] = [];
+  child.stderr?.on('data', (chunk: Buffer) => remarks.push(chunk.toString()));
+  const exited = once(child, 'exit');
+  const client = createClient(`http://127.0.0.1:${port}`);
+  void exited.then(() => client.close());
+  const isUp = (): Promise<boolean> =>
+    client.get('/health').then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  while (!(await isUp())) {
+    if (child.exitCode !== null) throw new Error(`it ended:\n${remarks.join('')}`);
+    await delay(50);
+  }
+  return {
+    child,
+    exited,
+    remarks: () => remarks.join(''),
+    async ask(times = 20) {
+      for (let done = 0; done < times; done += 20) {
+        const answers = await Promise.all(Array.from({ length: 20 }, () => client.get('/health')));
+        for (const { status } of answers) expect(status).toBe(200);
+      }
+    },
+  };
+}
+
+async function endsByItself({ child, exited }: Run): Promise<void> {
+  child.kill('SIGTERM');
+  expect(await exited).toEqual([0, null]);
+}
+
+describe('a server whose log cannot be written goes on answering, and ends when it is told to', () => {
+  test.each(['1', '2'])('on a full disk, with --workers %s', async (workers) => {
+    const full = openSync('/dev/full', 'w');
+    const run = await serve(full, '--workers', workers);
+    closeSync(full);
+    await run.ask();
+    // Longer than lines are gathered for, so that writing them has failed.
+    await delay(300);
+    await run.ask();
+    expect(run.remarks()).toMatch(/^warning: the log cannot be written \(ENOSPC.*requests are answered all the same$/m);
+    await endsByItself(run);
+  });
+
+  test.skipIf(NO_DISK !== null)(`and writes what waited when there is room again ${NO_DISK ?? ''}`, async () => {
+    using stack = new DisposableStack();
+    const disk = mountSmallDisk(1);
+    stack.defer(() => disk.remove());
+    const path = join(disk.folder, 'log');
+    const file = openSync(path, 'a');
+    const run = await serve(file);
+    closeSync(file);
+    disk.fill();
+    await run.ask(60);
+    while (!run.remarks().includes('ENOSPC')) await delay(20);
+    await run.ask(60);
+    disk.free();
+    while (!readFileSync(path, 'utf8').includes('the log can be written again')) await delay(20);
+    await endsByItself(run);
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+    const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+    expect(messages.filter((msg) => msg === 'request answered').length).toBeGreaterThanOrEqual(120);
+    expect(messages.at(-1)).toBe('ending');
+    expect(run.remarks().match(/warning/g)).toHaveLength(1);
+  });
+
+  test('where nobody reads it any more', async () => {
+    const run = await serve('pipe');
+    run.child.stdout?.destroy();
+    await run.ask();
+    await delay(300);
+    await run.ask();
+    expect(run.remarks()).toContain('EPIPE');
+    await endsByItself(run);
+  });
+
+  test('where its reader stands still', async () => {
+    const run = await serve('pipe');
+    // More than a pipe holds; nothing here reads it.
+    await run.ask(2_000);
+    await endsByItself(run);
+  });
+});
+
+test('a server that is started without any of its standard streams serves and ends', async () => {
+  const port = await findFreePort();
+  const child = spawn('sh', ['-c', `exec "$0" "$@" <&- >&- 2>&-`, EXECUTABLE, MAIN, 'serve', '--port', String(port)], {
+    env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_ADMIN_PORT: '0' },
+    stdio: 'ignore',
+  });
+  started.push(child);
+  const exited = once(child, 'exit');
+  const client = createClient(`http://127.0.0.1:${port}`);
+  while ((await client.get('/health').catch(() => null))?.status !== 200) await delay(50);
+  child.kill('SIGTERM');
+  expect(await exited).toEqual([0, null]);
+  client.close();
+});
+
+describe('a command', () => {
+  async function run(words: string[], stdio: ['ignore', number | 'pipe', number | 'pipe']) {
+    const child = spawn(EXECUTABLE, [MAIN, ...words], {
+      env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config) },
+      stdio,
+    });
+    const chunks: string[] = [];
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk: Buffer) => chunks.push(String(chunk)));
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, output: chunks.join('') };
+  }
+
+  test('whose output cannot be written says so, says what to do with a key, and ends with 1', async () => {
+    const full = openSync('/dev/full', 'w');
+    expect((await run(['partner', 'create', 'acme'], ['ignore', full, 'pipe'])).code).toBe(0);
+    for (const words of [
+      ['partner', 'list'],
+      ['key', 'issue', 'acme'],
+      ['key', 'list', '--json'],
+    ]) {
+      const { code, output } = await run(words, ['ignore', full, 'pipe']);
+      expect(code).toBe(1);
+      expect(output).toMatch(/^error: the output could not be written \(ENOSPC.*revoked and issued again$/m);
+    }
+    closeSync(full);
+    expect((await run(['key', 'list', '--json'], ['ignore', 'pipe', 'pipe'])).output).toContain('"state": "active"');
+  });
+
+  test('whose remarks cannot be written does its work all the same, with its own exit code', async () => {
+    const full = openSync('/dev/full', 'w');
+    expect((await run(['partner', 'create', 'beta'], ['ignore', 'pipe', full])).code).toBe(0);
+    expect((await run(['partner', 'create', 'beta'], ['ignore', 'pipe', full])).code).toBe(1);
+    expect((await run(['partner', 'show', 'beta'], ['ignore', 'pipe', full])).output).toContain('beta');
+    closeSync(full);
+  });
+});
