@@ -57,20 +57,22 @@ export async function serveWithWorkers(
   });
   process.once('exit', () => pool.kill());
   admin.show(poolView(pool, reports));
-  let origin: string;
-  try {
-    origin = await pool.start();
-  } catch (error) {
-    pool.kill();
-    throw new CommandError(error instanceof Error ? error.message : String(error));
-  }
-  logger.info({ workers }, 'all workers answer requests');
-  closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
+  // From here on: the first worker may answer partners while others still start.
+  const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'ending after an unexpected error');
     else logger.info({ signal }, 'ending');
     await pool.end();
     await admin.close();
     await flushLog(logger);
   });
-  return origin;
+  try {
+    const origin = await pool.start();
+    logger.info({ workers }, 'all workers answer requests');
+    return origin;
+  } catch (error) {
+    // It would take the end of this process for one that was asked for.
+    grace.uninstall();
+    pool.kill();
+    throw new CommandError(error instanceof Error ? error.message : String(error));
+  }
 }

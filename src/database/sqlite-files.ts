@@ -144,5 +144,5 @@ function missingRight(path: string, rights: number): string | null {
 }
 
 function noFolderMessage(file: string): string {
-  return `there is no folder for ${file}: is PDS_DATABASE_URL right, and the disk mounted? Otherwise make the folder`;
+  return `the database ${file} has no folder: is PDS_DATABASE_URL right, and the disk mounted? Otherwise make the folder`;
 }

@@ -71,8 +71,9 @@ const run = (words: string[], path = catalog, launcher = AS_ORDINARY_USER): Prom
 /** A command and the service end with 1 and this one message, and nothing in the folder is made or changed. */
 async function expectRefused(message: string, path = catalog): Promise<void> {
   const before = contents();
-  const outcomes = await Promise.all([['key', 'issue', 'acme'], ['serve']].map((words) => run(words, path)));
-  for (const outcome of outcomes) expect(outcome).toEqual({ code: 1, stdout: '', stderr: `error: ${message}\n` });
+  const [command, server] = await Promise.all([run(['key', 'issue', 'acme'], path), run(['serve'], path)]);
+  expect(command).toEqual({ code: 1, stdout: '', stderr: `error: ${message}\n` });
+  expect(server).toMatchObject({ code: 1, stderr: `error: ${message}\n` });
   expect(contents()).toEqual(before);
 }
 
@@ -102,7 +103,7 @@ describe('a message names the file, and says what to do, where', () => {
   test('the folder is missing, and the one above it too', async () => {
     const path = join(folder, 'not', 'mounted', 'pds.sqlite');
     await expectRefused(
-      `there is no folder for ${path}: is PDS_DATABASE_URL right, and the disk mounted? Otherwise make the folder`,
+      `the database ${path} has no folder: is PDS_DATABASE_URL right, and the disk mounted? Otherwise make the folder`,
       path,
     );
   });
