@@ -18,11 +18,7 @@ export function runPds(words: readonly string[], settings: Record<string, string
 }
 
 /** The same with the program of another version. */
-export function runPdsOf(
-  main: string,
-  words: readonly string[],
-  settings: Record<string, string>,
-): Promise<Outcome> {
+export function runPdsOf(main: string, words: readonly string[], settings: Record<string, string>): Promise<Outcome> {
   return runProgram([process.execPath, main, ...words], settings);
 }
 

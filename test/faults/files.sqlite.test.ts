@@ -21,7 +21,7 @@ import { migrate } from '../../src/database/migrator.ts';
 import { openForCommands } from '../../src/database/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
-import { runPds, type Outcome } from '../commands/run-pds.ts';
+import { runPdsThrough, type Outcome } from '../commands/run-pds.ts';
 import { AS_ORDINARY_USER } from './ordinary-user.ts';
 import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts';
 
@@ -65,8 +65,10 @@ function contents(): Record<string, string> {
   return Object.fromEntries(files.map(({ name }) => [name, readFileSync(join(folder, name), 'base64')]));
 }
 
-const run = (words: string[], path = catalog, launcher = AS_ORDINARY_USER): Promise<Outcome> =>
-  runPds(words, { PDS_DATABASE_URL: `sqlite:${path}`, PDS_PORT: '0', PDS_ADMIN_PORT: '0' }, launcher);
+function run(words: string[], path = catalog): Promise<Outcome> {
+  const settings = { PDS_DATABASE_URL: `sqlite:${path}`, PDS_PORT: '0', PDS_ADMIN_PORT: '0' };
+  return runPdsThrough(AS_ORDINARY_USER, words, settings);
+}
 
 /** A command and the service end with 1 and this one message, and nothing in the folder is made or changed. */
 async function expectRefused(message: string, path = catalog): Promise<void> {
