@@ -27,7 +27,9 @@ export interface UsageStore {
  * @param database opened for serving. On PostgreSQL its connections to the primary are used; SQLite's is read-only.
  */
 export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase): UsageStore {
-  return config.engine === 'sqlite' ? new SqliteUsageStore(sqliteFiles(config.path).access) : new PostgresUsageStore(kysely);
+  return config.engine === 'sqlite'
+    ? new SqliteUsageStore(sqliteFiles(config.path).access)
+    : new PostgresUsageStore(kysely);
 }
 
 const COLUMNS = 'day, partner_id, key_id, endpoint, requests, records, limited, failed';
