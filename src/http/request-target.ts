@@ -50,8 +50,11 @@ export function readPath(url: string): string | null {
  * left to itself the router would answer it before them.
  */
 export function routedUrl(url: string): string {
-  if (PLAIN.test(url) || readPath(url) !== null) return url;
-  return isPartnerPath(url.replace(ORIGIN, '')) ? `/v1${UNREADABLE}` : UNREADABLE;
+  if (PLAIN.test(url)) return url;
+  // The router has an opinion of its own about what an origin is.
+  const target = url.replace(ORIGIN, '');
+  if (readPath(url) !== null) return /^[/*]/.test(target) ? target : `/${target}`;
+  return isPartnerPath(target) ? `/v1${UNREADABLE}` : UNREADABLE;
 }
 
 /** Whether a decoded path, or the address of a route, is one that needs a key. */

@@ -1,5 +1,5 @@
 /** No record is as long as this; a file that is not NDJSON at all should not fill the memory. */
-const LONGEST_LINE_BYTES = 32 * 1024 * 1024;
+const LONGEST_LINE_BYTES = 8 * 1024 * 1024;
 
 const LINE_FEED = 0x0a;
 const OPENING_BRACE = 0x7b;
@@ -20,7 +20,7 @@ export interface Line {
  * Cuts bytes into the lines of NDJSON, as many at a time as one chunk holds. Empty lines are
  * passed over, and a byte order mark at the start of the file.
  *
- * @throws LineTooLongError where a line is longer than 32 MiB.
+ * @throws LineTooLongError where a line is longer than 8 MiB.
  */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Line[]> {
   let number = 0;
@@ -42,7 +42,7 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
     pending.push(chunk.subarray(start));
     pendingBytes += chunk.length - start;
     if (pendingBytes > LONGEST_LINE_BYTES) {
-      throw new LineTooLongError(`line ${number + 1} is longer than 32 MiB: is this newline-delimited JSON?`);
+      throw new LineTooLongError(`line ${number + 1} is longer than 8 MiB: is this newline-delimited JSON?`);
     }
     yield lines;
   }
@@ -52,6 +52,7 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
 }
 
 function take(lines: Line[], number: number, line: Buffer): void {
+  if (line.length === 0) return;
   const isMarked = number === 1 && line.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const bytes = isMarked ? line.subarray(BYTE_ORDER_MARK.length) : line;
   if (bytes[0] === OPENING_BRACE || decodeLine(bytes)?.trim() !== '') lines.push({ number, bytes });

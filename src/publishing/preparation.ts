@@ -10,6 +10,15 @@ const WORTH_A_THREAD_BYTES = 8 * 1024 * 1024;
 /** One thread writes; more than two others would wait for it. */
 const MOST_THREADS = 2;
 
+/** A line is short enough, and what it holds takes more memory than a thread has. */
+export class RecordTooLargeError extends Error {
+  override name = 'RecordTooLargeError';
+
+  constructor() {
+    super('a line of it holds more than can be kept in memory: is this a record?');
+  }
+}
+
 /** What a thread is started for. */
 export interface ThreadTask {
   kind: RecordKind;
@@ -63,9 +72,9 @@ function startThread<K extends RecordKind>(kind: K, engine: Engine) {
   const waiting: PromiseWithResolvers<PreparedLine<K>[]>[] = [];
   let failure: Error | null = null;
   worker.on('message', (prepared: PreparedLine<K>[]) => waiting.shift()?.resolve(prepared));
-  worker.on('error', (error) => {
-    failure = error as Error;
-    for (const { reject } of waiting.splice(0)) reject(error);
+  worker.on('error', (error: NodeJS.ErrnoException) => {
+    failure = error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? new RecordTooLargeError() : error;
+    for (const { reject } of waiting.splice(0)) reject(failure);
   });
   const prepare = (lines: readonly Buffer[]): Promise<PreparedLine<K>[]> => {
     if (failure !== null) return Promise.reject(failure);

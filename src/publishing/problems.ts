@@ -11,6 +11,12 @@ export interface Problem {
 /** More than this many are not worth reading at once. */
 const MOST_PROBLEMS = 100;
 
+/** Of a field's path and of a reason: both may repeat what stood in the input, which may be of any length. */
+const LONGEST_QUOTE = 300;
+
+/** What a terminal takes for a command, or what changes the order in which a line is read. */
+const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
 /** The input was refused; nothing was written. Holds the first hundred problems. */
 export class ImportRefusedError extends Error {
   override name = 'ImportRefusedError';
@@ -33,7 +39,7 @@ export class ProblemList {
 
   /** @throws ImportRefusedError once there are a hundred. */
   add(problem: Problem): void {
-    this.#problems.push(problem);
+    this.#problems.push({ ...problem, field: printable(problem.field), reason: printable(problem.reason) });
     if (this.#problems.length >= MOST_PROBLEMS) this.throwIfAny();
   }
 
@@ -45,4 +51,9 @@ export class ProblemList {
   throwIfAny(): void {
     if (!this.isEmpty) throw new ImportRefusedError(this.#problems);
   }
+}
+
+function printable(text: string): string {
+  const cut = text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text;
+  return cut.replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

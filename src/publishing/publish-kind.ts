@@ -3,15 +3,18 @@ import { lineKey } from './line-key.ts';
 import type { PreparedLine } from './line-preparer.ts';
 import { LineTooLongError, readLines, type Line } from './lines.ts';
 import { planNumbers, type NumberPlan, type PlannedKey } from './number-plan.ts';
-import { openPreparation } from './preparation.ts';
+import { openPreparation, RecordTooLargeError } from './preparation.ts';
 import { loadLineHashes } from './record-table.ts';
 import { isNumbered, keyField, type NumberedKind, type RecordKind } from './records.ts';
 import { contentHash } from './rows.ts';
 import type { Counts, Entry, KindWriter, Run } from './run.ts';
-import type { Source } from './source.ts';
+import { ArchiveTooLargeError, type Source } from './source.ts';
 
 /** Lines that are looked up and written together: enough for few round trips, few enough to hold. */
 const BATCH_LINES = 500;
+
+/** Of lines that are looked at together, some more or less: a batch of the longest lines would not fit into memory. */
+const BATCH_BYTES = 8 * 1024 * 1024;
 
 /** Batches that are prepared ahead: enough that no thread waits for the next. */
 const BATCHES_AHEAD = 2;
@@ -64,12 +67,15 @@ export async function publishKind<K extends RecordKind>(
       if (most === 0) await writing;
     };
     let batch: Line[] = [];
+    let batchBytes = 0;
     for await (const lines of readLines(source.open((bytes) => onRead(bytes, 0)))) {
       for (const line of lines) {
         batch.push(line);
-        if (batch.length < BATCH_LINES) continue;
+        batchBytes += line.bytes.length;
+        if (batch.length < BATCH_LINES && batchBytes < BATCH_BYTES) continue;
         await start(batch);
         batch = [];
+        batchBytes = 0;
         await finish(BATCHES_AHEAD);
       }
     }
@@ -186,7 +192,8 @@ function batchPublisher<K extends RecordKind>(
 
 /** Errors of the file system and of broken archives carry a code of Node's; so does nothing of a database. */
 function isReadError(error: unknown): error is Error {
-  if (error instanceof LineTooLongError) return true;
+  if (error instanceof LineTooLongError || error instanceof ArchiveTooLargeError) return true;
+  if (error instanceof RecordTooLargeError) return true;
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return error instanceof Error && /^(Z_|ENOENT|EACCES|EISDIR|EIO|EPERM)/.test(code);
 }

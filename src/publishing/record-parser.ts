@@ -21,13 +21,25 @@ export type LineParser<K extends RecordKind> = (line: string) => ParsedLine<K>;
 /** Escapes that JSON allows and that are no text: NUL, which PostgreSQL cannot hold, and halves of surrogate pairs. */
 const SUSPECT_ESCAPE = /\\u(0000|[dD][89a-fA-F])/;
 
-/** Makes the parser for one kind's lines; its schema is compiled once. */
+/**
+ * Of a longer line, in characters, only the first problem is told. A line of a few megabytes that
+ * is wrong all over has millions, which would fill the memory.
+ */
+const LONGEST_TOLD_IN_FULL = 256 * 1024;
+
+/** Makes the parser for one kind's lines; its schemas are compiled once. */
 export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
-  const ajv = new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true, strict: true });
-  ajv.addFormat('instant', (value: string) => parseInstant(value) !== null);
-  const isRecord = ajv.compile(RECORD_SCHEMAS[kind]);
   const key = keyField(kind);
-  const isRemoval = ajv.compile(removalSchema(key));
+  const quick = validatorsOf(kind, false);
+  /** Made when it is first asked for: most files have no problem. */
+  let thorough: Validators | undefined;
+  const schemaProblems = (form: keyof Validators, fields: object, isLong: boolean): FieldProblem[] => {
+    if (quick[form](fields)) return [];
+    if (isLong) return problemsOf(quick[form].errors ?? []);
+    thorough ??= validatorsOf(kind, true);
+    thorough[form](fields);
+    return problemsOf(thorough[form].errors ?? []);
+  };
   return (line) => {
     let value: unknown;
     try {
@@ -41,10 +53,10 @@ export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
     const fields = value as Record<string, unknown>;
     const name = typeof fields[key] === 'string' ? fields[key] : null;
     const removes = Object.hasOwn(fields, 'deleted');
-    const problems = [
-      ...schemaProblems(removes ? isRemoval : isRecord, fields),
-      ...(SUSPECT_ESCAPE.test(line) ? unstorableText(fields, '') : []),
-    ];
+    const isLong = line.length > LONGEST_TOLD_IN_FULL;
+    const problems = schemaProblems(removes ? 'isRemoval' : 'isRecord', fields, isLong);
+    // Only of a record that is right otherwise: what is not in a schema may be nested without end.
+    if (problems.length === 0 && SUSPECT_ESCAPE.test(line)) problems.push(...unstorableText(fields, ''));
     if (problems.length > 0 || name === null) return { type: 'bad', key: name, problems };
     if (removes) return { type: 'removal', key: name };
     const completed = completeRecord(kind, fields);
@@ -53,11 +65,31 @@ export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
   };
 }
 
-function schemaProblems(validate: ValidateFunction, value: unknown): FieldProblem[] {
-  if (validate(value)) return [];
+/** What checks the two forms of a line. */
+interface Validators {
+  readonly isRecord: ValidateFunction;
+  readonly isRemoval: ValidateFunction;
+}
+
+/** @param allErrors whether they go on after the first problem. */
+function validatorsOf(kind: RecordKind, allErrors: boolean): Validators {
+  // The schemas are our own: to check them as well takes longer than to compile them.
+  const ownSchemas = { meta: false, validateSchema: false };
+  const ajv = new Ajv({ ...ownSchemas, allErrors, verbose: true, allowUnionTypes: true, strict: true });
+  ajv.addFormat('instant', (value: string) => parseInstant(value) !== null);
+  // The library's own keeps what it has seen in a plain object, in which "__proto__" leaves no trace.
+  ajv.removeKeyword('uniqueItems');
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    validate: (_: unknown, items: unknown[]) => new Set(items).size === items.length,
+  });
+  return { isRecord: ajv.compile(RECORD_SCHEMAS[kind]), isRemoval: ajv.compile(removalSchema(keyField(kind))) };
+}
+
+function problemsOf(errors: readonly ErrorObject[]): FieldProblem[] {
   // A wrong value may break several rules that say the same.
-  const problems = new Map((validate.errors ?? []).map(problemOf).map((problem) => [JSON.stringify(problem), problem]));
-  return [...problems.values()];
+  return [...new Map(errors.map(problemOf).map((problem) => [JSON.stringify(problem), problem])).values()];
 }
 
 function problemOf(error: ErrorObject): FieldProblem {
@@ -74,8 +106,9 @@ function problemOf(error: ErrorObject): FieldProblem {
     case 'additionalProperties':
       return { field: join(path, String(params['additionalProperty'])), reason: 'is not a field of this record' };
     case 'uniqueItems': {
-      const items = error.data as unknown[];
-      return { field: path, reason: `holds ${JSON.stringify(items[Number(params['i'])])} twice` };
+      const seen = new Set<unknown>();
+      const repeated = (error.data as unknown[]).find((item) => seen.size === seen.add(item).size);
+      return { field: path, reason: `holds ${JSON.stringify(repeated)} twice` };
     }
     default:
       return { field: path, reason: description ?? error.message ?? 'is wrong' };

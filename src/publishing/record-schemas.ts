@@ -76,10 +76,13 @@ export const RECORD_SCHEMAS: Readonly<Record<RecordKind, object>> = {
   coops: namedRecord,
   'city-services': namedRecord,
   certifications: object({
+    // PostgreSQL indexes no text that is much longer.
     abbreviation: {
       type: 'string',
+      maxLength: 200,
       pattern: '^[^,\\s]([^,]*[^,\\s])?$',
-      description: 'must be a string that is not blank, holds no comma, and has no space at its ends',
+      description:
+        'must be a string of at most 200 characters that is not blank, holds no comma, and has no space at its ends',
     },
     // The supplier filter takes names in a list with commas: these could not be told apart there.
     name: {

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { join, sep } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { ImportRefusedError } from './problems.ts';
@@ -17,12 +17,24 @@ export interface Source {
   open(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
 }
 
+/** Text of records is packed to a fifth or a twentieth. What was made to fill a memory or a disk, to a thousandth. */
+const LARGEST_EXPANSION = 250;
+
+/** Up to this, any expansion is harmless. */
+const HARMLESS_BYTES = 64 * 1024 * 1024;
+
+/** An archive holds so much more than it takes that it cannot be one of records. */
+export class ArchiveTooLargeError extends Error {
+  override name = 'ArchiveTooLargeError';
+}
+
 const FILE_NAME = /^(.+)\.ndjson(\.gz)?$/;
 
 /**
  * The import files of a directory, in the order in which records refer to each other.
  *
- * @throws ImportRefusedError where it cannot be read, holds none, one twice or one of an unknown kind.
+ * @throws ImportRefusedError where it cannot be read, holds none, one twice, one of an unknown kind, or
+ *   something else than a file in the place of one.
  */
 export async function listSources(directory: string): Promise<Source[]> {
   const refuse = (file: string, reason: string): never => {
@@ -32,6 +44,7 @@ export async function listSources(directory: string): Promise<Source[]> {
     const { code, message } = error as NodeJS.ErrnoException;
     return refuse(directory, code === 'ENOENT' || code === 'ENOTDIR' ? 'is no directory' : message);
   });
+  const folder = await realpath(directory);
   const sources = new Map<RecordKind, Source>();
   for (const name of names.sort()) {
     const [, stem, gz] = FILE_NAME.exec(name) ?? [];
@@ -45,7 +58,9 @@ export async function listSources(directory: string): Promise<Source[]> {
     }
     const other = sources.get(kind);
     if (other !== undefined) return refuse(name, `holds the same kind as ${other.name}; leave one of them`);
-    sources.set(kind, await fileSource(kind, directory, name, gz !== undefined));
+    const path = await findFile(folder, name).catch((error: unknown) => refuse(name, (error as Error).message));
+    if (path === null) return refuse(name, 'is no file of this directory: links may not lead out of it');
+    sources.set(kind, await fileSource(kind, path, name, gz !== undefined));
   }
   if (sources.size === 0) {
     return refuse(
@@ -56,27 +71,60 @@ export async function listSources(directory: string): Promise<Source[]> {
   return RECORD_KINDS.flatMap((kind) => sources.get(kind) ?? []);
 }
 
-async function fileSource(kind: RecordKind, directory: string, name: string, isGzip: boolean): Promise<Source> {
-  const path = join(directory, name);
+/**
+ * The path of a file of a directory, which is given without links. A link within the directory is
+ * followed, as volumes of Kubernetes are made of them; one that leads out of it could make anything
+ * that the operator may read appear in a report. What is no file, such as a pipe, may never end.
+ *
+ * @returns null where it is something else.
+ */
+async function findFile(folder: string, name: string): Promise<string | null> {
+  const path = await realpath(join(folder, name));
+  const isInside = path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+  return isInside && (await stat(path)).isFile() ? path : null;
+}
+
+async function fileSource(kind: RecordKind, path: string, name: string, isGzip: boolean): Promise<Source> {
   const { size } = await stat(path);
   return {
     kind,
     name,
     size,
     open: (onRead) => {
-      const bytes = counted(createReadStream(path, { highWaterMark: 256 * 1024 }), onRead);
+      let packedBytes = 0;
+      const bytes = counted(createReadStream(path, { highWaterMark: 256 * 1024 }), (length) => {
+        packedBytes += length;
+        onRead?.(length);
+      });
       // A broken file or archive ends the iteration with the error; there is nothing left to do here.
-      return isGzip ? pipeline(bytes, createGunzip(), () => undefined) : bytes;
+      return isGzip
+        ? bounded(
+            pipeline(bytes, createGunzip(), () => undefined),
+            () => packedBytes,
+          )
+        : bytes;
     },
   };
 }
 
 async function* counted(
   chunks: AsyncIterable<Uint8Array>,
-  onRead: ((bytes: number) => void) | undefined,
+  onRead: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
-    onRead?.(chunk.length);
+    onRead(chunk.length);
+    yield chunk;
+  }
+}
+
+/** @throws ArchiveTooLargeError where the chunks are far more than what they were packed in. */
+async function* bounded(chunks: AsyncIterable<Uint8Array>, packedBytes: () => number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > HARMLESS_BYTES && bytes > LARGEST_EXPANSION * packedBytes()) {
+      throw new ArchiveTooLargeError(`it unpacks to more than ${LARGEST_EXPANSION} times its size`);
+    }
     yield chunk;
   }
 }

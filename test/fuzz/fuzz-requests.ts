@@ -110,6 +110,8 @@ function bentTargets(document: OpenApiDocument): fc.Arbitrary<FuzzTarget> {
     (path) => path.toUpperCase(),
     (path) => path.replace('o', '%6f'),
     (path) => path.replace('o', '%256f'),
+    (path) => path.replace('v1', '%76%31'),
+    (path) => path.replace('v1', 'V1'),
     (path) => path.replace('/', '%2F'),
     (path) => path.replace('/v1/', '/v1%2f'),
     (path) => path.replace('/v1/', '\\v1\\'),

@@ -20,11 +20,14 @@ export const KEPT_SEEDS = {
 /**
  * What a fuzzer has to do: its kept seeds and a fresh one share the runs. `FUZZ_RUNS` asks for
  * more, all with one fresh seed; `FUZZ_SEED` for that seed in place of a fresh one.
+ *
+ * @param cost of one run, where a request is 1: `FUZZ_RUNS` is shared by all fuzzers.
  */
-export function fuzzRuns(fuzzer: keyof typeof KEPT_SEEDS, runs: number): FuzzRun[] {
+export function fuzzRuns(fuzzer: keyof typeof KEPT_SEEDS, runs: number, cost = 1): FuzzRun[] {
   const { FUZZ_RUNS: more, FUZZ_SEED: given } = process.env;
   const seed = given === undefined ? randomInt(2 ** 31) : Number(given);
-  if (more !== undefined || given !== undefined) return [{ seed, runs: Number(more ?? runs) }];
+  if (more !== undefined || given !== undefined)
+    return [{ seed, runs: more === undefined ? runs : Math.ceil(Number(more) / cost) }];
   const seeds = [...KEPT_SEEDS[fuzzer], seed];
   return seeds.map((each) => ({ seed: each, runs: Math.ceil(runs / seeds.length) }));
 }
@@ -41,7 +44,7 @@ export async function fuzz<T>(
   const reason = details.errorInstance instanceof Error ? details.errorInstance.message : String(details.errorInstance);
   throw new Error(
     `${reason}\n\nfound with the seed ${seed} after ${details.numRuns} of ${runs} runs: add it to KEPT_SEEDS.${fuzzer} in ` +
-      `test/fuzz/seeds.ts, and repeat with FUZZ_SEED=${seed} FUZZ_RUNS=${runs}\n${fc.stringify(details.counterexample)}`,
+      `test/fuzz/seeds.ts, and repeat with FUZZ_SEED=${seed}\n${fc.stringify(details.counterexample)}`,
     { cause: details.errorInstance },
   );
 }

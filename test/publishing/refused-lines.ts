@@ -11,6 +11,20 @@ export const REFUSED_LINES: [what: string, files: ImportLines, line: number | nu
   ['a line that is no object', { coops: ['["co_1"]'] }, 1, '', /JSON object/],
   ['a missing field', { coops: [{ id: 'co_1' }] }, 1, 'name', /is missing/],
   ['an unknown field', { coops: [{ id: 'co_1', name: 'X', logo: '' }] }, 1, 'logo', /not a field/],
+  [
+    'nesting without end in a field that nobody knows, with half of a surrogate pair at its bottom',
+    { coops: [`{"id":"co_1","name":"X","x":${'['.repeat(50_000)}"\\ud800"${']'.repeat(50_000)}}`] },
+    1,
+    'x',
+    /not a field/,
+  ],
+  [
+    'an id twice that objects without care take for something of their own',
+    { contracts: [{ ...contract('ctr_9'), supplier_ids: ['__proto__', '__proto__'] }] },
+    1,
+    'supplier_ids',
+    /"__proto__" twice/,
+  ],
   ['a field named __proto__', { coops: ['{"id":"co_1","name":"X","__proto__":{}}'] }, 1, '__proto__', /not a field/],
   [
     'the asker of a question',
@@ -159,6 +173,13 @@ export const REFUSED_LINES: [what: string, files: ImportLines, line: number | nu
     1,
     'abbreviation',
     /no comma/,
+  ],
+  [
+    'an abbreviation that is too long for an index',
+    { certifications: [{ ...cert, abbreviation: 'A'.repeat(201) }] },
+    1,
+    'abbreviation',
+    /at most 200/,
   ],
   [
     'an abbreviation with a space at its end',

@@ -26,6 +26,8 @@ export interface ServiceSetup {
   /** Directories that are published when the partners have their grants. */
   directoriesAfterGrants?: readonly string[];
   clock?: Clock;
+  /** Is told of every line of the log; there is none without it. */
+  onLog?: (line: string) => void;
   /** 32 bytes, hexadecimal: two services that share it give the same cursors. */
   cursorSecret?: string;
 }
@@ -79,7 +81,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
     clock,
     directory,
     cursorSecret: await readCursorSecret(database),
-    logger: pino({ level: 'silent' }),
+    logger: setup.onLog === undefined ? pino({ level: 'silent' }) : pino({ level: 'info' }, { write: setup.onLog }),
     observers: [],
   });
   opened.defer(() => app.close());

@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+
+/** A change of one line. */
+export interface Bent {
+  readonly verdict: 'wrong' | 'unsure';
+  /** `twice` adds the line once more, `dangling` one that names nothing; otherwise makes the new line of the old one. */
+  readonly change: 'twice' | 'dangling' | ((line: string, place: number) => string);
+}
+
+/** A level of nesting at which recursion has no room left. */
+const DEEP = 20_000;
+
+const deep = (open: string, close: string, inner = ''): string => open.repeat(DEEP) + inner + close.repeat(DEEP);
+
+/** What packs to nothing shorter, so that no index of a database takes it. */
+const DENSE = createHash('shake256', { outputLength: 4_500 }).update('dense').digest('base64');
+
+/** Values as JSON texts, for the place of any other. */
+const VALUES = [
+  ...[
+    'null',
+    'true',
+    'false',
+    '0',
+    '-1',
+    '1.5',
+    '1e400',
+    '-0',
+    '1e20',
+    '9007199254740993',
+    '""',
+    '" "',
+    '"x"',
+    '[]',
+    '{}',
+  ],
+  ...[
+    '[[]]',
+    '[null]',
+    '[1,1]',
+    '["a","a"]',
+    '["__proto__","__proto__"]',
+    '{"__proto__":{"x":1}}',
+    '{"constructor":1}',
+    '{"id":1}',
+  ],
+  ...[
+    '"\\u0000"',
+    '"\\ud800"',
+    '"\\udc00x"',
+    '"\\u2028"',
+    '"2026-02-30T00:00:00Z"',
+    '"99999-01-01T00:00:00Z"',
+    '"PA"',
+    '"count"',
+  ],
+  ...[deep('[', ']'), deep('[', ']', '"\\u0000"'), deep('{"x":', '}', '"\\ud800"')],
+  ...[
+    `"${'x'.repeat(100_000)}"`,
+    `"${DENSE}"`,
+    `[${'0,'.repeat(20_000)}0]`,
+    `[${'{},'.repeat(20_000)}{}]`,
+    `"${'\\u0301'.repeat(20_000)}"`,
+  ],
+];
+
+const NAMES = [
+  'x',
+  '',
+  '__proto__',
+  'constructor',
+  'toString',
+  'prototype',
+  'deleted',
+  'ID',
+  'supplier_id',
+  '\\u0000',
+  'id ',
+  '0',
+  'a/b~c',
+];
+
+type Path = (string | number)[];
+
+/** The places of all values in a record. */
+function pathsOf(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return [path];
+  return [
+    path,
+    ...Object.entries(value).flatMap(([step, inner]) =>
+      pathsOf(inner, [...path, Array.isArray(value) ? Number(step) : step]),
+    ),
+  ];
+}
+
+/** Text that no record holds, to be replaced by what JSON.stringify could not write. */
+const MARK = '\ue000mark\ue000';
+
+function withValueAt(line: string, place: number, make: (old: unknown) => unknown, text: string): string {
+  const record = JSON.parse(line) as Record<string, unknown>;
+  const paths = pathsOf(record);
+  const path = paths[place % paths.length] ?? [];
+  const last = path.at(-1);
+  if (last === undefined) return text;
+  let parent = record as Record<string | number, unknown>;
+  for (const step of path.slice(0, -1)) parent = parent[step] as Record<string | number, unknown>;
+  parent[last] = make(parent[last]);
+  return JSON.stringify(record).replace(JSON.stringify(MARK), () => text);
+}
+
+/** Changes that leave JSON: any value for any other, fields that are missing, fields that nobody knows. */
+export const bentRecord: fc.Arbitrary<Bent> = fc.oneof(
+  fc.constantFrom(...VALUES).map((text): Bent => ({
+    verdict: 'unsure',
+    change: (line, place) => safely(line, () => withValueAt(line, place, () => MARK, text)),
+  })),
+  fc.nat(100).map((which): Bent => {
+    return { verdict: 'unsure', change: (line) => safely(line, () => withoutField(line, which)) };
+  }),
+  fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom(...VALUES), fc.boolean()).map(([name, text, isFirst]): Bent => {
+    const field = `"${name}":${text}`;
+    const change = (line: string): string =>
+      isFirst ? `{${field},${line.slice(1)}` : `${line.slice(0, -1)},${field}}`;
+    return { verdict: name === 'ID' || name === 'x' ? 'wrong' : 'unsure', change };
+  }),
+  // Inside of what the record holds.
+  fc.constantFrom(...NAMES).map((name): Bent => {
+    return { verdict: 'unsure', change: (line) => line.replace(/(?<=[[,])\{/, `{"${name}":1,`) };
+  }),
+);
+
+function withoutField(line: string, which: number): string {
+  const entries = Object.entries(JSON.parse(line) as object);
+  return JSON.stringify(Object.fromEntries(entries.filter((_, index) => index !== which % entries.length)));
+}
+
+/** A line that another change broke is left as it is. */
+function safely(line: string, change: () => string): string {
+  try {
+    return change();
+  } catch {
+    return line;
+  }
+}
+
+/** Changes of the text of a line. Characters from U+F780 on become bytes that are no UTF-8. */
+export const bentLine: fc.Arbitrary<Bent> = fc.oneof(
+  fc
+    .constantFrom('[]', 'null', '""', '1', '{', '}', '{}', '[{}]', 'NaN', '{"id":', "{'id':'x'}", '{"id":"x"}', '// x')
+    .map((text): Bent => ({ verdict: 'wrong', change: () => text })),
+  fc
+    .constantFrom(deep('[', ']'), deep('{"a":', '}', '1'), '['.repeat(DEEP), `{"id":"${'x'.repeat(200_000)}"}`)
+    .map((text): Bent => ({ verdict: 'wrong', change: () => text })),
+  fc
+    .tuple(
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      fc.constantFrom(
+        '\0',
+        '\uf7ff',
+        '\uf7c3',
+        '\uf7ed\uf7a0\uf780',
+        '\ufeff',
+        '\r',
+        '\u2028',
+        '"',
+        '\\',
+        '\x1f',
+        '\\u0000',
+        '\\ud83d',
+        ',',
+        '{',
+      ),
+    )
+    .map(([part, piece]): Bent => ({
+      verdict: 'unsure',
+      change: (line) => {
+        const at = Math.floor(part * line.length);
+        return line.slice(0, at) + piece + line.slice(at);
+      },
+    })),
+  fc
+    .double({ min: 0, max: 0.99, noNaN: true })
+    .map((part): Bent => ({ verdict: 'unsure', change: (line) => line.slice(0, Math.floor(part * line.length)) })),
+  fc
+    .constantFrom(
+      '{"id":"a","deleted":true}',
+      '{"abbreviation":"a","deleted":true}',
+      '{"id":"a","deleted":false}',
+      '{"id":"nowhere","deleted":true}',
+    )
+    .map((text): Bent => ({ verdict: 'unsure', change: () => text })),
+  fc.constant<Bent>({ verdict: 'wrong', change: (line) => line + line }),
+);

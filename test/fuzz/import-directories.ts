@@ -1,0 +1,142 @@
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { bentLine, bentRecord, type Bent } from './bent-records.ts';
+import { catalogs, type Catalog } from './valid-catalogs.ts';
+
+/** Files of a directory by their names. */
+export interface ImportDirectory {
+  readonly files: Readonly<Record<string, Buffer>>;
+  /** `right` is to be published, `wrong` to be refused; of the rest either is right, as long as it is one of them. */
+  readonly verdict: 'right' | 'wrong' | 'unsure';
+  /** What was put in, where all of it is right. */
+  readonly catalog: Catalog;
+}
+
+/** A record, changed in one place. */
+const recordChanges = fc
+  .tuple(fc.nat(1_000_000), fc.constantFrom('record', 'line', 'line', 'twice', 'dangling' as const))
+  .chain(([place, sort]) =>
+    (sort === 'record'
+      ? bentRecord
+      : sort === 'line'
+        ? bentLine
+        : fc.constant<Bent>({ verdict: 'wrong', change: sort })
+    ).map((bent) => ({ place, bent })),
+  );
+
+interface RecordChange {
+  readonly place: number;
+  readonly bent: Bent;
+}
+
+/** Ways to write the lines of a file, all of which mean the same. */
+const writings = fc.record({
+  newline: fc.constantFrom('\n', '\n', '\r\n', '\n\n', '\n \t\n'),
+  begin: fc.constantFrom('', '', '', '\ufeff', '\n', '  '),
+  end: fc.constantFrom('', '\n', '\n\n'),
+  packing: fc.constantFrom('none', 'none', 'gz', 'two members' as const),
+});
+
+interface Writing {
+  newline: string;
+  begin: string;
+  end: string;
+  packing: string;
+}
+
+/** Changes of the bytes of one finished file. */
+const fileChanges: fc.Arbitrary<(bytes: Buffer) => Buffer> = fc.oneof(
+  fc
+    .double({ min: 0, max: 1, noNaN: true })
+    .map((part) => (bytes: Buffer) => bytes.subarray(0, Math.floor(part * bytes.length))),
+  fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(255)).map(([place, value]) => (bytes: Buffer) => {
+    const changed = Buffer.from(bytes);
+    if (changed.length > 0) changed[Math.min(changed.length - 1, Math.floor(place * changed.length))] = value;
+    return changed;
+  }),
+  fc
+    .tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.uint8Array({ maxLength: 8 }))
+    .map(([place, more]) => (bytes: Buffer) => {
+      const at = Math.floor(place * bytes.length);
+      return Buffer.concat([bytes.subarray(0, at), more, bytes.subarray(at)]);
+    }),
+  fc.constant((bytes: Buffer) => Buffer.concat([bytes, Buffer.from('trailing garbage')])),
+);
+
+/** Directories in the import format: right ones, written in all ways, and ones that were changed in a few places. */
+export const importDirectories: fc.Arbitrary<ImportDirectory> = fc
+  .record({
+    catalog: catalogs,
+    changes: fc.oneof(
+      { weight: 1, arbitrary: fc.constant([] as RecordChange[]) },
+      { weight: 3, arbitrary: fc.array(recordChanges, { minLength: 1, maxLength: 3 }) },
+    ),
+    writing: fc.array(writings, { minLength: 7, maxLength: 7 }),
+    fileChange: fc.oneof(
+      { weight: 6, arbitrary: fc.constant(null) },
+      { weight: 1, arbitrary: fc.tuple(fc.nat(6), fileChanges) },
+    ),
+  })
+  .map(({ catalog, changes: chosen, writing, fileChange }) => {
+    const changes: readonly RecordChange[] = chosen;
+    const lines = Object.entries(catalog).map(([kind, records]): [string, string[]] => [
+      kind,
+      records.map((record) => JSON.stringify(record)),
+    ]);
+    for (const change of changes) applyChange(lines, change);
+    const files = lines.map(([kind, texts], index): [string, Buffer] =>
+      writeFile(kind, texts, writing[index] as Writing),
+    );
+    if (fileChange !== null) {
+      const [place, change] = fileChange;
+      const file = files[place % files.length];
+      if (file !== undefined) file[1] = change(file[1]);
+    }
+    const verdicts = new Set([
+      ...changes.map(({ bent }) => bent.verdict),
+      ...(fileChange === null ? [] : ['unsure' as const]),
+    ]);
+    const text = files.map(([name, bytes]) => `${name}:\n${bytes.toString('utf8').slice(0, 1_000)}`).join('\n');
+    return {
+      [fc.toStringMethod]: () => text,
+      files: Object.fromEntries(files),
+      // A second change may undo what was wrong with the first.
+      verdict: verdicts.size === 0 ? 'right' : verdicts.has('unsure') || changes.length > 1 ? 'unsure' : 'wrong',
+      catalog,
+    };
+  });
+
+function applyChange(lines: [string, string[]][], { place, bent }: RecordChange): void {
+  const all = lines.flatMap(([kind, texts]) => texts.map((_, index) => ({ kind, texts, index })));
+  const chosen = all[place % all.length];
+  if (chosen === undefined) return;
+  const { texts, index } = chosen;
+  const text = texts[index] ?? '';
+  if (bent.change === 'twice') texts.push(text);
+  else if (bent.change === 'dangling') lines.find(([kind]) => kind === 'contracts')?.[1].push(DANGLING);
+  else texts[index] = bent.change(text, place);
+}
+
+const DANGLING = JSON.stringify({ id: 'ctr_dangling', name: 'Dangling', lead_entity_id: 'le_of_nobody' });
+
+function writeFile(
+  kind: string,
+  lines: readonly string[],
+  { newline, begin, end, packing }: Writing,
+): [string, Buffer] {
+  const bytes = Buffer.from(begin + lines.join(newline) + end, 'utf8');
+  const raw = Buffer.concat(splitRaw(bytes));
+  if (packing === 'none') return [`${kind}.ndjson`, raw];
+  const half = Math.floor(raw.length / 2);
+  const packed =
+    packing === 'gz' ? gzipSync(raw) : Buffer.concat([gzipSync(raw.subarray(0, half)), gzipSync(raw.subarray(half))]);
+  return [`${kind}.ndjson.gz`, packed];
+}
+
+/** Bytes that are no UTF-8 stand in the lines as characters of a private use. */
+function splitRaw(bytes: Buffer): Buffer[] {
+  const text = bytes.toString('utf8');
+  return text
+    .split(/([\uf780-\uf7ff])/)
+    .map((part) => (/^[\uf780-\uf7ff]$/.test(part) ? Buffer.from([part.charCodeAt(0) - 0xf700]) : Buffer.from(part)));
+}

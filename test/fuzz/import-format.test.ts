@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ImportRefusedError } from '../../src/publishing/problems.ts';
+import { publish } from '../../src/publishing/publication.ts';
+import { listSources } from '../../src/publishing/source.ts';
+import { startService, TEST_NOW, type TestService } from '../support/service.ts';
+import { AnswerContract } from './answer-contract.ts';
+import { importDirectories, type ImportDirectory } from './import-directories.ts';
+import { fuzz, fuzzRuns } from './seeds.ts';
+
+const IMPORTS = 150;
+const LONGEST_RUN_MS = 60 * 60_000;
+
+/** In a long run, an import takes as long as so many requests. */
+const REQUESTS_OF_AN_IMPORT = 20;
+
+const TABLES = ['lead_entities', 'coops', 'city_services', 'certifications', 'suppliers', 'contracts', 'solicitations'];
+
+let service: TestService;
+const contract = new AnswerContract();
+
+beforeAll(async () => {
+  service = await startService({ partners: [{ name: 'all', everything: true }] });
+  const { engine, kysely } = service.database;
+  // Nothing here has to survive a power cut.
+  if (engine === 'sqlite') await sql`pragma catalog.synchronous = off`.execute(kysely);
+});
+afterAll(() => service.close());
+
+/** All that is published, in short. */
+async function contents(): Promise<string> {
+  const rows = await Promise.all(
+    [...TABLES.map((table) => `catalog.${table}`), 'catalog.publications', 'access.clock'].map((table) =>
+      sql<object>`select * from ${sql.table(table)}`.execute(service.database.kysely).then((result) => result.rows),
+    ),
+  );
+  return JSON.stringify(rows);
+}
+
+async function importFiles({ files }: ImportDirectory): Promise<ImportRefusedError | null> {
+  const directory = mkdtempSync(join(tmpdir(), 'pds-fuzz-'));
+  try {
+    for (const [name, bytes] of Object.entries(files)) writeFileSync(join(directory, name), bytes);
+    await publish(service.database, await listSources(directory), { clock: () => Date.parse(TEST_NOW) });
+    return null;
+  } catch (error) {
+    if (error instanceof ImportRefusedError) return error;
+    throw error;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** Whatever stands in the tables is served, and as the interface says. */
+async function expectServed({ catalog, verdict }: ImportDirectory): Promise<void> {
+  await service.noticeChanges();
+  const { key } = service.partner('all');
+  const ask = async (path: string): Promise<unknown> => {
+    const { status, headers, body } = await service.get(path, { key });
+    const answer = {
+      status,
+      headers: new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+      body: Buffer.from(body),
+    };
+    expect(
+      contract.faultsOf({ method: 'GET', path: path.split('?', 1)[0] ?? '', hasGoodKey: true }, answer),
+      path,
+    ).toEqual([]);
+    expect(status, path).toBe(200);
+    return JSON.parse(body);
+  };
+  for (const [kind, records] of Object.entries(catalog)) {
+    const { data } = (await ask(`/v1/${kind}?limit=100`)) as { data: Record<string, unknown>[] };
+    const listed = new Map(data.map((record) => [record['id'] ?? record['abbreviation'], record]));
+    for (const { id } of ['contracts', 'suppliers', 'solicitations'].includes(kind) ? data : [])
+      await ask(`/v1/${kind}/${String(id)}`);
+    if (verdict !== 'right') continue;
+    for (const record of records.filter(({ status }) => status !== 'draft')) {
+      const served = listed.get(record['id'] ?? record['abbreviation']);
+      expect(served, JSON.stringify(record)).toMatchObject(
+        Object.fromEntries(
+          ['id', 'abbreviation', 'name', 'title', 'ref']
+            .filter((field) => field in record)
+            .map((field) => [field, record[field]]),
+        ),
+      );
+    }
+  }
+}
+
+test.each(fuzzRuns('import', IMPORTS, REQUESTS_OF_AN_IMPORT))(
+  'a directory is published and served, or refused with file, line, field and reason and nothing written (seed $seed, $runs imports)',
+  async (run) => {
+    const tally = { published: 0, refused: 0 };
+    await fuzz('import', run, importDirectories, async (directory) => {
+      const before = await contents();
+      const refusal = await importFiles(directory);
+      tally[refusal === null ? 'published' : 'refused'] += 1;
+      if (refusal === null) {
+        expect(directory.verdict).not.toBe('wrong');
+        await expectServed(directory);
+        return;
+      }
+      expect(directory.verdict, refusal.message).not.toBe('right');
+      expect(await contents()).toBe(before);
+      expect(refusal.problems.length).toBeGreaterThan(0);
+      expect(refusal.problems.length).toBeLessThanOrEqual(100);
+      for (const { file, line, reason } of refusal.problems) {
+        expect(Object.keys(directory.files)).toContain(file);
+        expect(line === null || line > 0, refusal.message).toBe(true);
+        // A line that was refused has a reason of a line, not the whole of what was in it.
+        expect(reason.length, reason.slice(0, 500)).toBeLessThan(500);
+        expect(reason).not.toBe('');
+      }
+    });
+    for (const [outcome, times] of Object.entries(tally)) expect(times, outcome).toBeGreaterThan(run.runs / 8);
+  },
+  LONGEST_RUN_MS,
+);

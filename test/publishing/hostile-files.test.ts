@@ -1,0 +1,196 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  createWriteStream,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { createGzip, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { databaseUrlOf } from '../commands/run-pds.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { supplier } from '../support/publishing.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+/** What an import may take at most. Half of it is Node's own before anything is read, and what lies about until it is swept. */
+const MOST_MEMORY_MIB = 1_400;
+
+const MIB = 1024 * 1024;
+
+/** More than is harmless, and less than what keeps the tests waiting. */
+const ARCHIVE_MIB = 160;
+
+const COOP = JSON.stringify({ id: 'co_1', name: 'Coop' });
+
+let made: TestDatabase;
+let folder: string;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  folder = mkdtempSync(join(tmpdir(), 'pds-hostile-'));
+});
+afterAll(async () => {
+  await made.drop();
+  rmSync(folder, { recursive: true });
+});
+
+/** A new directory to import. */
+function directory(): string {
+  return mkdtempSync(join(folder, 'import-'));
+}
+
+interface ImportOutcome {
+  code: number;
+  problems: { file: string; line: number | null; field: string; reason: string }[];
+  peakMib: number;
+  output: string;
+}
+
+/** Runs `pds import` in a process of its own, and watches its memory. */
+async function importIn(path: string): Promise<ImportOutcome> {
+  const child = spawn(process.execPath, [MAIN, 'import', path, '--json'], {
+    env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let peakMib = 0;
+  const watch = setInterval(() => (peakMib = Math.max(peakMib, peakOf(child.pid))), 20);
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number]>,
+  ]);
+  clearInterval(watch);
+  const { error } = JSON.parse(stdout) as { error?: { problems?: ImportOutcome['problems'] } };
+  return { code, problems: error?.problems ?? [], peakMib, output: stdout + stderr };
+}
+
+/** The most memory that a process ever had, as the system keeps it; 0 where it is gone. */
+function peakOf(pid: number | undefined): number {
+  try {
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid ?? 0}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}
+
+async function writeGzip(path: string, part: Buffer, times: number): Promise<void> {
+  const parts = Readable.from(
+    (function* () {
+      for (let time = 0; time < times; time += 1) yield part;
+    })(),
+  );
+  await pipeline(parts, createGzip(), createWriteStream(path));
+}
+
+test.each([
+  ['one line that never ends', Buffer.alloc(MIB, 'x'), /line 1 is longer than 8 MiB/],
+  ['nothing but empty lines', Buffer.alloc(MIB, '\n'), /unpacks to more than 250 times its size/],
+  ['lines that are as long as they may be', Buffer.from(`{"id":"${'x'.repeat(7 * MIB)}"}\n`), /unpacks to more than/],
+  ['very many lines', Buffer.from('{"id":"co_1"}\n'.repeat(70_000)), /unpacks to more than/],
+])(
+  'an archive of %s is refused, and memory stays bounded',
+  async (_what, part, reason) => {
+    const path = directory();
+    await writeGzip(join(path, 'suppliers.ndjson.gz'), part, Math.ceil((ARCHIVE_MIB * MIB) / part.length));
+    const { code, problems, peakMib, output } = await importIn(path);
+    expect(code, output).toBe(1);
+    expect(problems).toEqual([
+      { file: 'suppliers.ndjson.gz', line: null, field: '', reason: expect.stringMatching(reason) as string },
+    ]);
+    expect(peakMib).toBeGreaterThan(30);
+    expect(peakMib).toBeLessThan(MOST_MEMORY_MIB);
+  },
+  120_000,
+);
+
+test.each([
+  ['wrong in millions of places', `{"id":"sup_1","name":"X","states_served":[${'0,'.repeat(3_500_000)}0]}`],
+  ['nested without end', `{"id":"sup_1","name":"X","x":${'['.repeat(3_900_000)}"\\u0000"${']'.repeat(3_900_000)}}`],
+  ['full of small things', `{"id":"sup_1","name":"X","x":[${'{},'.repeat(2_600_000)}{}]}`],
+])(
+  'a line of 8 MB that is %s is refused, alone in a small file and among many in a large one',
+  async (_what, line) => {
+    for (const others of [0, 5_000]) {
+      const path = directory();
+      const lines = Array.from({ length: others }, (_, index) => JSON.stringify(supplier(`sup_${index}`)));
+      writeFileSync(join(path, 'suppliers.ndjson'), [line, ...lines].join('\n'));
+      const { code, problems, peakMib, output } = await importIn(path);
+      expect(code, output.slice(0, 2_000)).toBe(1);
+      expect(problems[0]?.file).toBe('suppliers.ndjson');
+      expect(output.length).toBeLessThan(100_000);
+      expect(peakMib).toBeLessThan(MOST_MEMORY_MIB);
+    }
+  },
+  240_000,
+);
+
+test('what is no file of the directory is refused: links that lead out of it or to nothing, pipes, folders', async () => {
+  const outside = join(folder, 'secret.txt');
+  writeFileSync(outside, 'root:x:0:0:the secret\n');
+  const fifo = join(directory(), 'coops.ndjson');
+  await once(spawn('mkfifo', [fifo]), 'exit');
+  const made: [(path: string) => void, RegExp][] = [
+    [(path) => symlinkSync(outside, path), /links may not lead out/],
+    [(path) => symlinkSync('../secret.txt', path), /links may not lead out/],
+    [(path) => symlinkSync('/dev/zero', path), /links may not lead out/],
+    [(path) => symlinkSync('nowhere', path), /ENOENT/],
+    [(path) => symlinkSync('coops.ndjson', path), /ELOOP/],
+    [(path) => mkdirSync(path), /is no file/],
+    [(path) => renameSync(fifo, path), /is no file/],
+  ];
+  for (const [make, reason] of made) {
+    const path = directory();
+    make(join(path, 'coops.ndjson'));
+    const { code, problems, output } = await importIn(path);
+    expect(code).toBe(1);
+    expect(problems).toEqual([
+      { file: 'coops.ndjson', line: null, field: '', reason: expect.stringMatching(reason) as string },
+    ]);
+    expect(output).not.toContain('the secret');
+  }
+}, 60_000);
+
+test('a link within the directory, and a directory that is a link, are followed', async () => {
+  const path = directory();
+  mkdirSync(join(path, '..data'));
+  writeFileSync(join(path, '..data', 'coops.ndjson'), `${COOP}\n`);
+  symlinkSync(join('..data', 'coops.ndjson'), join(path, 'coops.ndjson'));
+  const link = join(folder, 'current');
+  symlinkSync(path, link);
+  expect(await importIn(link)).toMatchObject({ code: 0, problems: [] });
+});
+
+test('an ordinary archive of repeating records is no bomb', async () => {
+  const path = directory();
+  const records = Array.from({ length: 20_000 }, (_, index) => JSON.stringify({ id: `cs_${index}`, name: 'Paving' }));
+  writeFileSync(join(path, 'city-services.ndjson.gz'), gzipSync(records.join('\n')));
+  expect(await importIn(path)).toMatchObject({ code: 0, problems: [] });
+}, 60_000);
+
+test('what a problem repeats of the input does nothing to a terminal, and is short', async () => {
+  const path = directory();
+  const lines = [
+    `{"id":"co_1","name":"X","\\u001b[2J\\u202e${'y'.repeat(5_000)}":1}`,
+    '\x1b]0;title\x07{"id":"co_1"}',
+    `{"id":"co_1","name":"X"}`,
+    `{"id":"co_1","name":"X"}`,
+  ];
+  writeFileSync(join(path, 'coops.ndjson'), lines.join('\n'));
+  const { code, problems, output } = await importIn(path);
+  expect(code).toBe(1);
+  expect(problems.map(({ line }) => line)).toEqual([1, 2, 4]);
+  expect(output.replaceAll('\n', '')).not.toMatch(/[\x00-\x1f\u202e]/);
+  expect(output.length).toBeLessThan(5_000);
+});
