@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { revokeKey } from '../../src/access/key-admin.ts';
 import { publish } from '../../src/publishing/publication.ts';
@@ -11,12 +11,15 @@ import { questionsAbout } from '../model/questions.ts';
 import { startCluster, type Cluster } from '../support/cluster/cluster.ts';
 import { walkList } from '../support/client.ts';
 import { createDirectories } from '../support/data.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { makePartner, type TestPartner } from '../support/partners.ts';
 import { publishLines, supplier } from '../support/publishing.ts';
 import { Copy, KINDS } from '../sync/copy.ts';
 import { firstCatalog, LEAD_ENTITIES, startWriter } from '../sync/writer-process.ts';
 import { DISTURBANCES } from './disturbances.ts';
 import { Outages, PatientClient } from './outages.ts';
+
+const test = testWith('postgresql', 'pgbouncer', 'redis', 'nginx', 'openssl');
 
 /** Enough that each service and each server behind it was asked. */
 const REQUESTS_MEANWHILE = 40;

@@ -1,14 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrator.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
 import { startServicePart } from '../support/cluster/service.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
+
+const test = testWith('postgresql');
 
 /** What is promised, and what a busy machine may add to it. */
 const FAILS_MS = 2_000;

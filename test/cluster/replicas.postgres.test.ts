@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { revokeKey } from '../../src/access/key-admin.ts';
 import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
@@ -8,8 +8,11 @@ import { createClient, type Answer, type Client } from '../support/client.ts';
 import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
 import { startServicePart } from '../support/cluster/service.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+
+const test = testWith('postgresql');
 
 /** A process knows of what is new within a second; the rest is for a busy machine. */
 const KNOWN_MS = 2_500;

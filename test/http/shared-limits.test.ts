@@ -1,13 +1,16 @@
 import { Redis } from 'ioredis';
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { ask, askOften, countByStatus } from '../support/counting-clients.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
 import { startRedis, type RedisServer } from '../support/redis-server.ts';
 import { startTlsRedis } from '../support/redis-tls.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
+
+const test = testWith('redis', 'openssl');
 
 const ALONE = 'Redis does not count requests';
 const AGAIN = 'requests are counted in Redis again';

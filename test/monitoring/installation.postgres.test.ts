@@ -1,13 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrator.ts';
 import { askAdmin, readReadiness, scrape } from '../support/administrator.ts';
 import { ROLE, startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
 import { startRedis, type RedisPart } from '../support/cluster/redis.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
+
+const test = testWith('postgresql', 'redis');
 
 /** Until something shows: what is read twice a second, on a machine that is busy. */
 const SOON = { timeout: 15_000, interval: 50 };

@@ -8,6 +8,7 @@ import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
 import { askAdmin, scrape } from '../support/administrator.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
@@ -177,7 +178,7 @@ describe('a scrape tells', () => {
     }
   });
 
-  test('everything in the form and with the names that Prometheus asks for', async () => {
+  testWith('prometheus')('everything in the form and with the names that Prometheus asks for', async () => {
     const { body } = await askAdmin(admin, '/metrics');
     const checked = promisify(execFile)('promtool', ['check', 'metrics']);
     checked.child.stdin?.end(body);

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect } from 'vitest';
+import { testWith } from '../support/installed-programs.ts';
 import { startRedis, type RedisServer } from '../support/redis-server.ts';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 import {
@@ -10,6 +11,8 @@ import {
   whileShared,
   type LimitsOfProcess,
 } from './shared-limits-setup.ts';
+
+const test = testWith('redis');
 
 const ALONE = 'Redis does not count requests';
 const AGAIN = 'requests are counted in Redis again';

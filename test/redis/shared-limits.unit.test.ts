@@ -1,10 +1,11 @@
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { FAILURES_PER_MINUTE } from '../../src/http/request-counts.ts';
 import { redisNamespace } from '../../src/redis/namespace.ts';
 import { ProcessCount } from '../../src/redis/process-count.ts';
 import type { SharedLimits } from '../../src/redis/shared-limits.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { startRedis, type RedisServer } from '../support/redis-server.ts';
 import {
   countRequest,
@@ -14,6 +15,8 @@ import {
   whileShared,
   type LimitsOfProcess,
 } from './shared-limits-setup.ts';
+
+const test = testWith('redis');
 
 let redis: RedisServer;
 let client: Redis;

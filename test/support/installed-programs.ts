@@ -1,0 +1,34 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'vitest';
+
+/** What stands for each: the first of these that is there. */
+const PROGRAMS = {
+  postgresql: ['pg_basebackup'],
+  pgbouncer: ['pgbouncer'],
+  redis: ['redis-server', 'valkey-server'],
+  nginx: ['nginx'],
+  openssl: ['openssl'],
+  systemd: ['systemd-analyze'],
+  faketime: ['faketime'],
+  prometheus: ['promtool'],
+} as const;
+
+export type InstalledProgram = keyof typeof PROGRAMS;
+
+/**
+ * `test` for what needs programs that npm does not bring. Where one is missing the tests are skipped, and say why: the
+ * packages of Debian that are named so bring them, and `.ci/run` installs all of them.
+ */
+export function testWith(...programs: readonly InstalledProgram[]): ReturnType<typeof test.skipIf> {
+  const missing = programs.filter((program) => !isInstalled(program));
+  if (missing.length > 0) console.warn(`skipped, since they need what is not installed: ${missing.join(', ')}`);
+  return test.skipIf(missing.length > 0);
+}
+
+function isInstalled(program: InstalledProgram): boolean {
+  const postgres = '/usr/lib/postgresql';
+  const versions = existsSync(postgres) ? readdirSync(postgres).map((version) => join(postgres, version, 'bin')) : [];
+  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/local/sbin', ...versions];
+  return PROGRAMS[program].some((name) => folders.some((folder) => existsSync(join(folder, name))));
+}
