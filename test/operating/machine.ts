@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import { Workspace } from '../support/cluster/workspace.ts';
+import { findLastingPort } from '../support/free-port.ts';
+import { procedure, translate } from './guide.ts';
+import { ServiceManager } from './service-manager.ts';
+
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
+
+/** What is taken to a host. */
+const PROGRAM = ['src', 'migrations', 'sample', 'ops', 'package.json'];
+
+/** Ports in the guide, each of which gets another here. */
+const PORTS = ['8080', '8081', '8090', '8091'];
+
+/** Folders of a host, below a temporary one here. */
+const FOLDERS = ['/opt/', '/etc/', '/var/lib/', '/usr/local/bin'];
+
+/**
+ * A host on which the guide's procedures are run as they stand there: its folders are below a
+ * temporary one, and what would change this machine, or needs a network, is stood in for.
+ */
+export class Machine {
+  readonly workspace = new Workspace();
+  readonly manager: ServiceManager;
+  readonly #values: Record<string, string>;
+  readonly #ran = new Set<string>();
+
+  private constructor(values: Record<string, string>) {
+    this.#values = values;
+    for (const folder of FOLDERS) {
+      this.#values[folder] = this.path(folder);
+      mkdirSync(this.path(folder), { recursive: true });
+    }
+    this.manager = new ServiceManager(this.workspace, this.path('/etc/systemd/system'));
+  }
+
+  static async start(): Promise<Machine> {
+    const values: Record<string, string> = {};
+    for (const port of PORTS) values[port] = String(await findLastingPort());
+    const machine = new Machine(values);
+    machine.#standIn(await machine.manager.listen());
+    return machine;
+  }
+
+  path(path: string): string {
+    return join(this.workspace.folder, 'host', path);
+  }
+
+  /** The port that this host has in the place of one in the guide. */
+  port(written: number): number {
+    return Number(this.#values[String(written)]);
+  }
+
+  /**
+   * Runs a procedure of the guide, and expects each of its commands to succeed; returns its standard output.
+   *
+   * @param before what the operator's shell has set.
+   */
+  run(name: string, values: Readonly<Record<string, string>> = {}, before = ''): Promise<string> {
+    this.#ran.add(name);
+    return this.shell(before + translate(procedure(name), values));
+  }
+
+  /** Gives files to the user that the programs run as, where root made them. */
+  async own(folder: string): Promise<void> {
+    const { runAs } = this.workspace;
+    if (runAs !== null) await this.shell(`chown -R ${runAs.uid}:${runAs.gid} ${folder}`);
+  }
+
+  /** The procedures that were run. */
+  get ran(): string[] {
+    return [...this.#ran];
+  }
+
+  /** Runs commands with the folders and ports of this host. */
+  async shell(commands: string): Promise<string> {
+    const path = [this.path('bin'), this.path('/usr/local/bin'), process.env['PATH']].join(':');
+    const child = spawn('bash', ['-e', '-u', '-o', 'pipefail', '-c', translate(commands, this.#values)], {
+      env: { ...process.env, PATH: path },
+      cwd: this.workspace.folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const [stdout, stderr, [code]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, 'exit') as Promise<[number]>,
+    ]);
+    expect(code, `${commands}\n${stdout}\n${stderr}`).toBe(0);
+    return stdout;
+  }
+
+  async close(): Promise<void> {
+    await this.manager.close();
+    await this.workspace.close();
+  }
+
+  #standIn(systemctl: string): void {
+    mkdirSync(this.path('/etc/systemd/system'), { recursive: true });
+    const source = this.#prepareSource();
+    const standIns = {
+      sudo: 'exec "$@"',
+      useradd: 'exit 0',
+      chgrp: 'exit 0',
+      setpriv: 'while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"',
+      git: `for folder; do :; done; cp -r ${source} "$folder"`,
+      npm: `test "$1 $2" = "ci --prefix" && ln -s ${join(REPOSITORY, 'node_modules')} "$3/node_modules"`,
+      systemctl: `exec curl -fsS --data "$*" ${systemctl}`,
+    };
+    mkdirSync(this.path('bin'), { recursive: true });
+    for (const [name, script] of Object.entries(standIns)) {
+      writeFileSync(this.path(`bin/${name}`), `#!/bin/sh\n${script}\n`);
+      chmodSync(this.path(`bin/${name}`), 0o755);
+    }
+  }
+
+  /** What a clone would hold, with the folders of this host in the files of `ops/`. */
+  #prepareSource(): string {
+    const source = this.path('source');
+    for (const name of PROGRAM) cpSync(join(REPOSITORY, name), join(source, name), { recursive: true });
+    for (const name of readdirSync(join(source, 'ops'))) {
+      const file = join(source, 'ops', name);
+      writeFileSync(file, translate(readFileSync(file, 'utf8'), this.#values));
+    }
+    return source;
+  }
+}

@@ -1,0 +1,107 @@
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { connect } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FAILURES_PER_MINUTE } from '../../src/http/request-counts.ts';
+import { databaseUrlOf } from '../commands/run-pds.ts';
+import { createClient, type Client } from '../support/client.ts';
+import { startNginx, type NginxPart } from '../support/cluster/nginx.ts';
+import { ServicePart } from '../support/cluster/service.ts';
+import { Workspace } from '../support/cluster/workspace.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { findLastingPort } from '../support/free-port.ts';
+import { makePartner } from '../support/partners.ts';
+
+const workspace = new Workspace();
+let made: TestDatabase;
+let service: ServicePart;
+let nginx: NginxPart;
+let client: Client;
+let key: string;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_TRUSTED_PROXIES: '127.0.0.1' };
+  service = new ServicePart(workspace, await findLastingPort(), settings);
+  await service.start();
+  // The other one of the site is away.
+  nginx = await startNginx(workspace, [service.port, await findLastingPort()]);
+  client = createClient(nginx.url, nginx.tls);
+});
+afterAll(async () => {
+  client.close();
+  await workspace.close();
+  await made.drop();
+});
+
+/** What nginx answers to bytes. */
+async function send(bytes: string): Promise<string> {
+  const socket = connect({ port: nginx.port, host: '127.0.0.1', ...nginx.tls });
+  await once(socket, 'secureConnect');
+  socket.write(bytes);
+  return text(socket);
+}
+
+const idOf = (answer: string): string | undefined => /^x-request-id: (req_\w+)\r$/im.exec(answer)?.[1];
+
+describe('behind nginx as the guide has it', () => {
+  test('a service that is away is not noticed', async () => {
+    for (let time = 0; time < 20; time += 1) {
+      expect(await client.get('/v1/coops', { key })).toMatchObject({ status: 200 });
+    }
+  });
+
+  test.each(['/metrics', '/livez', '/readyz'])('%s is not there for partners', async (path) => {
+    const { status, body, headers } = await client.get(path);
+    expect(status).toBe(404);
+    expect(JSON.parse(body)).toMatchObject({ error: { code: 'not_found', request_id: headers['x-request-id'] } });
+  });
+
+  test.each([
+    ['no request', 'garbage\r\n\r\n', 400],
+    ['a header that is too long', `GET /v1/coops HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`, 400],
+    ['a path that is too long', `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 400],
+    ['a body that is too large', 'GET /v1/coops HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n', 400],
+    ['a path with a NUL', 'GET /v1/%00 HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['TRACE', 'TRACE /v1/coops HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 405],
+  ])('%s is answered with the envelope, by whoever it is', async (_what, bytes, status) => {
+    const answer = await send(bytes);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    const { error } = JSON.parse(answer.slice(answer.indexOf('{'))) as { error: Record<string, string> };
+    expect(error['code']).toBe('validation_failed');
+    expect(error['request_id']).toBe(idOf(answer));
+    if (status === 405) expect(answer).toMatch(/^allow: GET, HEAD\r$/im);
+  });
+
+  test('a request without TLS is refused with the envelope', async () => {
+    const sent = request({ port: nginx.port, host: '127.0.0.1', path: '/v1/coops' }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(400);
+    expect(JSON.parse(await text(response))).toMatchObject({ error: { code: 'validation_failed' } });
+  });
+
+  test('an invented X-Forwarded-For is not believed: failed keys count for the address that they come from', async () => {
+    const statuses: number[] = [];
+    for (let time = 0; time <= FAILURES_PER_MINUTE; time += 1) {
+      const headers = { 'X-Forwarded-For': `10.9.8.${time}` };
+      statuses.push((await client.get('/v1/coops', { key: 'wrong', headers })).status);
+    }
+    expect(statuses.filter((status) => status === 401)).toHaveLength(FAILURES_PER_MINUTE);
+    expect(statuses.at(-1)).toBe(429);
+  });
+
+  test('with no service at all, partners get 500 with the envelope', async () => {
+    await service.stop();
+    for (let time = 0; time < 10; time += 1) {
+      const { status, body, headers } = await client.get('/v1/coops', { key });
+      expect(status).toBe(500);
+      expect(headers['x-request-id']).toMatch(/^req_\w+$/);
+      expect(JSON.parse(body)).toMatchObject({
+        error: { code: 'internal_error', request_id: headers['x-request-id'] },
+      });
+    }
+    await service.start();
+  });
+});

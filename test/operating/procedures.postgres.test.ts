@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SERVING_SETTINGS } from '../../src/database/postgres.ts';
+import { ReplicaPart, ROLE, startPrimary, type PostgresPart } from '../support/cluster/postgres.ts';
+import { findLastingPort } from '../support/free-port.ts';
+import { makeDataFolder } from '../support/postgres-instance.ts';
+import { findInstalledPrograms } from '../support/postgres-programs.ts';
+import { Machine } from './machine.ts';
+
+let machine: Machine;
+let primary: PostgresPart;
+let connection: string;
+
+beforeAll(async () => {
+  machine = await Machine.start();
+  primary = await startPrimary(machine.workspace);
+  connection = `export PATH=${findInstalledPrograms()}:$PATH PGHOST=127.0.0.1 PGPORT=${primary.port} PGUSER=postgres\n`;
+});
+afterAll(() => machine.close());
+
+describe('the procedures of the operating guide for PostgreSQL, as they stand there', () => {
+  test('give the role what the service asks for where it may', async () => {
+    for (const name of Object.keys(SERVING_SETTINGS)) await primary.query(`alter role ${ROLE.name} reset ${name}`);
+    await machine.run('role-settings', {}, connection);
+    const [role] = await primary.query<{ rolconfig: string[] }>('select rolconfig from pg_roles where rolname = $1', [
+      ROLE.name,
+    ]);
+    const expected = Object.entries(SERVING_SETTINGS).map(([name, value]) => `${name}=${value}`);
+    expect(role?.rolconfig.sort()).toEqual(expected.sort());
+  });
+
+  test('give PgBouncer the password as PostgreSQL keeps it', async () => {
+    await machine.shell('mkdir -p /etc/pgbouncer');
+    await machine.run('pgbouncer-users', {}, connection);
+    const users = readFileSync(machine.path('/etc/pgbouncer/userlist.txt'), 'utf8');
+    expect(users).toMatch(/^"pds" "SCRAM-SHA-256\$\S+"\n$/);
+    expect(users).not.toContain(ROLE.password);
+  });
+
+  test('make a replica that follows', async () => {
+    const replica = new ReplicaPart(machine.workspace, 'replica_2', await findLastingPort(), primary);
+    makeDataFolder(replica.data, machine.workspace.runAs);
+    const values = {
+      'host=10.0.0.21 user=replicator': `host=127.0.0.1 port=${primary.port} user=postgres`,
+      '/var/lib/postgresql/15/main': replica.data,
+    };
+    await machine.run('add-replica', values, connection);
+    await machine.own(replica.data);
+    await replica.start();
+    await primary.query('create table followed (it int)');
+    await replica.catchUp();
+    expect(await replica.query('select * from followed')).toEqual([]);
+    const standing = 'select application_name, state from pg_stat_replication';
+    expect(await primary.query(standing)).toEqual([{ application_name: 'replica_2', state: 'streaming' }]);
+  });
+});

@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, describe, expect, test } from 'vitest';
+import { fillIn } from '../support/cluster/operator-file.ts';
+
+const run = promisify(execFile);
+
+/** "OK" by the words of `systemd-analyze security`, which are of exposure from 0 to 10; here in tenths. */
+const MOST_EXPOSURE = 20;
+
+const UNIT = fillIn('partner-data-service.service', {
+  // It has to be a program that is there.
+  '/opt/partner-data-service/current/node_modules/.bin/node': process.execPath,
+});
+
+const folder = mkdtempSync(join(tmpdir(), 'pds-unit-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(name: string, text = UNIT): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+describe('the unit', () => {
+  test.each(['partner-data-service.service', 'partner-data-service@.service'])(
+    'is one to systemd, as %s',
+    async (name) => {
+      const { stderr } = await run('systemd-analyze', ['verify', write(name)]);
+      expect(stderr).toBe('');
+      const broken = write(name, UNIT.replace('KillMode=mixed', 'KillMode=mixed\nNoSuchSetting=1'));
+      expect((await run('systemd-analyze', ['verify', broken])).stderr).toContain('NoSuchSetting');
+    },
+  );
+
+  test('leaves the service no more than it needs', async () => {
+    const check = ['security', '--offline=true', `--threshold=${MOST_EXPOSURE}`, '--no-pager'];
+    await run('systemd-analyze', [...check, write('partner-data-service.service')]);
+    const open = write('partner-data-service.service', UNIT.replace('CapabilityBoundingSet=\n', ''));
+    await expect(run('systemd-analyze', [...check, open])).rejects.toThrow();
+  });
+
+  test('waits longer than the service takes to end', () => {
+    expect(Number(/TimeoutStopSec=(\d+)/.exec(UNIT)?.[1])).toBeGreaterThan(10);
+  });
+});
