@@ -22,7 +22,8 @@ export type InstalledProgram = keyof typeof PROGRAMS;
  */
 export function testWith(...programs: readonly InstalledProgram[]): ReturnType<typeof test.skipIf> {
   const missing = programs.filter((program) => !isInstalled(program));
-  if (missing.length > 0) console.warn(`skipped, since they need what is not installed: ${missing.join(', ')}`);
+  if (missing.length > 0)
+    process.stderr.write(`tests are skipped, since they need what is not installed: ${missing.join(', ')}\n`);
   return test.skipIf(missing.length > 0);
 }
 
