@@ -13,6 +13,9 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 /** The methods that the service answers. */
 export const ALLOWED_METHODS = 'GET, HEAD';
 
+/** What is refused for want of time is asked again after so long: by then, others have been refused or answered. */
+const OVERLOAD_RETRY_SECONDS = 1;
+
 /** An answer that is an error. Thrown anywhere in a request; `http/error-handling.ts` sends it. */
 export class ApiError extends Error {
   override name = 'ApiError';
@@ -83,6 +86,17 @@ export function rateLimited(retryAfterSeconds: number): ApiError {
     'rate_limited',
     `Too many requests: try again in ${retryAfterSeconds} s, as the Retry-After header says.`,
     { 'Retry-After': String(retryAfterSeconds) },
+  );
+}
+
+/** 429: more was asked, by all together, than this process carries. The interface has no other status for it. */
+export function overloaded(): ApiError {
+  return new ApiError(
+    429,
+    'rate_limited',
+    `The service has more to do than it can carry at this moment: try again in ${OVERLOAD_RETRY_SECONDS} s, as the ` +
+      'Retry-After header says. Your own limit is another, and stands in the RateLimit header.',
+    { 'Retry-After': String(OVERLOAD_RETRY_SECONDS) },
   );
 }
 

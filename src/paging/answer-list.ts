@@ -5,21 +5,23 @@ import { unauthorized } from '../http/errors.ts';
 import { DEFAULT_LIMIT } from '../http/parameters.ts';
 import { formatInstant } from '../instant.ts';
 import type { Services } from '../services.ts';
+import { clientOf } from './asking.ts';
 import { encodeCursor } from './cursor.ts';
+import type { ListParts, PartPlace } from './list-parts.ts';
 import { readFirstPage, readNextPage, type ListedRecords, type PageQuestion, type Walk } from './snapshot.ts';
 
 /** Where a walk goes on. */
-export interface WalkPlace {
-  /** The key that the page begins behind; null for the first page. */
-  readonly after: string | null;
+export interface WalkPlace extends PartPlace {
   /** Asks for a plan that depends on nothing read before. */
   readonly isFresh: boolean;
 }
 
 export interface ListAnswer<Filters extends object> {
   readonly records: ListedRecords;
+  /** None for a list that is short. */
+  readonly parts?: ListParts;
   /**
-   * The walk of one page, as far as the scope lets it see.
+   * The walk of one page, or of a part of it, as far as the scope lets it see.
    */
   walk(scope: Scope, filters: Filters, place: WalkPlace): Walk | Promise<Walk>;
 }
@@ -40,7 +42,10 @@ export async function answerList<Filters extends object>(
     records: list.records,
     limit,
     now: formatInstant(services.clock()),
-    walkFor: (scope, isFresh) => list.walk(scope, filters, { after: position?.after ?? null, isFresh }),
+    after: position?.after ?? null,
+    parts: list.parts ?? null,
+    asking: clientOf(request),
+    walkFor: (scope, place, isFresh) => list.walk(scope, filters, { ...place, isFresh }),
   };
   const { data, rows, lastKey, hasMore, changesAt, version, watermark } =
     position === null

@@ -6,7 +6,9 @@ import { formatInstant } from '../instant.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import type { SlotValues } from '../database/statement.ts';
 import type { Services } from '../services.ts';
+import { clientOf, type Asking } from './asking.ts';
 import { keepingVersion, readAsPlanned, seenEvents, type Planned, type SeenEvents } from './events.ts';
+import type { ListParts, PartPlace } from './list-parts.ts';
 
 /** A statement that gives one record as its finished text, or nothing. */
 export interface RecordQuery {
@@ -22,6 +24,13 @@ export interface CountQuery extends Planned {
   readonly shape: string;
   readonly build: () => RawBuilder<{ total: number }>;
   readonly values: SlotValues;
+  /** The last id that it counts, as it was asked to; null where it counts all. */
+  readonly upto: string | null;
+}
+
+export interface CountAnswer {
+  readonly parts: ListParts;
+  query(place: PartPlace, isFresh: boolean): Promise<CountQuery>;
 }
 
 export interface FoundRecord {
@@ -52,17 +61,12 @@ export async function answerRecord(
 
 /** Answers `{total}`. */
 export async function answerCount(
-  { database, clock }: Services,
+  services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  queryFor: (isFresh: boolean) => Promise<CountQuery>,
+  count: CountAnswer,
 ): Promise<FastifyReply> {
-  const found = await readAsPlanned(database, async (isFresh) => {
-    const query = await queryFor(isFresh);
-    const row = await readWithEvents(database, request.partner.id, formatInstant(clock()), query);
-    if (row === null) throw new Error('a statement that always gives a row gave none');
-    return { row, asOf: query.asOf };
-  });
+  const found = await countParts(services, request.partner.id, count, clientOf(request));
   const { total } = found;
   return sendAnswer(request, reply, {
     body: JSON.stringify({ total }),
@@ -70,6 +74,38 @@ export async function answerCount(
     watermark: null,
     version: keepingVersion(found),
     goodUntilMs: Infinity,
+  });
+}
+
+/** Counts part by part, and begins anew where a publication comes in between: a total is of one state. */
+async function countParts(
+  services: Services,
+  partnerId: number,
+  count: CountAnswer,
+  asking: Asking,
+): Promise<{ total: number } & SeenEvents> {
+  const walk = await count.parts.begin(null, asking);
+  let counted = await countPart(services, partnerId, count, walk.place);
+  count.parts.notice(counted.published_at);
+  while (counted.upto !== null) {
+    await walk.goOn();
+    const next = await countPart(services, partnerId, count, walk.place);
+    if (next.published_at === counted.published_at) {
+      counted = { ...counted, total: counted.total + next.total, upto: next.upto };
+    } else {
+      walk.beginAgain();
+      counted = await countPart(services, partnerId, count, walk.place);
+    }
+  }
+  return counted;
+}
+
+function countPart(services: Services, partnerId: number, count: CountAnswer, place: PartPlace) {
+  return readAsPlanned(services.database, async (isFresh) => {
+    const query = await count.query(place, isFresh);
+    const row = await readWithEvents(services.database, partnerId, formatInstant(services.clock()), query);
+    if (row === null) throw new Error('a statement that always gives a row gave none');
+    return { row: { ...row, upto: query.upto }, asOf: query.asOf };
   });
 }
 

@@ -2,6 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
 import type { Engine, OpenDatabase, ReadSource } from '../database/database.ts';
 import { limitSlot, type SlotValues } from '../database/statement.ts';
+import type { Asking } from './asking.ts';
 import {
   keepingVersion,
   lastEvent,
@@ -11,6 +12,7 @@ import {
   type Planned,
   type SeenEvents,
 } from './events.ts';
+import type { ListParts, PartPlace } from './list-parts.ts';
 
 /** How the records of a list are read and written out, the same for every page of it. */
 export interface ListedRecords {
@@ -33,6 +35,8 @@ export interface Walk extends Planned {
   /** Gives rows of one column, `position`, ordered, as many as the slot `rows` says. Must depend on `shape` alone. */
   readonly build: () => RawBuilder<{ position: unknown }>;
   readonly values: SlotValues;
+  /** The last id that it looks at, as it was asked to; null where it gives all that there is. */
+  readonly upto: string | null;
 }
 
 /** What a page is asked with. */
@@ -42,8 +46,13 @@ export interface PageQuestion {
   readonly limit: number;
   /** The moment of the request. */
   readonly now: string;
+  /** The key that the page begins behind; null for the first page. */
+  readonly after: string | null;
+  /** How the list is cut into parts that are read one after the other; null for one that is short. */
+  readonly parts: ListParts | null;
+  readonly asking: Asking;
   /** `isFresh` asks for a plan that depends on nothing read before: a publication came in between. */
-  readonly walkFor: (scope: Scope, isFresh: boolean) => Walk | Promise<Walk>;
+  readonly walkFor: (scope: Scope, place: PartPlace, isFresh: boolean) => Walk | Promise<Walk>;
 }
 
 /** Finished texts, and what was true when they were read. */
@@ -141,21 +150,67 @@ export async function readNextPage(database: OpenDatabase, question: PageQuestio
 }
 
 interface PageRow extends SeenEvents {
+  /** Of a page that was read in parts: whether a publication came in between. */
+  readonly isMixed?: boolean;
   readonly walked: number;
   readonly data: string | null;
   readonly last_key: string | null;
   readonly changes_at: string | null;
 }
 
+interface PartRow extends PageRow {
+  /** As that of its walk. */
+  readonly upto: string | null;
+}
+
+/**
+ * Reads a page, part by part where the list has parts, until it is full or the list ends. Each part
+ * is to the one before what a page is to the one before: it may show more than the state whose
+ * events the first saw, and never less.
+ */
 async function readPage(database: OpenDatabase, question: PageQuestion, scope: Scope): Promise<PageRow> {
-  const { partner, records, limit, now } = question;
+  const { parts, after, asking, limit } = question;
+  const walk = await parts?.begin(after, asking);
+  const place = walk?.place ?? { after, upto: null, earlier: 0 };
+  let page = await readPart(database, question, scope, place, limit);
+  parts?.notice(page.published_at);
+  while (walk !== undefined && page.upto !== null && page.walked <= limit) {
+    await walk.goOn();
+    page = joinParts(page, await readPart(database, question, scope, walk.place, limit - page.walked));
+  }
+  return page;
+}
+
+/** Reads up to so many records of a part, and whether there is one more. */
+function readPart(
+  database: OpenDatabase,
+  { partner, records, now, walkFor }: PageQuestion,
+  scope: Scope,
+  place: PartPlace,
+  limit: number,
+): Promise<PartRow> {
   return readAsPlanned(database, async (isFresh) => {
-    const walk = await question.walkFor(scope, isFresh);
+    const walk = await walkFor(scope, place, isFresh);
     const values = { ...walk.values, partner_id: partner.id, now, rows: limit + 1, limit };
     const [row] = await database.run(walk.shape, () => pageStatement(database.engine, records, walk.build()), values);
     if (row === undefined) throw new Error('a statement that always gives a row gave none');
-    return { row, asOf: walk.asOf };
+    return { row: { ...row, upto: walk.upto }, asOf: walk.asOf };
   });
+}
+
+/** The events are those that the first part saw. */
+function joinParts(page: PartRow, next: PartRow): PartRow {
+  const changes = [page.changes_at, next.changes_at].filter((instant) => instant !== null).sort();
+  return {
+    ...page,
+    walked: page.walked + next.walked,
+    // A part may hold nothing.
+    data: [page.data, next.data].filter((texts) => texts !== null && texts !== '').join(','),
+    last_key: next.last_key ?? page.last_key,
+    changes_at: changes[0] ?? null,
+    upto: next.upto,
+    isMixed: page.isMixed === true || next.published_at !== page.published_at,
+  };
 }
 
 /** One row for the whole page: rows cost more on their way than the texts in them. */
@@ -198,7 +253,7 @@ function toPage(row: PageRow, limit: number): Page {
     lastKey: row.last_key,
     hasMore: row.walked > limit,
     changesAt: row.changes_at,
-    version: keepingVersion(row),
+    version: row.isMixed === true ? null : keepingVersion(row),
   };
 }
 

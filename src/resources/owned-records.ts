@@ -8,6 +8,7 @@ import type { Walk } from '../paging/snapshot.ts';
 import { coopMark, leadEntityMark, type DeadlineWindow, type Marks } from '../search/marks.ts';
 import type { SearchPlanner, SearchQuestion } from '../search/search-plan.ts';
 import type { Condition } from './conditions.ts';
+import { hasFewToLookAt, meetsNothingElse, OWNER_FILTERS } from './few-records.ts';
 import { shapeByPublications } from './publications-since.ts';
 import { countFound, countRecords, walkRecords, type NumberedTable } from './record-walk.ts';
 import { isNewSince, isVisible, scopeValues, shapeOfScope, type OwnedRow, type ScopeShape } from './scope-sql.ts';
@@ -19,6 +20,8 @@ export interface OwnedRecords extends NumberedTable, OwnedRow {
   readonly served: readonly Condition[];
   /** The condition of each filter, but for `q` and `updated_since`. */
   readonly filters: Readonly<Record<string, Condition>>;
+  /** Filters that an index answers together, so that a walk meets nothing else. */
+  readonly indexed: readonly (readonly string[])[];
 }
 
 /** What a request asks for. */
@@ -37,9 +40,6 @@ export interface KnownFilters {
 /** More grants than this are looked at on each record: FTS5 goes through all of them at every match. */
 const MOST_OWNER_MARKS = 200;
 
-/** Filters that leave one lead entity or coop, whose index is walked. */
-const OWNER_FILTERS = ['lead_entity', 'coop'];
-
 /**
  * One page of the records that the scope sees. Walks, in the order of numbers:
  * - for a scope, the indexes on lead entity or coop and number, once for each that is granted;
@@ -57,13 +57,23 @@ export async function walkOwned(
   const asked = { scope, filters, known, isFresh: place.isFresh };
   const { since, scopeShape, question } = await understand(database, records, asked);
   const search = question === null ? null : await planner.plan(question);
-  const shape = {
+  const planned = {
     ...scopeShape,
     isOfOneOwner: OWNER_FILTERS.some((name) => filters[name] !== undefined),
     filters: Object.keys(filters).sort(),
     search: search?.mode ?? ('none' as const),
     hasAfter: place.after !== null,
   };
+  const values = { ...filters, ...scopeValues(scope, since), ...search?.values, after: place.after, upto: place.upto };
+  const isWhole =
+    place.upto === null ||
+    (search === null && meetsNothingElse(records, planned)) ||
+    (place.earlier === 1 &&
+      (search?.mode === 'index'
+        ? await planner.hasFewMatches(search)
+        : await hasFewToLookAt(database, records, planned, values)));
+  const upto = isWhole ? null : place.upto;
+  const shape = { ...planned, hasUpto: upto !== null };
   return {
     shape: `${records.table} ${JSON.stringify(shape)}`,
     build: () => {
@@ -71,8 +81,9 @@ export async function walkOwned(
       const all = [...records.served, ...filterConditions(records, shape.filters), ...conditions];
       return walkRecords(engine, records, { ...shape, conditions: all, each });
     },
-    values: { ...filters, ...scopeValues(scope, since), ...search?.values, after: place.after },
+    values,
     asOf: plannedAt(search),
+    upto,
   };
 }
 
@@ -81,30 +92,46 @@ export async function countOwned(
   database: OpenDatabase,
   planner: SearchPlanner,
   records: OwnedRecords,
-  { scope, filters, known, isFresh }: { scope: Scope; filters: OwnedFilters; known: KnownFilters; isFresh: boolean },
+  { scope, filters, known, place }: { scope: Scope; filters: OwnedFilters; known: KnownFilters; place: WalkPlace },
 ): Promise<CountQuery> {
   const { engine } = database;
-  const { since, scopeShape, question } = await understand(database, records, { scope, filters, known, isFresh });
+  const asked = { scope, filters, known, isFresh: place.isFresh };
+  const { since, scopeShape, question } = await understand(database, records, asked);
   const search = question === null ? null : await planner.planCount(question);
-  const shape = {
+  const planned = {
     ...scopeShape,
     filters: Object.keys(filters).sort(),
     search: search?.mode ?? ('none' as const),
     isCovered:
       scopeShape.since === 'all' && (scope.everythingSince !== null || ownerMarks(scope, records.hasCoop) !== null),
     hasEdge: known.window !== null,
+    hasAfter: place.after !== null,
   };
+  const values = { ...filters, ...scopeValues(scope, since), ...search?.values, after: place.after, upto: place.upto };
+  const isWhole =
+    place.upto === null ||
+    (place.earlier === 0 &&
+      (search === null
+        ? await hasFewToLookAt(database, records, planned, values)
+        : await planner.hasFewMatches(search)));
+  const upto = isWhole ? null : place.upto;
+  const shape = { ...planned, hasUpto: upto !== null };
   return {
     shape: `count ${records.table} ${JSON.stringify(shape)}`,
     build: () => {
       if (shape.search === 'nothing') return sql<{ total: number }>`select 0 as total`;
       const conditions = ownedConditions(engine, records, shape);
       return shape.search === 'none'
-        ? countRecords(records, conditions)
+        ? countRecords(
+            records,
+            { ...shape, byPublication: shape.byPublication && shape.since === 'changed' },
+            conditions,
+          )
         : countFound(engine, records, shape, conditions);
     },
-    values: { ...filters, ...scopeValues(scope, since), ...search?.values },
+    values,
     asOf: plannedAt(search),
+    upto,
   };
 }
 

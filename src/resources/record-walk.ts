@@ -1,7 +1,14 @@
-import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely';
+import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Engine } from '../database/database.ts';
 import { limitSlot, slot } from '../database/statement.ts';
-import { allMatches, countMatches, holdsWords, matchedNumbers, matchingEntry } from '../search/search-index.ts';
+import {
+  allMatches,
+  countMatches,
+  holdsWords,
+  matchedNumbers,
+  matchingEntry,
+  type NumberBounds,
+} from '../search/search-index.ts';
 import type { SearchMode } from '../search/search-plan.ts';
 import { allOf, type Condition } from './conditions.ts';
 import { firstPublicationSince } from './scope-sql.ts';
@@ -22,9 +29,14 @@ export interface EachWalk {
   readonly conditions: readonly (Condition | null)[];
 }
 
-/** What decides the text of a walk. */
-export interface RecordWalk {
+/** What of a list is looked at: behind the slot `after`, up to the slot `upto`. */
+export interface PartShape {
   readonly hasAfter: boolean;
+  readonly hasUpto: boolean;
+}
+
+/** What decides the text of a walk. */
+export interface RecordWalk extends PartShape {
   readonly search: SearchMode | 'none';
   /** What holds for all records. */
   readonly conditions: readonly (Condition | null)[];
@@ -39,32 +51,31 @@ const BEFORE_ALL = sql.lit(Number.MIN_SAFE_INTEGER);
 export function walkRecords(
   engine: Engine,
   { table, alias }: NumberedTable,
-  { hasAfter, search, conditions, each }: RecordWalk,
+  { search, conditions, each, ...part }: RecordWalk,
 ): Positions {
   if (search === 'nothing')
     return sql<{ position: unknown }>`select number as position from catalog.publications where 1 = 0`;
   const from = sql`${sql.table(`catalog.${table}`)} as ${sql.ref(alias)}`;
   const number = sql.ref(`${alias}.number`);
-  const isAfter = (column: Expression<unknown>): Condition | null =>
-    hasAfter ? sql<SqlBool>`${column} > ${afterNumber(table)}` : null;
+  const isInPart = partOf(table, part);
   if (search === 'index') {
     const found = sql.ref('found.number');
     return sql<{ position: unknown }>`select ${found} as position
-      from ${matchedNumbers(engine, table)} as found cross join ${from}
-      where ${allOf([sql<SqlBool>`${number} = ${found}`, isAfter(found), ...conditions])}
+      from ${matchedNumbers(engine, table, isInPart)} as found cross join ${from}
+      where ${allOf([sql<SqlBool>`${number} = ${found}`, ...(engine === 'postgres' ? isInPart(found) : []), ...conditions])}
       order by ${found} limit ${limitSlot('rows')}`;
   }
   if (search === 'entries') {
     const entry = sql.ref('entry.number');
     return sql<{ position: unknown }>`select ${entry} as position
       from ${sql.table(`catalog.${table}_search`)} as entry cross join ${from}
-      where ${allOf([matchingEntry('entry'), isAfter(entry), sql<SqlBool>`${number} = ${entry}`, ...conditions])}
+      where ${allOf([matchingEntry('entry'), ...isInPart(entry), sql<SqlBool>`${number} = ${entry}`, ...conditions])}
       order by ${entry} limit ${limitSlot('rows')}`;
   }
   const walk = (more: readonly (Condition | null)[]): Positions => sql<{ position: unknown }>`
     select ${number} as position from ${from}
     where ${allOf([
-      isAfter(number),
+      ...isInPart(number),
       ...conditions,
       ...more,
       search === 'check' ? holdsWords(engine, table, number) : null,
@@ -78,17 +89,29 @@ export function walkRecords(
   );
 }
 
+/** How a count that does not search is made. */
+export interface PlainCount extends PartShape {
+  /** Whether there is a walk for each publication since an instant. */
+  readonly byPublication: boolean;
+}
+
 /** How many records of a table there are of these conditions: one row with `total`. */
 export function countRecords(
   { table, alias }: NumberedTable,
+  { byPublication, ...part }: PlainCount,
   conditions: readonly (Condition | null)[],
 ): RawBuilder<{ total: number }> {
-  return sql<{ total: number }>`select count(*) as total from ${sql.table(`catalog.${table}`)} as ${sql.ref(alias)}
-    where ${allOf(conditions)}`;
+  const isInPart = partOf(table, part)(sql.ref(`${alias}.number`));
+  const records = sql`${sql.table(`catalog.${table}`)} as ${sql.ref(alias)}`;
+  // A part of an index on publications is a part of what each of them changed.
+  return byPublication && isInPart.length > 0
+    ? sql<{ total: number }>`select count(*) as total from (${publicationsSince}) as since cross join ${records}
+        where ${allOf([sql<SqlBool>`${sql.ref(`${alias}.changed_publication`)} = since.value`, ...isInPart, ...conditions])}`
+    : sql<{ total: number }>`select count(*) as total from ${records} where ${allOf([...isInPart, ...conditions])}`;
 }
 
 /** How a count that searches is made of what the index knows. */
-export interface SearchCount {
+export interface SearchCount extends PartShape {
   /** Whether `match` says all that is asked for; otherwise each record that it gives is looked at. */
   readonly isCovered: boolean;
   /** Whether there are matches at the edge of what the index knows, `edge_match`, that are looked at besides. */
@@ -99,11 +122,12 @@ export interface SearchCount {
 export function countFound(
   engine: Engine,
   numbered: NumberedTable,
-  { isCovered, hasEdge }: SearchCount,
+  { isCovered, hasEdge, ...shape }: SearchCount,
   conditions: readonly (Condition | null)[],
 ): RawBuilder<{ total: number }> {
-  const looked = (match: string): RawBuilder<number> => countLookedAt(engine, numbered, match, conditions);
-  const total = isCovered ? countMatches(engine, numbered.table, 'match') : looked('match');
+  const part = partOf(numbered.table, shape);
+  const looked = (match: string): RawBuilder<number> => countLookedAt(engine, numbered, match, part, conditions);
+  const total = isCovered ? countMatches(engine, numbered.table, 'match', part) : looked('match');
   return hasEdge
     ? sql<{ total: number }>`select ${total} + ${looked('edge_match')} as total`
     : sql<{ total: number }>`select ${total} as total`;
@@ -113,18 +137,26 @@ function countLookedAt(
   engine: Engine,
   { table, alias }: NumberedTable,
   match: string,
+  part: NumberBounds,
   conditions: readonly (Condition | null)[],
 ): RawBuilder<number> {
   const number = sql.ref(`${alias}.number`);
-  return sql<number>`(select count(*) from ${allMatches(engine, table, match)} as found
+  return sql<number>`(select count(*) from ${allMatches(engine, table, match, part)} as found
     cross join ${sql.table(`catalog.${table}`)} as ${sql.ref(alias)}
     where ${allOf([sql<SqlBool>`${number} = found.number`, ...conditions])})`;
 }
 
-/** The number to go on behind: that of the last record whose id is not after the slot `after`, which may be gone. */
-function afterNumber(table: string): RawBuilder<number> {
+function partOf(table: string, { hasAfter, hasUpto }: PartShape): NumberBounds {
+  return (number) => [
+    ...(hasAfter ? [sql<SqlBool>`${number} > ${lastNumberOf(table, 'after')}`] : []),
+    ...(hasUpto ? [sql<SqlBool>`${number} <= ${lastNumberOf(table, 'upto')}`] : []),
+  ];
+}
+
+/** The number of the last record whose id is not after that in the slot: the record of that id itself may be gone. */
+function lastNumberOf(table: string, slotName: string): RawBuilder<number> {
   return sql<number>`coalesce((select number from ${sql.table(`catalog.${table}`)}
-    where id <= ${slot('after')} order by id desc limit 1), ${BEFORE_ALL})`;
+    where id <= ${slot(slotName)} order by id desc limit 1), ${BEFORE_ALL})`;
 }
 
 /** Publications since the slot `since`, one value each. */

@@ -8,11 +8,11 @@ import { fts5Query, type SearchedTable } from './search-index.ts';
 import type { EnginePlanner, SearchPlan, WordQuestion } from './search-plan.ts';
 import { WordExpansion } from './word-expansion.ts';
 
-/** From so many matches on, the marks of a window are looked up: each is a look into the index, which costs as much as ten matches. */
+/** From so many matches on, lists are read in parts, and the marks of a window are looked up: each is a look into the index, which costs as much as ten matches. */
 const MANY_MATCHES = 5_000;
 
 /** From so many on, the changed records are checked instead. A check costs about fifteen times what a match does. */
-const MOST_MATCHES = 20_000;
+const MOST_MATCHES = 10_000;
 
 /** How many matches there are is kept, and for how long: nothing but speed depends on it. */
 const KEPT_PROBES = 1_000;
@@ -38,7 +38,7 @@ export class Fts5Planner implements EnginePlanner {
     const { asOf, queryFor } = await this.#expand(words, isFresh);
     const match = queryFor(marks);
     if (window === null && !isSince) return { mode: 'index', values: { match }, asOf };
-    const matches = await this.#probe(match);
+    const matches = await this.#probe(match, isSince ? MOST_MATCHES : MANY_MATCHES);
     if (isSince && matches >= MOST_MATCHES) return { mode: 'check', values: { match }, asOf };
     if (window === null || matches < MANY_MATCHES) return { mode: 'index', values: { match }, asOf };
     const { cover, values, asOf: readAt } = await this.#coverWindow(question, window);
@@ -54,6 +54,12 @@ export class Fts5Planner implements EnginePlanner {
     }
     const { cover, values, asOf } = await this.#coverWindow(question, window);
     return { mode: 'index', values: { match: values(cover.within), edge_match: values(cover.edges) }, asOf };
+  }
+
+  async hasFewMatches({ values }: SearchPlan): Promise<boolean> {
+    const queries = [values['match'], values['edge_match']].filter((match) => typeof match === 'string');
+    const matches = await Promise.all(queries.map((match) => this.#probe(match, MANY_MATCHES)));
+    return matches.every((count) => count < MANY_MATCHES);
   }
 
   async #expand(words: WordQuestion['words'], isFresh: boolean) {
@@ -78,19 +84,20 @@ export class Fts5Planner implements EnginePlanner {
     }
   }
 
-  /** How many entries match; `MOST_MATCHES` for more. */
-  async #probe(match: string): Promise<number> {
-    const kept = this.#probed.get(match);
+  /** How many entries match; `most` for more. */
+  async #probe(match: string, most: number): Promise<number> {
+    const key = `${most} ${match}`;
+    const kept = this.#probed.get(key);
     if (kept !== undefined) return kept;
     const name = sql.raw(`${this.#table}_search`);
     const [probe] = await this.#database.run<{ matches: number }>(
       `probe ${this.#table}`,
       () => sql<{ matches: number }>`select count(*) as matches from (
         select rowid from catalog.${name} where ${name} match ${slot('match')} limit ${limitSlot('most')})`,
-      { match, most: MOST_MATCHES },
+      { match, most },
     );
     const matches = probe?.matches ?? 0;
-    this.#probed.set(match, matches);
+    this.#probed.set(key, matches);
     return matches;
   }
 }

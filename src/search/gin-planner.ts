@@ -83,6 +83,11 @@ export class GinPlanner implements EnginePlanner {
     return { mode: 'index', values, asOf: range.asOf };
   }
 
+  /** PostgreSQL reads no list in parts. */
+  hasFewMatches(): boolean {
+    return true;
+  }
+
   /** The share of the records that hold every word, from a random sample. */
   async #sampleShare(match: string, records: number): Promise<number> {
     const kept = this.#sampled.get(match);

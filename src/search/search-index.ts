@@ -6,6 +6,9 @@ import { prefixToken, type QueryWord } from './words.ts';
 
 export type SearchedTable = 'certifications' | 'suppliers' | 'contracts' | 'solicitations';
 
+/** Conditions that bound a column of numbers to a part of a list. */
+export type NumberBounds = (number: Expression<unknown>) => readonly RawBuilder<SqlBool>[];
+
 /*
  * Statements that search take the slot `match`: all words and marks, as `fts5Query` or `tsquery`
  * writes them. On PostgreSQL those that begin with the index take `index_match` besides: what is
@@ -69,27 +72,42 @@ export function holdsWords(engine: Engine, table: SearchedTable, number: Express
  * The numbers of the entries that match, in order, as `from` begins: with a column `number`.
  * FTS5 gives them one by one; GIN all at once, to be sorted.
  */
-export function matchedNumbers(engine: Engine, table: SearchedTable): RawBuilder<unknown> {
+export function matchedNumbers(engine: Engine, table: SearchedTable, part: NumberBounds): RawBuilder<unknown> {
   const entries = sql.raw(`${table}_search`);
   // As a function the match cannot be looked up in the index, where a common beginning of words costs more than it saves.
   return engine === 'sqlite'
-    ? allMatches(engine, table, 'match')
+    ? allMatches(engine, table, 'match', part)
     : sql`(select number from catalog.${entries}
         where words @@ ${slot('index_match')}::tsquery and ts_match_vq(words, ${slot('match')}::tsquery)
         order by number offset 0)`;
 }
 
-/** The numbers of all entries that match the slot of this name, in any order. */
-export function allMatches(engine: Engine, table: SearchedTable, match: string): RawBuilder<unknown> {
+/**
+ * The numbers of all entries that match the slot of this name, in any order.
+ *
+ * @param part what bounds the numbers on SQLite, given their column.
+ */
+export function allMatches(
+  engine: Engine,
+  table: SearchedTable,
+  match: string,
+  part: NumberBounds = () => [],
+): RawBuilder<unknown> {
   const entries = sql.raw(`${table}_search`);
   return engine === 'sqlite'
-    ? sql`(select rowid as number from catalog.${entries} where ${entries} match ${slot(match)})`
+    ? sql`(select rowid as number from catalog.${entries}
+        where ${sql.join([sql`${entries} match ${slot(match)}`, ...part(sql.ref('rowid'))], sql` and `)})`
     : sql`(select number from catalog.${entries} where words @@ ${slot(match)}::tsquery offset 0)`;
 }
 
 /** How many these are. Looks at nothing but the index on SQLite. */
-export function countMatches(engine: Engine, table: SearchedTable, match: string): RawBuilder<number> {
-  return sql<number>`(select count(*) from ${allMatches(engine, table, match)} as found)`;
+export function countMatches(
+  engine: Engine,
+  table: SearchedTable,
+  match: string,
+  part: NumberBounds,
+): RawBuilder<number> {
+  return sql<number>`(select count(*) from ${allMatches(engine, table, match, part)} as found)`;
 }
 
 /** Whether an entry of PostgreSQL's matches; as a function it is not looked up in the index. */

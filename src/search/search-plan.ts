@@ -44,6 +44,8 @@ export interface EnginePlanner {
   plan(question: WordQuestion): Promise<SearchPlan>;
   /** Gives `match` for what is counted in the index alone, and `edge_match` for what is looked at besides. */
   planCount(question: WordQuestion): Promise<SearchPlan>;
+  /** Whether all that the index gives for a plan is looked at within milliseconds. */
+  hasFewMatches(plan: SearchPlan): boolean | Promise<boolean>;
 }
 
 const NOTHING: SearchPlan = { mode: 'nothing', values: {}, asOf: null };
@@ -66,6 +68,11 @@ export class SearchPlanner {
   async planCount(question: SearchQuestion): Promise<SearchPlan> {
     const asked = withWords(question);
     return asked === null ? NOTHING : this.#planner.planCount(asked);
+  }
+
+  /** Whether all that the index gives for a plan is looked at within milliseconds. */
+  async hasFewMatches(plan: SearchPlan): Promise<boolean> {
+    return plan.mode === 'nothing' || (await this.#planner.hasFewMatches(plan));
   }
 }
 

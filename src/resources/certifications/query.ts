@@ -49,5 +49,6 @@ export function walkCertifications(
       order by certification.abbreviation limit ${limitSlot('rows')}`,
     values: { ...filters, match: (engine === 'sqlite' ? fts5Query : tsquery)(words ?? []), after },
     asOf: [],
+    upto: null,
   };
 }

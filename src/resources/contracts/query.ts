@@ -26,6 +26,7 @@ const CONTRACTS: OwnedRecords = {
   alias: 'contract',
   hasCoop: true,
   served: [],
+  indexed: [['lead_entity'], ['coop']],
   filters: {
     lead_entity: sql<SqlBool>`contract.lead_entity_id = ${slot('lead_entity')}`,
     coop: sql<SqlBool>`contract.coop_id = ${slot('coop')}`,

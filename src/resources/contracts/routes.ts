@@ -10,6 +10,8 @@ import {
 } from '../../http/parameters.ts';
 import { answerList } from '../../paging/answer-list.ts';
 import { answerRecord } from '../../paging/answer-record.ts';
+import { ListParts } from '../../paging/list-parts.ts';
+import type { Turns } from '../../paging/turns.ts';
 import { SearchPlanner } from '../../search/search-plan.ts';
 import type { Services } from '../../services.ts';
 import { idPathSchema } from '../schemas.ts';
@@ -30,9 +32,10 @@ const parameters = {
 };
 
 /** GET /v1/contracts and /v1/contracts/{id}. */
-export function registerContracts(app: FastifyInstance, services: Services): void {
+export function registerContracts(app: FastifyInstance, services: Services, turns: Turns): void {
   const { database } = services;
   const planner = new SearchPlanner(database, 'contracts');
+  const parts = new ListParts(database, 'contracts', turns);
   app.addSchema(contract);
 
   app.get('/v1/contracts', {
@@ -48,6 +51,7 @@ export function registerContracts(app: FastifyInstance, services: Services): voi
     handler: (request, reply) =>
       answerList(services, request, reply, {
         records: listedContracts,
+        parts,
         walk: (scope, filters: ContractFilters, place) => walkContracts(database, planner, scope, filters, place),
       }),
   });

@@ -42,6 +42,7 @@ export function walkNamedRefs(
       order by named.id limit ${limitSlot('rows')}`,
     values: { ...scopeValues(scope, null), after },
     asOf: [],
+    upto: null,
   };
 }
 

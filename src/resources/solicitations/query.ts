@@ -10,6 +10,7 @@ import type { SearchPlanner } from '../../search/search-plan.ts';
 import { allOf } from '../conditions.ts';
 import { withUpdatedAt } from '../finished-text.ts';
 import { countOwned, ownedConditions, walkOwned, type KnownFilters, type OwnedRecords } from '../owned-records.ts';
+import { shapeByPublications } from '../publications-since.ts';
 import { isVisible, scopeValues, shapeOfScope } from '../scope-sql.ts';
 import { addTotals, totalsValues } from './totals.ts';
 
@@ -33,6 +34,7 @@ const SOLICITATIONS: OwnedRecords = {
   alias: 'solicitation',
   hasCoop: false,
   served: [isNoDraft],
+  indexed: [['lead_entity'], ['status'], ['lead_entity', 'status']],
   filters: {
     status: sql<SqlBool>`solicitation.status = ${slot('status')}`,
     lead_entity: sql<SqlBool>`solicitation.lead_entity_id = ${slot('lead_entity')}`,
@@ -81,24 +83,25 @@ export function walkSolicitations(
   });
 }
 
-/** How many solicitations match: from totals, where neither words nor changes are asked for. */
+/** How many solicitations match: from totals, where neither words nor some of the changes are asked for. */
 export async function countSolicitations(
   database: OpenDatabase,
   planner: SearchPlanner,
   scope: Scope,
   filters: SolicitationFilters,
-  isFresh: boolean,
+  place: WalkPlace,
 ): Promise<CountQuery> {
-  const { q, updated_since, closing_after, closing_before } = filters;
-  if (q !== undefined || updated_since !== undefined) {
+  const { q, updated_since = null, closing_after, closing_before } = filters;
+  const scopeShape = await shapeByPublications(database, shapeOfScope(scope, updated_since), updated_since);
+  if (q !== undefined || scopeShape.since !== 'all') {
     return countOwned(database, planner, SOLICITATIONS, {
       scope,
       filters: { ...filters },
       known: inIndex(filters),
-      isFresh,
+      place,
     });
   }
-  const shape = { ...shapeOfScope(scope, null), filters: Object.keys(filters).sort() };
+  const shape = { ...scopeShape, filters: Object.keys(filters).sort() };
   return {
     shape: `total ${JSON.stringify(shape)}`,
     build: () => {
@@ -107,6 +110,7 @@ export async function countSolicitations(
     },
     values: { ...filters, ...scopeValues(scope, null), ...totalsValues(closing_after, closing_before) },
     asOf: [],
+    upto: null,
   };
 }
 

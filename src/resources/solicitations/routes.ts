@@ -11,6 +11,8 @@ import {
 } from '../../http/parameters.ts';
 import { answerList } from '../../paging/answer-list.ts';
 import { answerCount, answerRecord } from '../../paging/answer-record.ts';
+import { ListParts } from '../../paging/list-parts.ts';
+import type { Turns } from '../../paging/turns.ts';
 import { SearchPlanner } from '../../search/search-plan.ts';
 import type { Services } from '../../services.ts';
 import { idPathSchema } from '../schemas.ts';
@@ -42,10 +44,11 @@ const filterParameters = {
 const listParameters = { ...filterParameters, cursor: cursorParameter, limit: limitParameter };
 
 /** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
-export function registerSolicitations(app: FastifyInstance, services: Services): void {
+export function registerSolicitations(app: FastifyInstance, services: Services, turns: Turns): void {
   for (const schema of [solicitation, solicitationDetail, count]) app.addSchema(schema);
   const { database } = services;
   const planner = new SearchPlanner(database, 'solicitations');
+  const parts = new ListParts(database, 'solicitations', turns);
 
   app.get('/v1/solicitations', {
     schema: {
@@ -62,6 +65,7 @@ export function registerSolicitations(app: FastifyInstance, services: Services):
     handler: (request, reply) =>
       answerList(services, request, reply, {
         records: listedSolicitations,
+        parts,
         walk: (scope, filters: SolicitationFilters, place) =>
           walkSolicitations(database, planner, scope, filters, place),
       }),
@@ -79,9 +83,11 @@ export function registerSolicitations(app: FastifyInstance, services: Services):
     config: { kind: 'solicitations', parameters: filterParameters },
     handler: (request, reply) => {
       const { partner, parameters } = request;
-      return answerCount(services, request, reply, (isFresh) =>
-        countSolicitations(database, planner, partner.scope, parameters, isFresh),
-      );
+      return answerCount(services, request, reply, {
+        parts,
+        query: (place, isFresh) =>
+          countSolicitations(database, planner, partner.scope, parameters, { ...place, isFresh }),
+      });
     },
   });
 

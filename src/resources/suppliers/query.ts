@@ -49,7 +49,7 @@ export async function walkSuppliers(
   { planner, names }: { planner: SearchPlanner; names: CertificationNames },
   scope: Scope,
   filters: SupplierFilters,
-  { after, isFresh }: WalkPlace,
+  { after, upto: asked, earlier, isFresh }: WalkPlace,
 ): Promise<Walk> {
   const { engine } = database;
   const since = filters.updated_since ?? null;
@@ -59,11 +59,15 @@ export async function walkSuppliers(
       : await planner.plan({ q: filters.q, marks: [], window: null, isSince: false, isFresh });
   const named = filters.certifications === undefined ? null : await names.resolve(filters.certifications, isFresh);
   const known = named?.abbreviations.filter((abbreviation) => abbreviation !== null) ?? [];
+  const isWhole =
+    asked === null || (search?.mode === 'index' && earlier === 1 && (await planner.hasFewMatches(search)));
+  const upto = isWhole ? null : asked;
   const shape = {
     ...shapeOfScope(scope, since),
     filters: Object.keys(filters).sort(),
     search: known.length === (named?.abbreviations.length ?? 0) ? (search?.mode ?? ('none' as const)) : 'nothing',
     hasAfter: after !== null,
+    hasUpto: upto !== null,
   } as const;
   return {
     shape: `suppliers ${JSON.stringify(shape)}`,
@@ -84,8 +88,10 @@ export async function walkSuppliers(
       certifications: known,
       certification_count: known.length,
       after,
+      upto,
     },
     asOf: plannedAt(search, named),
+    upto,
   };
 }
 

@@ -12,6 +12,8 @@ import {
 } from '../../http/parameters.ts';
 import { answerList } from '../../paging/answer-list.ts';
 import { answerRecord } from '../../paging/answer-record.ts';
+import { ListParts } from '../../paging/list-parts.ts';
+import type { Turns } from '../../paging/turns.ts';
 import { SearchPlanner } from '../../search/search-plan.ts';
 import type { Services } from '../../services.ts';
 import { idPathSchema } from '../schemas.ts';
@@ -32,10 +34,11 @@ const parameters = {
 };
 
 /** GET /v1/suppliers and /v1/suppliers/{id}. */
-export function registerSuppliers(app: FastifyInstance, services: Services): void {
+export function registerSuppliers(app: FastifyInstance, services: Services, turns: Turns): void {
   const { database } = services;
   const planner = new SearchPlanner(database, 'suppliers');
   const names = new CertificationNames(database);
+  const parts = new ListParts(database, 'suppliers', turns);
   app.addSchema(embeddedSupplier);
   app.addSchema(supplier);
 
@@ -52,6 +55,7 @@ export function registerSuppliers(app: FastifyInstance, services: Services): voi
     handler: (request, reply) =>
       answerList(services, request, reply, {
         records: listedSuppliers,
+        parts,
         walk: (scope, filters: SupplierFilters, place) =>
           walkSuppliers(database, { planner, names }, scope, filters, place),
       }),
