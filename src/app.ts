@@ -1,4 +1,5 @@
 import { fastify, type FastifyInstance } from 'fastify';
+import { addAdmission, makeAdmission } from './http/admission.ts';
 import { addAuthentication } from './http/authentication.ts';
 import { addCaching } from './http/caching.ts';
 import { addCompression } from './http/compression.ts';
@@ -21,6 +22,7 @@ import { addSecurityHeaders } from './http/security-headers.ts';
 import { serverOptions } from './http/server-options.ts';
 import { addUnparsedRequests } from './http/unparsed-requests.ts';
 import { addCursorCheck } from './paging/cursor-check.ts';
+import { Turns } from './paging/turns.ts';
 import { registerCertifications } from './resources/certifications/routes.ts';
 import { registerContracts } from './resources/contracts/routes.ts';
 import { registerReferenceLists } from './resources/reference-lists/routes.ts';
@@ -53,8 +55,10 @@ export async function buildApp(
   addCompression(app);
 
   // What stands between a request and its handler, each with the status of its refusal.
-  addAuthentication(app, services.directory, limits, known); // 401, or 429 after many
+  const admission = makeAdmission(app);
+  addAuthentication(app, services.directory, limits, { known, admission }); // 401, or 429 after many
   addRequestLimit(app, limits, known); // 429
+  addAdmission(app, admission); // 429
   addPathCheck(app); // 404, 405
   addRequestCheck(app); // 400
   addCursorCheck(app, services.cursorSecret); // 400
@@ -65,9 +69,10 @@ export async function buildApp(
   registerOpenApi(app);
   registerReferencePage(app);
 
-  registerContracts(app, services);
-  registerSuppliers(app, services);
-  registerSolicitations(app, services);
+  const turns = new Turns();
+  registerContracts(app, services, turns);
+  registerSuppliers(app, services, turns);
+  registerSolicitations(app, services, turns);
   registerCertifications(app, services);
   registerReferenceLists(app, services);
   return app;

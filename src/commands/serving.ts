@@ -20,6 +20,12 @@ import { UsageRecorder } from '../usage/usage-recorder.ts';
 import { CommandError } from './command-error.ts';
 import { boundConnections } from './descriptor-limit.ts';
 
+/**
+ * Connections that wait to be accepted. One more is not answered by the system, and its client tries again after one, two and
+ * four seconds: with Node's 511, some clients of a rush waited for all of these. The system has a bound of its own.
+ */
+const MOST_UNACCEPTED = 4_096;
+
 /** A server that listens. */
 export interface Serving {
   /** Such as `http://127.0.0.1:8080`. */
@@ -81,7 +87,8 @@ export async function startServing(
   const readiness = new Readiness(database, parts);
   opened.defer(() => readiness.drain());
   boundConnections(app.server, logger);
-  await app.listen({ host: await resolveHost(config.host, 'PDS_HOST or --host'), port: config.port });
+  const host = await resolveHost(config.host, 'PDS_HOST or --host');
+  await app.listen({ host, port: config.port, backlog: MOST_UNACCEPTED });
   usage.start();
   const everything = opened.move();
   return {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { FoundPartner, PartnerDirectory } from '../access/partner-directory.ts';
+import type { Admission } from './admission.ts';
 import { rateLimited, unauthorized } from './errors.ts';
 import { goOnWith } from './go-on-with.ts';
 import { onlyHeader } from './raw-headers.ts';
@@ -17,7 +18,7 @@ export function addAuthentication(
   app: FastifyInstance,
   directory: PartnerDirectory,
   limits: RequestLimits,
-  known: KnownRequests,
+  { known, admission }: { known: KnownRequests; admission: Admission },
 ): void {
   const accept = (request: FastifyRequest, { partner, keyId }: FoundPartner): void => {
     request.partner = partner;
@@ -28,7 +29,12 @@ export function addAuthentication(
   };
   const findByHeaders = (rawHeaders: readonly string[]): ReturnType<PartnerDirectory['findByKey']> => {
     const key = readBearerKey(rawHeaders);
-    return key === null ? null : directory.findByKey(key);
+    if (key === null) return null;
+    admission.beginLookUp();
+    const found = directory.findByKey(key);
+    if (found instanceof Promise) return found.finally(() => admission.endLookUp());
+    admission.endLookUp();
+    return found;
   };
   app.addHook('onRequest', (request, _reply, done) => {
     if (!request.needsKey) {

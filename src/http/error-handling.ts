@@ -1,12 +1,9 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseBusyError } from '../database/errors.ts';
-import { ApiError, internalError, rateLimited, renderError, unknownPath, validationFailed } from './errors.ts';
+import { ApiError, internalError, overloaded, renderError, unknownPath, validationFailed } from './errors.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
-
-/** When a request is worth another try that the database had no time for. */
-const BUSY_RETRY_SECONDS = 1;
 
 /** Whatever is thrown while a request is answered becomes one of the catalogue's errors here. */
 export function addErrorHandling(app: FastifyInstance): void {
@@ -30,7 +27,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 
 function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof DatabaseBusyError) return rateLimited(BUSY_RETRY_SECONDS);
+  if (error instanceof DatabaseBusyError) return overloaded();
   const { statusCode } = error as Partial<FastifyError>;
   // Fastify's own complaints (414, 415, …) are about the request; the interface has one status for them.
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {

@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { publish } from '../../src/publishing/publication.ts';
+import { listSources } from '../../src/publishing/source.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makePartner } from '../support/partners.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+import { digestOf, runClients, type ClientsReport, type KnownQuestion } from './clients.ts';
+
+/** A minute where the question is how it holds; in every run of the tests, long enough to see that it does. */
+const SECONDS = Number(process.env['LOAD_SECONDS'] ?? 8);
+
+/** What the machine of the test may add by being busy: the promise is a fraction of it. */
+const P99_MS = 5_000;
+
+const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
+
+const PATHS = [
+  '/v1/contracts?limit=100&updated_since={since}',
+  '/v1/contracts?q=fire&limit=50&updated_since={since}',
+  '/v1/suppliers?q=services&limit=100&updated_since={since}',
+  '/v1/suppliers?state=TX&limit=100&updated_since={since}',
+  '/v1/contracts?city_service=nothing&updated_since={since}',
+  '/v1/solicitations/count?q=services&updated_since={since}',
+  '/v1/coops',
+];
+
+let made: TestDatabase;
+let serving: Serving;
+let port: number;
+const keys: Record<string, string> = {};
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  const { database } = made;
+  await publish(database, await listSources(SAMPLE), { clock: Date.now });
+  for (const name of ['flood', 'modest']) {
+    keys[name] = (await makePartner(database, Date.now, { name, everything: true })).key;
+  }
+  serving = startServing(made.config);
+  port = await serving.port();
+}, 60_000);
+afterAll(async () => {
+  serving.kill('SIGKILL');
+  await serving.closed;
+  await made.drop();
+});
+
+const get = (path: string, key: string): Promise<Response> =>
+  fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${key}` } });
+
+async function learn(paths: readonly string[]): Promise<KnownQuestion[]> {
+  const questions: KnownQuestion[] = [];
+  for (const path of paths) {
+    const answer = await get(path.replace('{since}', '1989-01-01T00:00:00Z'), keys['flood'] ?? '');
+    expect(answer.status).toBe(200);
+    questions.push({ path, digest: digestOf(await answer.text()) });
+  }
+  return questions;
+}
+
+function residentMb(): number {
+  const pages = Number(readFileSync(`/proc/${serving.pid}/statm`, 'utf8').split(' ')[1]);
+  return (pages * 4096) / 1_000_000;
+}
+
+/** Of all that was asked, what was answered. */
+function share(...reports: readonly ClientsReport[]): number {
+  const counts = reports.flatMap(({ statuses }) => Object.entries(statuses));
+  const sum = (all: typeof counts): number => all.reduce((total, [, count]) => total + count, 0);
+  return sum(counts.filter(([status]) => status === '200')) / sum(counts);
+}
+
+describe('more load than a process carries', () => {
+  test(
+    'is refused with 429; what is accepted is right and soon, and memory stays bounded',
+    { timeout: (SECONDS + 60) * 1000 },
+    async () => {
+      const questions = await learn(PATHS);
+      const task = { port, seconds: SECONDS, questions };
+      const floods = [1, 2].map(() => runClients({ ...task, key: keys['flood'] ?? '', clients: 300, pauseMs: 0 }));
+      const modest = runClients({ ...task, key: keys['modest'] ?? '', clients: 2, pauseMs: 20 });
+      let most = 0;
+      let longestHealthMs = 0;
+      const watch = async (): Promise<void> => {
+        while (!isOver) {
+          const startedAtMs = performance.now();
+          expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
+          longestHealthMs = Math.max(longestHealthMs, performance.now() - startedAtMs);
+          most = Math.max(most, residentMb());
+          await delay(200);
+        }
+      };
+      let isOver = false;
+      const watching = watch();
+      const reports = await Promise.all([...floods, modest]);
+      isOver = true;
+      await watching;
+      for (const { statuses, problems } of reports) {
+        expect(problems).toEqual([]);
+        expect(Object.keys(statuses).filter((status) => !['200', '429'].includes(status))).toEqual([]);
+      }
+      const [first, second, other] = reports as [ClientsReport, ClientsReport, ClientsReport];
+      expect(share(first, second)).toBeLessThan(1);
+      // As a client sees it that has time to look: those of the flood wait for each other.
+      expect(other.accepted.p99Ms).toBeLessThan(P99_MS);
+      // Who asks little is refused less than who asks too much.
+      expect(share(other)).toBeGreaterThan(share(first, second));
+      expect(longestHealthMs).toBeLessThan(P99_MS);
+      expect(most).toBeLessThan(700);
+      // And when it is over, it is over.
+      await delay(1_000);
+      for (const { path, digest } of questions) {
+        const answer = await get(path.replace('{since}', '1988-01-01T00:00:00Z'), keys['modest'] ?? '');
+        expect(answer.status).toBe(200);
+        expect(digestOf(await answer.text())).toBe(digest);
+      }
+    },
+  );
+});
