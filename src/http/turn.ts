@@ -5,6 +5,9 @@
 const FAIR_MS = 50;
 const FULL_MS = 150;
 
+/** So many are served in any turn: with fewer it was no crowd that made it late, but a pause of the process or the machine. */
+const ALWAYS_SERVED = 8;
+
 /**
  * A turn of the event loop, in which all that has arrived is read and answered, one after the
  * other. So the time since it began is what the next request in it has waited at least, and it is
@@ -27,7 +30,8 @@ export class Turn<Who> {
     if (this.#beganAtMs === null) return true;
     const served = this.#served.get(who) ?? 0;
     const lateMs = performance.now() - this.#beganAtMs;
-    if (lateMs > FULL_MS || (lateMs > FAIR_MS && served * this.#served.size >= this.#total)) return false;
+    const isFull = lateMs > FULL_MS || (lateMs > FAIR_MS && served * this.#served.size >= this.#total);
+    if (isFull && this.#total >= ALWAYS_SERVED) return false;
     this.#served.set(who, served + 1);
     this.#total += 1;
     return true;

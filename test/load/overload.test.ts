@@ -100,7 +100,8 @@ describe('more load than a process carries', () => {
       await watching;
       for (const { statuses, problems } of reports) {
         expect(problems).toEqual([]);
-        expect(Object.keys(statuses).filter((status) => !['200', '429'].includes(status))).toEqual([]);
+        const others = Object.keys(statuses).filter((status) => !['200', '429'].includes(status));
+        expect(others, /.*the request failed.*/.exec(serving.output())?.[0]).toEqual([]);
       }
       const [first, second, other] = reports as [ClientsReport, ClientsReport, ClientsReport];
       expect(share(first, second)).toBeLessThan(1);

@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** What processes hold at a moment. */
+export interface Held {
+  readonly residentMb: number;
+  readonly descriptors: number;
+}
+
+/** A process and all that it started. */
+export function processesOf(pid: number): number[] {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+  );
+  return [pid, ...children.flatMap(processesOf)];
+}
+
+/** Of all of these together. */
+export function heldBy(pids: readonly number[]): Held {
+  let pages = 0;
+  let descriptors = 0;
+  for (const pid of pids) {
+    pages += Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]);
+    descriptors += readdirSync(`/proc/${pid}/fd`).length;
+  }
+  return { residentMb: Math.round((pages * 4096) / 100_000) / 10, descriptors };
+}
+
+/** How much a series grows from its second quarter to its last, by the medians of both: a single peak says nothing. */
+export function growthOf(series: readonly number[]): number {
+  const quarter = Math.max(1, Math.floor(series.length / 4));
+  return median(series.slice(-quarter)) - median(series.slice(quarter, 2 * quarter));
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}
