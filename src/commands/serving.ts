@@ -19,6 +19,7 @@ import type { SharedLimits } from '../redis/shared-limits.ts';
 import { UsageRecorder } from '../usage/usage-recorder.ts';
 import { CommandError } from './command-error.ts';
 import { boundConnections } from './descriptor-limit.ts';
+import { startTracing } from './tracing.ts';
 
 /**
  * Connections that wait to be accepted. One more is not answered by the system, and its client tries again after one, two and
@@ -54,8 +55,11 @@ export async function startServing(
   { workers = 1, limits = new OwnRequestLimits() }: ServingOptions = {},
 ): Promise<Serving> {
   await using opened = new AsyncDisposableStack();
-  const database = openForServing(config.database, config.replicaUrls);
-  opened.defer(() => database.close());
+  const tracing = await startTracing(config, logger);
+  opened.defer(() => tracing?.close());
+  const plain = openForServing(config.database, config.replicaUrls);
+  opened.defer(() => plain.close());
+  const database = tracing?.traceStatements(plain) ?? plain;
   const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
   opened.defer(() => directory.stop());
   const usage = new UsageRecorder({
@@ -69,12 +73,13 @@ export async function startServing(
   opened.defer(() => shared?.close());
   const counted = new CountedLimits(shared ?? limits);
   const requests = new RequestMetrics();
-  const observers = [requests.observe, usage.observe];
+  const observers = [requests.observe, usage.observe, ...(tracing === null ? [] : [tracing.observe])];
   const app = await buildApp(
     { config, database, clock: Date.now, directory, cursorSecret, logger, observers },
     counted,
   );
   opened.defer(() => app.close());
+  tracing?.follow(app.server);
   const parts: ObservedParts = {
     directory,
     answerCache: app.answerCache,

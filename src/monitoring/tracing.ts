@@ -1,0 +1,182 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { IncomingMessage, Server } from 'node:http';
+import { hostname } from 'node:os';
+import {
+  diag,
+  DiagLogLevel,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Span,
+  type SpanContext,
+  type Tracer,
+} from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import {
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from '@opentelemetry/resources';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  ATTR_ERROR_TYPE,
+  ATTR_HTTP_REQUEST_METHOD,
+  ATTR_HTTP_RESPONSE_STATUS_CODE,
+  ATTR_HTTP_ROUTE,
+  ATTR_SERVICE_NAME,
+  ATTR_SERVICE_VERSION,
+  ATTR_URL_SCHEME,
+} from '@opentelemetry/semantic-conventions';
+import type { Logger } from 'pino';
+import manifest from '../../package.json' with { type: 'json' };
+import type { RequestObserver } from '../http/request-observers.ts';
+import { readSampler } from './trace-sampler.ts';
+
+/** How long the end of the process waits for a collector to take what is left. */
+const FLUSH_DEADLINE_MS = 2_000;
+
+/** A collector that is away is spoken of so often. */
+const COMPLAINT_INTERVAL_MS = 60_000;
+
+/** A request that is traced. */
+export interface TracedRequest {
+  readonly span: Span;
+  /** Statements of which it is not known that they ended. */
+  readonly open: Set<Span>;
+}
+
+/**
+ * Traces of requests, sent to the collector that the variables of OpenTelemetry name. Spans wait
+ * in a queue of limited length, and are sent beside the requests: a collector that is slow or
+ * away costs spans, and nothing else.
+ *
+ * No request goes on a trace that its client began: the address from which it comes proves
+ * nothing of who wrote its `traceparent`, and whoever did could decide what is recorded here, and
+ * mix his requests with those of others. What he sent is kept as a link.
+ */
+export class Tracing {
+  readonly tracer: Tracer;
+  /** The request that is answered now. */
+  readonly current = new AsyncLocalStorage<TracedRequest>();
+  readonly #provider: TracerProvider;
+  readonly #requests = new WeakMap<IncomingMessage, TracedRequest>();
+
+  /**
+   * @param environment the variables of the process that say which requests are traced. All others the SDK reads by itself.
+   * @throws ConfigError where they are wrong.
+   */
+  constructor(environment: Readonly<Record<string, string | undefined>>, stage: string, logger: Pick<Logger, 'warn'>) {
+    complainTo(logger);
+    const named = detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] });
+    this.#provider = new TracerProvider({
+      sampler: readSampler(environment),
+      resource: resourceFromAttributes({
+        [ATTR_SERVICE_NAME]: manifest.name,
+        [ATTR_SERVICE_VERSION]: manifest.version,
+        'deployment.environment.name': stage,
+        'host.name': hostname(),
+        'process.pid': process.pid,
+      }).merge(named),
+      spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
+    });
+    this.tracer = this.#provider.getTracer(manifest.name, manifest.version);
+  }
+
+  /** Lets a request's span begin before anyone else hears of it, and be known to all that is done for it. */
+  follow(server: Server): void {
+    const handlers = server.listeners('request');
+    server.removeAllListeners('request');
+    server.on('request', (message: IncomingMessage, response) => {
+      const request = this.#begin(message);
+      const handle = (): void => {
+        for (const handler of handlers) handler.call(server, message, response);
+      };
+      if (request.span.isRecording()) this.current.run(request, handle);
+      else handle();
+    });
+  }
+
+  /** Ends the span of a request, with what there is to say of it: nothing of its address or its headers. */
+  readonly observe: RequestObserver = ({ message, id, method, route, status, durationMs, partner, rows }) => {
+    const { span, open } = this.#requests.get(message) ?? this.#begin(message, Date.now() - durationMs);
+    if (!span.isRecording()) return;
+    for (const statement of open) statement.setStatus({ code: SpanStatusCode.ERROR }).end();
+    span.updateName(route === null ? method : `${method} ${route}`);
+    span.setAttributes({
+      [ATTR_HTTP_REQUEST_METHOD]: method,
+      [ATTR_URL_SCHEME]: 'http',
+      'pds.request_id': id,
+      'pds.records': rows,
+      ...(route !== null && { [ATTR_HTTP_ROUTE]: route }),
+      ...(status !== null && { [ATTR_HTTP_RESPONSE_STATUS_CODE]: status }),
+      ...(partner !== null && { 'pds.partner': partner.name }),
+    });
+    if (status === null) span.setAttribute(ATTR_ERROR_TYPE, 'aborted');
+    else if (status >= 500)
+      span.setAttribute(ATTR_ERROR_TYPE, String(status)).setStatus({ code: SpanStatusCode.ERROR });
+    span.end();
+  };
+
+  /** Sends what is left, as far as that takes no longer than two seconds. */
+  async close(): Promise<void> {
+    const { promise: deadline, resolve: end } = Promise.withResolvers<null>();
+    const timer = setTimeout(() => end(null), FLUSH_DEADLINE_MS);
+    await Promise.race([this.#provider.shutdown().catch(() => undefined), deadline]);
+    clearTimeout(timer);
+  }
+
+  #begin(message: IncomingMessage, startTime?: number): TracedRequest {
+    const sent = parseTraceparent(message.headers['traceparent']);
+    const options = { kind: SpanKind.SERVER, links: sent === null ? [] : [{ context: sent }] };
+    const span = this.tracer.startSpan(
+      'request',
+      startTime === undefined ? options : { ...options, startTime },
+      ROOT_CONTEXT,
+    );
+    const request = { span, open: new Set<Span>() };
+    this.#requests.set(message, request);
+    return request;
+  }
+}
+
+/** A span of something that is done for a request. */
+export function startChild(tracer: Tracer, { span }: TracedRequest, name: string, system: string): Span {
+  const attributes = { 'db.system.name': system, 'db.query.summary': name };
+  return tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, trace.setSpan(ROOT_CONTEXT, span));
+}
+
+/** https://www.w3.org/TR/trace-context/#traceparent-header, of any version that begins like the first. */
+function parseTraceparent(header: string | string[] | undefined): SpanContext | null {
+  const [, traceId = '', spanId = '', flags = ''] =
+    /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/.exec(String(header)) ??
+    [];
+  return traceId === '' ? null : { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+}
+
+/** Puts what the SDK complains of into the log, seldom, and without more than its first words. */
+function complainTo(logger: Pick<Logger, 'warn'>): void {
+  let saidAtMs = Number.NEGATIVE_INFINITY;
+  const complain = (message: string): void => {
+    if (performance.now() - saidAtMs < COMPLAINT_INTERVAL_MS) return;
+    saidAtMs = performance.now();
+    logger.warn({ reason: reasonIn(message) }, 'traces are not sent; requests are answered all the same');
+  };
+  const silent = (): void => undefined;
+  diag.setLogger(
+    { error: complain, warn: complain, info: silent, debug: silent, verbose: silent },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
+}
+
+/** The SDK writes errors as JSON, with all that hangs on them. */
+function reasonIn(message: string): string {
+  try {
+    const { message: reason, name, code } = JSON.parse(message) as Record<string, string | undefined>;
+    // Where a name has several addresses, the message is empty.
+    return [reason, code, name].find((word) => word !== undefined && word !== '') ?? 'unknown';
+  } catch {
+    return message.slice(0, 200);
+  }
+}
