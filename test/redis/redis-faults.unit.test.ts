@@ -144,24 +144,21 @@ test('a Redis that does not answer at all does not keep from starting either', a
 });
 
 test('a primary that became a replica is left for the one that its name leads to now', async () => {
-  const target = { port: redis.port };
-  const moving = await startTcpProxy(target);
-  const { said } = await start(`redis://127.0.0.1:${moving.port}`);
+  const { said } = await start();
   const promoted = await startRedis();
-  target.port = promoted.port;
-  const demoted = new Redis(redis.url);
+  proxy.moveTo(promoted.port, { keepOld: true });
+  const demoted = new Redis(redis.url).on('error', () => undefined);
   await demoted.call('replicaof', '127.0.0.1', '1');
   await said('READONLY');
   await said(AGAIN);
   demoted.disconnect();
-  await moving.close();
   await promoted.close();
 });
 
 describe('an error in the place of a count is an outage:', () => {
   let client: Redis;
   beforeEach(() => {
-    client = new Redis(redis.url);
+    client = new Redis(redis.url).on('error', () => undefined);
   });
   afterEach(() => client.disconnect());
 

@@ -12,8 +12,8 @@ export interface TcpProxy {
   strand(): void;
   /** Ends all connections, and refuses new ones until `thaw`. */
   cut(): void;
-  /** Lets new connections lead to another port, and ends those that there are, as a name does that moves. */
-  moveTo(port: number): void;
+  /** Lets new connections lead to another port, as a name does that moves, and ends those that there are unless they are kept. */
+  moveTo(port: number, options?: { keepOld: boolean }): void;
   close(): Promise<void>;
 }
 
@@ -69,9 +69,9 @@ export async function startTcpProxy(target: { port: number; host?: string }): Pr
       state = 'cut';
       end();
     },
-    moveTo(other) {
+    moveTo(other, { keepOld } = { keepOld: false }) {
       port = other;
-      end();
+      if (!keepOld) end();
     },
     async close() {
       end();
