@@ -127,7 +127,7 @@ export class PartnerDirectory {
 
   /** For who looks after the service. */
   get state(): DirectoryState {
-    const versionAgeMs = Math.max(0, this.#options.clock() - this.#versionReadAtMs);
+    const versionAgeMs = this.#now() - this.#versionReadAtMs;
     return { isReachable: this.#isReachable, versionAgeMs, version: this.#version };
   }
 

@@ -86,11 +86,10 @@ export class Machine {
       cwd: this.workspace.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const [stdout, stderr, [code]] = await Promise.all([
-      text(child.stdout),
-      text(child.stderr),
-      once(child, 'exit') as Promise<[number]>,
-    ]);
+    const exited = once(child, 'exit') as Promise<[number]>;
+    // It may be waiting for what will never be.
+    if (child.pid !== undefined) this.workspace.guard(child.pid, 'SIGKILL', exited);
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
     expect(code, `${commands}\n${stdout}\n${stderr}`).toBe(0);
     return stdout;
   }

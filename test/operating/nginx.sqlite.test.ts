@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { FAILURES_PER_MINUTE } from '../../src/http/request-counts.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createClient, type Client } from '../support/client.ts';
@@ -12,8 +12,11 @@ import { Workspace } from '../support/cluster/workspace.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findLastingPort } from '../support/free-port.ts';
 import { makePartner } from '../support/partners.ts';
+import { testWith } from '../support/installed-programs.ts';
 
-const workspace = new Workspace();
+const test = testWith('nginx', 'openssl');
+
+let workspace: Workspace;
 let made: TestDatabase;
 let service: ServicePart;
 let nginx: NginxPart;
@@ -21,6 +24,7 @@ let client: Client;
 let key: string;
 
 beforeAll(async () => {
+  workspace = new Workspace();
   made = await createTestDatabase();
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
   const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_TRUSTED_PROXIES: '127.0.0.1' };

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { SERVING_SETTINGS } from '../../src/database/postgres.ts';
 import { ReplicaPart, ROLE, startPrimary, type PostgresPart } from '../support/cluster/postgres.ts';
 import { findLastingPort } from '../support/free-port.ts';
 import { makeDataFolder } from '../support/postgres-instance.ts';
 import { findInstalledPrograms } from '../support/postgres-programs.ts';
 import { Machine } from './machine.ts';
+import { testWith } from '../support/installed-programs.ts';
+
+const test = testWith('postgresql', 'curl');
 
 let machine: Machine;
 let primary: PostgresPart;

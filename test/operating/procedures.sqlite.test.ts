@@ -1,13 +1,19 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { createClient, walkList, type Client } from '../support/client.ts';
 import { startNginx } from '../support/cluster/nginx.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { PROCEDURES, SIGNS } from './guide.ts';
 import { Machine } from './machine.ts';
+import { testWith } from '../support/installed-programs.ts';
+
+const test = testWith('nginx', 'openssl', 'curl');
 
 /** Those that need a PostgreSQL are run by procedures.postgres.test.ts. */
 const OF_POSTGRES = ['role-settings', 'pgbouncer-users', 'add-replica'];
+
+/** Each waits for starts of the service, on a machine that may be busy with other tests. */
+const LONGEST_MS = 120_000;
 
 let machine: Machine;
 let client: Client;
@@ -22,90 +28,106 @@ afterAll(async () => {
 });
 
 describe('the procedures of the operating guide, as they stand there', () => {
-  test('install a service under its unit, that answers', async () => {
-    await machine.run('install');
-    const settings = machine.path('/etc/partner-data-service/environment');
-    const database = machine.path('/var/lib/partner-data-service/pds.sqlite');
-    const own = {
-      PDS_ENVIRONMENT: 'production',
-      PDS_DATABASE_URL: `sqlite:${database}`,
-      PDS_TRUSTED_PROXIES: '127.0.0.1',
-    };
-    // The guide tells to put values of one's own there; which settings there are stays as in the file.
-    expect(Object.keys(own).filter((name) => !readFileSync(settings, 'utf8').includes(`${name}=`))).toEqual([]);
-    const besides = {
-      PDS_REQUESTS_PER_MINUTE: '1000000',
-      PDS_PORT: String(machine.port(8080)),
-      PDS_ADMIN_PORT: String(machine.port(8081)),
-    };
-    writeFileSync(
-      settings,
-      Object.entries({ ...own, ...besides })
-        .map(([name, value]) => `${name}="${value}"\n`)
-        .join(''),
-    );
-    await machine.run('start');
-    await withImportDirectory(SMALL_CATALOG, (directory) => machine.shell(`sudo pds import ${directory}`));
-    await machine.shell('sudo pds partner create acme --everything');
-    key = (await machine.shell('sudo pds key issue acme')).trim();
-    const nginx = await startNginx(machine.workspace, [machine.port(8080), machine.port(8090)]);
-    client = createClient(nginx.url, nginx.tls);
-    expect(await client.get('/v1/contracts/ctr_1', { key })).toMatchObject({ status: 200 });
-  });
+  test(
+    'install a service under its unit, that answers',
+    async () => {
+      await machine.run('install');
+      const settings = machine.path('/etc/partner-data-service/environment');
+      const database = machine.path('/var/lib/partner-data-service/pds.sqlite');
+      const own = {
+        PDS_ENVIRONMENT: 'production',
+        PDS_DATABASE_URL: `sqlite:${database}`,
+        PDS_TRUSTED_PROXIES: '127.0.0.1',
+      };
+      // The guide tells to put values of one's own there; which settings there are stays as in the file.
+      expect(Object.keys(own).filter((name) => !readFileSync(settings, 'utf8').includes(`${name}=`))).toEqual([]);
+      const besides = {
+        PDS_REQUESTS_PER_MINUTE: '1000000',
+        PDS_PORT: String(machine.port(8080)),
+        PDS_ADMIN_PORT: String(machine.port(8081)),
+      };
+      writeFileSync(
+        settings,
+        Object.entries({ ...own, ...besides })
+          .map(([name, value]) => `${name}="${value}"\n`)
+          .join(''),
+      );
+      await machine.run('start');
+      await withImportDirectory(SMALL_CATALOG, (directory) => machine.shell(`sudo pds import ${directory}`));
+      await machine.shell('sudo pds partner create acme --everything');
+      key = (await machine.shell('sudo pds key issue acme')).trim();
+      const nginx = await startNginx(machine.workspace, [machine.port(8080), machine.port(8090)]);
+      client = createClient(nginx.url, nginx.tls);
+      expect(await client.get('/v1/contracts/ctr_1', { key })).toMatchObject({ status: 200 });
+    },
+    LONGEST_MS,
+  );
 
-  test('upgrade one host: its service runs anew, from the new folder', async () => {
-    const before = machine.manager.pidOf('partner-data-service');
-    await machine.run('fetch');
-    await machine.run('migrate');
-    await machine.run('restart-host');
-    expect(machine.manager.pidOf('partner-data-service')).not.toBe(before);
-    expect(await client.get('/v1/contracts/ctr_1', { key })).toMatchObject({ status: 200 });
-    expect(machine.manager.killed).toEqual([]);
-  });
+  test(
+    'upgrade one host: its service runs anew, from the new folder',
+    async () => {
+      const before = machine.manager.pidOf('partner-data-service');
+      await machine.run('fetch');
+      await machine.run('migrate');
+      await machine.run('restart-host');
+      expect(machine.manager.pidOf('partner-data-service')).not.toBe(before);
+      expect(await client.get('/v1/contracts/ctr_1', { key })).toMatchObject({ status: 200 });
+      expect(machine.manager.killed).toEqual([]);
+    },
+    LONGEST_MS,
+  );
 
-  test('upgrade one machine with two services without one failed request', async () => {
-    await machine.run('two-on-one-machine');
-    await machine.shell(
-      'for port in 8081 8091; do until curl -fs http://127.0.0.1:$port/readyz; do sleep 0.1; done; done',
-    );
-    let isOver = false;
-    const statuses = new Set<number>();
-    const asking = Array.from({ length: 4 }, async () => {
-      while (!isOver) {
-        for (const { status } of await walkList(client.get, '/v1/contracts', key, [1])) statuses.add(status);
+  test(
+    'upgrade one machine with two services without one failed request',
+    async () => {
+      await machine.run('two-on-one-machine');
+      await machine.shell(
+        'for port in 8081 8091; do until curl -fs http://127.0.0.1:$port/readyz; do sleep 0.1; done; done',
+      );
+      let isOver = false;
+      const statuses = new Set<number>();
+      const asking = Array.from({ length: 4 }, async () => {
+        while (!isOver) {
+          for (const { status } of await walkList(client.get, '/v1/contracts', key, [1])) statuses.add(status);
+        }
+      });
+      const pids = (): (number | undefined)[] =>
+        ['a', 'b'].map((it) => machine.manager.pidOf(`partner-data-service@${it}`));
+      const before = pids();
+      await machine.run('restart-two');
+      isOver = true;
+      await Promise.all(asking);
+      expect([...statuses]).toEqual([200]);
+      expect(pids().filter((pid) => pid === undefined || before.includes(pid))).toEqual([]);
+      expect(machine.manager.killed).toEqual([]);
+    },
+    LONGEST_MS,
+  );
+
+  test(
+    'find, rotate and revoke a leaked key, and see it in the audit trail',
+    async () => {
+      const folder = machine.path('found');
+      mkdirSync(folder);
+      writeFileSync(`${folder}/build.log`, `curl -H "Authorization: Bearer ${key}" …\nand again ${key}\n`);
+      const found = (await machine.run('find-keys', { '/path/to/files': folder })).trim();
+      expect(found).toBe(/_([^_]{8})_/.exec(key)?.[1]);
+      const rotated = (await machine.run('rotate-key', { KEY_ID: found })).trim();
+      for (const good of [key, rotated]) {
+        expect(await client.get('/v1/coops', { key: good })).toMatchObject({ status: 200 });
       }
-    });
-    const pids = (): (number | undefined)[] =>
-      ['a', 'b'].map((it) => machine.manager.pidOf(`partner-data-service@${it}`));
-    const before = pids();
-    await machine.run('restart-two');
-    isOver = true;
-    await Promise.all(asking);
-    expect([...statuses]).toEqual([200]);
-    expect(pids().filter((pid) => pid === undefined || before.includes(pid))).toEqual([]);
-    expect(machine.manager.killed).toEqual([]);
-  });
-
-  test('find, rotate and revoke a leaked key, and see it in the audit trail', async () => {
-    const folder = machine.path('found');
-    mkdirSync(folder);
-    writeFileSync(`${folder}/build.log`, `curl -H "Authorization: Bearer ${key}" …\nand again ${key}\n`);
-    const found = (await machine.run('find-keys', { '/path/to/files': folder })).trim();
-    expect(found).toBe(/_([^_]{8})_/.exec(key)?.[1]);
-    const rotated = (await machine.run('rotate-key', { KEY_ID: found })).trim();
-    for (const good of [key, rotated]) {
-      expect(await client.get('/v1/coops', { key: good })).toMatchObject({ status: 200 });
-    }
-    const issued = (await machine.run('revoke-key', { KEY_ID: found })).trim();
-    // Within a second everywhere; asked for until then, as there are two services.
-    let refused = 0;
-    while (refused < 4) refused = (await client.get('/v1/coops', { key })).status === 401 ? refused + 1 : 0;
-    expect(await client.get('/v1/coops', { key: issued })).toMatchObject({ status: 200 });
-    const trail = await machine.run('audit-key');
-    expect(trail).toMatch(new RegExp(`key rotate.*${found}`));
-    expect(trail).toMatch(new RegExp(`key revoke.*${found}`));
-    expect(trail).not.toContain(key);
-  });
+      const issued = (await machine.run('revoke-key', { KEY_ID: found })).trim();
+      // Within a second everywhere; asked for until then, as there are two services.
+      let refused = 0;
+      while (refused < 4) refused = (await client.get('/v1/coops', { key })).status === 401 ? refused + 1 : 0;
+      expect(await client.get('/v1/coops', { key: issued })).toMatchObject({ status: 200 });
+      const trail = await machine.run('audit-key');
+      expect(trail).toMatch(new RegExp(`key rotate.*${found}`));
+      expect(trail).toMatch(new RegExp(`key revoke.*${found}`));
+      expect(trail).not.toContain(key);
+    },
+    LONGEST_MS,
+  );
 
   test('are all run', () => {
     expect(PROCEDURES.size).toBe(SIGNS);

@@ -3,8 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect } from 'vitest';
 import { fillIn } from '../support/cluster/operator-file.ts';
+import { testWith } from '../support/installed-programs.ts';
+
+const test = testWith('systemd');
 
 const run = promisify(execFile);
 

@@ -9,6 +9,7 @@ const PROGRAMS = {
   redis: ['redis-server', 'valkey-server'],
   nginx: ['nginx'],
   openssl: ['openssl'],
+  curl: ['curl'],
   systemd: ['systemd-analyze'],
   faketime: ['faketime'],
   prometheus: ['promtool'],

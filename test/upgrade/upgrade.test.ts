@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { databaseUrlOf, runPds, runPdsOf, type Outcome } from '../commands/run-pds.ts';
 import { createClient, walkList, type Client } from '../support/client.ts';
 import { startNginx } from '../support/cluster/nginx.ts';
@@ -11,6 +11,9 @@ import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { findLastingPort } from '../support/free-port.ts';
 import { contract, SMALL_CATALOG, solicitation, withImportDirectory, type ImportLines } from '../support/publishing.ts';
 import { takeOutVersionBefore, VERSION_BEFORE } from './version-before.ts';
+import { testWith } from '../support/installed-programs.ts';
+
+const test = testWith('nginx', 'openssl');
 
 const CLIENTS = 2;
 
@@ -39,7 +42,7 @@ const CHANGES: ImportLines = {
 /** What all endpoints say, lists in full, by what was asked. */
 type Answers = Record<string, unknown>;
 
-const workspace = new Workspace();
+let workspace: Workspace;
 let made: TestDatabase;
 let settings: Record<string, string>;
 let key: string;
@@ -48,6 +51,7 @@ let services: ServicePart[];
 let client: Client;
 
 beforeAll(async () => {
+  workspace = new Workspace();
   before = takeOutVersionBefore(workspace.folder);
   made = await createEmptyDatabase();
   settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_REQUESTS_PER_MINUTE: '1000000' };
