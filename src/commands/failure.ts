@@ -15,6 +15,9 @@ const CONNECTION_MESSAGES = /^(timeout exceeded when trying to connect|connectio
 /** What to do about some of PostgreSQL's errors (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const ADVICE: Readonly<Record<string, string>> = {
   25006: '. Is it a replica? PDS_DATABASE_URL has to name the primary. Nothing was changed',
+  42501:
+    '. "pds roles" gives the roles of serving and of commands what they need, again after each "pds migrate"; those two and ' +
+    '"pds recover" are for the owner of the tables',
   53100: '. Its disk is full: free some, and run the command again. Nothing was changed',
 };
 

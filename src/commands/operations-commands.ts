@@ -5,7 +5,7 @@ import { parseDays } from './option-values.ts';
 /** How far back is shown where it is not said. */
 const DEFAULT_DAYS = 30;
 
-/** The commands for whoever looks after a service that runs: what was done to it, and what partners ask of it. */
+/** The commands for whoever looks after a service that runs: what was done to it, what partners ask of it, and who may do what. */
 export function addOperationsCommands(program: Command): void {
   addCommand(program, 'audit')
     .description('show who changed partners, grants, keys and records, and when; the newest last')
@@ -24,6 +24,16 @@ export function addOperationsCommands(program: Command): void {
     .action((name: string | undefined, options: JsonOption & { days: number }) =>
       onDatabase(options, async (context) =>
         (await import('./usage.ts')).showUsage(context, name ?? null, options.days),
+      ),
+    );
+
+  addCommand(program, 'roles')
+    .description('make the roles that serving and commands need on PostgreSQL, or bring them up to date')
+    .option('--reader <name>', 'for pds serve: reads, and writes usage alone', 'pds_reader')
+    .option('--writer <name>', 'for commands: imports, partners, grants and keys', 'pds_writer')
+    .action((options: JsonOption & { reader: string; writer: string }) =>
+      onDatabase(options, async (context) =>
+        (await import('./roles.ts')).updateRoles(context, { reader: options.reader, writer: options.writer }),
       ),
     );
 }

@@ -69,15 +69,22 @@ const CHANGES_WORTH_ANALYZING = 1_000;
  * count in an index alone. Not needed for correctness.
  *
  * @param changes how many records were written.
+ * @returns false where it is left to PostgreSQL's autovacuum, as this role may not do so: roles that only write own no
+ *   table, and may be let do that from PostgreSQL 17 on.
  */
-export async function tidyUp({ engine, kysely }: OpenDatabase, changes: number): Promise<void> {
+export async function tidyUp({ engine, kysely }: OpenDatabase, changes: number): Promise<boolean> {
   if (engine === 'sqlite') {
     await sql`pragma catalog.optimize`.execute(kysely);
     await sql`pragma catalog.wal_checkpoint(truncate)`.execute(kysely);
-    return;
+    return true;
   }
-  if (changes < CHANGES_WORTH_ANALYZING) return;
-  const { rows } = await sql<{ name: string }>`
-    select tablename as name from pg_catalog.pg_tables where schemaname = 'catalog'`.execute(kysely);
-  for (const { name } of rows) await sql`vacuum (analyze) ${sql.table(`catalog.${name}`)}`.execute(kysely);
+  if (changes < CHANGES_WORTH_ANALYZING) return true;
+  const { rows } = await sql<{ name: string; may: boolean }>`
+    select relname as name, case when current_setting('server_version_num')::int >= 170000
+      then has_table_privilege(oid, 'MAINTAIN') else pg_has_role(relowner, 'USAGE') end as may
+    from pg_catalog.pg_class where relnamespace = 'catalog'::regnamespace and relkind = 'r'`.execute(kysely);
+  for (const { name, may } of rows) {
+    if (may) await sql`vacuum (analyze) ${sql.table(`catalog.${name}`)}`.execute(kysely);
+  }
+  return rows.every(({ may }) => may);
 }

@@ -38,6 +38,10 @@ export interface PublishOptions {
   onRead?: (source: Source, bytes: number, lines: number) => void;
 }
 
+const LEFT_TO_AUTOVACUUM =
+  "the tables are left to PostgreSQL's autovacuum, as this role may not vacuum and analyze them: until it has been there, " +
+  'searches may take longer';
+
 /** What an import did, or with `dryRun` would do. */
 export interface PublicationReport {
   /** The instant of the publication; null where nothing changed or nothing was to be written. */
@@ -69,7 +73,8 @@ export async function publish(
     const report = await publishWithin({ ...database, kysely: transaction }, sources, options);
     await (report.instant === null ? transaction.rollback() : transaction.commit()).execute();
     // It is published; a failure from here on is none of the import.
-    if (report.instant !== null) await tidyUp(database, changesIn(report)).catch(() => undefined);
+    const isTidy = report.instant === null || (await tidyUp(database, changesIn(report)).catch(() => true));
+    if (!isTidy) report.notes.push(LEFT_TO_AUTOVACUUM);
     return report;
   } catch (error) {
     await rollBack(transaction);

@@ -1,0 +1,16 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseUrlOf, runPds } from './run-pds.ts';
+
+let made: TestDatabase;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+});
+afterAll(() => made.drop());
+
+test('pds roles says that roles are PostgreSQL’s', async () => {
+  const { code, stdout, stderr } = await runPds(['roles'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain("roles are PostgreSQL's");
+});
