@@ -88,6 +88,7 @@ export async function startServing(
     servers: database.servers,
     sharedLimits: shared ?? undefined,
     usageFlushFailures: () => usage.state.failedWrites,
+    shedRequests: () => app.admission.refused,
   };
   const readiness = new Readiness(database, parts);
   opened.defer(() => readiness.drain());

@@ -17,6 +17,9 @@ const NOBODY_YET = 0;
 const LOG_INTERVAL_MS = 10_000;
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    admission: Admission;
+  }
   interface FastifyRequest {
     /** Who holds a place for this request; null for nobody. */
     placeOf: number | null;
@@ -28,9 +31,21 @@ export class Admission {
   readonly #places = new Places<number>(MOST_IN_FLIGHT);
   readonly #turn = new Turn<number>();
   readonly #onRefused: () => void;
+  #refused = 0;
 
   constructor(onRefused: () => void) {
     this.#onRefused = onRefused;
+  }
+
+  /** How many requests were refused since the process started. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  /** To be called for each request that is refused as there is too much to do, here or elsewhere. */
+  noticeRefusal(): void {
+    this.#refused += 1;
+    this.#onRefused();
   }
 
   /** To be called for each request that arrives. */
@@ -49,7 +64,7 @@ export class Admission {
 
   /** @throws ApiError 429 where this is more than there is time and room for. */
   enter(request: FastifyRequest, partnerId: number): void {
-    if (!this.#turn.hasTimeFor(partnerId)) this.#refuse();
+    if (!this.#turn.hasTimeFor(partnerId)) throw overloaded();
     this.#take(partnerId);
     request.placeOf = partnerId;
   }
@@ -60,27 +75,24 @@ export class Admission {
   }
 
   #take(who: number): void {
-    if (!this.#places.take(who)) this.#refuse();
-  }
-
-  #refuse(): never {
-    this.#onRefused();
-    throw overloaded();
+    if (!this.#places.take(who)) throw overloaded();
   }
 }
 
 /** What decides how much is let in, and says so in the log where that is not all. */
-export function makeAdmission({ log }: Pick<FastifyInstance, 'log'>): Admission {
+export function makeAdmission(app: FastifyInstance): Admission {
   let refused = 0;
   let loggedAtMs = Number.NEGATIVE_INFINITY;
-  return new Admission(() => {
+  const admission = new Admission(() => {
     refused += 1;
     const nowMs = performance.now();
     if (nowMs - loggedAtMs < LOG_INTERVAL_MS) return;
-    log.warn({ refused }, 'requests are refused with 429: more than this process carries');
+    app.log.warn({ refused }, 'requests are refused with 429: more than this process carries');
     loggedAtMs = nowMs;
     refused = 0;
   });
+  app.decorate('admission', admission);
+  return admission;
 }
 
 /**

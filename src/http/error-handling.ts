@@ -1,6 +1,14 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseBusyError } from '../database/errors.ts';
-import { ApiError, internalError, overloaded, renderError, unknownPath, validationFailed } from './errors.ts';
+import {
+  ApiError,
+  internalError,
+  overloaded,
+  OverloadedError,
+  renderError,
+  unknownPath,
+  validationFailed,
+} from './errors.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -16,6 +24,7 @@ export function addErrorHandling(app: FastifyInstance): void {
 /** Sends an error in the envelope. A cause that is not for the partner goes to the log, under the request's id. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const answer = toApiError(error);
+  if (answer instanceof OverloadedError) request.server.admission.noticeRefusal();
   if (answer.status >= 500) request.log.error({ err: error }, 'the request failed');
   void reply
     .code(answer.status)

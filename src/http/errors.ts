@@ -89,9 +89,12 @@ export function rateLimited(retryAfterSeconds: number): ApiError {
   );
 }
 
+/** For who counts how often there was too much to do. */
+export class OverloadedError extends ApiError {}
+
 /** 429: more was asked, by all together, than this process carries. The interface has no other status for it. */
-export function overloaded(): ApiError {
-  return new ApiError(
+export function overloaded(): OverloadedError {
+  return new OverloadedError(
     429,
     'rate_limited',
     `The service has more to do than it can carry at this moment: try again in ${OVERLOAD_RETRY_SECONDS} s, as the ` +

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { publish } from '../../src/publishing/publication.ts';
 import { listSources } from '../../src/publishing/source.ts';
+import { scrape } from '../support/administrator.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
@@ -111,6 +112,14 @@ describe('more load than a process carries', () => {
       expect(share(other)).toBeGreaterThan(share(first, second));
       expect(longestHealthMs).toBeLessThan(P99_MS);
       expect(most).toBeLessThan(700);
+      // Whoever operates the service sees it: a request whose client left at the end has no status.
+      const samples = [...(await scrape(await serving.adminPort()))];
+      const countOf = (text: string): number =>
+        samples.filter(([sample]) => sample.includes(text)).reduce((sum, [, count]) => sum + count, 0);
+      const [shed, told] = [countOf('pds_shed_requests_total'), countOf('status="429"')];
+      expect(told).toBeGreaterThan(0);
+      expect(shed).toBeGreaterThanOrEqual(told);
+      expect(shed).toBeLessThanOrEqual(told + countOf('status="aborted"'));
       // And when it is over, it is over.
       await delay(1_000);
       for (const { path, digest } of questions) {
