@@ -20,6 +20,7 @@ const run = promisify(execFile);
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const ALERTS = fileOf('../../ops/alerts.yml');
 const ALERTS_TESTS = fileOf('alerts-tests.yml');
+const GUIDE = fileOf('../../docs/operators.md');
 const DASHBOARD = fileOf('../../ops/grafana-dashboard.json');
 
 /** Put there by Prometheus itself. */
@@ -108,9 +109,12 @@ describe('every metric and every label that is named is there in a scrape', () =
     ]);
   });
 
-  plainTest('and every metric of this service is on the dashboard', () => {
+  plainTest('and every metric of this service is on the dashboard, and in the guide', () => {
     const named = new Set(shown.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name)));
-    expect([...scraped.keys()].filter((name) => name.startsWith('pds_') && !named.has(name))).toEqual([]);
+    const own = [...scraped.keys()].filter((name) => name.startsWith('pds_'));
+    expect(own.filter((name) => !named.has(name))).toEqual([]);
+    const guide = readFileSync(GUIDE, 'utf8');
+    expect(own.filter((name) => !guide.includes(`| \`${name.replace(/_(bucket|sum|count)$/, '')}\` `))).toEqual([]);
   });
 });
 
