@@ -55,27 +55,32 @@ beforeEach(() => {
   outages = new Outages();
   client = new PatientClient(cluster.client.get, outages);
 });
-afterEach(({ task }) => {
-  if (task.result?.state === 'fail') process.stderr.write(cluster.logs());
+afterEach(async ({ task }) => {
+  if (task.result?.state !== 'fail') return;
+  process.stderr.write(cluster.logs());
+  await cluster.heal();
 });
 
 /** Lets everything happen that may, while `work` goes on from call to call. */
 async function disturbDuring(work: (() => Promise<unknown>)[]): Promise<void> {
   const over = new AbortController();
-  const working = work.map(async (step) => {
+  const meanwhile = (): Promise<void> => client.answered(REQUESTS_MEANWHILE, over.signal);
+  const disturbing = async (): Promise<void> => {
+    for (const disturbance of DISTURBANCES) {
+      await meanwhile();
+      await disturbance.run(cluster, outages, meanwhile);
+    }
+    await meanwhile();
+  };
+  const all = work.map(async (step) => {
     while (!over.signal.aborted) await step();
   });
-  const disturbing = (async () => {
-    for (const disturbance of DISTURBANCES) {
-      await client.answered(REQUESTS_MEANWHILE);
-      await disturbance.run(cluster, outages, () => client.answered(REQUESTS_MEANWHILE));
-    }
-    await client.answered(REQUESTS_MEANWHILE);
-  })().finally(() => over.abort());
+  all.push(disturbing().finally(() => over.abort()));
   try {
-    await Promise.all([disturbing, ...working]);
+    await Promise.all(all);
   } finally {
     over.abort();
+    await Promise.allSettled(all);
   }
 }
 

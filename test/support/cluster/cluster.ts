@@ -35,6 +35,8 @@ export interface Cluster {
   readonly reference: Client;
   /** Until every replica shows what the primary has committed by now. */
   catchUp(): Promise<void>;
+  /** Starts what does not run, and lets replicas go on, after a test that broke off. */
+  heal(): Promise<void>;
   /** What the parts have written, for a failure to be understood. */
   logs(): string;
   close(): Promise<void>;
@@ -86,6 +88,11 @@ export async function startCluster(): Promise<Cluster> {
     reference: referenceClient,
     catchUp: async () => {
       await Promise.all(replicas.map((replica) => replica.catchUp()));
+    },
+    async heal() {
+      for (const part of parts) await part.start();
+      for (const service of services) if (!service.isRunning()) await service.start();
+      for (const replica of replicas) await replica.resumeReplay();
     },
     logs() {
       const failures = services.map((service) => `${service.name}:\n${linesOfTrouble(service.output())}`);

@@ -31,6 +31,10 @@ export class ServicePart {
     await serving.port();
   }
 
+  isRunning(): boolean {
+    return this.#serving !== null;
+  }
+
   /** @returns the exit code and signal. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<unknown[]> {
     if (this.#serving === null) throw new Error(`${this.name} does not run`);
