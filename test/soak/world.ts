@@ -70,7 +70,7 @@ export class World {
   /** What is wrong with a record in an answer that was asked for and came at these moments; null where nothing is. */
   problemOf(record: ServedRecord, askedAtMs: number, answeredAtMs: number): string | null {
     const said = readSaid(record.name ?? record.title);
-    if (said === null || said.id !== record.id) return `not whole: ${JSON.stringify(record).slice(0, 300)}`;
+    if (said?.id !== record.id) return `not whole: ${JSON.stringify(record).slice(0, 300)}`;
     const more = record.description === undefined ? said : readSaid(record.description);
     if (more?.version !== said.version || more.id !== said.id) return `torn: ${JSON.stringify(record).slice(0, 300)}`;
     if (record.lead_entity.id !== leadEntityOf(record.id)) return `${record.id} of another lead entity`;
