@@ -74,7 +74,7 @@ export async function withDatabase(
     if (ran.length > 0) output.note(`Prepared the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
     const cutOff = shouldPrepare ? await announceCutOff(database) : null;
     if (cutOff !== null)
-      output.note(`Announced the publication of ${cutOff}, whose import was killed just before its end.`);
+      output.note(`Announced the publication of ${cutOff}, whose import was cut off just before its end.`);
     if (shouldPrepare && !recovers && (await isHistoryOther(database))) output.note(`warning: ${HISTORY_WARNING}`);
     return await work({ config, database, clock: Date.now, output });
   } finally {

@@ -18,7 +18,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   42501:
     '. "pds roles" gives the roles of serving and of commands what they need, again after each "pds migrate"; those two and ' +
     '"pds recover" are for the owner of the tables',
-  53100: '. Its disk is full: free some, and run the command again. Nothing was changed',
+  53100: '. Its disk is full: free some, and run the command again, which finds all as it was or all done',
 };
 
 /**

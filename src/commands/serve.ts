@@ -86,7 +86,7 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
     if (migrations.length > 0) logger.info({ migrations }, 'prepared the database');
     const cutOff = await announceCutOff(database);
     if (cutOff !== null)
-      logger.info({ publication: cutOff }, 'announced a publication whose import was killed just before its end');
+      logger.info({ publication: cutOff }, 'announced a publication whose import was cut off just before its end');
     if (await isHistoryOther(database)) logger.warn(HISTORY_WARNING);
     if (!demo) return false;
     await loadDemo(database, Date.now);

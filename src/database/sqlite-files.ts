@@ -106,7 +106,7 @@ export function describeSqliteError(error: unknown, files: readonly string[]): s
 }
 
 function fullMessage(named: string): string {
-  return `no room is left on the disk for ${named}: nothing was changed. Free some, and run the command again`;
+  return `no room is left on the disk for ${named}: free some, and run the command again, which finds all as it was or all done`;
 }
 
 function isFull(file: string): boolean {

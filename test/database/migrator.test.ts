@@ -11,6 +11,7 @@ import { STRIDE } from '../../src/database/renumbering.ts';
 import { coopMark, deadlineMarks, leadEntityMark, statusMark } from '../../src/search/marks.ts';
 import { writeSearchEntries } from '../../src/search/write-entries.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { insertOlderSuppliers, makeOlderSchema } from '../support/older-schema.ts';
 import { entriesOf, idsFound } from '../support/search.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
@@ -57,7 +58,7 @@ test('a first migration that was cut off between its two groups is brought to it
 });
 
 test('an older SQLite file is migrated by itself, an older PostgreSQL schema only by pds migrate', async () => {
-  await migrateTo(2);
+  await makeOlderSchema(database, { catalog: 2, access: MIGRATIONS.access.length });
   if (inject('engine') === 'postgres') {
     await expect(prepareSchema(database, clock)).rejects.toThrow(/run "pds migrate"/);
     expect(await migrate(database, clock)).toEqual(['catalog 3: numbers in the order of ids']);
@@ -68,13 +69,9 @@ test('an older SQLite file is migrated by itself, an older PostgreSQL schema onl
 });
 
 test('records of an older schema get numbers in the order of their ids, and are found by the words they had', async () => {
-  await migrateTo(2);
+  await makeOlderSchema(database, { catalog: 2, access: MIGRATIONS.access.length });
   const ids = ['m', 'b', 'z', 'a', 'x'];
-  for (const [index, id] of ids.entries()) {
-    await sql`insert into catalog.suppliers
-      (number, id, hash, changed_publication, document, certifications_preview, certifications_all)
-      values (${index + 1}, ${id}, 'h', 1, ${id}, '', '')`.execute(database.kysely);
-  }
+  await insertOlderSuppliers(database, ids);
   await writeSearchEntries(
     database,
     'suppliers_search',
@@ -99,7 +96,7 @@ test('records of an older schema get numbers in the order of their ids, and are 
 });
 
 test('search entries of an older schema get the marks that an import gives them, and totals are counted', async () => {
-  await migrateTo(2);
+  await makeOlderSchema(database, { catalog: 2, access: MIGRATIONS.access.length });
   const owner = 'City_of-A';
   const closeAt = '2026-02-03T04:05:06.789Z';
   for (const [index, { status, close_at }] of [
@@ -168,23 +165,6 @@ async function readCursorSecret(): Promise<string> {
     .where('name', '=', 'cursor_secret')
     .executeTakeFirstOrThrow();
   return row.value;
-}
-
-/** Makes the schema as an older version of the service left it. */
-async function migrateTo(catalogVersion: number): Promise<void> {
-  const { kysely, engine } = database;
-  for (const group of ['catalog', 'access'] as const) {
-    if (engine === 'postgres') await sql.raw(`create schema ${group}`).execute(kysely);
-    await sql
-      .raw(`create table ${group}.migrations (number bigint primary key, name text not null, applied_at text not null)`)
-      .execute(kysely);
-    for (const migration of MIGRATIONS[group]) {
-      const { number, name } = migration;
-      if (group === 'catalog' && number > catalogVersion) continue;
-      for (const statement of migration.statements(engine)) await sql.raw(statement).execute(kysely);
-      await kysely.insertInto(`${group}.migrations`).values({ number, name, applied_at: '' }).execute();
-    }
-  }
 }
 
 /** Runs a program of test/support; SQLite waits for a lock by holding its thread, so that one process cannot race with itself. */

@@ -1,13 +1,23 @@
 import { execFileSync } from 'node:child_process';
-import { chownSync, closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
+import {
+  chownSync,
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  mkdtempSync,
+  openSync,
+  rmdirSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { reachableTemporaryFolder, type RunAs } from '../support/postgres-programs.ts';
 
 /** A file system of a few MiB that can be filled to the last byte. */
 export interface SmallDisk {
   readonly folder: string;
-  /** Leaves no room. */
-  fill(): void;
+  /** Leaves no room, or about so many bytes. */
+  fill(leftBytes?: number): void;
   /** Gives the room back. */
   free(): void;
   /** Removes it with all that is on it. */
@@ -37,13 +47,14 @@ export function mountSmallDisk(mebibytes: number, owner: RunAs | null = null): S
   const ballast = join(folder, 'ballast');
   return {
     folder,
-    fill() {
+    fill(leftBytes = 0) {
       const file = openSync(ballast, 'a');
       const page = Buffer.alloc(4_096);
       try {
         for (;;) writeSync(file, page);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+        ftruncateSync(file, Math.max(0, fstatSync(file).size - leftBytes));
       } finally {
         closeSync(file);
       }

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import type { DatabaseConfig } from '../../src/config.ts';
+import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
+import { migrate, readSchemaState } from '../../src/database/migrator.ts';
+import { databaseUrlOf, runPds, type Outcome } from '../commands/run-pds.ts';
+import { makePartner } from '../support/partners.ts';
+import { findRunAs } from '../support/postgres-programs.ts';
+import { databaseUrl } from '../support/postgres.ts';
+import { publishLines, withImportDirectory } from '../support/publishing.ts';
+import { startServing } from '../support/serving-process.ts';
+import { mountSmallDisk, whyNoSmallDisk, type SmallDisk } from './small-disk.ts';
+import { catalogVersion, watch } from './versions.ts';
+
+const NO_DISK = whyNoSmallDisk();
+const isSqlite = inject('engine') === 'sqlite';
+
+const FULL = isSqlite
+  ? /^error: no room is left on the disk for .*pds.*\.sqlite.*: free some, and run the command again, which finds all as it was or all done$/m
+  : /^error: the database .* answered: could not .*\(53100\)\. Its disk is full: free some, and run the command again/m;
+
+let stack: AsyncDisposableStack;
+let disk: SmallDisk;
+let config: DatabaseConfig;
+
+beforeEach(async () => {
+  if (NO_DISK !== null) return;
+  stack = new AsyncDisposableStack();
+  disk = mountSmallDisk(isSqlite ? 16 : 64, isSqlite ? null : findRunAs());
+  stack.defer(() => disk.remove());
+  config = isSqlite ? { engine: 'sqlite', path: join(disk.folder, 'pds.sqlite') } : await createOnDisk(disk.folder);
+});
+afterEach(async () => {
+  if (NO_DISK === null) await stack.disposeAsync();
+});
+
+/** A database of PostgreSQL whose tables stand on the disk; the server's log stands elsewhere. */
+async function createOnDisk(folder: string): Promise<DatabaseConfig> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await onServer(`create tablespace ${name} location '${folder}'`);
+  await onServer(`create database ${name} tablespace ${name}`);
+  stack.defer(async () => {
+    await onServer(`drop database ${name} with (force)`);
+    await onServer(`drop tablespace ${name}`);
+  });
+  return { engine: 'postgres', url: databaseUrl(inject('postgresUrl'), name) };
+}
+
+async function onServer(statement: string): Promise<void> {
+  const server = new pg.Client({ connectionString: inject('postgresUrl') });
+  await server.connect();
+  await server.query(statement).finally(() => server.end());
+}
+
+function open(): OpenDatabase {
+  const database = openForCommands(config);
+  stack.defer(() => database.close());
+  return database;
+}
+
+const pds = (...words: string[]): Promise<Outcome> =>
+  runPds(words, { PDS_DATABASE_URL: databaseUrlOf(config), PDS_PORT: '0', PDS_ADMIN_PORT: '0' });
+
+describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
+  test('fails imports and keys with a clear message, loses nothing, and keeps no server from answering', async () => {
+    const database = open();
+    await migrate(database, Date.now);
+    await publishLines(database, catalogVersion(1));
+    const { key } = await makePartner(database, Date.now, { name: 'acme', everything: true });
+    const serving = startServing(config);
+    stack.defer(async () => {
+      serving.kill('SIGKILL');
+      await serving.exited;
+    });
+    const watching = watch(await serving.port(), key);
+    await watching.until(1);
+    const keyCount = async (): Promise<number> =>
+      (await database.kysely.selectFrom('access.keys').select('id').execute()).length;
+    const publications = async (): Promise<number> =>
+      (await database.kysely.selectFrom('catalog.publications').select('number').execute()).length;
+
+    await withImportDirectory(catalogVersion(2), async (directory) => {
+      // Room for its beginning.
+      disk.fill(500_000);
+      const outcome = await pds('import', directory);
+      expect(outcome).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(FULL) as string });
+      expect(await publications()).toBe(1);
+
+      disk.fill();
+      const before = await keyCount();
+      let issued = 0;
+      // PostgreSQL has room in the pages that it has; then the command succeeds, and the key is good.
+      for (let attempt = 0; attempt < 3; attempt += 1) {
+        const { code, stdout, stderr } = await pds('key', 'issue', 'acme');
+        issued += code === 0 ? 1 : 0;
+        expect(stdout).toMatch(code === 0 ? /^pds_test_\w+\n$/ : /^$/);
+        if (code !== 0) expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(FULL) as string });
+      }
+      expect(await keyCount()).toBe(before + issued);
+      if (isSqlite) {
+        expect(issued).toBe(0);
+        // The counts of requests cannot be written either.
+        await serving.said('usage cannot be written; requests are answered and counted on until it can');
+      }
+
+      disk.free();
+      expect((await pds('key', 'issue', 'acme')).code).toBe(0);
+      expect(await pds('import', directory)).toMatchObject({ code: 0 });
+    });
+    if (isSqlite) await serving.said('usage is written again');
+    await watching.until(2);
+    await watching.end([1, 2]);
+    if (isSqlite) {
+      for (const file of ['catalog', 'access']) {
+        const { rows } = await sql.raw(`pragma ${file}.integrity_check`).execute(database.kysely);
+        expect(rows).toEqual([{ integrity_check: 'ok' }]);
+      }
+    }
+  }, 60_000);
+
+  test('fails a migration with a clear message, and it completes when there is room', async () => {
+    // Of SQLite, the files are made and hold nothing yet.
+    if (isSqlite) await openForCommands(config).close();
+    disk.fill(isSqlite ? 150_000 : 50_000);
+    expect(await pds('migrate')).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(FULL) as string });
+    if (isSqlite) expect(await pds('serve')).toMatchObject({ code: 1, stderr: expect.stringMatching(FULL) as string });
+    disk.free();
+    expect(await pds('migrate')).toMatchObject({ code: 0, stderr: expect.stringContaining('Ran catalog 1') as string });
+    expect(await readSchemaState(open())).toEqual({ isEmpty: false, pending: [] });
+  });
+});

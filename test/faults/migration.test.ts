@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { migrate, readSchemaState } from '../../src/database/migrator.ts';
+import { MIGRATIONS } from '../../src/database/migrations.ts';
+import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { interrupted, Interruption } from '../support/interruption.ts';
+import { insertOlderSuppliers, makeOlderSchema } from '../support/older-schema.ts';
+
+const PROGRAM = fileURLToPath(new URL('../support/migrate-process.ts', import.meta.url));
+const IDS = ['m', 'b', 'z', 'a', 'x'];
+
+/** Every so many statements one is interrupted by a kill, which takes a process each: with FAULT_KILLS all of them. */
+const KILL_EVERY = process.env['FAULT_KILLS'] === undefined ? 20 : 1;
+
+let made: TestDatabase;
+
+beforeEach(async () => {
+  made = await createEmptyDatabase();
+  await makeOlderSchema(made.database, { catalog: 2, access: 1 });
+  await insertOlderSuppliers(made.database, IDS);
+});
+afterEach(() => made.drop());
+
+/** Every table with its columns, every index, and how many steps each group has made. */
+async function schema(): Promise<unknown> {
+  const { kysely, engine } = made.database;
+  const parts =
+    engine === 'sqlite'
+      ? ['catalog', 'access'].map((group) => sql.raw(`select name, sql from ${group}.sqlite_schema order by name, sql`))
+      : [
+          sql`select table_schema, table_name, column_name from information_schema.columns
+            where table_schema in ('catalog', 'access') order by 1, 2, 3`,
+          sql`select indexname, indexdef from pg_indexes where schemaname in ('catalog', 'access') order by 1, 2`,
+        ];
+  const rows = await Promise.all(parts.map(async (part) => (await part.execute(kysely)).rows));
+  return { rows, ...(await steps()) };
+}
+
+async function steps(): Promise<{ catalog: number; access: number }> {
+  const count = async (group: 'catalog' | 'access'): Promise<number> =>
+    (await made.database.kysely.selectFrom(`${group}.migrations`).select('number').execute()).length;
+  return { catalog: await count('catalog'), access: await count('access') };
+}
+
+async function supplierIds(): Promise<string[]> {
+  const rows = await made.database.kysely.selectFrom('catalog.suppliers').select('id').orderBy('number').execute();
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Migrates, and is interrupted at one statement after the other, until it comes through. What is left each time
+ * is either as it was before, or with one group done more.
+ *
+ * @returns how often it was interrupted.
+ */
+async function interruptAtEach(
+  every: number,
+  attempt: (statement: number) => Promise<'done' | 'interrupted'>,
+): Promise<number> {
+  let before = await schema();
+  let stepsBefore = await steps();
+  let interruptions = 0;
+  for (let statement = 1; (await attempt(statement)) === 'interrupted'; statement += every) {
+    interruptions += 1;
+    const stepsNow = await steps();
+    expect(new Set(await supplierIds())).toEqual(new Set(IDS));
+    if (stepsNow.catalog !== stepsBefore.catalog) {
+      expect(stepsNow).toEqual({ catalog: MIGRATIONS.catalog.length, access: 1 });
+      stepsBefore = stepsNow;
+      before = await schema();
+      // The rest is shorter.
+      statement = 1 - every;
+    } else {
+      expect(await schema()).toEqual(before);
+    }
+  }
+  expect(await readSchemaState(made.database)).toEqual({ isEmpty: false, pending: [] });
+  expect(await supplierIds()).toEqual([...IDS].sort());
+  // Nothing is left to do, and a command finds all in order.
+  expect(await runPds(['partner', 'list', '--json'], { PDS_DATABASE_URL: databaseUrlOf(made.config) })).toMatchObject({
+    code: 0,
+    stderr: '',
+  });
+  return interruptions;
+}
+
+/** Runs it in this process: a part of it fails. */
+async function attemptWith(interruption: Interruption): Promise<'done' | 'interrupted'> {
+  try {
+    await migrate(interrupted(made.database, interruption), Date.now);
+    return 'done';
+  } catch {
+    return 'interrupted';
+  }
+}
+
+describe('a migration that is cut off at any of its statements loses nothing, and the next one completes it:', () => {
+  test('an error', async () => {
+    const times = await interruptAtEach(1, (statement) => {
+      const fail = (sent: number): void => {
+        if (sent === statement) throw new Error('cut off here');
+      };
+      return attemptWith(new Interruption(fail));
+    });
+    expect(times).toBeGreaterThan(30);
+  }, 120_000);
+
+  if (inject('engine') === 'postgres') {
+    test('the loss of its connection', async () => {
+      const server = new pg.Client({ connectionString: databaseUrlOf(made.config) });
+      await server.connect();
+      const times = await interruptAtEach(4, (statement) => {
+        let isLost = false;
+        // Between transactions it is nothing but a connection less.
+        const lose = async (sent: number): Promise<void> => {
+          if (isLost || sent < statement) return;
+          const { rowCount } = await server.query(`select pg_terminate_backend(pid) from pg_stat_activity
+            where datname = current_database() and state = 'idle in transaction'`);
+          isLost = rowCount === 1;
+        };
+        return attemptWith(new Interruption(() => undefined, lose));
+      });
+      await server.end();
+      expect(times).toBeGreaterThan(10);
+    }, 120_000);
+  }
+
+  test('the death of its process', async () => {
+    await interruptAtEach(KILL_EVERY, async (statement) => {
+      const child = spawn(process.execPath, [PROGRAM, JSON.stringify(made.config), String(statement)], {
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+      const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+      if (signal === 'SIGKILL') return 'interrupted';
+      expect(code).toBe(0);
+      return 'done';
+    });
+  }, 240_000);
+});

@@ -1,0 +1,28 @@
+import { sql } from 'kysely';
+import type { Database } from '../../src/database/database.ts';
+import type { TableGroup } from '../../src/database/migration.ts';
+import { MIGRATIONS } from '../../src/database/migrations.ts';
+
+/** Makes the schema as an older version of the service left it, with these steps of each group. */
+export async function makeOlderSchema({ kysely, engine }: Database, steps: Record<TableGroup, number>): Promise<void> {
+  for (const group of ['catalog', 'access'] as const) {
+    if (engine === 'postgres') await sql.raw(`create schema ${group}`).execute(kysely);
+    await sql
+      .raw(`create table ${group}.migrations (number bigint primary key, name text not null, applied_at text not null)`)
+      .execute(kysely);
+    for (const migration of MIGRATIONS[group].slice(0, steps[group])) {
+      const { number, name } = migration;
+      for (const statement of migration.statements(engine)) await sql.raw(statement).execute(kysely);
+      await kysely.insertInto(`${group}.migrations`).values({ number, name, applied_at: '' }).execute();
+    }
+  }
+}
+
+/** Suppliers with an empty search entry each, as the first two steps of the catalog hold them. */
+export async function insertOlderSuppliers({ kysely }: Database, ids: readonly string[]): Promise<void> {
+  for (const [index, id] of ids.entries()) {
+    await sql`insert into catalog.suppliers
+      (number, id, hash, changed_publication, document, certifications_preview, certifications_all)
+      values (${index + 1}, ${id}, 'h', 1, ${id}, '', '')`.execute(kysely);
+  }
+}
