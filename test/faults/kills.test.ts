@@ -1,0 +1,304 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrator.ts';
+import { openForCommands } from '../../src/database/database.ts';
+import { databaseUrlOf, MAIN, runPds } from '../commands/run-pds.ts';
+import { createClient } from '../support/client.ts';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { insertOlderSuppliers, makeOlderSchema } from '../support/older-schema.ts';
+import { makePartner } from '../support/partners.ts';
+import { publishLines, withImportDirectory } from '../support/publishing.ts';
+import { idsFound } from '../support/search.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+import { catalogVersion, RECORDS, versionOf, watch, type Watch } from './versions.ts';
+
+/** Over both databases. FAULT_KILLS=200 takes some minutes. */
+const KILLS = Number(process.env['FAULT_KILLS'] ?? 40);
+const SEED = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
+
+/** How the kills are shared out among what is killed. */
+const SHARES = { import: 0.4, command: 0.25, migration: 0.15, server: 0.1, worker: 0.1 };
+
+/** How long after its end a process may hold up the next: PostgreSQL looks for its client once a second. */
+const LOCKS_GONE_MS = 5_000;
+
+let made: TestDatabase;
+let key: string;
+let serving: Serving;
+let partner: Watch;
+/** The newest that was published. */
+let version = 1;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  await publishLines(made.database, catalogVersion(version));
+  ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
+  serving = startServing(made.config);
+  partner = watch(await serving.port(), key);
+  process.stderr.write(`${inject('engine')}: ${KILLS / 2} of ${KILLS} kills, FAULT_SEED=${SEED}\n`);
+});
+afterAll(async () => {
+  serving.kill('SIGKILL');
+  await serving.exited;
+  await made.drop();
+});
+
+/** So many moments within this span, from the seed. */
+function moments(target: keyof typeof SHARES, spanMs: number): number[] {
+  const numRuns = Math.max(1, Math.round((KILLS / 2) * SHARES[target]));
+  const seed = SEED + Object.keys(SHARES).indexOf(target) + (inject('engine') === 'sqlite' ? 0 : 100);
+  return fc.sample(fc.noBias(fc.integer({ min: 0, max: Math.round(spanMs) })), { numRuns, seed });
+}
+
+function start(...words: string[]): { child: ChildProcess; exited: Promise<unknown[]> } {
+  const child = spawn(process.execPath, [MAIN, ...words], {
+    env: {
+      PATH: process.env['PATH'],
+      PDS_DATABASE_URL: databaseUrlOf(made.config),
+      PDS_PORT: '0',
+      PDS_ADMIN_PORT: '0',
+    },
+    stdio: 'ignore',
+  });
+  return { child, exited: once(child, 'exit') };
+}
+
+/** Starts a command and kills it at this moment, if it is not over. */
+async function killAfter(delayMs: number, ...words: string[]): Promise<void> {
+  const { child, exited } = start(...words);
+  await Promise.race([exited, delay(delayMs)]);
+  child.kill('SIGKILL');
+  await exited;
+}
+
+/** How long a command takes that nobody kills. */
+async function timeOf(...words: string[]): Promise<number> {
+  const startedAt = performance.now();
+  expect(await start(...words).exited).toEqual([0, null]);
+  return performance.now() - startedAt;
+}
+
+/** That a database is whole, as whoever opens it next finds it, and which version it holds. */
+async function look(): Promise<{ version: number; publications: number }> {
+  const database = openForCommands(made.config);
+  try {
+    await prepareSchema(database, Date.now);
+    const { kysely } = database;
+    const publications = await kysely.selectFrom('catalog.publications').select('number').execute();
+    const documents = await kysely.selectFrom('catalog.solicitations').select(['document', 'detail']).execute();
+    expect(documents).toHaveLength(RECORDS);
+    const found = versionOf(documents.map(({ document, detail }) => document + detail));
+    expect(await idsFound(database, 'solicitations', `version${found}`)).toHaveLength(RECORDS);
+    expect(await idsFound(database, 'solicitations', `version${found - 1}`)).toHaveLength(0);
+    return { version: found, publications: publications.length };
+  } finally {
+    await database.close();
+  }
+}
+
+async function expectIntact(): Promise<void> {
+  if (inject('engine') === 'postgres') return;
+  for (const file of ['catalog', 'access']) {
+    const { rows } = await sql.raw(`pragma ${file}.integrity_check`).execute(made.database.kysely);
+    expect(rows).toEqual([{ integrity_check: 'ok' }]);
+  }
+}
+
+describe('a process that is killed at any moment leaves all whole, and the next one just works, at once:', () => {
+  test('an import', async () => {
+    let publications = (await look()).publications;
+    let spanMs = 0;
+    await withImportDirectory(catalogVersion((version += 1)), async (directory) => {
+      spanMs = await timeOf('import', directory);
+    });
+    for (const delayMs of moments('import', spanMs)) {
+      publications = (await look()).publications;
+      await withImportDirectory(catalogVersion(version + 1), (directory) => killAfter(delayMs, 'import', directory));
+      const found = await look();
+      // A later version came with exactly one publication, an earlier one with none.
+      expect([`${version} ${publications}`, `${version + 1} ${publications + 1}`]).toContain(
+        `${found.version} ${found.publications}`,
+      );
+      version = found.version + 1;
+      const startedAt = performance.now();
+      await publishLines(made.database, catalogVersion(version));
+      expect(performance.now() - startedAt).toBeLessThan(LOCKS_GONE_MS);
+      await partner.until(version);
+    }
+    await expectIntact();
+  }, 600_000);
+
+  test('a command that writes partners and keys', async () => {
+    const state = async () => {
+      const { kysely } = made.database;
+      const keys = await kysely.selectFrom('access.keys').select('id').execute();
+      const trail = await kysely.selectFrom('access.audit').select('action').execute();
+      const count = (action: string): number => trail.filter((entry) => entry.action === action).length;
+      return { keys: keys.length, issued: count('key issue') };
+    };
+    const spanMs = await timeOf('key', 'issue', 'acme');
+    const begun = await state();
+    expect(begun.issued).toBeGreaterThan(0);
+    for (const [index, delayMs] of moments('command', spanMs).entries()) {
+      const before = await state();
+      const words = index % 2 === 0 ? ['key', 'issue', 'acme'] : ['partner', 'create', `partner-${index}`];
+      await killAfter(delayMs, ...words);
+      const after = await state();
+      // What was done stands in the trail, and nothing else does.
+      expect(after.keys - before.keys).toBe(after.issued - before.issued);
+      const startedAt = performance.now();
+      const { code, stdout } = await runPds(['key', 'issue', 'acme'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+      expect(code).toBe(0);
+      expect(performance.now() - startedAt).toBeLessThan(LOCKS_GONE_MS + 2 * spanMs);
+      const client = createClient(`http://127.0.0.1:${await serving.port()}`);
+      expect((await client.get('/v1/coops', { key: stdout.trim() })).status).toBe(200);
+      client.close();
+    }
+    await expectIntact();
+  }, 600_000);
+
+  test('a migration, while another one waits for it', async () => {
+    const ids = ['m', 'b', 'z'];
+    const own = await createEmptyDatabase();
+    const spanMs = await (async () => {
+      const startedAt = performance.now();
+      await runPds(['migrate'], { PDS_DATABASE_URL: databaseUrlOf(own.config) });
+      return performance.now() - startedAt;
+    })();
+    await own.drop();
+    for (const delayMs of moments('migration', spanMs)) {
+      await using stack = new AsyncDisposableStack();
+      const older = await createEmptyDatabase();
+      stack.defer(() => older.drop());
+      await makeOlderSchema(older.database, { catalog: 2, access: 1 });
+      await insertOlderSuppliers(older.database, ids);
+      const env = { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(older.config) };
+      const children = [1, 2].map(() => spawn(process.execPath, [MAIN, 'migrate'], { env, stdio: 'ignore' }));
+      const [victim, other] = children.map((child) => ({ child, exited: once(child, 'exit') }));
+      await Promise.race([victim?.exited, delay(delayMs)]);
+      victim?.child.kill('SIGKILL');
+      expect(await other?.exited).toEqual([0, null]);
+      expect(await readSchemaState(older.database)).toEqual({ isEmpty: false, pending: [] });
+      expect(await migrate(older.database, Date.now)).toEqual([]);
+      const rows = await older.database.kysely.selectFrom('catalog.suppliers').select('id').orderBy('number').execute();
+      expect(rows.map(({ id }) => id)).toEqual([...ids].sort());
+    }
+  }, 600_000);
+
+  test('a server, as it starts or as it answers', async () => {
+    const port = await findFreePort();
+    const options = ['--port', String(port)];
+    const first = startServing(made.config, {}, ...options);
+    const startedAt = performance.now();
+    await first.port();
+    const spanMs = performance.now() - startedAt;
+    first.kill('SIGKILL');
+    await first.exited;
+    for (const delayMs of moments('server', 2 * spanMs)) {
+      const killed = startServing(made.config, {}, ...options);
+      const asking = killed
+        .port()
+        .then(() => {
+          const client = createClient(`http://127.0.0.1:${port}`);
+          return Promise.allSettled(Array.from({ length: 20 }, () => client.get('/v1/solicitations', { key })));
+        })
+        .catch(() => []);
+      await delay(delayMs);
+      killed.kill('SIGKILL');
+      await killed.exited;
+      for (const outcome of await asking) {
+        if (outcome.status === 'fulfilled') expect(versionOf([outcome.value.body])).toBe(version);
+      }
+      const next = startServing(made.config, {}, ...options);
+      const client = createClient(`http://127.0.0.1:${await next.port()}`);
+      const { status, body } = await client.get('/v1/solicitations?limit=100', { key });
+      expect({ status, version: versionOf([body]) }).toEqual({ status: 200, version });
+      client.close();
+      next.kill('SIGKILL');
+      await next.exited;
+    }
+    expect(await look()).toMatchObject({ version });
+    await expectIntact();
+  }, 600_000);
+
+  test('a worker, which nobody notices whose connection is not its own', async () => {
+    const delays = moments('worker', 400);
+    // Each time a new service: a worker that dies within ten seconds is replaced after a pause.
+    for (const delayMs of delays) {
+      const workers = startServing(made.config, {}, '--workers', '3');
+      await workers.said('all workers answer requests');
+      const port = await workers.port();
+      const lost = await killOneWorker(workers, port, delayMs);
+      expect(lost.others).toEqual([]);
+      workers.kill('SIGTERM');
+      expect(await workers.exited).toEqual([0, null]);
+    }
+  }, 600_000);
+
+  test('and a partner that asked another server all the while saw nothing of it', async () => {
+    const allowed = Array.from({ length: version }, (_, index) => index + 1);
+    expect((await partner.end(allowed)).answers).toBeGreaterThan(10);
+  });
+});
+
+interface LogLine {
+  readonly pid: number;
+  readonly msg: string;
+  readonly requestId?: string;
+}
+
+/** The whole lines so far. */
+function logOf(serving: Serving): LogLine[] {
+  return serving
+    .output()
+    .split('\n')
+    .slice(0, -1)
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as LogLine);
+}
+
+/** Kills one of the workers while clients ask, and tells whose connections were lost, besides those of the victim. */
+async function killOneWorker(workers: Serving, port: number, delayMs: number): Promise<{ others: unknown[] }> {
+  const failed: string[] = [];
+  const state = { isOver: false, answered: 0 };
+  const clients = Array.from({ length: 9 }, async () => {
+    const client = createClient(`http://127.0.0.1:${port}`);
+    let lastId = '';
+    while (!state.isOver) {
+      try {
+        const { status, headers, body } = await client.get('/v1/solicitations?limit=10', { key });
+        expect({ status, version: versionOf([body]) }).toEqual({ status: 200, version });
+        if (lastId === '') state.answered += 1;
+        lastId = String(headers['x-request-id']);
+      } catch (error) {
+        if ((error as { code?: unknown }).code === undefined) throw error;
+        failed.push(lastId);
+      }
+      await delay(2);
+    }
+    client.close();
+  });
+  const listening = (): number[] => [
+    ...new Set(logOf(workers).flatMap(({ pid, msg }) => (msg.startsWith('Server listening') ? [pid] : []))),
+  ];
+  while (listening().length < 3 || state.answered < clients.length) await delay(20);
+  await delay(delayMs);
+  const victim = listening()[Math.floor(delayMs) % 3] ?? 0;
+  process.kill(victim, 'SIGKILL');
+  await workers.said('a worker is replaced');
+  while (listening().length < 4) await delay(20);
+  state.isOver = true;
+  await Promise.all(clients);
+  // What is still being gathered for the log.
+  await delay(300);
+  const answeredBy = new Map(
+    logOf(workers).flatMap(({ requestId, pid }) => (requestId === undefined ? [] : [[requestId, pid] as const])),
+  );
+  // Lines that the victim had not written are gone with it: a connection without a known worker was its own.
+  return { others: failed.filter((id) => ![victim, undefined].includes(answeredBy.get(id))) };
+}
