@@ -15,6 +15,7 @@ import { makePartner } from '../support/partners.ts';
 import { publishLines, withImportDirectory } from '../support/publishing.ts';
 import { idsFound } from '../support/search.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
+import { killOneWorker } from './killed-worker.ts';
 import { catalogVersion, RECORDS, versionOf, watch, type Watch } from './versions.ts';
 
 /** Over both databases. FAULT_KILLS=200 takes some minutes. */
@@ -232,8 +233,7 @@ describe('a process that is killed at any moment leaves all whole, and the next 
     for (const delayMs of delays) {
       const workers = startServing(made.config, {}, '--workers', '3');
       await workers.said('all workers answer requests');
-      const port = await workers.port();
-      const lost = await killOneWorker(workers, port, delayMs);
+      const lost = await killOneWorker(workers, { key, version, delayMs });
       expect(lost.others).toEqual([]);
       workers.kill('SIGTERM');
       expect(await workers.exited).toEqual([0, null]);
@@ -245,60 +245,3 @@ describe('a process that is killed at any moment leaves all whole, and the next 
     expect((await partner.end(allowed)).answers).toBeGreaterThan(10);
   });
 });
-
-interface LogLine {
-  readonly pid: number;
-  readonly msg: string;
-  readonly requestId?: string;
-}
-
-/** The whole lines so far. */
-function logOf(serving: Serving): LogLine[] {
-  return serving
-    .output()
-    .split('\n')
-    .slice(0, -1)
-    .filter((line) => line.startsWith('{'))
-    .map((line) => JSON.parse(line) as LogLine);
-}
-
-/** Kills one of the workers while clients ask, and tells whose connections were lost, besides those of the victim. */
-async function killOneWorker(workers: Serving, port: number, delayMs: number): Promise<{ others: unknown[] }> {
-  const failed: string[] = [];
-  const state = { isOver: false, answered: 0 };
-  const clients = Array.from({ length: 9 }, async () => {
-    const client = createClient(`http://127.0.0.1:${port}`);
-    let lastId = '';
-    while (!state.isOver) {
-      try {
-        const { status, headers, body } = await client.get('/v1/solicitations?limit=10', { key });
-        expect({ status, version: versionOf([body]) }).toEqual({ status: 200, version });
-        if (lastId === '') state.answered += 1;
-        lastId = String(headers['x-request-id']);
-      } catch (error) {
-        if ((error as { code?: unknown }).code === undefined) throw error;
-        failed.push(lastId);
-      }
-      await delay(2);
-    }
-    client.close();
-  });
-  const listening = (): number[] => [
-    ...new Set(logOf(workers).flatMap(({ pid, msg }) => (msg.startsWith('Server listening') ? [pid] : []))),
-  ];
-  while (listening().length < 3 || state.answered < clients.length) await delay(20);
-  await delay(delayMs);
-  const victim = listening()[Math.floor(delayMs) % 3] ?? 0;
-  process.kill(victim, 'SIGKILL');
-  await workers.said('a worker is replaced');
-  while (listening().length < 4) await delay(20);
-  state.isOver = true;
-  await Promise.all(clients);
-  // What is still being gathered for the log.
-  await delay(300);
-  const answeredBy = new Map(
-    logOf(workers).flatMap(({ requestId, pid }) => (requestId === undefined ? [] : [[requestId, pid] as const])),
-  );
-  // Lines that the victim had not written are gone with it: a connection without a known worker was its own.
-  return { others: failed.filter((id) => ![victim, undefined].includes(answeredBy.get(id))) };
-}

@@ -107,42 +107,6 @@ describe('the limits, over all workers', () => {
 });
 
 describe('pds serve --workers', () => {
-  test('replaces a worker that is killed, and nobody else notices', async () => {
-    const { serving, port } = await serve();
-    const failed: (string | undefined)[] = [];
-    let isOver = false;
-    const clients = Array.from({ length: 12 }, async () => {
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      let lastId: string | undefined;
-      while (!isOver) {
-        try {
-          const { statusCode, headers } = await ask(port, agent, key);
-          expect(statusCode).toBe(200);
-          lastId = String(headers['x-request-id']);
-        } catch {
-          failed.push(lastId);
-        }
-        await delay(1);
-      }
-      agent.destroy();
-    });
-    await delay(300);
-    const [victim] = pidsOf(serving, 'request answered');
-    expect(victim).toBeDefined();
-    process.kill(Number(victim), 'SIGKILL');
-    await serving.said('a worker is replaced');
-    while (pidsOf(serving, 'Server listening').size < WORKERS + 1) await delay(20);
-    await delay(300);
-    isOver = true;
-    await Promise.all(clients);
-    // A client's connection is that of the worker that answered it last.
-    const workers = new Map(logOf(serving).map(({ requestId, pid }) => [requestId, pid]));
-    for (const id of failed) expect([victim, undefined]).toContain(workers.get(id));
-    expect(pidsOf(serving, 'Server listening').size).toBe(WORKERS + 1);
-    serving.kill('SIGTERM');
-    expect(await serving.exited).toEqual([0, null]);
-  });
-
   test.each(['the primary process alone', 'all processes at once'])(
     'fails no request of busy clients when %s is told to end',
     async (who) => {
@@ -188,16 +152,6 @@ describe('pds serve --workers', () => {
     expect(second.output().match(/error: .*address already in use.*\. Choose another/g)).toHaveLength(1);
     expect(second.output().match(/error: /g)).toHaveLength(1);
     first.kill('SIGKILL');
-  });
-
-  test('leaves no worker behind where the primary process is killed', async () => {
-    const { serving, port } = await serve();
-    const agent = new Agent({ keepAlive: true });
-    expect((await ask(port, agent, key)).statusCode).toBe(200);
-    serving.kill('SIGKILL');
-    await serving.closed;
-    await expect(ask(port, new Agent(), key)).rejects.toThrow('ECONNREFUSED');
-    agent.destroy();
   });
 
   test('ends with 1 where all workers died and none can be started', async () => {
