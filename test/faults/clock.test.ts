@@ -1,0 +1,134 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
+import { setPartner } from '../../src/access/partner-admin.ts';
+import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { createClient, type Client } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makePartner } from '../support/partners.ts';
+import { contract, publishLines, SMALL_CATALOG, solicitation, withImportDirectory } from '../support/publishing.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+import { Copy } from '../sync/copy.ts';
+import { createSteppedClock, whyNoSteppedClock, type SteppedClock } from './stepped-clock.ts';
+
+const NO_CLOCK = whyNoSteppedClock();
+const HOUR_MS = 3_600_000;
+
+/** Hours of the machine's clock, in the order in which the tests set them. */
+const STEPS = [0, -24, 24, -24, 0];
+
+/** A change has to be noticed in a second; a busy machine may add to it. */
+const NOTICED_MS = 3_000;
+
+let clock: SteppedClock;
+let made: TestDatabase;
+let serving: Serving;
+let client: Client;
+let key: string;
+
+beforeAll(() => {
+  clock = createSteppedClock();
+});
+afterAll(() => clock.remove());
+
+beforeEach(async () => {
+  clock.step(0);
+  made = await createTestDatabase();
+  await publishLines(made.database, {
+    ...SMALL_CATALOG,
+    solicitations: [{ ...solicitation('sol_soon', 1), close_at: new Date(Date.now() + 12 * HOUR_MS).toISOString() }],
+  });
+  ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
+  if (NO_CLOCK !== null) return;
+  serving = startServing(made.config, clock.environment);
+  client = createClient(`http://127.0.0.1:${await serving.port()}`);
+});
+afterEach(async () => {
+  if (NO_CLOCK === null) {
+    client.close();
+    serving.kill('SIGTERM');
+    expect(await serving.exited).toEqual([0, null]);
+  }
+  await made.drop();
+});
+
+const statusOf = async (usedKey: string, path = '/v1/coops'): Promise<number> =>
+  (await client.get(path, { key: usedKey })).status;
+
+describe.skipIf(NO_CLOCK !== null)(`with a clock that steps a day back and forth ${NO_CLOCK ?? ''}`, () => {
+  test('publication instants rise, and a sync receives every change once, and nothing without one', async () => {
+    const instants: string[] = [];
+    const copy = new Copy('contracts', key, client.get);
+    expect(await copy.sync()).toBe(2);
+    for (const [index, hours] of STEPS.entries()) {
+      clock.step(hours);
+      const changed = { ...contract('ctr_1'), name: `Contract as of step ${index}` };
+      await withImportDirectory({ contracts: [changed] }, async (directory) => {
+        const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), ...clock.environment };
+        const { code, stdout, stderr } = await runPds(['import', directory, '--json'], settings);
+        expect(code, stderr).toBe(0);
+        instants.push((JSON.parse(stdout) as { published_at: string }).published_at);
+      });
+      const startedAt = performance.now();
+      while ((await copy.sync()) === 0) expect(performance.now() - startedAt).toBeLessThan(NOTICED_MS);
+      expect(copy.records.get('ctr_1')).toMatchObject({ name: changed.name });
+      expect(await copy.sync()).toBe(0);
+    }
+    expect(instants).toEqual([...new Set(instants)].sort());
+    // The first one by the machine's clock, one a day later by the stepped one, and all after that just behind it.
+    const dayLater = Date.parse(instants[2] ?? '');
+    expect(Math.abs(dayLater - Date.now() - 24 * HOUR_MS)).toBeLessThan(60_000);
+    expect(instants.slice(3).map((instant) => Date.parse(instant) - dayLater)).toEqual([1, 2]);
+  }, 60_000);
+
+  test('keys expire and is_open changes with the time of day, at once and in both directions', async () => {
+    const { key: passing } = await issueKey(made.database, Date.now, 'acme', {
+      environment: 'test',
+      lifetimeMs: 12 * HOUR_MS,
+    });
+    for (const hours of [...STEPS, ...STEPS]) {
+      clock.step(hours);
+      expect(await statusOf(passing)).toBe(hours > 0 ? 401 : 200);
+      expect(await statusOf(key)).toBe(200);
+      for (const path of ['/v1/solicitations', '/v1/solicitations/sol_soon']) {
+        // Twice, since an answer is kept.
+        for (let time = 0; time < 2; time += 1) {
+          const { body } = await client.get(path, { key });
+          expect(body).toContain(`"is_open":${hours > 0 ? 'false' : 'true'}`);
+        }
+      }
+    }
+  });
+
+  test('limits end with their minute, which no step of the clock makes shorter or longer', async () => {
+    await setPartner(made.database, Date.now, 'acme', { requestsPerMinute: 5 });
+    let left = 5;
+    for (const hours of [...STEPS, ...STEPS]) {
+      clock.step(hours);
+      const { status, headers } = await client.get('/v1/coops', { key });
+      left -= 1;
+      expect(status).toBe(left >= 0 ? 200 : 429);
+      expect(headers['ratelimit']).toMatch(new RegExp(`^"partner";r=${Math.max(0, left)};t=[1-6]?\\d$`));
+      if (status !== 429) continue;
+      expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+      expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60);
+    }
+  });
+
+  test('a key that is revoked is refused within a second, and others stay good all the while', async () => {
+    for (const hours of STEPS) {
+      const settings = { environment: 'test', lifetimeMs: null } as const;
+      const { key: revoked, details } = await issueKey(made.database, Date.now, 'acme', settings);
+      expect(await statusOf(revoked)).toBe(200);
+      clock.step(hours);
+      expect(await statusOf(key)).toBe(200);
+      await revokeKey(made.database, () => clock.nowMs(), details.id);
+      const startedAt = performance.now();
+      while ((await statusOf(revoked)) === 200) {
+        expect(performance.now() - startedAt).toBeLessThan(NOTICED_MS);
+        expect(await statusOf(key)).toBe(200);
+        await delay(20);
+      }
+    }
+  }, 60_000);
+});

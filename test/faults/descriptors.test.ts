@@ -1,0 +1,66 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { createClient } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makePartner } from '../support/partners.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { startServingThrough, type Serving } from '../support/serving-process.ts';
+
+const DESCRIPTORS = 160;
+
+let made: TestDatabase;
+let serving: Serving;
+
+beforeEach(async () => {
+  made = await createTestDatabase();
+  await publishLines(made.database, SMALL_CATALOG);
+});
+afterEach(async () => {
+  serving.kill('SIGKILL');
+  await serving.exited;
+  await made.drop();
+});
+
+test('more connections than there are file descriptors: who is connected is served, the rest is refused and let in later', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true });
+  serving = startServingThrough(['prlimit', `--nofile=${DESCRIPTORS}:${DESCRIPTORS}`], made.config);
+  const port = await serving.port();
+  const partner = createClient(`http://127.0.0.1:${port}`);
+  stack.defer(() => partner.close());
+  const ask = async (path: string): Promise<number> => (await partner.get(path, { key })).status;
+  expect(await ask('/v1/coops')).toBe(200);
+
+  const sockets: Socket[] = [];
+  stack.defer(() => sockets.forEach((socket) => socket.destroy()));
+  for (let count = 0; count < 2 * DESCRIPTORS; count += 1) {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    sockets.push(socket);
+  }
+  await serving.said('connections are refused, since as many are open as the limit on file descriptors allows');
+  while (sockets.filter(({ destroyed, connecting }) => !destroyed && !connecting).length >= DESCRIPTORS)
+    await delay(20);
+
+  // What has to be opened for the service itself still can be.
+  if (inject('engine') === 'postgres') {
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name like 'pds serve%'`.execute(made.database.kysely);
+    while ((await ask('/v1/suppliers')) !== 200) await delay(50);
+  }
+  for (const path of ['/v1/contracts', '/v1/solicitations', '/v1/suppliers?limit=3']) expect(await ask(path)).toBe(200);
+
+  const refused = connect(port, '127.0.0.1');
+  refused.on('error', () => undefined);
+  await once(refused, 'close');
+
+  for (const socket of sockets) socket.destroy();
+  const later = createClient(`http://127.0.0.1:${port}`);
+  stack.defer(() => later.close());
+  while ((await later.get('/v1/coops', { key }).catch(() => null))?.status !== 200) await delay(20);
+  serving.kill('SIGTERM');
+  expect(await serving.exited).toEqual([0, null]);
+});

@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { afterEach, describe, expect, test } from 'vitest';
+import { databaseUrlOf, MAIN, runPds } from '../commands/run-pds.ts';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makeOlderSchema } from '../support/older-schema.ts';
+import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
+
+/** PostgreSQL looks once a second; a busy machine may add to it. */
+const NOTICED_MS = 5_000;
+
+let made: TestDatabase;
+/** Holds a lock. */
+let holder: pg.Client;
+/** Looks on: within a transaction, PostgreSQL would go on showing what it showed first. */
+let onlooker: pg.Client;
+
+afterEach(async () => {
+  await holder.end();
+  await onlooker.end();
+  await made.drop();
+});
+
+async function connectTo(database: TestDatabase): Promise<void> {
+  made = database;
+  [holder, onlooker] = [1, 2].map(() => new pg.Client({ connectionString: databaseUrlOf(made.config) })) as [
+    pg.Client,
+    pg.Client,
+  ];
+  await holder.connect();
+  await onlooker.connect();
+}
+
+async function waitingForLock(): Promise<number> {
+  const { rows } = await onlooker.query<{ count: number }>(`select count(*)::integer as count from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`);
+  return rows[0]?.count ?? 0;
+}
+
+/** Starts a command that comes to wait in the midst of a statement, and kills it there. */
+async function killInStatement(lockedTable: string, ...words: string[]): Promise<void> {
+  await holder.query('begin');
+  await holder.query(`lock table ${lockedTable} in access exclusive mode`);
+  const env = { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config) };
+  const child = spawn(process.execPath, [MAIN, ...words], { env, stdio: 'ignore' });
+  const exited = once(child, 'exit');
+  while ((await waitingForLock()) === 0) await delay(20);
+  child.kill('SIGKILL');
+  await exited;
+  const killedAt = performance.now();
+  while ((await waitingForLock()) > 0) {
+    expect(performance.now() - killedAt).toBeLessThan(NOTICED_MS);
+    await delay(20);
+  }
+  await holder.query('rollback');
+}
+
+describe('a command that is killed in the midst of a statement, however long that would go on, holds its locks no longer:', () => {
+  test('an import', async () => {
+    await connectTo(await createTestDatabase());
+    await publishLines(made.database, SMALL_CATALOG);
+    await withImportDirectory({ contracts: [], coops: [{ id: 'co_x', name: 'Renamed' }] }, async (directory) => {
+      await killInStatement('catalog.coops', 'import', directory);
+      const { code, stderr } = await runPds(['import', directory], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+      expect({ code, isWaiting: stderr.includes('Another import is running') }).toEqual({ code: 0, isWaiting: false });
+    });
+  });
+
+  test('a migration', async () => {
+    await connectTo(await createEmptyDatabase());
+    await makeOlderSchema(made.database, { catalog: 2, access: 1 });
+    await killInStatement('catalog.suppliers', 'migrate');
+    const { code, stderr } = await runPds(['migrate'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Ran catalog 3') as string });
+  });
+});

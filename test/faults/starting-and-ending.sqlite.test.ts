@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+
+/** How long a start takes on an idle machine, and then some. */
+const START_MS = 900;
+
+/** How long the workers of a primary process that was killed may take to end. */
+const ORPHANS_END_MS = 10_000;
+
+let made: TestDatabase;
+const started: Serving[] = [];
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+});
+afterEach(async () => {
+  for (const serving of started) serving.kill('SIGKILL');
+  await Promise.all(started.splice(0).map(({ closed }) => closed));
+});
+afterAll(() => made.drop());
+
+function serve(...options: string[]): Serving {
+  const serving = startServing(made.config, {}, ...options);
+  started.push(serving);
+  return serving;
+}
+
+/** A connection on which half a request was sent: the end of the service waits two seconds for the rest. */
+async function sendHalf(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.write('GET /health HTTP/1.1\r\nHost: x\r\n');
+  // So that it was read, and not only sent.
+  await delay(200);
+  return socket;
+}
+
+describe('a host that cannot be listened on is named, with what to do, and the exit code is 1', () => {
+  test.each([
+    [
+      '192.0.2.1',
+      /^error: listen EADDRNOTAVAIL: address not available 192\.0\.2\.1(:\d+)?\. Choose another with --host and --port$/m,
+    ],
+    [
+      'nowhere.invalid',
+      /^error: no address is known for the host "nowhere\.invalid": choose another with PDS_HOST or --host$/m,
+    ],
+  ])('%s', async (host, message) => {
+    for (const workers of ['1', '2']) {
+      const serving = serve('--host', host, '--workers', workers);
+      expect(await serving.exited).toEqual([1, null]);
+      await serving.closed;
+      expect(serving.output()).toMatch(message);
+      expect(serving.output().match(/error:/g)).toHaveLength(1);
+    }
+  });
+});
+
+describe('a signal while the service starts ends it cleanly, and the next start has the port', () => {
+  const seed = Date.now() % 1_000_000;
+  test.each(['1', '3'])(
+    `with --workers %s (seed ${seed})`,
+    async (workers) => {
+      const port = String(await findFreePort());
+      for (const [index, delayMs] of fc.sample(fc.integer({ min: 0, max: START_MS }), { numRuns: 5, seed }).entries()) {
+        const serving = serve('--port', port, '--workers', workers);
+        await delay(delayMs);
+        const signal = index % 2 === 0 ? 'SIGTERM' : 'SIGINT';
+        serving.kill(signal);
+        // Before it listens to signals, there is nothing to be ended but the process.
+        expect([
+          [0, null],
+          [null, signal],
+        ]).toContainEqual(await serving.exited);
+        await serving.closed;
+        expect(serving.output()).not.toMatch(/error|Error/);
+      }
+      const next = serve('--port', port, '--workers', workers);
+      await next.port();
+    },
+    60_000,
+  );
+});
+
+describe('a second signal ends at once what the first one lets come to its end', () => {
+  test.each(['1', '2'])('with --workers %s', async (workers) => {
+    const serving = serve('--workers', workers);
+    const port = await serving.port();
+    if (workers !== '1') await serving.said('all workers answer requests');
+    const socket = await sendHalf(port);
+    serving.kill('SIGTERM');
+    await serving.said('"msg":"ending"');
+    serving.kill('SIGTERM');
+    expect(await serving.exited).toEqual([1, null]);
+    await serving.closed;
+    expect(serving.output()).toContain('second SIGTERM, exiting');
+    socket.destroy();
+  });
+});
+
+test('workers whose primary process was killed answer what is in flight, end by themselves, and free the port', async () => {
+  const port = await findFreePort();
+  const serving = serve('--workers', '3', '--port', String(port));
+  await serving.said('all workers answer requests');
+  const silent = await Promise.all([sendHalf(port), sendHalf(port)]);
+  // Sends the rest when its worker is ending.
+  const finishing = await sendHalf(port);
+  const answered = once(finishing, 'data') as Promise<[Buffer]>;
+  const killedAt = performance.now();
+  serving.kill('SIGKILL');
+  await delay(300);
+  finishing.write('\r\n');
+  expect(String((await answered)[0])).toMatch(/^HTTP\/1\.1 200 OK/);
+  await serving.closed;
+  expect(performance.now() - killedAt).toBeLessThan(ORPHANS_END_MS);
+  const next = serve('--port', String(port));
+  expect(await next.port()).toBe(port);
+  for (const socket of [finishing, ...silent]) socket.destroy();
+});
