@@ -3,9 +3,17 @@ import { AccessError } from '../access/access-error.ts';
 import { ConfigError, type DatabaseConfig } from '../config.ts';
 import { DatabaseUnavailableError, SchemaVersionError } from '../database/errors.ts';
 import { describeSqliteError, sqliteFiles } from '../database/sqlite-files.ts';
+import { RecoveryError } from '../recovery/recovery-error.ts';
 import { CommandError } from './command-error.ts';
 
-const SAYS_IT_ALL = [CommandError, AccessError, ConfigError, DatabaseUnavailableError, SchemaVersionError];
+const SAYS_IT_ALL = [
+  CommandError,
+  RecoveryError,
+  AccessError,
+  ConfigError,
+  DatabaseUnavailableError,
+  SchemaVersionError,
+];
 
 const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EPIPE']);
 

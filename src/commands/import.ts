@@ -1,22 +1,19 @@
 import { basename, resolve } from 'node:path';
-import cliProgress from 'cli-progress';
 import { withoutKeys } from '../access/keys.ts';
 import { ImportLockedError } from '../publishing/lock.ts';
 import { describeProblem, ImportRefusedError } from '../publishing/problems.ts';
-import { publish, type PublicationReport } from '../publishing/publication.ts';
+import { publish, type PublicationReport, type PublishOptions } from '../publishing/publication.ts';
 import { listSources, type Source } from '../publishing/source.ts';
 import { CommandError } from './command-error.ts';
 import type { CommandContext } from './context.ts';
-import { renderColumns, type Output } from './output.ts';
+import { renderColumns } from './output.ts';
+import { startProgress, type Progress } from './progress.ts';
 
 export interface ImportOptions {
   replace: boolean;
   allowRemovals: boolean;
   dryRun: boolean;
 }
-
-/** How often a line is written where there is no terminal to draw a bar on. */
-const PLAIN_LINE_EVERY_MS = 5_000;
 
 /**
  * `pds import`: publishes a directory, all or nothing.
@@ -30,13 +27,13 @@ export async function importDirectory(
 ): Promise<number> {
   try {
     const sources = await listSources(directory);
-    const progress = startProgress(sources, output);
+    const progress = startProgress(output);
     const report = await publish(database, sources, {
       clock,
       directory: withoutKeys(basename(resolve(directory))),
       ...options,
       onWaiting: () => output.note('Another import is running: waiting for it, up to a minute.'),
-      onRead: progress.onRead,
+      onRead: showReading(sources, progress),
     }).finally(progress.stop);
     output.done({ dry_run: options.dryRun, ...jsonOf(report) }, describeReport(report, directory, options));
     return 0;
@@ -56,35 +53,15 @@ export async function importDirectory(
   }
 }
 
-/** A bar on a terminal; elsewhere a line now and then. */
-function startProgress(sources: readonly Source[], output: Output): { onRead: typeof onRead; stop: () => void } {
+function showReading(sources: readonly Source[], progress: Progress): Required<PublishOptions>['onRead'] {
   const totalBytes = sources.reduce((sum, { size }) => sum + size, 0);
   let bytes = 0;
   let records = 0;
-  let lastLineAtMs: number | null = null;
-  const bar = process.stderr.isTTY
-    ? new cliProgress.SingleBar({
-        format: 'Importing {bar} {percentage}% | {records} records | {file} | {eta_formatted} left',
-        stream: process.stderr,
-        clearOnComplete: true,
-        hideCursor: true,
-        // Batches take unequal times: an estimate from few of them jumps.
-        etaBuffer: 200,
-      })
-    : null;
-  bar?.start(totalBytes, 0, { records: 0, file: '' });
-  const onRead = (source: Source, readBytes: number, lines: number): void => {
+  return (source, readBytes, lines) => {
     bytes += readBytes;
     records += lines;
-    bar?.update(bytes, { records, file: source.name });
-    // The time begins with the first byte: before it, another import may have been waited for.
-    lastLineAtMs ??= performance.now();
-    if (bar === null && performance.now() - lastLineAtMs > PLAIN_LINE_EVERY_MS) {
-      lastLineAtMs = performance.now();
-      output.note(`Importing: ${Math.floor((100 * bytes) / totalBytes)} %, ${records} records, in ${source.name}`);
-    }
+    progress.show('Importing', bytes, totalBytes, [`${records} records`, source.name]);
   };
-  return { onRead, stop: () => bar?.stop() };
 }
 
 function jsonOf({ instant, kinds, renderedAnew, notes }: PublicationReport): object {

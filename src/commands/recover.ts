@@ -19,12 +19,12 @@ export async function recoverDatabase(
   }).catch((error: unknown) => {
     throw error instanceof ImportLockedError ? new CommandError(error.message, { cause: error }) : error;
   });
-  output.done(jsonOfRecovery(recovery), describeRecovery(recovery));
+  output.done({ ...jsonOfRecovery(recovery), newest_trace: recovery.newestTrace }, describeRecovery(recovery));
   if (recovery.newestTrace !== null) output.note(describeLostAccess(recovery.newestTrace));
 }
 
-export function jsonOfRecovery({ instant, lastEvent, newestTrace, records }: Recovery): object {
-  return { recovered_at: instant, last_event: lastEvent, newest_trace: newestTrace, records };
+export function jsonOfRecovery({ instant, lastEvent, records }: Recovery): object {
+  return { recovered_at: instant, last_event: lastEvent, records };
 }
 
 export function describeRecovery({ instant, lastEvent, records }: Recovery): string {
@@ -34,10 +34,11 @@ export function describeRecovery({ instant, lastEvent, records }: Recovery): str
   );
 }
 
-function describeLostAccess(newestTrace: string): string {
+/** @param since from when on it is not known what was done. */
+export function describeLostAccess(since: string): string {
   return (
-    `WARNING: the newest trace of partners, grants and keys is from ${newestTrace}. What was done after it and is lost ` +
-    'has to be done again. Above all: A KEY THAT WAS REVOKED SINCE IS GOOD AGAIN, a suspended partner is let in, and ' +
-    'what was taken back is granted. Review "pds partner list" and "pds key list".'
+    `WARNING: partners, grants and keys are as of ${since}. What was done after it and is lost has to be done again. ` +
+    'Above all: A KEY THAT WAS REVOKED SINCE IS GOOD AGAIN, a suspended partner is let in, and what was taken back is ' +
+    'granted. Review "pds partner list" and "pds key list".'
   );
 }

@@ -1,9 +1,26 @@
 import type { Command } from 'commander';
-import { addCommand, onDatabase, type JsonOption } from './command-line.ts';
+import { addCommand, onDatabase, run, type JsonOption } from './command-line.ts';
 import { parseAfter } from './option-values.ts';
 
 /** The commands for the day on which something was lost, and for the days before. */
 export function addRecoveryCommands(program: Command): void {
+  addCommand(program, 'backup')
+    .description('copy a SQLite database into a new folder, as of one moment, while servers and imports run')
+    .argument('<dir>', 'a folder that is not there yet')
+    .action((directory: string, options: JsonOption) =>
+      run(options, async () => (await import('./backup.ts')).backupDatabase(isJson(options), directory)),
+    );
+
+  addCommand(program, 'restore')
+    .description('put a backup in the place of a SQLite database, which nothing may be using')
+    .argument('<dir>', 'a folder that "pds backup" made')
+    .option('--after <instant>', 'an instant that partners may have seen, such as 2026-04-15T09:00:00Z', parseAfter)
+    .action((directory: string, options: JsonOption & { after?: string }) =>
+      run(options, async () =>
+        (await import('./restore.ts')).restoreDatabase(isJson(options), directory, options.after),
+      ),
+    );
+
   addCommand(program, 'recover')
     .description('go on after history was lost: a standby was promoted, or a backup restored by other means')
     .option('--after <instant>', 'an instant that partners may have seen, such as 2026-04-15T09:00:00Z', parseAfter)
@@ -16,3 +33,5 @@ export function addRecoveryCommands(program: Command): void {
       ),
     );
 }
+
+const isJson = (options: JsonOption): boolean => options.json === true;

@@ -2,6 +2,17 @@ import { accessSync, constants, existsSync, mkdirSync, statfsSync, statSync } fr
 import { dirname, resolve } from 'node:path';
 import * as sqlite from 'node:sqlite';
 import { DatabaseUnavailableError } from './errors.ts';
+import {
+  SQLITE_BUSY,
+  SQLITE_CANTOPEN,
+  SQLITE_CORRUPT,
+  SQLITE_FULL,
+  SQLITE_IOERR,
+  SQLITE_LOCKED,
+  SQLITE_NOTADB,
+  SQLITE_READONLY,
+  sqliteCode,
+} from './sqlite-errors.ts';
 
 /** Node 26.11 renames DatabaseSync to Database and warns at the old name; older versions know only the old one. */
 export const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
@@ -57,16 +68,6 @@ function holdsTables(file: string): boolean {
   }
 }
 
-// https://www.sqlite.org/rescode.html: the low byte of what Node reports.
-const SQLITE_BUSY = 5;
-const SQLITE_LOCKED = 6;
-const SQLITE_READONLY = 8;
-const SQLITE_IOERR = 10;
-const SQLITE_CORRUPT = 11;
-const SQLITE_FULL = 13;
-const SQLITE_CANTOPEN = 14;
-const SQLITE_NOTADB = 26;
-
 /** Less than this is no room: SQLite's index of its log alone takes as much. */
 const LEAST_FREE_BYTES = 64 * 1024;
 
@@ -77,11 +78,12 @@ const LEAST_FREE_BYTES = 64 * 1024;
  * @returns null where the error is none of SQLite's.
  */
 export function describeSqliteError(error: unknown, files: readonly string[]): string | null {
-  if (!(error instanceof Error) || (error as { code?: unknown }).code !== 'ERR_SQLITE_ERROR') return null;
+  const code = sqliteCode(error);
+  if (code === null) return null;
   // What Node says of a failed `attach` repeats the address instead of the reason.
-  const { message, errcode, errstr: reason = message } = error as Error & { errcode?: number; errstr?: string };
+  const { message, errstr: reason = message } = error as Error & { errstr?: string };
   const named = files.join(' or ');
-  switch (Number(errcode) & 0xff) {
+  switch (code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return `another process is writing to the database ${named}: try again`;

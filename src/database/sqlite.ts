@@ -1,4 +1,4 @@
-import { chmodSync, existsSync } from 'node:fs';
+import { chmodSync, existsSync, statSync } from 'node:fs';
 import type * as sqlite from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { Kysely, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
@@ -27,6 +27,7 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
   const files = sqliteFiles(path);
   if (mode === 'write') prepareFolder(files);
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
+  const opened = new Map<string, bigint | null>();
   let opening = path;
   try {
     for (const schema of ['catalog', 'access'] as const) {
@@ -34,6 +35,7 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       opening = file;
       const isNew = !existsSync(file);
       const uri = `${pathToFileURL(file).href}?mode=${mode === 'read' ? 'ro' : 'rwc'}`;
+      opened.set(file, fileNumber(file));
       connection.prepare(`attach ? as ${schema}`).run(uri);
       if (mode === 'write') {
         // Only a writer sets the journal mode: readers that all did so at once would meet "database is locked".
@@ -45,6 +47,7 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       } else {
         connection.prepare(`select count(*) from ${schema}.sqlite_schema`).get();
       }
+      refuseReplaced(opened);
     }
     connection.exec(`pragma temp_store = memory; pragma catalog.cache_size = -${CACHE_KIB[mode]}`);
     if (mode === 'read') {
@@ -55,6 +58,7 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
     }
   } catch (error) {
     connection.close();
+    refuseReplaced(opened);
     const message = describeSqliteError(error, [opening]);
     if (message === null) throw error;
     throw new DatabaseUnavailableError(message, { cause: error });
@@ -86,6 +90,22 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       if (connection.isOpen) connection.close();
     },
   };
+}
+
+/**
+ * A restore puts a file in the place of one that it has locked: who waited for that lock has the
+ * old file, which is the database no more.
+ */
+function refuseReplaced(opened: ReadonlyMap<string, bigint | null>): void {
+  for (const [file, number] of opened) {
+    if (number === null || number === fileNumber(file)) continue;
+    throw new DatabaseUnavailableError(`${file} was replaced while it was being opened: try again`);
+  }
+}
+
+/** What tells a file from another of the same name; null where there is none. */
+function fileNumber(path: string): bigint | null {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? null;
 }
 
 /** What Kysely asks of a SQLite connection, on `node:sqlite`, with prepared statements kept for the next time. */

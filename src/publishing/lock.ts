@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { endWithClient } from '../database/client-check.ts';
 import type { Database } from '../database/database.ts';
+import { SQLITE_BUSY, sqliteCode } from '../database/sqlite-errors.ts';
 
 /** The catalog stayed locked by another import for longer than is worth waiting. */
 export class ImportLockedError extends Error {
@@ -49,11 +50,9 @@ async function trySqliteLock({ kysely }: Database): Promise<boolean> {
     await sql`update catalog.publications set number = number where false`.execute(kysely);
     return true;
   } catch (error) {
-    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return false;
+    if (sqliteCode(error) === SQLITE_BUSY) return false;
     throw error;
   } finally {
     await setTimeoutMs(rows[0]?.timeout ?? 0);
   }
 }
-
-const SQLITE_BUSY = 5;

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { recordChange } from '../database/audit.ts';
+import { recordChange, type Change } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { recordHistory } from '../database/history.ts';
 import { leapAccessVersion, raiseAccessVersion } from '../database/series.ts';
@@ -11,6 +11,8 @@ export interface RecoverOptions {
   readonly clock: Clock;
   /** An instant of the lost history, or later than all of it: the new one comes after it. */
   readonly after?: string;
+  /** What it is done for, as the audit trail names it; `recover` by itself unless said otherwise. */
+  readonly change?: Pick<Change, 'action' | 'details'>;
   /** Called once if an import has to be waited for. */
   readonly onWaiting?: () => void;
 }
@@ -39,7 +41,7 @@ export interface Recovery {
  */
 export async function recover(
   database: OpenDatabase,
-  { clock, after = EPOCH, onWaiting }: RecoverOptions,
+  { clock, after = EPOCH, change = { action: 'recover' }, onWaiting }: RecoverOptions,
 ): Promise<Recovery> {
   const recovery = await inTransaction(database, async (transaction) => {
     await lockCatalog(transaction, onWaiting);
@@ -53,8 +55,8 @@ export async function recover(
     await leapAccessVersion(transaction, instant);
     await recordHistory(transaction);
     const recovered = { instant, lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace, records };
-    const details = { recovered_at: instant, last_event: recovered.lastEvent, records };
-    await recordChange(transaction, clock, { action: 'recover', details });
+    const details = { ...change.details, recovered_at: instant, last_event: recovered.lastEvent, records };
+    await recordChange(transaction, clock, { ...change, details });
     return recovered;
   });
   // It is done; a failure from here on is none of the recovery.

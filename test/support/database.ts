@@ -68,7 +68,8 @@ async function createPostgres(template: string): Promise<TestDatabase> {
   return { config, database, drop };
 }
 
-async function onServer(statement: string): Promise<void> {
+/** Runs a statement on the server of this run, in its database `postgres`. */
+export async function onServer(statement: string): Promise<void> {
   const server = new pg.Client({ connectionString: inject('postgresUrl') });
   await server.connect();
   try {

@@ -32,7 +32,7 @@ const CONTRACTS = Array.from({ length: 20 }, (_, i) => `ctr_${i}`);
 const SOLICITATIONS = Array.from({ length: 30 }, (_, i) => i);
 
 const text = fc.constantFrom('alpha', 'beta', 'gamma', 'delta', 'epsilon');
-const leadEntity = fc.constantFrom(...LEAD_ENTITIES);
+export const leadEntity = fc.constantFrom(...LEAD_ENTITIES);
 
 const named = (ids: readonly string[]) => fc.tuple(fc.constantFrom(...ids), text).map(([id, name]) => ({ id, name }));
 const someSolicitation = fc
@@ -57,7 +57,7 @@ const someSupplier = fc
 
 const few = <T extends { id: string }>(record: fc.Arbitrary<T>) =>
   fc.uniqueArray(record, { maxLength: 4, selector: ({ id }) => id });
-const change: fc.Arbitrary<ImportLines> = fc.oneof(
+export const change: fc.Arbitrary<ImportLines> = fc.oneof(
   fc.record({ solicitations: few(someSolicitation) }),
   fc.record({ contracts: few(someContract) }),
   fc.record({ suppliers: few(someSupplier) }),

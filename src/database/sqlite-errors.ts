@@ -1,0 +1,16 @@
+// https://www.sqlite.org/rescode.html: the low byte of what Node reports.
+export const SQLITE_ERROR = 1;
+export const SQLITE_BUSY = 5;
+export const SQLITE_LOCKED = 6;
+export const SQLITE_READONLY = 8;
+export const SQLITE_IOERR = 10;
+export const SQLITE_CORRUPT = 11;
+export const SQLITE_FULL = 13;
+export const SQLITE_CANTOPEN = 14;
+export const SQLITE_NOTADB = 26;
+
+/** Which of SQLite's errors it is; null for any other error. */
+export function sqliteCode(error: unknown): number | null {
+  const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown };
+  return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode & 0xff : null;
+}

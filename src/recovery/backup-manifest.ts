@@ -1,0 +1,96 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { Type, type Static } from 'typebox';
+import { Value } from 'typebox/value';
+import type { TableGroup } from '../database/migration.ts';
+import { MIGRATIONS } from '../database/migrations.ts';
+import { digestFile } from './durable-files.ts';
+import { RecoveryError } from './recovery-error.ts';
+
+export const MANIFEST_FILE = 'backup.json';
+
+/** The names of the files in a backup. */
+export const BACKUP_FILES = { catalog: 'catalog.sqlite', access: 'access.sqlite' } as const;
+
+/** The form of a backup's folder. A later one that this version could not restore gets another number. */
+const FORMAT = 1;
+
+const BackedUpFile = Type.Object({ name: Type.String(), bytes: Type.Integer(), sha256: Type.String() });
+
+const Manifest = Type.Object({
+  format: Type.Integer(),
+  /** Of the service that made it. */
+  version: Type.String(),
+  made_at: Type.String(),
+  /** The migrations that have run. */
+  schema: Type.Object({ catalog: Type.Integer(), access: Type.Integer() }),
+  /** The instant of the last publication or change of grants. */
+  last_event: Type.String(),
+  files: Type.Object({ catalog: BackedUpFile, access: BackedUpFile }),
+});
+
+/** What a backup says of itself, in `backup.json`. */
+export type BackupManifest = Static<typeof Manifest>;
+
+/** The text of a manifest of this version's form. */
+export function writeManifest(manifest: Omit<BackupManifest, 'format'>): string {
+  return `${JSON.stringify({ format: FORMAT, ...manifest }, null, 2)}\n`;
+}
+
+/**
+ * Reads what a backup says of itself.
+ *
+ * @throws RecoveryError where the folder holds no backup, or one that this version cannot restore.
+ */
+export function readManifest(folder: string): BackupManifest {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8'));
+  } catch (error) {
+    const isMissing = ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+    throw new RecoveryError(
+      isMissing
+        ? `${folder} is no backup: it holds no ${MANIFEST_FILE}. Name a folder that "pds backup" made`
+        : `${join(folder, MANIFEST_FILE)} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    );
+  }
+  if ((parsed as { format?: unknown } | null)?.format !== FORMAT || !Value.Check(Manifest, parsed)) {
+    throw new RecoveryError(`${join(folder, MANIFEST_FILE)} is not of a form that this version of the service knows`);
+  }
+  for (const group of ['catalog', 'access'] satisfies TableGroup[]) {
+    const [backedUp, known] = [parsed.schema[group], MIGRATIONS[group].length];
+    if (backedUp > known) {
+      throw new RecoveryError(
+        `the backup's ${group} schema is at ${backedUp}, and this version of the service knows only ${known}: ` +
+          `restore it with version ${parsed.version}, or a newer one`,
+      );
+    }
+  }
+  return parsed;
+}
+
+/**
+ * Reads the files of a backup and compares them with its manifest.
+ *
+ * @throws RecoveryError where a file is missing, or is not what was backed up.
+ */
+export async function verifyFiles(
+  folder: string,
+  { files }: BackupManifest,
+  onRead: (bytes: number) => void,
+): Promise<void> {
+  for (const group of ['catalog', 'access'] as const) {
+    const path = join(folder, BACKUP_FILES[group]);
+    const bytes = statSync(path, { throwIfNoEntry: false })?.size;
+    const damaged = `${path} is not the file that was backed up`;
+    if (bytes === undefined) throw new RecoveryError(`${path} is missing: the backup is not whole`);
+    if (bytes !== files[group].bytes) {
+      throw new RecoveryError(`${damaged}: it has ${bytes} bytes in place of ${files[group].bytes}`);
+    }
+    if ((await digestFile(path, onRead)) !== files[group].sha256) {
+      throw new RecoveryError(`${damaged}: its SHA-256 is another. Take another backup, or another copy of this one`);
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { backup as copyDatabase, type DatabaseSync, type SQLOutputValue } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { SQLITE_BUSY, sqliteCode } from '../database/sqlite-errors.ts';
+import { SqliteConnection, sqliteFiles, type SqliteFiles } from '../database/sqlite-files.ts';
+import { EPOCH, formatInstant, latestOf, type Clock } from '../instant.ts';
+import { BACKUP_FILES, MANIFEST_FILE, writeManifest, type BackupManifest } from './backup-manifest.ts';
+import { digestFile, makeLastFolder, syncToDisk } from './durable-files.ts';
+import { RecoveryError } from './recovery-error.ts';
+
+const GROUPS = ['access', 'catalog'] as const;
+
+/** How long to wait for who holds the lock under which instants are drawn; it is held for a publication's last step. */
+const LOCK_PATIENCE_MS = 60_000;
+
+/** Pages between two reports of progress, of 8 KiB each. */
+const PAGES_AT_ONCE = 2_000;
+
+export interface BackupOptions {
+  readonly clock: Clock;
+  /** Of the service. */
+  readonly version: string;
+  /** Called as it goes on: bytes copied, then bytes read again to compute their digests. */
+  readonly onProgress?: (step: 'copying' | 'checking', doneBytes: number, totalBytes: number) => void;
+}
+
+/**
+ * Copies both files of a SQLite database into a new folder, while servers and imports go on.
+ *
+ * Both are copied as of one moment: the one at which the lock is held under which publications
+ * and changes of grants draw their instants, so that none of them is between its two commits. The
+ * lock is given back as soon as a transaction that reads has seen both files; that transaction
+ * stays open until all is copied, and what others write meanwhile is not in it.
+ *
+ * The folder appears under its name when it is whole, checked and on the disk.
+ *
+ * @param target a folder that is not there yet, or empty.
+ * @throws RecoveryError where there is nothing to back up, no place for it, or the copy is damaged.
+ */
+export async function backup(path: string, target: string, options: BackupOptions): Promise<BackupManifest> {
+  refuseTarget(target);
+  for (const group of GROUPS) {
+    const file = sqliteFiles(path)[group];
+    if (!existsSync(file)) throw new RecoveryError(`there is no ${file}: nothing to back up (PDS_DATABASE_URL)`);
+  }
+  makeLastFolder(dirname(resolve(target)));
+  refuseFullDisk(dirname(resolve(target)), path);
+  // Only the owner may enter it, and it is not mistaken for a backup before it is one.
+  const partial = mkdtempSync(`${resolve(target)}.partial-`);
+  try {
+    const manifest = await fill(partial, path, options);
+    try {
+      renameSync(partial, target);
+    } catch (error) {
+      throw new RecoveryError(`${target} was made by something else meanwhile: choose another folder`, {
+        cause: error,
+      });
+    }
+    syncToDisk(dirname(resolve(target)));
+    return manifest;
+  } catch (error) {
+    rmSync(partial, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Folders beside the target that a backup which was killed has left. */
+export function findPartialBackups(target: string): string[] {
+  const folder = dirname(resolve(target));
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(`${basename(resolve(target))}.partial-`))
+    .map((name) => join(folder, name));
+}
+
+function refuseTarget(target: string): void {
+  const found = statSync(target, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (!found.isDirectory()) throw new RecoveryError(`${target} is not a folder: name a new one`);
+  if (readdirSync(target).length > 0) throw new RecoveryError(`${target} is not empty: name a new folder`);
+}
+
+function refuseFullDisk(folder: string, path: string): void {
+  const needed = GROUPS.map((group) => sqliteFiles(path)[group]).reduce((sum, file) => sum + statSync(file).size, 0);
+  const { bavail, bsize } = statfsSync(folder);
+  if (bavail * bsize < needed) {
+    throw new RecoveryError(
+      `${folder} has room for ${Math.floor((bavail * bsize) / 1e6)} MB, and the backup takes ${Math.ceil(needed / 1e6)} MB`,
+    );
+  }
+}
+
+async function fill(folder: string, path: string, options: BackupOptions): Promise<BackupManifest> {
+  const files = { catalog: join(folder, BACKUP_FILES.catalog), access: join(folder, BACKUP_FILES.access) };
+  const snapshot = openSnapshot(path);
+  const madeAt = formatInstant(options.clock());
+  let about: ReturnType<typeof describeSnapshot>;
+  try {
+    about = describeSnapshot(snapshot);
+    await copyBoth(snapshot, files, options);
+  } finally {
+    snapshot.close();
+  }
+  const digests = await checkBoth(files, options);
+  const described = (group: 'catalog' | 'access') => ({
+    name: BACKUP_FILES[group],
+    bytes: statSync(files[group]).size,
+    sha256: digests[group],
+  });
+  const manifest = {
+    version: options.version,
+    made_at: madeAt,
+    ...about,
+    files: { catalog: described('catalog'), access: described('access') },
+  };
+  writeFileSync(join(folder, MANIFEST_FILE), writeManifest(manifest), { mode: 0o600 });
+  for (const file of [files.catalog, files.access, join(folder, MANIFEST_FILE), folder]) syncToDisk(file);
+  return { format: 1, ...manifest };
+}
+
+/** A connection with both files attached, and a transaction open that has seen both as of one moment. */
+function openSnapshot(path: string): DatabaseSync {
+  const live = sqliteFiles(path);
+  const lock = new SqliteConnection(`${pathToFileURL(live.access).href}?mode=rw`, { timeout: LOCK_PATIENCE_MS });
+  const reader = new SqliteConnection(':memory:');
+  try {
+    for (const group of GROUPS) {
+      reader.prepare(`attach ? as ${group}`).run(`${pathToFileURL(live[group]).href}?mode=rw`);
+    }
+    lock.exec('begin immediate');
+    reader.exec('begin');
+    for (const group of GROUPS) reader.prepare(`select count(*) from ${group}.sqlite_schema`).get();
+    return reader;
+  } catch (error) {
+    reader.close();
+    if (sqliteCode(error) !== SQLITE_BUSY) throw error;
+    throw new RecoveryError('a publication has been at its last step for over a minute: try again later', {
+      cause: error,
+    });
+  } finally {
+    lock.close();
+  }
+}
+
+function describeSnapshot(snapshot: DatabaseSync): Pick<BackupManifest, 'schema' | 'last_event'> {
+  const one = (text: string): SQLOutputValue => Object.values(snapshot.prepare(text).get() ?? {})[0] ?? null;
+  const isEmpty = GROUPS.some(
+    (group) => one(`select count(*) from ${group}.sqlite_schema where name = 'migrations'`) === 0,
+  );
+  if (isEmpty) throw new RecoveryError('the database is empty: nothing to back up (PDS_DATABASE_URL)');
+  const instants = ['select max(instant) from catalog.publications', 'select last_instant from access.clock'];
+  return {
+    schema: {
+      catalog: Number(one('select max(number) from catalog.migrations')),
+      access: Number(one('select max(number) from access.migrations')),
+    },
+    last_event: latestOf(EPOCH, ...instants.map(one).filter((instant) => typeof instant === 'string')),
+  };
+}
+
+async function copyBoth(snapshot: DatabaseSync, files: SqliteFiles, { onProgress }: BackupOptions): Promise<void> {
+  const pragma = (group: string, name: string): number =>
+    Number(snapshot.prepare(`pragma ${group}.${name}`).get()?.[name]);
+  const parts = GROUPS.map((group) => {
+    const pageBytes = pragma(group, 'page_size');
+    return { group, pageBytes, bytes: pageBytes * pragma(group, 'page_count') };
+  });
+  const totalBytes = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  let copiedBefore = 0;
+  for (const { group, pageBytes, bytes } of parts) {
+    closeSync(openSync(files[group], 'wx', 0o600));
+    await copyDatabase(snapshot, files[group], {
+      source: group,
+      rate: PAGES_AT_ONCE,
+      progress: ({ totalPages, remainingPages }) =>
+        onProgress?.('copying', copiedBefore + pageBytes * (totalPages - remainingPages), totalBytes),
+    });
+    copiedBefore += bytes;
+  }
+}
+
+/** @returns the SHA-256 of each file. */
+async function checkBoth(
+  files: SqliteFiles,
+  { onProgress }: BackupOptions,
+): Promise<Record<keyof SqliteFiles, string>> {
+  const totalBytes = GROUPS.reduce((sum, group) => sum + statSync(files[group]).size, 0);
+  let doneBytes = 0;
+  const digests = { catalog: '', access: '' };
+  for (const group of GROUPS) {
+    onProgress?.('checking', doneBytes, totalBytes);
+    refuseDamaged(files[group]);
+    digests[group] = await digestFile(files[group], (bytes) => {
+      doneBytes += bytes;
+      onProgress?.('checking', doneBytes, totalBytes);
+    });
+  }
+  return digests;
+}
+
+/** Opened as a file that nobody writes to, SQLite puts no log beside it. */
+function refuseDamaged(file: string): void {
+  const copy = new SqliteConnection(`${pathToFileURL(file).href}?immutable=1`, { readOnly: true });
+  try {
+    const problems = copy
+      .prepare('pragma integrity_check(3)')
+      .all()
+      .map((row) => String(row['integrity_check']));
+    if (problems.join() !== 'ok') {
+      throw new RecoveryError(`the copy is damaged, and so may be the database: ${problems.join('; ')}`);
+    }
+  } finally {
+    copy.close();
+  }
+}

@@ -1,0 +1,170 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { SQLITE_CORRUPT, SQLITE_ERROR, SQLITE_IOERR, SQLITE_NOTADB, sqliteCode } from '../database/sqlite-errors.ts';
+
+/** What had been taken away since the backup, and stays taken away. */
+export interface CarriedOver {
+  /** Public ids of keys that were revoked. */
+  readonly revokedKeys: readonly string[];
+  /** Of keys that were to expire sooner than the backup knows: those that were rotated. */
+  readonly shortenedKeys: readonly string[];
+  /** Names of partners. */
+  readonly suspendedPartners: readonly string[];
+  /** Of partners that may ask for fewer kinds of resource. */
+  readonly narrowedPartners: readonly string[];
+  /** Grants, as `acme: lead_entity le_1`, `acme: everything`. */
+  readonly revokedGrants: readonly string[];
+}
+
+/** What had been made since the backup, and is gone. */
+export interface Gone {
+  /** Names of partners. */
+  readonly partners: readonly string[];
+  /** Keys that were good, as `id of partner`. */
+  readonly keys: readonly string[];
+  /** As those that were revoked. */
+  readonly grants: readonly string[];
+}
+
+/** A table that is not there, and damage, which may show in any place. */
+const UNREADABLE = [SQLITE_ERROR, SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB];
+
+/** The same partner in both: an id alone may have been given again after an earlier restore. */
+const SAME_PARTNER = 'was.id = kept.id and was.name = kept.name and was.created_at = kept.created_at';
+
+/** Grants of a schema, everything among them, with the names of their partners. */
+const grantsOf = (schema: string): string => `
+  select partner.id, partner.name, granted.kind, granted.resource_id
+    from ${schema}.grants as granted join ${schema}.partners as partner on partner.id = granted.partner_id
+  union all select id, name, 'everything', '' from ${schema}.partners where everything_since is not null`;
+
+/**
+ * Takes over into a restored database what must not be undone by the restore: what had been taken
+ * away from partners since the backup, for they must not get it back by an accident of the
+ * operator's; and what operators did and partners asked for, since that did happen. What had been
+ * given since is only listed.
+ *
+ * @param connection on the `access` file of the replaced database.
+ * @param restoredPath the `access` file of the restored one, its schema up to date.
+ * @returns null where the replaced database cannot be read, or is another than the one that was backed up.
+ */
+export function carryOver(
+  connection: DatabaseSync,
+  restoredPath: string,
+): { carriedOver: CarriedOver; gone: Gone } | null {
+  const list = (text: string, ...values: SQLInputValue[]): string[] =>
+    connection
+      .prepare(text)
+      .all(...values)
+      .map((row) => String(Object.values(row)[0]));
+  connection.prepare('attach ? as restored').run(restoredPath);
+  try {
+    connection.exec('begin');
+    if (list(IS_SAME_DATABASE).length === 0) return null;
+    const gone = {
+      partners: list('select name from partners except select name from restored.partners order by 1'),
+      keys: list(KEYS_GONE),
+      grants: list(`${showGrants('main')} except ${showGrants('restored')} order by 1`),
+    };
+    const carriedOver = {
+      revokedKeys: list(REVOKE_KEYS),
+      shortenedKeys: list(SHORTEN_KEYS),
+      suspendedPartners: list(SUSPEND_PARTNERS),
+      narrowedPartners: narrowKinds(connection),
+      revokedGrants: revokeGrants(connection, list),
+    };
+    for (const [table, statement] of Object.entries(WHAT_HAPPENED)) {
+      // A database of an older version has no such table.
+      if (list('select 1 from main.sqlite_schema where name = ?', table).length > 0) connection.exec(statement);
+    }
+    connection.exec('commit');
+    return { carriedOver, gone };
+  } catch (error) {
+    // Then nothing of it is taken over.
+    if (UNREADABLE.includes(sqliteCode(error) ?? -1)) return null;
+    throw error;
+  } finally {
+    if (connection.isTransaction) connection.exec('rollback');
+    connection.exec('detach restored');
+  }
+}
+
+/** The secret of the cursors is made once for each database, and in every copy of it. */
+const IS_SAME_DATABASE = `
+  select 1 from main.settings as was join restored.settings as kept on was.value = kept.value
+  where was.name = 'cursor_secret' and kept.name = 'cursor_secret'`;
+
+const KEYS_GONE = `
+  select was.id || ' of ' || partner.name from main.keys as was join main.partners as partner on partner.id = was.partner_id
+  where was.revoked_at is null and was.id not in (select id from restored.keys) order by 1`;
+
+const REVOKE_KEYS = `
+  update restored.keys as kept set revoked_at = was.revoked_at from main.keys as was
+  where was.id = kept.id and was.digest = kept.digest and was.revoked_at is not null and kept.revoked_at is null
+  returning id`;
+
+const SHORTEN_KEYS = `
+  update restored.keys as kept set expires_at = was.expires_at from main.keys as was
+  where was.id = kept.id and was.digest = kept.digest and was.revoked_at is null
+    and was.expires_at < coalesce(kept.expires_at, '9999')
+  returning id`;
+
+const SUSPEND_PARTNERS = `
+  update restored.partners as kept set suspended_at = was.suspended_at from main.partners as was
+  where ${SAME_PARTNER} and was.suspended_at is not null and kept.suspended_at is null
+  returning name`;
+
+const WHAT_HAPPENED = {
+  audit: `
+    insert into restored.audit (at, actor, action, partner, key_id, details)
+    select at, actor, action, partner, key_id, details from main.audit
+    where id > (select coalesce(max(id), 0) from restored.audit) order by id`,
+  // Counts only grow, so that the later database has them all.
+  usage: `
+    insert into restored.usage (day, partner_id, key_id, endpoint, requests, records, limited, failed)
+    select day, partner_id, key_id, endpoint, requests, records, limited, failed from main.usage
+    where partner_id in (select was.id from main.partners as was join restored.partners as kept on ${SAME_PARTNER})
+    on conflict (day, partner_id, key_id, endpoint) do update set
+      requests = excluded.requests, records = excluded.records, limited = excluded.limited, failed = excluded.failed`,
+};
+
+function showGrants(schema: string): string {
+  return `select name || ': ' || trim(kind || ' ' || resource_id) from (${grantsOf(schema)})`;
+}
+
+/** Grants of partners that both databases know, and that only the backup holds. */
+function revokeGrants(connection: DatabaseSync, list: (text: string) => string[]): string[] {
+  const lost = `
+    select id, name, kind, resource_id from (${grantsOf('restored')})
+    where id in (select kept.id from restored.partners as kept join main.partners as was on ${SAME_PARTNER})
+    except select id, name, kind, resource_id from (${grantsOf('main')})`;
+  connection.exec(`create temp table lost_grants as ${lost}`);
+  connection.exec(`
+    delete from restored.grants
+      where (partner_id, kind, resource_id) in (select id, kind, resource_id from temp.lost_grants);
+    update restored.partners set everything_since = null
+      where id in (select id from temp.lost_grants where kind = 'everything')`);
+  const shown = list(`select name || ': ' || trim(kind || ' ' || resource_id) from temp.lost_grants order by 1`);
+  connection.exec('drop table temp.lost_grants');
+  return shown;
+}
+
+/** Leaves a partner the kinds of resource that both databases let it ask for. */
+function narrowKinds(connection: DatabaseSync): string[] {
+  const differing = connection
+    .prepare(
+      `select kept.id, kept.name, kept.kinds as kept, was.kinds as was
+        from restored.partners as kept join main.partners as was on ${SAME_PARTNER}
+        where was.kinds is not null and was.kinds is not kept.kinds order by kept.name`,
+    )
+    .all();
+  const narrowed: string[] = [];
+  for (const { id, name, kept, was } of differing) {
+    const allowed = String(was).split(',');
+    const before = kept === null ? allowed : String(kept).split(',');
+    const both = before.filter((kind) => allowed.includes(kind)).join(',');
+    if (both === kept) continue;
+    connection.prepare('update restored.partners set kinds = ? where id = ?').run(both, id ?? null);
+    narrowed.push(String(name));
+  }
+  return narrowed;
+}

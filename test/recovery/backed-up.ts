@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import { grant } from '../../src/access/grant-admin.ts';
+import { createPartner } from '../../src/access/partner-admin.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { backup } from '../../src/recovery/backup.ts';
+import { runPds, type Outcome } from '../commands/run-pds.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { createSqliteFiles, type SqliteFiles } from '../support/sqlite-files.ts';
+
+/** A SQLite database with two partners, `acme` and `bolt`, and a place for its backup. */
+export interface BackedUp {
+  readonly files: SqliteFiles;
+  /** The backup's folder. */
+  readonly target: string;
+  readonly backUp: () => Promise<unknown>;
+  /** `pds restore --json`. */
+  readonly restore: (...options: string[]) => Promise<Outcome>;
+}
+
+export async function createBackedUp(): Promise<BackedUp> {
+  const files = createSqliteFiles();
+  const target = join(files.folder, 'backup');
+  await files.use(async (database) => {
+    await publishLines(database, SMALL_CATALOG);
+    await createPartner(database, Date.now, 'acme', { everything: true });
+    await createPartner(database, Date.now, 'bolt', { everything: false });
+    await grant(database, Date.now, 'bolt', { everything: false, leadEntities: ['le_a', 'le_b'], coops: ['co_x'] });
+  });
+  return {
+    ...{ files, target },
+    backUp: () => backup(files.path, target, { clock: Date.now, version: 'test' }),
+    restore: (...options) => runPds(['restore', target, '--json', ...options], files.settings),
+  };
+}
+
+/** The names of the lead entities: what tells one state of the catalog from another. */
+export async function cityNames({ kysely }: OpenDatabase): Promise<string[]> {
+  const rows = await kysely.selectFrom('catalog.lead_entities').select('name').orderBy('id').execute();
+  return rows.map(({ name }) => name);
+}
+
+/** Publishes another name of the first lead entity. */
+export async function renameCity(database: OpenDatabase, name: string): Promise<string> {
+  const { instant } = await publishLines(database, { 'lead-entities': [{ id: 'le_a', name }] });
+  return instant ?? '';
+}

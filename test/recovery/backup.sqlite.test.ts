@@ -1,0 +1,167 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createPartner } from '../../src/access/partner-admin.ts';
+import { SqliteConnection, sqliteFiles } from '../../src/database/sqlite-files.ts';
+import { backup } from '../../src/recovery/backup.ts';
+import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { firstCatalog, PARTNERS, startWriter } from '../sync/writer-process.ts';
+
+let made: TestDatabase;
+let folder: string;
+let settings: Record<string, string>;
+
+beforeEach(async () => {
+  made = await createTestDatabase();
+  if (made.config.engine !== 'sqlite') throw new Error('this is about SQLite');
+  folder = dirname(made.config.path);
+  settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+});
+afterEach(() => made.drop());
+
+function backUp(target: string) {
+  if (made.config.engine !== 'sqlite') throw new Error('this is about SQLite');
+  return backup(made.config.path, target, { clock: Date.now, version: 'test' });
+}
+
+/** One value from a backup. */
+function ask(target: string, group: 'catalog' | 'access', statement: string): unknown {
+  const connection = new SqliteConnection(join(target, `${group}.sqlite`), { readOnly: true });
+  try {
+    return Object.values(connection.prepare(statement).get() ?? {})[0];
+  } finally {
+    connection.close();
+  }
+}
+
+describe('pds backup', { timeout: 120_000 }, () => {
+  test('makes a folder that only its owner can read, and that says what it holds', async () => {
+    await publishLines(made.database, SMALL_CATALOG);
+    const target = join(folder, 'backups', 'today');
+    const { code, stdout } = await runPds(['backup', target, '--json'], settings);
+    expect(code).toBe(0);
+    expect(readdirSync(target).sort()).toEqual(['access.sqlite', 'backup.json', 'catalog.sqlite']);
+    expect(statSync(target).mode & 0o777).toBe(0o700);
+    for (const name of readdirSync(target)) expect(statSync(join(target, name)).mode & 0o777, name).toBe(0o600);
+    const manifest = JSON.parse(readFileSync(join(target, 'backup.json'), 'utf8')) as {
+      last_event: string;
+      schema: object;
+      files: Record<string, { name: string; bytes: number; sha256: string }>;
+    };
+    expect(JSON.parse(stdout)).toEqual({ directory: target, ...manifest });
+    expect(manifest.last_event).toBe(ask(target, 'catalog', 'select max(instant) from publications'));
+    for (const { name, bytes, sha256 } of Object.values(manifest.files)) {
+      const content = readFileSync(join(target, name));
+      expect([content.length, createHash('sha256').update(content).digest('hex')]).toEqual([bytes, sha256]);
+    }
+    expect(ask(target, 'catalog', 'select count(*) from contracts')).toBe(2);
+    expect(readdirSync(dirname(target))).toEqual(['today']);
+  });
+
+  test('writes over nothing, and leaves nothing behind where it fails', async () => {
+    await publishLines(made.database, SMALL_CATALOG);
+    const target = join(folder, 'full');
+    mkdirSync(target);
+    writeFileSync(join(target, 'precious'), '');
+    const refused = await runPds(['backup', target], settings);
+    expect(refused).toMatchObject({ code: 1, stderr: `error: ${target} is not empty: name a new folder\n` });
+    expect(readdirSync(target)).toEqual(['precious']);
+    const file = await runPds(['backup', join(target, 'precious')], settings);
+    expect(file.code).toBe(1);
+    mkdirSync(join(folder, 'empty'));
+    expect((await runPds(['backup', join(folder, 'empty')], settings)).code).toBe(0);
+    expect(readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([]);
+  });
+
+  test('says what there is not to back up, and makes no database', async () => {
+    const url = `sqlite:${join(folder, 'none', 'pds.sqlite')}`;
+    const outcome = await runPds(['backup', join(folder, 'b')], { PDS_DATABASE_URL: url });
+    expect(outcome.code).toBe(1);
+    expect(outcome.stderr).toContain('nothing to back up');
+    expect(existsSync(join(folder, 'none'))).toBe(false);
+  });
+
+  test('finds damage in what it has copied', async () => {
+    await publishLines(made.database, SMALL_CATALOG);
+    await made.database.close();
+    if (made.config.engine !== 'sqlite') return;
+    // A page in the middle is lost.
+    const bytes = readFileSync(made.config.path);
+    bytes.fill(0xff, 8192 * 20, 8192 * 21);
+    writeFileSync(made.config.path, bytes);
+    const outcome = await runPds(['backup', join(folder, 'b')], settings);
+    expect(outcome.code).toBe(1);
+    expect(outcome.stderr).toMatch(/damaged/);
+    expect(existsSync(join(folder, 'b'))).toBe(false);
+  });
+
+  test('names the tools of PostgreSQL there', async () => {
+    const outcome = await runPds(['backup', join(folder, 'b')], {
+      PDS_DATABASE_URL: 'postgres://me:hush@127.0.0.1:1/x',
+    });
+    expect(outcome.code).toBe(1);
+    expect(outcome.stderr).toMatch(/pg_dump.*pg_basebackup/);
+    expect(outcome.stderr).not.toContain('hush');
+  });
+});
+
+test('waits for a publication that is between its two commits', { timeout: 120_000 }, async () => {
+  await publishLines(made.database, SMALL_CATALOG);
+  if (made.config.engine !== 'sqlite') return;
+  const { catalog, access } = sqliteFiles(made.config.path);
+  const [first, second] = [new SqliteConnection(catalog), new SqliteConnection(access)];
+  const instant = new Date(Date.now() + 1_000).toISOString();
+  second.exec(`begin immediate; update clock set last_instant = '${instant}', last_publication = '${instant}'`);
+  first.exec(`insert into publications (number, instant) values (2, '${instant}')`);
+  const target = join(folder, 'b');
+  const backingUp = runPds(['backup', target], settings);
+  // Now it has begun.
+  while (!readdirSync(folder).some((name) => name.startsWith('b.partial'))) await sleep(10);
+  await sleep(500);
+  second.exec('commit');
+  for (const connection of [first, second]) connection.close();
+  expect((await backingUp).code).toBe(0);
+  expect(ask(target, 'catalog', 'select max(instant) from publications')).toBe(instant);
+  expect(ask(target, 'access', 'select last_publication from clock')).toBe(instant);
+});
+
+test('both files are of one moment, with imports and grants at work all the time', async () => {
+  await publishLines(made.database, firstCatalog());
+  for (const name of PARTNERS) await createPartner(made.database, Date.now, name, { everything: name === 'all' });
+  const order = { database: made.config, rounds: 1_000 };
+  const writers = [
+    startWriter({ ...order, role: 'importer', seed: 1, clockSkewMs: 0 }),
+    startWriter({ ...order, role: 'importer', seed: 2, clockSkewMs: 4_000 }),
+    startWriter({ ...order, role: 'granter', seed: 3, rounds: 200, clockSkewMs: 4_000 }),
+  ];
+  const publications = new Set<unknown>();
+  const events = new Set<unknown>();
+  // Until there was something to get wrong.
+  for (let round = 0; round < 20 || publications.size < 5 || events.size < 5; round += 1) {
+    const target = join(folder, `b${round}`);
+    const { last_event: lastEvent } = await backUp(target);
+    const published = ask(target, 'catalog', 'select max(instant) from publications');
+    // No publication is between its two commits.
+    expect(ask(target, 'access', 'select last_publication from clock')).toBe(published);
+    expect(ask(target, 'access', 'select last_instant from clock')).toBe(lastEvent);
+    // Every row is of a publication that is there, and every grant of an instant that was drawn.
+    expect(
+      ask(
+        target,
+        'catalog',
+        `select count(*) from (select changed_publication as number from contracts
+          union all select changed_publication from suppliers union all select changed_publication from solicitations)
+          where number not in (select number from publications)`,
+      ),
+    ).toBe(0);
+    expect(ask(target, 'access', `select count(*) from grants where granted_at > '${lastEvent}'`)).toBe(0);
+    publications.add(published);
+    events.add(lastEvent);
+  }
+  for (const writer of writers) writer.stop();
+  expect(await Promise.all(writers.map(({ exited }) => exited))).toEqual([0, 0, 0]);
+}, 120_000);

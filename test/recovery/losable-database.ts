@@ -1,0 +1,80 @@
+import { rmSync } from 'node:fs';
+import { inject } from 'vitest';
+import type { DatabaseConfig } from '../../src/config.ts';
+import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
+import { readLastEvent, recover } from '../../src/recovery/recover.ts';
+import { backup } from '../../src/recovery/backup.ts';
+import { restore } from '../../src/recovery/restore.ts';
+import { createTestDatabase, onServer } from '../support/database.ts';
+
+/** A database of this project's engine that can lose history. */
+export interface LosableDatabase {
+  readonly config: DatabaseConfig;
+  /** Opens the database for a change, and closes it: nothing else may have it open when it is restored. */
+  use<T>(work: (database: OpenDatabase) => Promise<T>): Promise<T>;
+  /** What it holds now is what `lose` brings back. */
+  backUp(): Promise<void>;
+  /** Brings back what was backed up, and recovers. Nobody else may have it open on SQLite. */
+  lose(): Promise<void>;
+  drop(): Promise<void>;
+}
+
+/**
+ * On SQLite by the service's own backup and restore. On PostgreSQL by copies of the database,
+ * which are as `pg_restore` leaves them: to the service, on another course of events.
+ */
+export async function createLosableDatabase(): Promise<LosableDatabase> {
+  const made = await createTestDatabase();
+  await made.database.close();
+  const { config } = made;
+  const use: LosableDatabase['use'] = async (work) => {
+    const database = openForCommands(config);
+    try {
+      return await work(database);
+    } finally {
+      await database.close();
+    }
+  };
+  if (config.engine === 'sqlite') {
+    const folder = `${config.path}.backup`;
+    return {
+      ...{ config, use },
+      async backUp() {
+        rmSync(folder, { recursive: true, force: true });
+        await backup(config.path, folder, { clock: Date.now, version: 'test' });
+      },
+      async lose() {
+        await restore(config.path, folder, { clock: Date.now });
+      },
+      drop: () => made.drop(),
+    };
+  }
+  const name = new URL(config.url).pathname.slice(1);
+  return {
+    ...{ config, use },
+    async backUp() {
+      await onServer(`drop database if exists ${name}_copy`);
+      await copyDatabase(name, `${name}_copy`);
+    },
+    async lose() {
+      // What an operator reads off a partner's last sync, or off the replaced server, where it can be read.
+      const after = await use(readLastEvent);
+      await onServer(`drop database ${name} with (force)`);
+      await copyDatabase(`${name}_copy`, name);
+      await use((database) => recover(database, { clock: Date.now, after }));
+    },
+    async drop() {
+      await onServer(`drop database if exists ${name}_copy`);
+      await made.drop();
+    },
+  };
+}
+
+async function copyDatabase(from: string, to: string): Promise<void> {
+  if (inject('engine') !== 'postgres') throw new Error('this is about PostgreSQL');
+  // A database that is copied may have no connections; those of a server come back by themselves.
+  await onServer(`alter database ${from} with allow_connections false`);
+  await onServer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${from}'`);
+  await onServer(`create database ${to} template ${from}`);
+  for (const name of [from, to]) await onServer(`alter database ${name} with allow_connections true`);
+}

@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { startServing, type Serving } from '../../src/commands/serving.ts';
+import { readConfig } from '../../src/config.ts';
+import { createClient, walkList, type Ask, type Client } from '../support/client.ts';
+import { makePartner } from '../support/partners.ts';
+import { publishLines } from '../support/publishing.ts';
+import { change, COOPS, firstCatalog, leadEntity, LEAD_ENTITIES, PARTNERS } from '../sync/writer-process.ts';
+import { KINDS } from '../sync/copy.ts';
+import { createLosableDatabase, type LosableDatabase } from './losable-database.ts';
+
+const HISTORIES = 5;
+
+/** The clock of the time that is lost ran ahead. */
+const LOST_CLOCK_SKEW_MS = 30_000;
+
+type Kind = (typeof KINDS)[number];
+type Served = Record<string, unknown> & { id: string };
+
+let losable: LosableDatabase;
+let serving: Serving;
+let client: Client;
+
+const serve = async (): Promise<void> => {
+  const config = { ...readConfig({ PDS_PORT: '0' }), database: losable.config };
+  serving = await startServing(config, pino({ level: 'silent' }));
+  client = createClient(serving.origin);
+};
+const stop = async (): Promise<void> => {
+  client.close();
+  await serving.close();
+};
+
+beforeEach(async () => {
+  losable = await createLosableDatabase();
+});
+afterEach(async () => {
+  await stop();
+  await losable.drop();
+});
+
+/** A partner's copy of one kind, kept in step by walks that may stop anywhere and go on later. */
+class Copy {
+  readonly records = new Map<string, Served>();
+  readonly kind: Kind;
+  readonly key: string;
+  #since = '1970-01-01T00:00:00.000Z';
+  #watermark = '';
+  #cursor: string | null = null;
+
+  constructor(kind: Kind, key: string) {
+    this.kind = kind;
+    this.key = key;
+  }
+
+  /** Takes so many pages, or all up to the end of the walk. */
+  async advance(ask: Ask, pages = Infinity): Promise<void> {
+    for (let page = 0; page < pages; page += 1) {
+      const parameters = new URLSearchParams({ updated_since: this.#since, limit: '3' });
+      if (this.#cursor !== null) parameters.set('cursor', this.#cursor);
+      const { status, body, headers } = await ask(`/v1/${this.kind}?${parameters.toString()}`, { key: this.key });
+      expect(status, body).toBe(200);
+      const { data, meta } = JSON.parse(body) as { data: Served[]; meta: { next_cursor: string | null } };
+      for (const record of data) this.records.set(record.id, record);
+      if (this.#cursor === null) this.#watermark = String(headers['x-sync-watermark']);
+      expect(headers['x-sync-watermark']).toBe(this.#watermark);
+      this.#cursor = meta.next_cursor;
+      if (this.#cursor !== null) continue;
+      this.#since = this.#watermark;
+      return;
+    }
+  }
+}
+
+const step = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ does: fc.constant('publish' as const), lines: change }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constantFrom('grant' as const, 'revoke' as const),
+      partner: fc.constantFrom(...PARTNERS.slice(1)),
+      leadEntities: fc.uniqueArray(leadEntity, { maxLength: 2 }),
+      coops: fc.uniqueArray(fc.constantFrom(...COOPS), { maxLength: 1 }),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ does: fc.constant('sync' as const), pages: fc.constantFrom(1, 2, Infinity) }) },
+);
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+const steps = fc.array(step, { minLength: 4, maxLength: 8 });
+const histories = fc.record({ kept: steps, lost: steps, later: steps });
+
+async function run(history: readonly Step[], copies: readonly Copy[], skewMs = 0): Promise<void> {
+  const clock = (): number => Date.now() + skewMs;
+  for (const it of history) {
+    if (it.does === 'sync') {
+      for (const copy of copies) await copy.advance(client.get, it.pages);
+    } else if (it.does === 'publish') {
+      await losable.use((database) => publishLines(database, it.lines, { clock }));
+    } else {
+      const grants = { everything: false, leadEntities: it.leadEntities, coops: it.coops };
+      if (grants.leadEntities.length + grants.coops.length === 0) continue;
+      // What was not granted is not revoked; here that is one more thing that happens.
+      await losable.use(async (database) => {
+        if (it.does === 'grant') await grant(database, clock, it.partner, grants);
+        else await revoke(database, clock, it.partner, grants).catch(() => null);
+      });
+    }
+  }
+}
+
+test('a copy that has seen what was lost is in step again, with the watermark and the cursors that it has', async () => {
+  await losable.use((database) => publishLines(database, firstCatalog()));
+  const setups = [
+    { name: 'all', everything: true },
+    { name: 'some', leadEntities: LEAD_ENTITIES.slice(0, 2) },
+    { name: 'few' },
+  ];
+  const partners = await losable.use(async (database) => {
+    const made = [];
+    for (const setup of setups) made.push(await makePartner(database, Date.now, setup));
+    return made;
+  });
+  await serve();
+  for (const { kept, lost, later } of fc.sample(histories, { numRuns: HISTORIES, seed: 5 })) {
+    const copies = partners.flatMap(({ key }) => KINDS.map((kind) => new Copy(kind, key)));
+    await run(kept, copies);
+    await losable.backUp();
+    await untilItAnswers(partners[0]?.key ?? '');
+    await run([...lost, { does: 'sync', pages: 2 }], copies, LOST_CLOCK_SKEW_MS);
+    await lose();
+    await untilItAnswers(partners[0]?.key ?? '');
+    await run(later, copies);
+    // A server that has just been started keeps nothing.
+    await stop();
+    await serve();
+    for (const copy of copies) {
+      // The walk that was under way, and a whole one.
+      await copy.advance(client.get);
+      await copy.advance(client.get);
+      const pages = await walkList(client.get, `/v1/${copy.kind}`, copy.key, [100]);
+      const served = pages.flatMap(({ body }) => (JSON.parse(body) as { data: Served[] }).data);
+      for (const record of served) expect(copy.records.get(record.id), `${copy.kind} ${record.id}`).toEqual(record);
+    }
+  }
+}, 240_000);
+
+/** On PostgreSQL the server goes on meanwhile, with what it keeps; on SQLite it has to be stopped. */
+async function lose(): Promise<void> {
+  if (inject('engine') === 'sqlite') await stop();
+  await losable.lose();
+  if (inject('engine') === 'sqlite') await serve();
+}
+
+/** Until connections that were ended with the copying are made anew. */
+async function untilItAnswers(key: string): Promise<void> {
+  // No answer to this is kept.
+  while ((await client.get(`/v1/solicitations/count?q=${randomUUID()}`, { key })).status !== 200) await sleep(50);
+}

@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { issueKey } from '../../src/access/key-admin.ts';
+import { startServing } from '../../src/commands/serving.ts';
+import { readConfig } from '../../src/config.ts';
+import { restore } from '../../src/recovery/restore.ts';
+import { createClient } from '../support/client.ts';
+import { cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const KILL_AT = fileURLToPath(new URL('kill-at.ts', import.meta.url));
+
+const RANDOM_KILLS = 8;
+
+const OLD = ['Renamed since', 'City of B'];
+const NEW = ['City of A', 'City of B'];
+
+let made: BackedUp;
+let data: string;
+let pristine: string;
+let key: string;
+
+beforeAll(async () => {
+  made = await createBackedUp();
+  const { files } = made;
+  data = dirname(files.path);
+  pristine = join(files.folder, 'pristine');
+  await files.use(async (database) => {
+    ({ key } = await issueKey(database, Date.now, 'acme', { environment: 'test', lifetimeMs: null }));
+  });
+  await made.backUp();
+  await files.use((database) => renameCity(database, 'Renamed since'));
+  cpSync(data, pristine, { recursive: true });
+});
+afterAll(() => made.files.remove());
+
+/** Runs `pds restore` on a fresh copy of the database; returns whether it came to its end. */
+async function restoreKilled(killAt: number, delayMs = 60_000): Promise<boolean> {
+  rmSync(data, { recursive: true, force: true });
+  cpSync(pristine, data, { recursive: true });
+  const child = spawn(process.execPath, ['--import', KILL_AT, MAIN, 'restore', made.target], {
+    env: { PATH: process.env['PATH'], ...made.files.settings, KILL_AT: String(killAt) },
+    stdio: 'ignore',
+  });
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  const ended = new AbortController();
+  await Promise.race([exited, sleep(delayMs, undefined, { signal: ended.signal }).catch(() => undefined)]);
+  ended.abort();
+  child.kill('SIGKILL');
+  const [code] = await exited;
+  return code === 0;
+}
+
+/** The names in the catalog, of a database that is whole: both files, and what a partner is answered from them. */
+async function namesOfWhole(): Promise<string[]> {
+  const names = await made.files.use(async (database) => {
+    for (const group of ['catalog', 'access']) {
+      const { rows } = await sql.raw(`pragma ${group}.integrity_check`).execute(database.kysely);
+      expect(rows).toEqual([{ integrity_check: 'ok' }]);
+    }
+    return cityNames(database);
+  });
+  const config = { ...readConfig({ PDS_PORT: '0' }), database: { engine: 'sqlite' as const, path: made.files.path } };
+  const serving = await startServing(config, pino({ level: 'silent' }));
+  const client = createClient(serving.origin);
+  try {
+    const { status, headers } = await client.get('/v1/contracts', { key });
+    expect(status).toBe(200);
+    expect(headers['x-sync-watermark']).toMatch(/^20/);
+    const { body } = await client.get('/v1/lead-entities', { key });
+    expect((JSON.parse(body) as { data: { name: string }[] }).data.map(({ name }) => name)).toEqual(names);
+  } finally {
+    client.close();
+    await serving.close();
+  }
+  return names;
+}
+
+async function expectWholeThenFinished(isDone: boolean): Promise<'old' | 'new'> {
+  const names = await namesOfWhole();
+  expect([OLD, NEW]).toContainEqual(names);
+  if (isDone) expect(names).toEqual(NEW);
+  await restore(made.files.path, made.target, { clock: Date.now });
+  expect(await namesOfWhole()).toEqual(NEW);
+  expect(existsSync(`${made.files.path}.restoring`)).toBe(false);
+  // What was there first is still there, whole, under another name.
+  expect(readdirSync(data).some((name) => name.startsWith('pds.sqlite.replaced-'))).toBe(true);
+  return names[0] === OLD[0] ? 'old' : 'new';
+}
+
+test('a restore that is killed before any of its file operations leaves the old database or the new one, whole, and is run again', async () => {
+  const found: ('old' | 'new')[] = [];
+  for (let killAt = 0; ; killAt += 1) {
+    const isDone = await restoreKilled(killAt);
+    found.push(await expectWholeThenFinished(isDone));
+    if (isDone) break;
+  }
+  // All before the catalog's rename are old, all after it new; there were some of each, the end not counted.
+  expect(found).toEqual([...found].sort().reverse());
+  expect(found.filter((state) => state === 'old').length).toBeGreaterThan(4);
+  expect(found.slice(0, -1)).toContain('new');
+}, 280_000);
+
+test('a restore that is killed at random moments does too', async () => {
+  for (const delayMs of fc.sample(fc.integer({ min: 100, max: 1_200 }), { numRuns: RANDOM_KILLS, seed: 11 })) {
+    await expectWholeThenFinished(await restoreKilled(-1, delayMs));
+  }
+}, 180_000);

@@ -1,0 +1,145 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { issueKey } from '../../src/access/key-admin.ts';
+import { createPartner, getPartner } from '../../src/access/partner-admin.ts';
+import { openForCommands, openForServing } from '../../src/database/database.ts';
+import { runPds } from '../commands/run-pds.ts';
+import { createClient } from '../support/client.ts';
+import { publishLines, solicitation } from '../support/publishing.ts';
+import { startServing } from '../support/serving-process.ts';
+import type { SqliteFiles } from '../support/sqlite-files.ts';
+import { cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
+
+const TEST_KEY = { environment: 'test', lifetimeMs: null } as const;
+
+let files: SqliteFiles;
+let target: string;
+let backUp: BackedUp['backUp'];
+let restore: BackedUp['restore'];
+
+beforeEach(async () => {
+  ({ files, target, backUp, restore } = await createBackedUp());
+});
+afterEach(() => files.remove());
+
+/** All files of the database with their content. */
+const contents = (): Map<string, string> =>
+  new Map(
+    readdirSync(dirname(files.path))
+      .sort()
+      .map((name) => [name, readFileSync(join(dirname(files.path), name)).toString('latin1')]),
+  );
+
+describe('pds restore', { timeout: 120_000 }, () => {
+  test('is refused while a server or a command has the database open, and changes nothing', async () => {
+    const key = await files.use(async (database) => (await issueKey(database, Date.now, 'acme', TEST_KEY)).key);
+    await backUp();
+    await files.use((database) => renameCity(database, 'Renamed since'));
+    const serving = startServing({ engine: 'sqlite', path: files.path });
+    const client = createClient(`http://127.0.0.1:${await serving.port()}`);
+    try {
+      const refused = await restore();
+      expect(refused.code).toBe(1);
+      expect(refused.stderr).toContain('is open in another process: stop all servers');
+      const { status, body } = await client.get('/v1/lead-entities', { key });
+      expect(status).toBe(200);
+      expect(body).toContain('Renamed since');
+    } finally {
+      client.close();
+      serving.kill('SIGTERM');
+      await serving.exited;
+    }
+    await files.use(async (database) => {
+      expect((await restore()).code).toBe(1);
+      expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']);
+    });
+    expect((await restore()).code).toBe(0);
+  });
+
+  test.each([
+    ['that is none', () => rmSync(join(target, 'backup.json')), /holds no backup.json/],
+    ['that lacks a file', () => rmSync(join(target, 'access.sqlite')), /is missing: the backup is not whole/],
+    ['that was cut short', () => truncateSync(join(target, 'catalog.sqlite'), 8192), /has 8192 bytes in place of/],
+    [
+      'in which a bit has changed',
+      () => {
+        const bytes = readFileSync(join(target, 'catalog.sqlite'));
+        bytes.writeUInt8(bytes.readUInt8(20_000) ^ 1, 20_000);
+        writeFileSync(join(target, 'catalog.sqlite'), bytes);
+      },
+      /its SHA-256 is another/,
+    ],
+    [
+      'of a newer schema',
+      () => editManifest({ schema: { catalog: 99, access: 1 } }),
+      /schema is at 99.*restore it with/,
+    ],
+    ['of a form that is not known', () => editManifest({ format: 2 }), /not of a form that this version/],
+  ])('refuses a backup %s, and touches nothing', async (_, spoil, message) => {
+    await backUp();
+    spoil();
+    const before = contents();
+    const { code, stderr } = await restore();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(message);
+    expect(contents()).toEqual(before);
+  });
+
+  test('a server that was waiting for the lock is not left with the replaced files', async () => {
+    await backUp();
+    await files.use((database) => publishLines(database, { solicitations: [solicitation('sol_9', 9)] }));
+    // Commands that begin all the time: each sees the old database, or the new one, or is refused with a reason.
+    const restoring = new AbortController();
+    const seen: { code: number | null; stdout: string; stderr: string }[] = [];
+    const asking = (async () => {
+      while (!restoring.signal.aborted) seen.push(await runPds(['partner', 'list', '--json'], files.settings));
+    })();
+    let outcome = await restore();
+    while (outcome.code !== 0) outcome = await restore();
+    restoring.abort();
+    await asking;
+    for (const { code, stderr } of seen) {
+      if (code !== 0) expect(stderr).toMatch(/another process is writing|was replaced/);
+    }
+    // Nothing that was written since went to the replaced files.
+    await files.use((database) => createPartner(database, Date.now, 'after', { everything: false }));
+    await files.use(async (database) => expect((await getPartner(database, Date.now, 'after')).name).toBe('after'));
+  });
+});
+
+function editManifest(change: object): void {
+  const path = join(target, 'backup.json');
+  writeFileSync(path, JSON.stringify({ ...(JSON.parse(readFileSync(path, 'utf8')) as object), ...change }));
+}
+
+test.each([
+  ['a server', openForServing],
+  ['a command', openForCommands],
+])('%s does not open a database that is replaced while it waits for it', async (_, open) => {
+  // Has the file for itself, and puts another in its place a moment after it was told to.
+  const program = `
+    const { DatabaseSync } = require('node:sqlite');
+    const { copyFileSync, renameSync } = require('node:fs');
+    const [path] = process.argv.slice(1);
+    const lock = new DatabaseSync(path);
+    lock.exec('pragma locking_mode = exclusive; pragma journal_mode = delete; begin exclusive; rollback');
+    process.stdout.write('locked');
+    process.stdin.once('data', () => setTimeout(() => {
+      copyFileSync(path, path + '.new');
+      renameSync(path + '.new', path);
+      lock.close();
+      process.stdin.destroy();
+    }, 1500));`;
+  const holder = spawn(process.execPath, ['-e', program, files.path], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = once(holder, 'exit');
+  await once(holder.stdout, 'data');
+  // Sent before opening holds this process up.
+  await new Promise((resolve) => holder.stdin.write('go', resolve));
+  expect(() => open({ engine: 'sqlite', path: files.path })).toThrow(
+    /was replaced while it was being opened: try again/,
+  );
+  await exited;
+});

@@ -1,0 +1,204 @@
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { grant, listGrants, revoke } from '../../src/access/grant-admin.ts';
+import { issueKey, listKeys, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
+import {
+  createPartner,
+  getPartner,
+  resumePartner,
+  setPartner,
+  suspendPartner,
+} from '../../src/access/partner-admin.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { sqliteFiles } from '../../src/database/sqlite-files.ts';
+import { runPds } from '../commands/run-pds.ts';
+import type { SqliteFiles } from '../support/sqlite-files.ts';
+import { cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
+
+const TEST_KEY = { environment: 'test', lifetimeMs: null } as const;
+
+let files: SqliteFiles;
+let backUp: BackedUp['backUp'];
+let restore: BackedUp['restore'];
+
+beforeEach(async () => {
+  ({ files, backUp, restore } = await createBackedUp());
+});
+afterEach(() => files.remove());
+
+describe('pds restore', { timeout: 120_000 }, () => {
+  test('brings back what was backed up, keeps what it replaced, and lets the instants go on', async () => {
+    await backUp();
+    const lost = await files.use(async (database) => renameCity(database, 'Renamed since'));
+    const { code, stdout } = await restore();
+    expect(code).toBe(0);
+    const report = JSON.parse(stdout) as { recovered_at: string; replaced: string[]; records: number };
+    expect(report.records).toBe(6);
+    expect(report.recovered_at > lost).toBe(true);
+    await files.use(async (database) => {
+      expect(await cityNames(database)).toEqual(['City of A', 'City of B']);
+      const { rows } = await sql<{ integrity_check: string }>`pragma catalog.integrity_check`.execute(database.kysely);
+      expect(rows).toEqual([{ integrity_check: 'ok' }]);
+    });
+    // Putting the replaced files back by hand is the way to undo it.
+    expect(report.replaced).toHaveLength(2);
+    expect(statSync(sqliteFiles(files.path).access).mode & 0o777).toBe(0o600);
+    cpSync(report.replaced[0] ?? '', files.path);
+    cpSync(report.replaced[1] ?? '', sqliteFiles(files.path).access);
+    expect((await runPds(['recover'], files.settings)).code).toBe(0);
+    await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
+  });
+
+  test('gives back nothing that was taken away since the backup, and lists what is gone', async () => {
+    const [kept, revoked, rotated] = await files.use(async (database) => {
+      const issue = async (partner: string) => (await issueKey(database, Date.now, partner, TEST_KEY)).details.id;
+      await suspendPartner(database, Date.now, 'bolt');
+      return [await issue('acme'), await issue('acme'), await issue('bolt')] as const;
+    });
+    await backUp();
+    const [late, replacement] = await files.use(async (database) => {
+      await revokeKey(database, Date.now, revoked);
+      const { issued } = await rotateKey(database, Date.now, rotated, 60_000);
+      await resumePartner(database, Date.now, 'bolt');
+      await revoke(database, Date.now, 'bolt', { everything: false, leadEntities: ['le_b'], coops: [] });
+      await suspendPartner(database, Date.now, 'acme');
+      await revoke(database, Date.now, 'acme', { everything: true, leadEntities: [], coops: [] });
+      await grant(database, Date.now, 'acme', { everything: false, leadEntities: ['le_a'], coops: [] });
+      await setPartner(database, Date.now, 'bolt', { kinds: ['contracts', 'coops'] });
+      await createPartner(database, Date.now, 'late', { everything: true });
+      const { details } = await issueKey(database, Date.now, 'late', TEST_KEY);
+      return [details.id, issued.details.id] as const;
+    });
+    const { code, stdout, stderr } = await restore();
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      carried_over: {
+        revoked_keys: [revoked],
+        shortened_keys: [rotated],
+        suspended_partners: ['acme'],
+        narrowed_partners: ['bolt'],
+        revoked_grants: ['acme: everything', 'bolt: lead_entity le_b'],
+      },
+      gone: {
+        partners: ['late'],
+        keys: [`${late} of late`, `${replacement} of bolt`].sort(),
+        grants: ['acme: lead_entity le_a', 'late: everything'],
+      },
+    });
+    expect(stderr).not.toContain('GOOD AGAIN');
+    await files.use(async (database) => {
+      const states = (await listKeys(database, Date.now, null)).map(({ id, state, expiresAt }) => [
+        id,
+        state,
+        expiresAt !== null,
+      ]);
+      expect(new Map(states.map(([id, ...rest]) => [id, rest]))).toEqual(
+        new Map([
+          [kept, ['active', false]],
+          [revoked, ['revoked', false]],
+          [rotated, ['active', true]],
+        ]),
+      );
+      expect(await getPartner(database, Date.now, 'acme')).toMatchObject({ everythingSince: null });
+      // What was lifted since the backup is as it was.
+      const bolt = await getPartner(database, Date.now, 'bolt');
+      expect(bolt.suspendedAt).not.toBeNull();
+      expect(bolt.kinds).toEqual(['contracts', 'coops']);
+      const { leadEntities, coops } = await listGrants(database, 'bolt');
+      expect([leadEntities, coops].map((grants) => grants.map(({ id }) => id))).toEqual([['le_a'], ['co_x']]);
+    });
+  });
+
+  test('keeps the audit trail and the usage of the time since the backup', async () => {
+    const count = (endpoint: string, requests: number) => (database: OpenDatabase) =>
+      database.kysely
+        .insertInto('access.usage')
+        .values({
+          day: '2026-04-15',
+          partner_id: 1,
+          key_id: 'k',
+          endpoint,
+          requests,
+          records: 1,
+          limited: 0,
+          failed: 0,
+        })
+        .onConflict((conflict) =>
+          conflict.columns(['day', 'partner_id', 'key_id', 'endpoint']).doUpdateSet({ requests }),
+        )
+        .execute();
+    await files.use(count('/v1/coops', 5));
+    await backUp();
+    await files.use(count('/v1/coops', 7));
+    await files.use(count('/v1/contracts', 2));
+    await files.use((database) => suspendPartner(database, Date.now, 'bolt'));
+    const actions = (): Promise<string[]> =>
+      files.use(async ({ kysely }) =>
+        (await kysely.selectFrom('access.audit').select('action').orderBy('id').execute()).map(({ action }) => action),
+      );
+    const before = await actions();
+    expect((await restore()).code).toBe(0);
+    expect(await actions()).toEqual([...before, 'restore']);
+    const usage = await files.use(({ kysely }) =>
+      kysely.selectFrom('access.usage').select(['endpoint', 'requests']).orderBy('endpoint').execute(),
+    );
+    expect(usage).toEqual([
+      { endpoint: '/v1/contracts', requests: 2 },
+      { endpoint: '/v1/coops', requests: 7 },
+    ]);
+  });
+
+  test('migrates a backup of an older version', async () => {
+    await files.use(async ({ kysely }) => {
+      for (const table of ['audit', 'usage']) await sql.raw(`drop table access.${table}`).execute(kysely);
+      await kysely.deleteFrom('access.migrations').where('number', '=', 2).execute();
+      await backUp();
+    });
+    const { code, stdout } = await restore();
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ migrations: ['access 2: usage and audit'] });
+    expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
+  });
+
+  test('restores to a machine where there is no database, and says that revoked keys are good again', async () => {
+    await backUp();
+    rmSync(dirname(files.path), { recursive: true });
+    const { code, stderr } = await restore();
+    expect(code).toBe(0);
+    expect(stderr).toContain('A KEY THAT WAS REVOKED SINCE IS GOOD AGAIN');
+    expect(readdirSync(dirname(files.path)).sort()).toEqual(['pds.access.sqlite', 'pds.sqlite']);
+    for (const path of [files.path, sqliteFiles(files.path).access]) expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
+  });
+
+  test('takes the place of a damaged database, whose log does not get into the new one', async () => {
+    await backUp();
+    // A process that was killed leaves its log beside the file.
+    const log = await files.use(async (database) => {
+      await sql`create table catalog.more (text)`.execute(database.kysely);
+      return readFileSync(`${files.path}-wal`);
+    });
+    expect(log.length).toBeGreaterThan(0);
+    writeFileSync(`${files.path}-wal`, log);
+    writeFileSync(files.path, 'no database any more');
+    const { code, stderr } = await restore();
+    expect(code).toBe(0);
+    expect(stderr).toContain('too damaged to tell whether a process had it open');
+    expect(existsSync(`${files.path}-wal`)).toBe(false);
+    await files.use(async (database) => {
+      expect(await cityNames(database)).toEqual(['City of A', 'City of B']);
+      const { rows } = await sql`select 1 from catalog.sqlite_schema where name = 'more'`.execute(database.kysely);
+      expect(rows).toEqual([]);
+    });
+  });
+
+  test('takes --after where the lost history was ahead of this clock', async () => {
+    await backUp();
+    rmSync(dirname(files.path), { recursive: true });
+    const after = new Date(Date.now() + 3_600_000).toISOString();
+    const { stdout } = await restore('--after', after);
+    expect((JSON.parse(stdout) as { recovered_at: string }).recovered_at > after).toBe(true);
+  });
+});
