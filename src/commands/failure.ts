@@ -18,7 +18,8 @@ const SAYS_IT_ALL = [
 const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EPIPE']);
 
 // These come from `pg` without a code.
-const CONNECTION_MESSAGES = /^(timeout exceeded when trying to connect|connection terminated|client has encountered)/i;
+const CONNECTION_MESSAGES =
+  /^(timeout exceeded when trying to connect|timeout expired|connection terminated|client has encountered)/i;
 
 /** What to do about some of PostgreSQL's errors (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const ADVICE: Readonly<Record<string, string>> = {

@@ -3,6 +3,9 @@ import pg from 'pg';
 /** Time for one attempt. Two of them and the pause between two pulses are less than the 2 s that an outage may take to be noticed. */
 const TIMEOUT_MS = 500;
 
+/** Before it was ever heard: a start is in no hurry, and ends where this fails. */
+const FIRST_TIMEOUT_MS = 3_000;
+
 /**
  * Reads the version of `access.clock`, and with it whether the server is there: on a connection
  * of its own, so that it neither waits behind slow queries nor is mistaken for one.
@@ -11,9 +14,10 @@ export class PostgresPulse {
   readonly #config: pg.ClientConfig;
   #client: pg.Client | null = null;
   #isClosed = false;
+  #timeoutMs = FIRST_TIMEOUT_MS;
 
   constructor(config: pg.ClientConfig) {
-    this.#config = { ...config, connectionTimeoutMillis: TIMEOUT_MS, query_timeout: TIMEOUT_MS };
+    this.#config = config;
   }
 
   /** @throws where there is no answer on the connection that it has, nor on a new one. */
@@ -34,7 +38,8 @@ export class PostgresPulse {
   }
 
   async #connect(): Promise<pg.Client> {
-    const client = new pg.Client(this.#config);
+    const timeoutMs = this.#timeoutMs;
+    const client = new pg.Client({ ...this.#config, connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs });
     client.on('error', () => undefined);
     try {
       await client.connect();
@@ -52,8 +57,10 @@ export class PostgresPulse {
   }
 
   async #ask(client: pg.Client): Promise<number> {
+    const question = { text: 'select version from access.clock', query_timeout: this.#timeoutMs };
     try {
-      const { rows } = await client.query<{ version: string }>('select version from access.clock');
+      const { rows } = await client.query<{ version: string }>(question);
+      this.#timeoutMs = TIMEOUT_MS;
       return Number(rows[0]?.version);
     } catch (error) {
       this.#drop();
