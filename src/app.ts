@@ -20,6 +20,7 @@ import { addRequestObservers, logRequests } from './http/request-observers.ts';
 import { addRouteConfig } from './http/route-config.ts';
 import { addSecurityHeaders } from './http/security-headers.ts';
 import { serverOptions } from './http/server-options.ts';
+import { endSlowReaders } from './http/slow-readers.ts';
 import { addUnparsedRequests } from './http/unparsed-requests.ts';
 import { addCursorCheck } from './paging/cursor-check.ts';
 import { Turns } from './paging/turns.ts';
@@ -43,6 +44,7 @@ export async function buildApp(
   const known = addKeptAnswers(app, services, limits, observers); // 200, 304: what was asked before ends here
   const connections = trackConnections(app.server);
   addUnparsedRequests(app, connections);
+  endSlowReaders(app, connections);
   addDraining(app, connections);
   addRouteConfig(app);
 

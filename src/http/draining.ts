@@ -6,9 +6,10 @@ import type { Connections } from './connections.ts';
 
 /**
  * How long kept-alive connections stay open once the end was announced: a client may be sending
- * its next request on one at this moment, and closing it would fail that request.
+ * its next request on one at this moment, and closing it would fail that request. A client that
+ * is busy takes a while from an answer to its next request; what is answered from now on tells it to come no more.
  */
-const LINGER_MS = 100;
+const LINGER_MS = 500;
 
 /** How long the rest of a request is waited for whose beginning has arrived. It may never come. */
 const HALF_SENT_MS = 2_000;

@@ -76,8 +76,8 @@ export class World {
     if (record.lead_entity.id !== leadEntityOf(record.id)) return `${record.id} of another lead entity`;
     const versions = this.#versions.get(record.id) ?? [];
     const place = versions.findIndex(({ version }) => version === said.version);
-    const itself = versions[place];
-    if (itself === undefined || itself.beganAtMs > answeredAtMs) return `${record.id} of a version that was not there`;
+    const beganAtMs = versions[place]?.beganAtMs ?? Number.POSITIVE_INFINITY;
+    if (beganAtMs > answeredAtMs) return `${record.id} of a version that was not there`;
     const next = versions[place + 1];
     const replacedAtMs = next?.endedAtMs ?? Number.POSITIVE_INFINITY;
     if (replacedAtMs < askedAtMs - STALE_MS) {
@@ -140,10 +140,11 @@ function say(id: string, version: number): string {
 }
 
 function readSaid(text: string | null | undefined): { id: string; version: number } | null {
-  const [, id = '', version = '', sum] = /^(\w+) v(\d+) ([0-9a-f]+)/.exec(text ?? '') ?? [];
+  const [, id = '', version = '', sum] = /^(\w+) v(\d+) (s[0-9a-f]+)/.exec(text ?? '') ?? [];
   return sum === sumOf(id, Number(version)) ? { id, version: Number(version) } : null;
 }
 
 function sumOf(id: string, version: number): string {
-  return createHash('sha256').update(`${id} ${version}`).digest('hex').slice(0, 16);
+  // Begins with a letter, so that no search for a number finds it.
+  return `s${createHash('sha256').update(`${id} ${version}`).digest('hex').slice(0, 16)}`;
 }

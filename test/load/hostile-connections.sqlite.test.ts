@@ -1,0 +1,184 @@
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publish } from '../../src/publishing/publication.ts';
+import { listSources } from '../../src/publishing/source.ts';
+import { createClient } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makePartner } from '../support/partners.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+
+/** Of each kind. With all kinds at once these are some thousand connections. */
+const EACH = 400;
+
+/** When all of them have to be gone but those kept alive, which a client may keep for longer: the longest is who does not read. */
+const GONE_MS = 50_000;
+
+const ANSWERED_MS = 5_000;
+
+const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
+const TLS_HELLO = Buffer.from('16030100c8010000c40303', 'hex');
+
+let made: TestDatabase;
+let serving: Serving;
+let port: number;
+let key: string;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  await publish(made.database, await listSources(SAMPLE), { clock: Date.now });
+  ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
+  serving = startServing(made.config);
+  port = await serving.port();
+}, 60_000);
+afterAll(async () => {
+  serving.kill('SIGKILL');
+  await serving.closed;
+  await made.drop();
+});
+
+const descriptors = (): number => readdirSync(`/proc/${serving.pid}/fd`).length;
+const residentMb = (): number =>
+  (Number(readFileSync(`/proc/${serving.pid}/statm`, 'utf8').split(' ')[1]) * 4096) / 1e6;
+
+interface Attacker {
+  readonly socket: Socket;
+  readonly state: { isOpen: boolean; received: number; firstBytes: string };
+}
+
+/** A connection on which something is sent; that it fails is what it is for. */
+function attack(begin: (socket: Socket) => void, reads = true): Attacker {
+  const socket = connect(port, '127.0.0.1');
+  const state = { isOpen: true, received: 0, firstBytes: '' };
+  socket.on('error', () => undefined);
+  socket.on('close', () => (state.isOpen = false));
+  if (reads) {
+    socket.on('data', (chunk: Buffer) => {
+      state.received += chunk.length;
+      if (state.firstBytes.length < 12) state.firstBytes += chunk.toString('latin1', 0, 12);
+    });
+  } else {
+    socket.pause();
+  }
+  socket.on('connect', () => begin(socket));
+  return { socket, state };
+}
+
+/** Sends a byte now and then, for as long as the server lets it. */
+function drip(socket: Socket, bytes: string): void {
+  let sent = 0;
+  const timer = setInterval(() => socket.write(bytes[(sent += 1) % bytes.length] ?? ''), 900);
+  socket.on('close', () => clearInterval(timer));
+}
+
+const largePage = (index: number): string =>
+  `GET /v1/suppliers?limit=100&updated_since=1990-01-01T00:00:00.${String(index % 1000).padStart(3, '0')}Z HTTP/1.1\r\n` +
+  `Host: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+
+const KINDS: Record<string, (index: number) => Attacker> = {
+  'sends nothing': () => attack(() => undefined),
+  'sends its head a byte a second': () =>
+    attack((socket) => {
+      socket.write('GET /v1/coops HTTP/1.1\r\nX-Slow: ');
+      drip(socket, 'abcdefgh');
+    }),
+  'sends half a request': () => attack((socket) => socket.write('GET /v1/coops HTT')),
+  'closes its half at once': () => attack((socket) => socket.end('GET /health HTTP/1.1\r\n')),
+  'sends its body a byte a second': () =>
+    attack((socket) => {
+      socket.write(
+        `POST /v1/coops HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+      );
+      drip(socket, 'x');
+    }),
+  'sends garbage': () => attack((socket) => socket.write(randomBytes(2_000))),
+  'speaks TLS': () => attack((socket) => socket.write(TLS_HELLO)),
+  'sends a head without end': () => attack((socket) => socket.write(`GET / HTTP/1.1\r\nX: ${'x'.repeat(200_000)}`)),
+  'does not read its answers': (index) =>
+    attack((socket) => socket.write(Array.from({ length: 30 }, () => largePage(index)).join('')), false),
+};
+
+test(
+  'thousands of slow, idle, silent and senseless connections are ended in time, and others are served meanwhile',
+  { timeout: 150_000 },
+  async () => {
+    const client = createClient(`http://127.0.0.1:${port}`);
+    const expected = (await client.get('/v1/contracts?limit=50', { key })).body;
+    const before = descriptors();
+    const startedAtMs = performance.now();
+    const attackers = Object.entries(KINDS).map(([kind, begin]) => ({
+      kind,
+      all: Array.from({ length: EACH }, (_, index) => begin(index)),
+    }));
+    // What is asked often beside, on a new connection each time, is answered right and soon.
+    const took: number[] = [];
+    let refused = 0;
+    let mostMb = 0;
+    const open = (): Record<string, number> =>
+      Object.fromEntries(
+        attackers
+          .filter(({ kind }) => kind !== 'does not read its answers')
+          .map(({ kind, all }) => [kind, all.filter(({ state }) => state.isOpen).length] as const)
+          .filter(([, n]) => n > 0),
+      );
+    // Who does not read does not see its end either: the server's side tells.
+    while (descriptors() > before && performance.now() - startedAtMs < GONE_MS) {
+      const other = createClient(`http://127.0.0.1:${port}`);
+      const askedAtMs = performance.now();
+      const { status, body } = await other.get('/v1/contracts?limit=50', { key });
+      took.push(performance.now() - askedAtMs);
+      other.close();
+      if (status === 429) refused += 1;
+      else expect({ status, body }).toEqual({ status: 200, body: expected });
+      mostMb = Math.max(mostMb, residentMb());
+      await delay(100);
+    }
+    expect(descriptors()).toBeLessThanOrEqual(before);
+    expect(open()).toEqual({});
+    expect(Math.max(...took)).toBeLessThan(ANSWERED_MS);
+    expect(refused).toBeLessThan(took.length / 2);
+    expect(mostMb).toBeLessThan(1_000);
+    // All that said something was told what is wrong with it.
+    for (const kind of ['sends its head a byte a second', 'sends garbage', 'speaks TLS', 'sends a head without end']) {
+      const answers = attackers.find((it) => it.kind === kind)?.all.map(({ state }) => state.firstBytes) ?? [];
+      expect([...new Set(answers)], kind).toEqual(['HTTP/1.1 400']);
+    }
+    for (const { all } of attackers) for (const { socket } of all) socket.destroy();
+    client.close();
+  },
+);
+
+test('thousands of requests sent at once on one connection are answered in order, and nobody waits for them', async () => {
+  const client = createClient(`http://127.0.0.1:${port}`);
+  const requests = 3_000;
+  const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+  const { socket, state } = attack((opened) =>
+    opened.write(
+      Array.from(
+        { length: requests },
+        (_, index) => `GET /v1/contracts?limit=1&updated_since=1990-01-01T00:00:0${index % 10}Z ${head}`,
+      ).join('') + `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    ),
+  );
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  let longestMs = 0;
+  while (state.isOpen) {
+    const askedAtMs = performance.now();
+    expect((await client.get('/health')).status).toBe(200);
+    longestMs = Math.max(longestMs, performance.now() - askedAtMs);
+    await delay(20);
+  }
+  client.close();
+  const statuses =
+    Buffer.concat(chunks)
+      .toString('latin1')
+      .match(/HTTP\/1\.1 \d+/g) ?? [];
+  expect(statuses).toHaveLength(requests + 1);
+  expect(statuses.at(-1)).toBe('HTTP/1.1 200');
+  expect([...new Set(statuses)].sort().filter((status) => !/ (200|429)$/.test(status))).toEqual([]);
+  expect(longestMs).toBeLessThan(ANSWERED_MS);
+});

@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publish } from '../../src/publishing/publication.ts';
+import { listSources } from '../../src/publishing/source.ts';
+import { createClient } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makePartner } from '../support/partners.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+
+const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
+
+/** Promised are ten seconds; the rest is for a machine that is busy. */
+const ENDED_MS = 12_000;
+
+let made: TestDatabase;
+let key: string;
+const started: Serving[] = [];
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  await publish(made.database, await listSources(SAMPLE), { clock: Date.now });
+  ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
+}, 60_000);
+afterAll(async () => {
+  for (const serving of started) serving.kill('SIGKILL');
+  await Promise.all(started.map(({ closed }) => closed));
+  await made.drop();
+});
+
+const instant = (index: number): string => new Date(Date.UTC(1990, 0, 1) + index).toISOString();
+
+/** Reads as slowly as it pleases, a request's worth of answers each half second: what it asked for, it gets whole. */
+async function readSlowly(port: number, index: number): Promise<number> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.write(
+    `GET /v1/suppliers?limit=100&updated_since=${instant(index)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+  );
+  let received = '';
+  const state = { isOver: false };
+  socket.on('close', () => (state.isOver = true));
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.toString('latin1');
+    socket.pause();
+    setTimeout(() => socket.resume(), 300);
+  });
+  const whole = (): boolean => {
+    const [head = '', body = ''] = received.split('\r\n\r\n', 2);
+    return body.length > 0 && body.length === Number(/content-length: (\d+)/i.exec(head)?.[1]);
+  };
+  while (!whole() && !state.isOver) await delay(20);
+  socket.destroy();
+  return whole() ? 0 : 1;
+}
+
+test.each([1, 3])(
+  'SIGTERM under the load of many clients, some of which read slowly, fails no request and ends in time (%i processes)',
+  { timeout: 90_000 },
+  async (workers) => {
+    const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' }, '--workers', String(workers));
+    started.push(serving);
+    if (workers > 1) await serving.said('all workers answer requests');
+    const port = await serving.port();
+    const failures: string[] = [];
+    let answered = 0;
+    let toldAtMs = 0;
+    const clients = Array.from({ length: 30 }, async (_, index) => {
+      const client = createClient(`http://127.0.0.1:${port}`);
+      try {
+        for (let asked = 0; ; asked += 1) {
+          const path = `/v1/contracts?limit=20&updated_since=${instant(index * 100_000 + asked)}`;
+          const { status, headers } = await client.get(path, { key });
+          if (status !== 200 && status !== 429) failures.push(String(status));
+          answered += 1;
+          if (headers.connection === 'close') return;
+        }
+      } catch (error) {
+        failures.push(String(error));
+      } finally {
+        client.close();
+      }
+    });
+    while (answered < 500) await delay(10);
+    const slow = Array.from({ length: 10 }, (_, index) => readSlowly(port, index));
+    await delay(200);
+    toldAtMs = performance.now();
+    serving.kill('SIGTERM');
+    await Promise.all(clients);
+    const unread = (await Promise.all(slow)).reduce((sum, one) => sum + one, 0);
+    expect(await serving.exited).toEqual([0, null]);
+    expect(performance.now() - toldAtMs).toBeLessThan(ENDED_MS);
+    expect(failures).toEqual([]);
+    expect(unread).toBe(0);
+  },
+);
+
+test('a client that never reads keeps no process from ending in time', { timeout: 60_000 }, async () => {
+  const serving = startServing(made.config);
+  started.push(serving);
+  const port = await serving.port();
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.pause();
+  const request = `GET /v1/suppliers?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+  socket.write(request.repeat(400));
+  await delay(1_000);
+  const toldAtMs = performance.now();
+  serving.kill('SIGTERM');
+  await serving.exited;
+  expect(performance.now() - toldAtMs).toBeLessThan(ENDED_MS);
+  socket.destroy();
+});
