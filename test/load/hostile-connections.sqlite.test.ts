@@ -14,10 +14,16 @@ import { startServing, type Serving } from '../support/serving-process.ts';
 /** Of each kind. With all kinds at once these are some thousand connections. */
 const EACH = 400;
 
+/** Each of these asks for megabytes, which the server has to make: few of them are a load. */
+const UNREAD = 20;
+
 /** When all of them have to be gone but those kept alive, which a client may keep for longer: the longest is who does not read. */
-const GONE_MS = 50_000;
+const GONE_MS = 70_000;
 
 const ANSWERED_MS = 5_000;
+
+/** What the service opens for itself meanwhile, as to write down usage. */
+const OWN_DESCRIPTORS = 5;
 
 const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
 const TLS_HELLO = Buffer.from('16030100c8010000c40303', 'hex');
@@ -75,8 +81,10 @@ function drip(socket: Socket, bytes: string): void {
 }
 
 const largePage = (index: number): string =>
-  `GET /v1/suppliers?limit=100&updated_since=1990-01-01T00:00:00.${String(index % 1000).padStart(3, '0')}Z HTTP/1.1\r\n` +
+  `GET /v1/suppliers?limit=100&updated_since=${new Date(Date.UTC(1990, 0, 1) + index).toISOString()} HTTP/1.1\r\n` +
   `Host: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+
+const DOES_NOT_READ = 'does not read its answers';
 
 const KINDS: Record<string, (index: number) => Attacker> = {
   'sends nothing': () => attack(() => undefined),
@@ -97,8 +105,13 @@ const KINDS: Record<string, (index: number) => Attacker> = {
   'sends garbage': () => attack((socket) => socket.write(randomBytes(2_000))),
   'speaks TLS': () => attack((socket) => socket.write(TLS_HELLO)),
   'sends a head without end': () => attack((socket) => socket.write(`GET / HTTP/1.1\r\nX: ${'x'.repeat(200_000)}`)),
-  'does not read its answers': (index) =>
-    attack((socket) => socket.write(Array.from({ length: 30 }, () => largePage(index)).join('')), false),
+  [DOES_NOT_READ]: (index) =>
+    attack((socket) => {
+      // One after the other: of many at once, most would be refused, and there would be little to read.
+      let asked = 0;
+      const timer = setInterval(() => socket.write(largePage(index * 1_000 + (asked += 1))), 50);
+      socket.on('close', () => clearInterval(timer));
+    }, false),
 };
 
 test(
@@ -111,8 +124,9 @@ test(
     const startedAtMs = performance.now();
     const attackers = Object.entries(KINDS).map(([kind, begin]) => ({
       kind,
-      all: Array.from({ length: EACH }, (_, index) => begin(index)),
+      all: Array.from({ length: kind === DOES_NOT_READ ? UNREAD : EACH }, (_, index) => begin(index)),
     }));
+    while (descriptors() < before + 2 * EACH) await delay(20);
     // What is asked often beside, on a new connection each time, is answered right and soon.
     const took: number[] = [];
     let refused = 0;
@@ -120,12 +134,12 @@ test(
     const open = (): Record<string, number> =>
       Object.fromEntries(
         attackers
-          .filter(({ kind }) => kind !== 'does not read its answers')
+          .filter(({ kind }) => kind !== DOES_NOT_READ)
           .map(({ kind, all }) => [kind, all.filter(({ state }) => state.isOpen).length] as const)
           .filter(([, n]) => n > 0),
       );
     // Who does not read does not see its end either: the server's side tells.
-    while (descriptors() > before && performance.now() - startedAtMs < GONE_MS) {
+    while (descriptors() > before + OWN_DESCRIPTORS && performance.now() - startedAtMs < GONE_MS) {
       const other = createClient(`http://127.0.0.1:${port}`);
       const askedAtMs = performance.now();
       const { status, body } = await other.get('/v1/contracts?limit=50', { key });
@@ -136,7 +150,7 @@ test(
       mostMb = Math.max(mostMb, residentMb());
       await delay(100);
     }
-    expect(descriptors()).toBeLessThanOrEqual(before);
+    expect(descriptors()).toBeLessThanOrEqual(before + OWN_DESCRIPTORS);
     expect(open()).toEqual({});
     expect(Math.max(...took)).toBeLessThan(ANSWERED_MS);
     expect(refused).toBeLessThan(took.length / 2);
@@ -151,34 +165,38 @@ test(
   },
 );
 
-test('thousands of requests sent at once on one connection are answered in order, and nobody waits for them', async () => {
-  const client = createClient(`http://127.0.0.1:${port}`);
-  const requests = 3_000;
-  const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
-  const { socket, state } = attack((opened) =>
-    opened.write(
-      Array.from(
-        { length: requests },
-        (_, index) => `GET /v1/contracts?limit=1&updated_since=1990-01-01T00:00:0${index % 10}Z ${head}`,
-      ).join('') + `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
-    ),
-  );
-  const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  let longestMs = 0;
-  while (state.isOpen) {
-    const askedAtMs = performance.now();
-    expect((await client.get('/health')).status).toBe(200);
-    longestMs = Math.max(longestMs, performance.now() - askedAtMs);
-    await delay(20);
-  }
-  client.close();
-  const statuses =
-    Buffer.concat(chunks)
-      .toString('latin1')
-      .match(/HTTP\/1\.1 \d+/g) ?? [];
-  expect(statuses).toHaveLength(requests + 1);
-  expect(statuses.at(-1)).toBe('HTTP/1.1 200');
-  expect([...new Set(statuses)].sort().filter((status) => !/ (200|429)$/.test(status))).toEqual([]);
-  expect(longestMs).toBeLessThan(ANSWERED_MS);
-});
+test(
+  'thousands of requests sent at once on one connection are answered in order, and nobody waits for them',
+  { timeout: 90_000 },
+  async () => {
+    const client = createClient(`http://127.0.0.1:${port}`);
+    const requests = 3_000;
+    const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+    const { socket, state } = attack((opened) =>
+      opened.write(
+        Array.from(
+          { length: requests },
+          (_, index) => `GET /v1/contracts?limit=1&updated_since=1990-01-01T00:00:0${index % 10}Z ${head}`,
+        ).join('') + `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+      ),
+    );
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    let longestMs = 0;
+    while (state.isOpen) {
+      const askedAtMs = performance.now();
+      expect((await client.get('/health')).status).toBe(200);
+      longestMs = Math.max(longestMs, performance.now() - askedAtMs);
+      await delay(20);
+    }
+    client.close();
+    const statuses =
+      Buffer.concat(chunks)
+        .toString('latin1')
+        .match(/HTTP\/1\.1 \d+/g) ?? [];
+    expect(statuses).toHaveLength(requests + 1);
+    expect(statuses.at(-1)).toBe('HTTP/1.1 200');
+    expect([...new Set(statuses)].sort().filter((status) => !/ (200|429)$/.test(status))).toEqual([]);
+    expect(longestMs).toBeLessThan(ANSWERED_MS);
+  },
+);
