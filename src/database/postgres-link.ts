@@ -7,7 +7,10 @@ import { PostgresPulse } from './postgres-pulse.ts';
 
 /** How long a request waits for a connection. */
 const CONNECTION_TIMEOUT_MS = 1_000;
-const RETRY_MS = 25;
+const RETRY_MS = 100;
+
+/** How long no more connections are asked for than the server has given: each attempt costs it a process. */
+const FEWER_MS = 1_000;
 
 /** Where this was heard of it last, a server that does not answer the pulse is busy and not away. */
 const SILENCE_MS = 1_000;
@@ -22,6 +25,8 @@ export class PostgresLink {
   readonly #pulse: PostgresPulse;
   readonly #inUse = new Set<pg.PoolClient>();
   readonly #isPooled: boolean;
+  readonly #mostConnections: number;
+  #fewerTimer: NodeJS.Timeout | undefined;
   #isUp = true;
   #heardAtMs = performance.now();
 
@@ -30,6 +35,7 @@ export class PostgresLink {
     this.#isPooled = isPooled;
     this.#pool = new pg.Pool({ ...config, connectionTimeoutMillis: CONNECTION_TIMEOUT_MS });
     this.#pulse = new PostgresPulse(config);
+    this.#mostConnections = this.#pool.options.max;
     // Without these listeners a connection that loses its server ends the process; the query in flight fails by itself.
     this.#pool.on('error', () => undefined);
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
@@ -63,7 +69,7 @@ export class PostgresLink {
         // Those that this process has may become free yet.
         const mayPass = (error as { code?: unknown }).code === TOO_MANY_CONNECTIONS;
         if (!mayPass || performance.now() > giveUpAtMs) throw this.#explain(error);
-        await delay(RETRY_MS);
+        if (!this.#takeFewer()) await delay(RETRY_MS);
       }
     }
   }
@@ -113,6 +119,18 @@ export class PostgresLink {
       client.release(!(error instanceof pg.DatabaseError));
       throw error;
     }
+  }
+
+  /** Lets the pool do with the connections that it has; false where it has none. */
+  #takeFewer(): boolean {
+    const { options, totalCount } = this.#pool;
+    if (totalCount === 0) return false;
+    options.max = totalCount;
+    this.#fewerTimer ??= setTimeout(() => {
+      options.max = this.#mostConnections;
+      this.#fewerTimer = undefined;
+    }, FEWER_MS).unref();
+    return true;
   }
 
   #heard(): void {

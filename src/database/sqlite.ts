@@ -103,9 +103,14 @@ function refuseReplaced(opened: ReadonlyMap<string, bigint | null>): void {
   }
 }
 
-/** What tells a file from another of the same name; null where there is none. */
+/** What tells a file from another of the same name; null where there is none, or it may not be looked at. */
 function fileNumber(path: string): bigint | null {
-  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? null;
+  try {
+    return statSync(path, { bigint: true }).ino;
+  } catch {
+    // Opening it fails too, and SQLite's error is the one that is explained.
+    return null;
+  }
 }
 
 /** What Kysely asks of a SQLite connection, on `node:sqlite`, with prepared statements kept for the next time. */
