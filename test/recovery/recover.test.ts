@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { readHistory, readRecordedHistory } from '../../src/database/history.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recover } from '../../src/recovery/recover.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
@@ -103,28 +102,3 @@ test('pds recover says how old partners and keys are, and that revoked keys may 
   expect((await runPds(['recover', '--after', '2926-01-01T00:00:00Z'], settings)).code).toBe(2);
   expect((await runPds(['recover', '--after', 'yesterday'], settings)).code).toBe(2);
 });
-
-test.runIf(inject('engine') === 'postgres')(
-  'a command tells that the server is on another history, until pds recover has been run',
-  async () => {
-    const { database } = service;
-    const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
-    await recover(database, { clock: Date.now });
-    expect(await readRecordedHistory(database)).toBe(await readHistory(database));
-    expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
-
-    await database.kysely
-      .updateTable('access.settings')
-      .set({ value: 'another' })
-      .where('name', '=', 'history')
-      .execute();
-    const warned = await runPds(['partner', 'list'], settings);
-    expect(warned.code).toBe(0);
-    expect(warned.stderr).toContain('pds recover');
-    // An import does not end the warning: what was lost before it is still unknown to clients.
-    await publishLines(database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
-    expect((await runPds(['partner', 'list'], settings)).stderr).toContain('pds recover');
-    expect((await runPds(['recover'], settings)).stderr).not.toContain('warning:');
-    expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
-  },
-);

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { readHistory, readRecordedHistory } from '../../src/database/history.ts';
+import { recover } from '../../src/recovery/recover.ts';
+import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { publishLines } from '../support/publishing.ts';
+
+test('a command tells that the server is on another history, until pds recover has been run', async () => {
+  const made = await createTestDatabase();
+  const { config, database } = made;
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(config) };
+  await recover(database, { clock: Date.now });
+  expect(await readRecordedHistory(database)).toBe(await readHistory(database));
+  expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
+
+  await database.kysely
+    .updateTable('access.settings')
+    .set({ value: 'another' })
+    .where('name', '=', 'history')
+    .execute();
+  const warned = await runPds(['partner', 'list'], settings);
+  expect(warned.code).toBe(0);
+  expect(warned.stderr).toContain('pds recover');
+  // An import does not end the warning: what was lost before it is still unknown to clients.
+  await publishLines(database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
+  expect((await runPds(['partner', 'list'], settings)).stderr).toContain('pds recover');
+  expect((await runPds(['recover'], settings)).stderr).not.toContain('warning:');
+  expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
+  await made.drop();
+});
