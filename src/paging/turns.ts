@@ -2,10 +2,10 @@ import { Places } from '../http/places.ts';
 import { overloaded } from '../http/errors.ts';
 
 /**
- * Requests whose lists are read in parts at once. A long one has some hundred parts of some
- * milliseconds: with so many beside it, it is over within seconds.
+ * Requests whose lists are read in parts at once. Most have a part or two, and are over in a turn
+ * each; how long the others may wait for their turns is bounded by `list-parts.ts`.
  */
-const MOST_WAITING = 16;
+const MOST_WAITING = 256;
 
 /**
  * Lets the parts of long lists be read one in each turn of the event loop, whoever's they are: Node

@@ -45,7 +45,7 @@ describe('turns', () => {
 
   test('are refused with 429 where too many wait, and not to who waits for none', async () => {
     const turns = new Turns();
-    const waiting = Array.from({ length: 20 }, () => turns.next(1));
+    const waiting = Array.from({ length: 140 }, () => turns.next(1));
     const outcomes = await Promise.allSettled([...waiting, turns.next(2)]);
     const refused = outcomes.filter(({ status }) => status === 'rejected');
     expect(refused).toHaveLength(12);
