@@ -3,7 +3,7 @@ import { inTransaction, type Database } from '../database/database.ts';
 import { raiseAccessVersion } from '../database/series.ts';
 import { formatInstant, type Clock } from '../instant.ts';
 import { AccessError } from './access-error.ts';
-import { isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
+import { digestOf, isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
 import { getPartnerReference } from './partner-admin.ts';
 
 export type KeyState = 'active' | 'expired' | 'revoked';
@@ -125,6 +125,16 @@ export async function listKeys(database: Database, clock: Clock, partnerName: st
     .execute();
   const nowMs = clock();
   return rows.map((row) => toDetails(row, nowMs));
+}
+
+/** What is known of a whole key; null where it was not issued here, even if one of its public id was. */
+export async function findKey(database: Database, clock: Clock, key: string): Promise<KeyDetails | null> {
+  const id = parseKey(key)?.id ?? '';
+  const row = await keyRows(database)
+    .where('key.id', '=', id)
+    .where('key.digest', '=', digestOf(key))
+    .executeTakeFirst();
+  return row === undefined ? null : toDetails(row, clock());
 }
 
 async function getKey(database: Database, nowMs: number, keyId: string): Promise<KeyDetails> {

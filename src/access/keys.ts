@@ -67,6 +67,14 @@ export function isKeyId(text: string): boolean {
   return KEY_ID.test(text);
 }
 
+/** Finds leaked keys in any text. SECURITY.md gives it to those who scan; of what it finds, the checksum decides. */
+export const LEAKED_KEY = /\bpds_(?:live|test)_[0-9A-Za-z]{8}_[0-9A-Za-z]{44}\b/g;
+
+/** The keys that stand in a text, each time that they do, with a checksum that is right. */
+export function findKeys(text: string): string[] {
+  return (text.match(LEAKED_KEY) ?? []).filter((key) => parseKey(key) !== null);
+}
+
 const KEYS_IN_TEXT = /pds_(live|test)_([0-9A-Za-z]{8})_[0-9A-Za-z]+/g;
 
 /** A text without the keys that stand in it, of which only the public ids are left. */

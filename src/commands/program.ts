@@ -181,6 +181,12 @@ addCommand(key, 'rotate')
     ),
   );
 
+addCommand(key, 'find')
+  .description('find whole keys in a text on standard input, and say whose they are')
+  .action((options: JsonOption) =>
+    onDatabase(options, async (context) => (await import('./key-find.ts')).find(context, process.stdin)),
+  );
+
 addCommand(key, 'revoke')
   .description('end a key at once')
   .argument('<key-id>', 'the 8 characters after pds_live_ or pds_test_')

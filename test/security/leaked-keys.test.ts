@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
+import { composeKey, findKeys, issueKeyText, LEAKED_KEY, parseKey } from '../../src/access/keys.ts';
+import { createPartner } from '../../src/access/partner-admin.ts';
+import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let made: TestDatabase;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  await createPartner(made.database, Date.now, 'acme', { everything: true });
+});
+afterAll(() => made.drop());
+
+/** The expression as SECURITY.md gives it to those who scan. */
+function documentedExpression(): RegExp {
+  const guide = readFileSync(new URL('../../SECURITY.md', import.meta.url), 'utf8');
+  const [, source] = /```regexp\n(.+)\n```/.exec(guide) ?? [];
+  if (source === undefined) throw new Error('SECURITY.md gives no expression');
+  return new RegExp(source, 'g');
+}
+
+/** Ways in which keys stand in what leaks. */
+const AROUND: ((key: string) => string)[] = [
+  (key) => key,
+  (key) => `KEY=${key}\n`,
+  (key) => `KEY='${key}';`,
+  (key) => `{"key":"${key}"}`,
+  (key) => `curl -H "Authorization: Bearer ${key}" https://example.org`,
+  (key) => `https://example.org/v1/coops?key=${key}&limit=1`,
+  (key) => `<td>${key}</td>`,
+  (key) => `(${key}), and ${key}.`,
+  (key) => `-${key}-`,
+];
+
+test('the documented expression is the one that is used, and finds every key of both environments wherever it stands', () => {
+  const expression = documentedExpression();
+  expect(expression.source).toBe(LEAKED_KEY.source);
+  for (let time = 0; time < 200; time += 1) {
+    const { key } = issueKeyText(time % 2 === 0 ? 'live' : 'test');
+    for (const around of AROUND) {
+      const found = [...around(key).matchAll(expression)].map(([match]) => match);
+      expect(new Set(found), around(key)).toEqual(new Set([key]));
+      expect(new Set(findKeys(around(key)))).toEqual(new Set([key]));
+    }
+  }
+});
+
+test('it finds nothing that has not the shape of a key, and of what has, the checksum tells what is none', () => {
+  const expression = documentedExpression();
+  const { key } = issueKeyText('live');
+  const others = [
+    ...['pds_live_', 'pds_test_…', 'pds_live_<API_KEY>', 'pds_live_a1b2c3d4', 'pds_live_a1b2c3d4_'],
+    ...[
+      key.slice(0, -1),
+      `${key}0`,
+      `x${key}`,
+      key.replace('live', 'prod'),
+      key.replaceAll('_', '-'),
+      key.toUpperCase(),
+    ],
+    ...['req_b1mLHn3RKaYCJL5VFKRQBQ', 'sk_live_51H8xY2eZvKYlo2C0aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789'],
+  ];
+  for (const other of others) expect(other.match(expression), other).toBeNull();
+  const lookalike = `pds_live_${'a'.repeat(8)}_${'b'.repeat(44)}`;
+  expect(lookalike).toMatch(expression);
+  expect(findKeys(lookalike)).toEqual([]);
+});
+
+test('"pds key find" tells whose the keys in a text are, and repeats none of them', async () => {
+  const issue = (environment: 'test' | 'live') =>
+    issueKey(made.database, Date.now, 'acme', { environment, lifetimeMs: null });
+  const [good, revoked, live] = [await issue('test'), await issue('test'), await issue('live')];
+  await revokeKey(made.database, Date.now, revoked.details.id);
+  const stranger = issueKeyText('test');
+  // The id of one of ours, a checksum that is right, another secret.
+  const forged = composeKey('test', good.details.id, 'x'.repeat(38));
+  const input = `nothing\n${good.key} ${revoked.key}\n\n${live.key}\r\n${stranger.key}\n${forged}\n${good.key.slice(0, -1)}A\n${good.key}`;
+  for (const options of [[], ['--json']]) {
+    const child = spawn(process.execPath, [MAIN, 'key', 'find', ...options], {
+      env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config) },
+    });
+    child.stdin.end(input);
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    expect(findKeys(stdout + stderr)).toEqual([]);
+    expect(stdout).not.toContain(good.key.slice(18));
+    if (options.length > 0) {
+      const { keys } = JSON.parse(stdout) as { keys: Record<string, unknown>[] };
+      expect(keys.map(({ line, id, state, partner }) => [line, id, state, partner])).toEqual([
+        [2, good.details.id, 'active', 'acme'],
+        [2, revoked.details.id, 'revoked', 'acme'],
+        [4, live.details.id, 'active', 'acme'],
+        [5, stranger.id, 'unknown', undefined],
+        [6, parseKey(forged)?.id, 'unknown', undefined],
+      ]);
+    } else {
+      expect(stdout.split('\n')[1]).toMatch(new RegExp(`^2 +${good.details.id} +test +active +acme$`));
+      expect(stderr).toContain(`pds key revoke ${good.details.id}, pds key revoke ${live.details.id}`);
+    }
+  }
+});
