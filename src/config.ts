@@ -51,12 +51,14 @@ const VARIABLES = {
   },
   PDS_DATABASE_URL: {
     default: 'sqlite:data/pds.sqlite',
-    accepts: 'sqlite:PATH of a file, or postgres://…',
+    accepts: 'sqlite:PATH of a file, or postgres://…, with sslmode=verify-full or disable where it names one',
     parse: parseDatabaseUrl,
   },
   PDS_REPLICA_URLS: {
     default: '',
-    accepts: 'postgres://… of replicas, comma-separated, beside a PDS_DATABASE_URL that is postgres://… too',
+    accepts:
+      'postgres://… of replicas, comma-separated, with sslmode=verify-full or disable where they name one, beside a ' +
+      'PDS_DATABASE_URL that is postgres://… too',
     parse: parseReplicaUrls,
   },
   PDS_REDIS_URL: {
@@ -159,16 +161,28 @@ function parseDatabaseUrl(value: string): DatabaseConfig | undefined {
   // What SQLite itself would take for something else than a file begins with a colon.
   const path = /^sqlite:(?:\/\/(?=\/))?([^:].*)$/.exec(value)?.[1];
   if (path !== undefined) return { engine: 'sqlite', path };
-  return isUrlOf(POSTGRES, value) ? { engine: 'postgres', url: value } : undefined;
+  return isPostgresUrl(value) ? { engine: 'postgres', url: value } : undefined;
 }
 
 function parseReplicaUrls(value: string): string[] | undefined {
   if (value.trim() === '') return [];
   const urls = value.split(',').map((url) => url.trim());
-  return urls.every((url) => isUrlOf(POSTGRES, url)) ? urls : undefined;
+  return urls.every(isPostgresUrl) ? urls : undefined;
 }
 
-const POSTGRES = /^postgres(ql)?:$/;
+/**
+ * Whether the URL says plainly how the server is to be checked: in full, or not encrypted at all. What
+ * lies between is read in two ways, as by libpq, where `require` checks nothing, and as by the library
+ * here, where it is `verify-full`.
+ */
+function hasPlainTls(url: URL): boolean {
+  const modes = url.searchParams.getAll('sslmode');
+  return modes.every((mode) => mode === 'verify-full' || mode === 'disable') && !url.searchParams.has('ssl');
+}
+
+function isPostgresUrl(value: string): boolean {
+  return isUrlOf(/^postgres(ql)?:$/, value) && hasPlainTls(new URL(value));
+}
 
 function isUrlOf(protocol: RegExp, value: string): boolean {
   return URL.canParse(value) && value.includes('://') && protocol.test(new URL(value).protocol);

@@ -67,6 +67,8 @@ test.each([
   ['PDS_REDIS_URL', 'redis://h/zero'],
   ['PDS_REDIS_URL', 'redis://:p%ffw@h'],
   ['PDS_REDIS_URL', 'redis://h?tls=true'],
+  ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=require'],
+  ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=verify-full&ssl=no-verify'],
   ['PDS_REPLICA_URLS', 'postgres://h/d'], // beside SQLite
   ['PDS_REPLICA_URLS', 'sqlite:x'],
 ])('%s is refused as %j', (name, value) => {

@@ -50,6 +50,13 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
     if (message !== null) return message;
   }
   if (database?.engine === 'postgres') {
+    if (isTlsError(error, code)) {
+      return (
+        `the database ${shownUrl(database.url)} cannot be trusted, and was told nothing: ${error.message}. With ` +
+        'sslmode=verify-full it has to show a certificate for the host that the URL names, from an authority whose own ' +
+        'certificate is in the file that sslrootcert names'
+      );
+    }
     if (isConnectionError(error, code, syscall)) {
       return `cannot reach the database ${shownUrl(database.url)}: ${reasonOf(error)}. Is it running, and PDS_DATABASE_URL right?`;
     }
@@ -65,6 +72,17 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
 function wordsOfCode(_: string, code: string): string {
   const known = [...getSystemErrorMap().values()].find(([name]) => name === code);
   return `listen ${code}: ${known?.[1] ?? 'not possible'}`;
+}
+
+/** What OpenSSL and Node find wrong with a certificate, and `pg` with a server that has none. */
+const TLS_CODES =
+  /^(ERR_TLS_|ERR_SSL_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(GET|VERIFY|DECRYPT|DECODE)_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE))/;
+
+function isTlsError(error: Error, code: unknown): boolean {
+  return (
+    (typeof code === 'string' && TLS_CODES.test(code)) ||
+    error.message === 'The server does not support SSL connections'
+  );
 }
 
 function isConnectionError(error: Error, code: unknown, syscall: unknown): boolean {

@@ -1,3 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { DatabaseUnavailableError } from './errors.ts';
+
+/** Parameters that name files; the library reads them each time that it connects. */
+const FILE_PARAMETERS = ['sslrootcert', 'sslcert', 'sslkey'] as const;
+
 /** Where a PostgreSQL server is, and what stands before it. */
 export interface PostgresAddress {
   readonly connectionString: string;
@@ -8,9 +14,25 @@ export interface PostgresAddress {
   readonly isPooled: boolean;
 }
 
-/** Reads a `postgres://…` URL; `?pgbouncer=true` says that PgBouncer stands before the server. */
+/**
+ * Reads a `postgres://…` URL; `?pgbouncer=true` says that PgBouncer stands before the server.
+ *
+ * @throws DatabaseUnavailableError where a file that it names cannot be read.
+ */
 export function readPostgresUrl(url: string): PostgresAddress {
   const address = new URL(url);
+  for (const name of FILE_PARAMETERS) {
+    const file = address.searchParams.get(name);
+    if (file === null) continue;
+    try {
+      readFileSync(file);
+    } catch (error) {
+      const { message } = error as Error;
+      throw new DatabaseUnavailableError(
+        `the file that ${name} in the URL of the database names cannot be read: ${message}`,
+      );
+    }
+  }
   const isPooled = address.searchParams.get('pgbouncer') === 'true';
   address.searchParams.delete('pgbouncer');
   return { connectionString: address.href, isPooled };

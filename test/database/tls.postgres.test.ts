@@ -1,0 +1,134 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { runPds, type Outcome } from '../commands/run-pds.ts';
+import { makeCertificates, type Certificates } from '../support/certificates.ts';
+import { createClient } from '../support/client.ts';
+import { ROLE, startPrimary, type PostgresPart } from '../support/cluster/postgres.ts';
+import { Workspace } from '../support/cluster/workspace.ts';
+import { testWith } from '../support/installed-programs.ts';
+import { startServing } from '../support/serving-process.ts';
+
+const test = testWith('postgresql', 'openssl');
+
+const everything = new AsyncDisposableStack();
+let primary: PostgresPart;
+let server: Certificates;
+let strangers: Certificates;
+
+beforeAll(async () => {
+  const workspace = new Workspace();
+  everything.defer(() => workspace.close());
+  server = await makeCertificates(workspace, 'tls');
+  strangers = await makeCertificates(workspace, 'strangers');
+  primary = await startPrimary(workspace);
+  await set('ssl_cert_file', server.certificate);
+  await set('ssl_key_file', server.key);
+  await set('ssl', 'on');
+  expect((await pds(urlOf({ sslmode: 'verify-full', sslrootcert: server.authority }), 'migrate')).code).toBe(0);
+}, 60_000);
+afterAll(() => everything.disposeAsync());
+
+/** Changes a setting of the running server, and waits until it holds for new connections. */
+async function set(name: string, value: string): Promise<void> {
+  await primary.query(`alter system set ${name} = '${value}'`, [], 'postgres');
+  await primary.query('select pg_reload_conf()', [], 'postgres');
+  const [row] = await primary.query<{ value: string }>(`select current_setting('${name}') as value`, [], 'postgres');
+  if (row?.value !== value) await delay(200);
+}
+
+function urlOf(parameters: Record<string, string>, host = '127.0.0.1'): string {
+  const url = new URL(primary.url);
+  url.hostname = host;
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+function pds(url: string, line: string, settings: Record<string, string> = {}): Promise<Outcome> {
+  return runPds(line.split(' '), { PDS_DATABASE_URL: url, ...settings });
+}
+
+/** Both a command and a service end with this message, and tell no password. */
+async function expectRefused(url: string, message: RegExp): Promise<void> {
+  for (const line of ['partner list', 'serve']) {
+    const { code, stdout, stderr } = await pds(url, line, { PDS_PORT: '0', PDS_ADMIN_PORT: '0' });
+    expect(stderr, line).toMatch(message);
+    expect(stderr.trimEnd().split('\n'), line).toHaveLength(1);
+    expect(code, line).toBe(1);
+    expect(stdout + stderr).not.toContain(ROLE.password);
+  }
+}
+
+test('a server whose certificate the authority vouches for is worked with, encrypted, by commands and by the service', async () => {
+  const url = urlOf({ sslmode: 'verify-full', sslrootcert: server.authority });
+  expect(await pds(url, 'partner create acme --everything')).toMatchObject({ code: 0 });
+  const { stdout: key } = await pds(url, 'key issue acme');
+  const serving = startServing({ engine: 'postgres', url });
+  const client = createClient(`http://127.0.0.1:${await serving.port()}`);
+  try {
+    expect((await client.get('/v1/coops', { key: key.trim() })).status).toBe(200);
+    const connections = await primary.query<{ ssl: boolean; version: string }>(
+      `select ssl, version from pg_stat_ssl join pg_stat_activity using (pid) where usename = '${ROLE.name}'`,
+    );
+    expect(connections.length).toBeGreaterThan(1);
+    for (const connection of connections) expect(connection).toEqual({ ssl: true, version: 'TLSv1.3' });
+  } finally {
+    client.close();
+    serving.kill('SIGTERM');
+    await serving.exited;
+  }
+  expect(serving.output()).not.toContain(ROLE.password);
+}, 60_000);
+
+test('a server that is not who it should be is told nothing, and the operator why', async () => {
+  const verify = { sslmode: 'verify-full' };
+  const trust = /cannot be trusted, and was told nothing: .*sslrootcert names/;
+  await expectRefused(urlOf({ ...verify, sslrootcert: strangers.authority }), trust);
+  // Authorities that the whole world trusts know nothing of this one.
+  await expectRefused(urlOf(verify), trust);
+  // Its certificate is for 127.0.0.1.
+  await expectRefused(urlOf({ ...verify, sslrootcert: server.authority }, 'localhost'), /cannot be trusted.*altnames/i);
+}, 60_000);
+
+test('a server that speaks plain text alone is refused where TLS was asked for', async () => {
+  await set('ssl', 'off');
+  try {
+    const url = urlOf({ sslmode: 'verify-full', sslrootcert: server.authority });
+    await expectRefused(url, /cannot be trusted, and was told nothing: The server does not support SSL connections/);
+  } finally {
+    await set('ssl', 'on');
+  }
+}, 60_000);
+
+test('a server that wants TLS refuses who comes without', async () => {
+  const rules = join(primary.data, 'pg_hba.conf');
+  const before = readFileSync(rules, 'utf8');
+  writeFileSync(rules, before.replace('host all all', 'hostssl all all'));
+  try {
+    await set('ssl', 'on');
+    await expectRefused(primary.url, /answered: .*no encryption/);
+    const url = urlOf({ sslmode: 'verify-full', sslrootcert: server.authority });
+    expect(await pds(url, 'partner list')).toMatchObject({ code: 0 });
+  } finally {
+    writeFileSync(rules, before);
+    await set('ssl', 'on');
+  }
+}, 60_000);
+
+test('a file that cannot be read, and a mode that checks less than it seems to, are told at once', async () => {
+  const missing = urlOf({ sslmode: 'verify-full', sslrootcert: '/nowhere/ca.pem' });
+  await expectRefused(
+    missing,
+    /the file that sslrootcert in the URL of the database names cannot be read: ENOENT.*ca.pem/,
+  );
+  for (const parameters of [
+    { sslmode: 'require' },
+    { sslmode: 'no-verify' },
+    { sslmode: 'prefer' },
+    { ssl: 'no-verify' },
+  ]) {
+    await expectRefused(urlOf(parameters), /PDS_DATABASE_URL must be .*sslmode=verify-full or disable/);
+  }
+  expect(await pds(urlOf({ sslmode: 'disable' }), 'partner list')).toMatchObject({ code: 0 });
+}, 60_000);
