@@ -1,0 +1,61 @@
+import { problemsOf, runtimePackages } from './dependency-rules.ts';
+import { runNpm } from './npm.ts';
+import { readDependencies } from './read-dependencies.ts';
+
+// `npm run dependencies:check`: what the service is made of, by the rules, and by what the registry knows.
+
+const dependencies = readDependencies();
+const problems = [...problemsOf(dependencies), ...vulnerabilities(), ...deprecated()];
+for (const problem of problems) process.stderr.write(`${problem}\n`);
+process.stdout.write(
+  problems.length === 0
+    ? `${Object.keys(dependencies.manifest.dependencies).length} run-time dependencies, ` +
+        `${runtimePackages(dependencies.lock).length} packages with what they bring: all rules hold.\n`
+    : `${problems.length} problems with dependencies.\n`,
+);
+process.exitCode = problems.length === 0 ? 0 : 1;
+
+/** What `npm audit --json` prints; without `vulnerabilities` where the registry did not answer. */
+interface Audit {
+  vulnerabilities?: Record<string, { severity: string; via: (string | { title: string; url: string })[] }>;
+}
+
+/** Known ones, where the registry offers advisories: mirrors often do not, and then nobody knows. */
+function vulnerabilities(): string[] {
+  const { stdout } = runNpm('audit', '--omit=dev', '--json');
+  const { vulnerabilities: found } = (parse(stdout) as Audit | null) ?? {};
+  if (found === undefined) {
+    process.stdout.write(
+      'The registry at hand offers no advisories (npm audit): whether vulnerabilities are known was NOT checked.\n',
+    );
+    return [];
+  }
+  return Object.entries(found).map(([name, { severity, via }]) => {
+    const titles = via.map((one) => (typeof one === 'string' ? one : `${one.title} (${one.url})`));
+    return `${name} has a known vulnerability (${severity}): ${titles.join(', ')}`;
+  });
+}
+
+/** Run-time dependencies whose authors gave them up after the lock file was made. */
+function deprecated(): string[] {
+  const reasons = Object.entries(dependencies.manifest.dependencies).map(([name, version]) => {
+    const { stdout } = runNpm('view', `${name}@${version}`, 'name', 'deprecated', '--json');
+    const seen = parse(stdout) as { name?: string; deprecated?: string } | string | null;
+    if (seen === null || (typeof seen === 'object' && seen.name === undefined))
+      return { name, isKnown: false, reason: undefined };
+    return { name, isKnown: true, reason: typeof seen === 'string' ? undefined : seen.deprecated };
+  });
+  const unknown = reasons.filter(({ isKnown }) => !isKnown).map(({ name }) => name);
+  if (unknown.length > 0) {
+    process.stdout.write(`The registry did not answer for ${unknown.join(', ')}: NOT checked for deprecation.\n`);
+  }
+  return reasons.flatMap(({ name, reason }) => (reason === undefined ? [] : [`${name} is deprecated: ${reason}`]));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,176 @@
+import { builtinModules } from 'node:module';
+
+/** `package.json`, as far as the rules go by it. */
+export interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+  /** Packages whose install scripts may run. */
+  readonly allowScripts: Readonly<Record<string, boolean>>;
+}
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly license?: string;
+  readonly deprecated?: string;
+  readonly hasInstallScript?: boolean;
+  readonly link?: boolean;
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+}
+
+/** `package-lock.json`: packages by the folder that they are installed in, the project itself under the empty name. */
+export interface Lock {
+  readonly lockfileVersion: number;
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+}
+
+export interface Dependencies {
+  readonly manifest: Manifest;
+  readonly lock: Lock;
+  /** The text of `docs/dependencies.md`. */
+  readonly guide: string;
+  /** The sources that run in production, by their paths. */
+  readonly sources: Readonly<Record<string, string>>;
+}
+
+/** Whoever takes the service into a product of its own has to do no more than name the authors. */
+const ACCEPTED_LICENSES = new Set([
+  'MIT',
+  'ISC',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'BlueOak-1.0.0',
+  '0BSD',
+]);
+
+const EXACT = /^\d+\.\d+\.\d+(-[\w.-]+)?$/;
+
+/** @returns one sentence for each rule that is broken; none where all is well. */
+export function problemsOf(dependencies: Dependencies): string[] {
+  return [
+    ...versionProblems(dependencies),
+    ...lockProblems(dependencies),
+    ...scriptProblems(dependencies),
+    ...licenseProblems(dependencies),
+    ...guideProblems(dependencies),
+    ...useProblems(dependencies),
+  ];
+}
+
+/** Packages that are installed without the development dependencies: name and version, each once. */
+export function runtimePackages({ packages }: Lock): { name: string; version: string; license: string }[] {
+  const all = Object.entries(packages)
+    .filter(([folder, { dev, devOptional, link }]) => folder !== '' && !dev && !devOptional && !link)
+    .map(([folder, { version = '', license = '' }]) => ({ name: nameOf(folder), version, license }));
+  return [...new Map(all.map((it) => [`${it.name}@${it.version}`, it])).values()];
+}
+
+function versionProblems({ manifest }: Dependencies): string[] {
+  return Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })
+    .filter(([, version]) => !EXACT.test(version))
+    .map(([name, version]) => `${name} is not pinned to a version: ${version}`);
+}
+
+function lockProblems({ manifest, lock }: Dependencies): string[] {
+  const problems: string[] = [];
+  const { '': root, ...installed } = lock.packages;
+  if (lock.lockfileVersion !== 3) problems.push(`the lock file is of version ${lock.lockfileVersion}, not 3`);
+  for (const group of ['dependencies', 'devDependencies'] as const) {
+    const [asked, locked] = [manifest[group], root?.[group] ?? {}];
+    for (const name of new Set([...Object.keys(asked), ...Object.keys(locked)])) {
+      const version = installed[`node_modules/${name}`]?.version;
+      if (asked[name] !== locked[name] || (asked[name] !== undefined && asked[name] !== version)) {
+        problems.push(`${name}: package.json says ${asked[name] ?? 'nothing'}, the lock file ${version ?? 'nothing'}`);
+      }
+    }
+  }
+  for (const [folder, { integrity, resolved, deprecated, link }] of Object.entries(installed)) {
+    if (link) continue;
+    if (resolved !== undefined) problems.push(`${folder}: the lock file names where it came from (${resolved})`);
+    if (integrity?.startsWith('sha512-') !== true) problems.push(`${folder}: the lock file has no SHA-512 of it`);
+    if (deprecated !== undefined) problems.push(`${folder} is deprecated: ${deprecated}`);
+  }
+  return problems;
+}
+
+function scriptProblems({ manifest: { allowScripts }, lock }: Dependencies): string[] {
+  const withScript = new Set(
+    Object.entries(lock.packages)
+      .filter(([, { hasInstallScript }]) => hasInstallScript)
+      .map(([folder]) => nameOf(folder)),
+  );
+  return [
+    ...[...withScript]
+      .filter((name) => allowScripts[name] !== true)
+      .map((name) => `${name} runs a script when it is installed, which allowScripts in package.json does not let it`),
+    ...Object.keys(allowScripts)
+      .filter((name) => !withScript.has(name))
+      .map((name) => `allowScripts in package.json names ${name}, which has no script to run`),
+  ];
+}
+
+function licenseProblems({ lock }: Dependencies): string[] {
+  return runtimePackages(lock)
+    .filter(({ license }) => !alternativesIn(license).some((one) => ACCEPTED_LICENSES.has(one)))
+    .map(
+      ({ name, version, license }) =>
+        `${name} ${version} is under a license that is not accepted: ${license || 'none'}`,
+    );
+}
+
+/** `(MIT OR CC0-1.0)` lets one choose. */
+function alternativesIn(license: string): string[] {
+  return license.replaceAll(/[()]/g, '').split(' OR ');
+}
+
+/** A row of the guide: the package, and what it is for. */
+const ROW = /^\| `([^`]+)` +\| (.*?) +\|$/gm;
+
+function guideProblems({ manifest, guide }: Dependencies): string[] {
+  const reasons = new Map([...guide.matchAll(ROW)].map(([, name = '', reason = '']) => [name, reason]));
+  const names = Object.keys(manifest.dependencies);
+  return [
+    ...names
+      .filter((name) => (reasons.get(name) ?? '').trim() === '')
+      .map((name) => `docs/dependencies.md does not say what ${name} is for`),
+    ...[...reasons.keys()]
+      .filter((name) => !names.includes(name))
+      .map((name) => `docs/dependencies.md names ${name}, which is no dependency`),
+  ];
+}
+
+/** Modules that are imported, also as types alone, or when they are first needed. */
+const IMPORTED = /(?:\bfrom|\bimport\(|^import) ?'([^'.][^']*)'/gm;
+
+function useProblems({ manifest, sources }: Dependencies): string[] {
+  const usedIn = new Map<string, string>();
+  for (const [path, text] of Object.entries(sources)) {
+    for (const [, specifier = ''] of text.matchAll(IMPORTED)) usedIn.set(packageOf(specifier), path);
+  }
+  const names = Object.keys(manifest.dependencies);
+  return [
+    ...names
+      .filter((name) => !usedIn.has(name))
+      .map((name) => `${name} is not used by anything that runs in production`),
+    ...[...usedIn]
+      .filter(([name]) => !names.includes(name) && !name.startsWith('node:') && !builtinModules.includes(name))
+      .map(([name, path]) => `${path} imports ${name}, which is no dependency`),
+  ];
+}
+
+/** `@scope/name/part` → `@scope/name` */
+function packageOf(specifier: string): string {
+  return specifier.startsWith('node:') ? specifier : specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+}
+
+/** `node_modules/a/node_modules/@b/c` → `@b/c` */
+function nameOf(folder: string): string {
+  return folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length);
+}
