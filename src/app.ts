@@ -12,7 +12,7 @@ import { addOpenApi, registerOpenApi } from './http/openapi.ts';
 import { addPathCheck } from './http/path-check.ts';
 import { addPermissionCheck } from './http/permission-check.ts';
 import { registerReferencePage } from './http/reference-page.ts';
-import { addRequestCheck } from './http/request-check.ts';
+import { addRequestCheck, endUnclearConnections } from './http/request-check.ts';
 import { OwnRequestLimits, type RequestLimits } from './http/request-counts.ts';
 import { addRequestId } from './http/request-id.ts';
 import { addRequestLimit } from './http/request-limits.ts';
@@ -55,6 +55,7 @@ export async function buildApp(
   addSecurityHeaders(app);
   addCaching(app);
   addCompression(app);
+  endUnclearConnections(app);
 
   // What stands between a request and its handler, each with the status of its refusal.
   const admission = makeAdmission(app);

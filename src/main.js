@@ -7,4 +7,7 @@ import { fileURLToPath } from 'node:url';
 // This file is JavaScript, since one file to strip is enough for Node to load what strips: 14 MB.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/pds', import.meta.url)));
 
+// A report that Node writes when it fails would hold the environment, and in it the passwords of databases.
+if (process.report) process.report.excludeEnv = true;
+
 await import('./commands/program.ts');

@@ -40,7 +40,8 @@ export async function importDirectory(
   } catch (error) {
     if (error instanceof ImportLockedError) throw new CommandError(error.message, { cause: error });
     if (!(error instanceof ImportRefusedError)) throw error;
-    const { problems } = error;
+    // A key that was given in the place of a directory must not be repeated.
+    const problems = error.problems.map((problem) => ({ ...problem, file: withoutKeys(problem.file) }));
     for (const problem of problems) output.note(describeProblem(problem));
     const count =
       problems.length >= 100

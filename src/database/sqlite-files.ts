@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import * as sqlite from 'node:sqlite';
 import { DatabaseUnavailableError } from './errors.ts';
@@ -45,6 +45,18 @@ export function prepareFolder({ catalog, access }: SqliteFiles): void {
   }
   refuseLoneFile(catalog, access);
   refuseLoneFile(access, catalog);
+}
+
+/**
+ * Makes a file for the owner's eyes only, before anything is in it; one that is there stays as it
+ * is. SQLite gives its logs beside it the same permissions.
+ */
+export function makePrivateFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch {
+    // It is there, or cannot be made: then whoever opens it says why.
+  }
 }
 
 /** A file that holds nothing yet may be alone: another process is making both at this moment, or was killed at it. */

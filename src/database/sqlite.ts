@@ -1,11 +1,11 @@
-import { chmodSync, existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import type * as sqlite from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { Kysely, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from './database.ts';
 import { DatabaseUnavailableError } from './errors.ts';
-import { describeSqliteError, prepareFolder, SqliteConnection, sqliteFiles } from './sqlite-files.ts';
+import { describeSqliteError, makePrivateFile, prepareFolder, SqliteConnection, sqliteFiles } from './sqlite-files.ts';
 import { bindSlots, StatementCache, type SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
@@ -33,7 +33,8 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
     for (const schema of ['catalog', 'access'] as const) {
       const file = files[schema];
       opening = file;
-      const isNew = !existsSync(file);
+      // Digests of keys and the secret of the cursors are in there.
+      if (mode === 'write' && schema === 'access') makePrivateFile(file);
       const uri = `${pathToFileURL(file).href}?mode=${mode === 'read' ? 'ro' : 'rwc'}`;
       opened.set(file, fileNumber(file));
       connection.prepare(`attach ? as ${schema}`).run(uri);
@@ -42,8 +43,6 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
         connection.exec(
           `pragma ${schema}.page_size = 8192; pragma ${schema}.journal_mode = wal; pragma ${schema}.synchronous = full`,
         );
-        // Digests of keys and the secret of the cursors are in there: for the owner's eyes only.
-        if (isNew && schema === 'access') chmodSync(file, 0o600);
       } else {
         connection.prepare(`select count(*) from ${schema}.sqlite_schema`).get();
       }

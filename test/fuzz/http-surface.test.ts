@@ -162,7 +162,13 @@ test.each(fuzzRuns('http', REQUESTS))(
     const tally = new Map<number, number>();
     await fuzz('http', run, fc.tuple(fuzzRequests(document, material), addresses), async ([request, from]) => {
       const bytes = renderRequest(request);
-      const answer = await send(bytes, from, request.method === 'HEAD');
+      failures.length = 0;
+      let answer = await send(bytes, from, request.method === 'HEAD');
+      // A machine that is busy with other things may keep a connection to PostgreSQL waiting for longer than is waited for.
+      if (failures.some((line) => line.includes('DatabaseUnavailableError'))) {
+        failures.length = 0;
+        answer = await send(bytes, from, request.method === 'HEAD');
+      }
       const { target, authorization } = request;
       tally.set(answer.status, (tally.get(answer.status) ?? 0) + 1);
       expect([...allowedStatuses(request)], headOf(bytes) + failures.join('')).toContain(answer.status);

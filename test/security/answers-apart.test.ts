@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Answer, AskOptions } from '../support/client.ts';
+import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await withImportDirectory(SMALL_CATALOG, (directory) =>
+    startService({
+      directories: [directory],
+      partners: [{ name: 'all', everything: true }, { name: 'a', leadEntities: ['le_a'] }, { name: 'nothing' }],
+    }),
+  );
+});
+afterAll(() => service.close());
+
+const PATHS = [
+  ...['contracts', 'suppliers', 'solicitations', 'lead-entities', 'coops'].map((kind) => `/v1/${kind}`),
+  ...['/v1/contracts/ctr_2', '/v1/suppliers/sup_2', '/v1/solicitations/sol_2', '/v1/solicitations/2'],
+  ...['/v1/solicitations/count', '/v1/contracts?q=asphalt'],
+];
+
+/** All of an answer that does not differ each time. */
+function comparable({ status, headers, body }: Answer): object {
+  const { etag, vary, 'x-sync-watermark': watermark, 'content-type': type } = headers;
+  return { status, etag, vary, watermark, type, body: body.replace(/"request_id":"[^"]*"/, '') };
+}
+
+/** What a client may send to have an answer kept that is wrong for others. */
+const UNKEYED: AskOptions['headers'][] = [
+  { host: 'elsewhere.example', 'x-forwarded-host': 'elsewhere.example', 'x-forwarded-proto': 'http' },
+  { 'x-original-url': '/v1/coops', 'x-rewrite-url': '/v1/coops', 'x-http-method-override': 'POST' },
+  { 'accept-encoding': 'gzip;q=1, x', accept: 'text/html', 'accept-language': 'xx' },
+  { cookie: 'partner=all', 'x-partner': 'all', 'x-api-key': 'all', forwarded: 'for=127.0.0.1;host=elsewhere.example' },
+  { range: 'bytes=0-1', 'if-range': '"x"', 'cache-control': 'max-age=9999', pragma: 'no-cache' },
+];
+
+test('whoever asked before, and however, each partner gets the answer that it alone would get', async () => {
+  const names = ['all', 'a', 'nothing'];
+  const first = new Map<string, object>();
+  const ask = (name: string, path: string, options: AskOptions = {}): Promise<Answer> =>
+    service.get(path, { key: service.partner(name).key, ...options });
+  for (const name of names) for (const path of PATHS) first.set(name + path, comparable(await ask(name, path)));
+  for (const path of PATHS) {
+    const asAll = first.get(`all${path}`);
+    expect(asAll).toMatchObject({ status: 200, vary: 'Authorization, Accept-Encoding' });
+    expect(first.get(`nothing${path}`)).not.toEqual(asAll);
+    for (const headers of UNKEYED) {
+      for (const name of names) await ask(name, path, headers);
+      for (const name of names)
+        expect(comparable(await ask(name, path)), `${name} ${path}`).toEqual(first.get(name + path));
+    }
+    // Without a key, or with one that opens nothing, nothing that is kept is given.
+    expect((await service.get(path)).status).toBe(401);
+    expect((await service.get(path, { key: `${service.partner('all').key}x` })).status).toBe(401);
+  }
+});
+
+test("another partner's entity tag is no proof of anything", async () => {
+  for (const path of PATHS) {
+    const { headers } = await service.get(path, { key: service.partner('all').key });
+    const mine = await service.get(path, { key: service.partner('nothing').key });
+    const asked = await service.get(path, {
+      key: service.partner('nothing').key,
+      headers: { 'if-none-match': String(headers.etag) },
+    });
+    expect(comparable(asked)).toEqual(comparable(mine));
+    expect((await service.get(path, { headers: { 'if-none-match': String(headers.etag) } })).status).toBe(401);
+  }
+});

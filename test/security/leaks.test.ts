@@ -1,0 +1,219 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { sql } from 'kysely';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { askAdmin } from '../support/administrator.ts';
+import { createClient, type Client } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+
+/*
+ * What an operator collects when something went wrong: logs, metrics, reports of crashes, the list of processes. None
+ * of it may hold a key, or a password that stands in a URL.
+ */
+
+const DATABASE_PASSWORD = 'hunter2-of-the-database';
+const REDIS_PASSWORD = 'hunter2-of-redis';
+
+/** Of another, which a client sends by mistake. */
+const FOREIGN_KEY = `pds_test_a1b2c3d4_${'F0reignSecret'.repeat(4).slice(0, 44)}`;
+
+let made: TestDatabase;
+let folder: string;
+let settings: Record<string, string>;
+/** All that was seen, by where. */
+let seen: Map<string, string>;
+let key: string;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  await publishLines(made.database, SMALL_CATALOG);
+  folder = mkdtempSync(join(tmpdir(), 'pds-leaks-'));
+  settings = {
+    PDS_DATABASE_URL: withPassword(databaseUrlOf(made.config)),
+    PDS_REDIS_URL: `redis://user:${REDIS_PASSWORD}@127.0.0.1:1`,
+  };
+  await runPds(['partner', 'create', 'acme', '--everything'], settings);
+});
+beforeEach(async () => {
+  key = (await runPds(['key', 'issue', 'acme'], settings)).stdout.trim();
+  seen = new Map();
+});
+afterEach(() => {
+  expect(seen.size).toBeGreaterThan(3);
+  for (const [place, text] of seen) {
+    for (const secret of [secretOf(key), secretOf(FOREIGN_KEY), DATABASE_PASSWORD, REDIS_PASSWORD]) {
+      expect(excerptAround(text, secret), place).toBe('');
+    }
+  }
+});
+afterAll(async () => {
+  await made.drop();
+  rmSync(folder, { recursive: true });
+});
+
+/** The test's server lets in everyone, whatever the password. */
+function withPassword(address: string): string {
+  if (address.startsWith('sqlite:')) return address;
+  const url = new URL(address);
+  url.password = DATABASE_PASSWORD;
+  return url.href;
+}
+
+function secretOf(text: string): string {
+  return text.slice('pds_test_'.length + 9);
+}
+
+function excerptAround(text: string, secret: string): string {
+  const at = text.indexOf(secret);
+  return at === -1 ? '' : text.slice(Math.max(0, at - 200), at + 20);
+}
+
+/** The command lines of a process and of those that it started. */
+function commandLines(pid: number): Map<number, string> {
+  const parents = new Map<number, number>();
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      parents.set(Number(name), Number(readFileSync(`/proc/${name}/stat`, 'latin1').split(') ')[1]?.split(' ')[1]));
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  const isBelow = (one: number | undefined): boolean => one !== undefined && (one === pid || isBelow(parents.get(one)));
+  const lines = [...parents.keys()]
+    .filter(isBelow)
+    .map((one) => [one, readFileSync(`/proc/${one}/cmdline`, 'utf8')] as const);
+  return new Map(lines);
+}
+
+/** Files of the folder that are whole: those that Node makes on a signal. */
+async function filesMade(ending: string, atLeast: number): Promise<string[]> {
+  for (let attempt = 0; attempt < 300; attempt += 1) {
+    const names = readdirSync(folder).filter((name) => name.endsWith(ending));
+    const texts = names.map((name) => readFileSync(join(folder, name), 'utf8'));
+    if (texts.filter((text) => text.trimEnd().endsWith('}')).length >= atLeast) return texts;
+    await delay(100);
+  }
+  throw new Error(`no ${ending} was made`);
+}
+
+test('commands tell no key but the one that they issue, and no password, whether they work or fail', async () => {
+  const keyId = key.slice('pds_test_'.length, 'pds_test_'.length + 8);
+  const unreachable = { ...settings, PDS_DATABASE_URL: `postgres://pds:${DATABASE_PASSWORD}@127.0.0.1:1/pds` };
+  const nowhere = { ...settings, PDS_DATABASE_URL: `postgres://pds:${DATABASE_PASSWORD}@nowhere.invalid/pds` };
+  const broken = { ...settings, PDS_DATABASE_URL: `mysql://pds:${DATABASE_PASSWORD}@127.0.0.1/pds` };
+  const noRedis = { ...settings, PDS_REDIS_URL: `rediss:/${REDIS_PASSWORD}` };
+  const misspelt = { ...settings, PDS_DATABSE_URL: `postgres://pds:${DATABASE_PASSWORD}@127.0.0.1/pds` };
+  const loud = { ...settings, PDS_LOG_LEVEL: 'trace' };
+  const runs: [string, Record<string, string>][] = [
+    ...[
+      'key list',
+      'key list acme',
+      'partner show acme',
+      'partner list',
+      'audit',
+      'usage',
+      'migrate',
+      '--help',
+      'key --help',
+    ],
+    ...[
+      `key revoke ${FOREIGN_KEY}`,
+      `key rotate ${FOREIGN_KEY}`,
+      `partner show ${FOREIGN_KEY}`,
+      `partner create ${FOREIGN_KEY}`,
+    ],
+    ...[`key ${FOREIGN_KEY}`, FOREIGN_KEY, `--key ${FOREIGN_KEY}`, `import ${FOREIGN_KEY}`, `key revoke ${keyId}`],
+  ].map((line) => [line, settings]);
+  for (const bad of [unreachable, nowhere, broken, noRedis, misspelt]) runs.push(['partner list', bad], ['serve', bad]);
+  runs.push(['partner show nobody', loud], ['partner list', { ...unreachable, PDS_LOG_LEVEL: 'trace' }]);
+  for (const [index, [line, environment]] of runs.entries()) {
+    const words = index % 2 === 0 ? line.split(' ') : [...line.split(' '), '--json'];
+    const { stdout, stderr } = await runPds(words, environment);
+    expect(stdout + stderr, line).not.toBe('');
+    seen.set(`${index}: ${line}`, stdout + stderr);
+  }
+}, 180_000);
+
+test('a serving process, its workers, its log, its metrics, its reports and its memory give no key away', async () => {
+  const boom = join(folder, 'boom.mjs');
+  writeFileSync(boom, "process.on('SIGWINCH', () => { throw new Error('boom'); });");
+  const serving = startServing(
+    made.config,
+    {
+      ...settings,
+      PDS_LOG_LEVEL: 'trace',
+      NODE_OPTIONS: [
+        ...['--report-on-signal', '--report-signal=SIGIO', '--report-on-fatalerror'],
+        ...[`--report-directory=${folder}`, '--heapsnapshot-signal=SIGURG', `--diagnostic-dir=${folder}`],
+        `--import=${pathToFileURL(boom).href}`,
+      ].join(' '),
+    },
+    '--workers',
+    '2',
+  );
+  const client = createClient(`http://127.0.0.1:${await serving.port()}`);
+  try {
+    await askEverything(client);
+    seen.set('metrics', (await askAdmin(await serving.adminPort(), '/metrics')).body);
+    client.close();
+    await collectFrom(serving);
+  } finally {
+    client.close();
+    serving.kill('SIGTERM');
+    await serving.exited;
+  }
+  expect(serving.output()).toContain('boom');
+  seen.set('log', serving.output());
+}, 180_000);
+
+/** Good questions, bad ones, keys in all places where they do not belong, and a failure of our own. */
+async function askEverything(client: Client): Promise<void> {
+  for (let time = 0; time < 10; time += 1) {
+    for (const path of ['/v1/contracts', '/v1/coops', '/v1/contracts?q=road', `/v1/contracts?key=${FOREIGN_KEY}`]) {
+      await client.get(path, { key });
+    }
+  }
+  for (const path of [
+    `/v1/${FOREIGN_KEY}`,
+    `/${FOREIGN_KEY}`,
+    `/%ZZ${FOREIGN_KEY}`,
+    `/v1/coops?cursor=${FOREIGN_KEY}`,
+  ]) {
+    await client.get(path, { key: FOREIGN_KEY, headers: { 'x-request-id': FOREIGN_KEY, 'user-agent': FOREIGN_KEY } });
+    await client.get(path, { key });
+  }
+  const { kysely } = made.database;
+  await sql`alter table catalog.coops rename to coops_away`.execute(kysely);
+  try {
+    expect((await client.get('/v1/coops?limit=7', { key })).status).toBe(500);
+  } finally {
+    await sql`alter table catalog.coops_away rename to coops`.execute(kysely);
+  }
+}
+
+/** Reports, a picture of the memory of each worker, and a worker that ends for an error that nobody caught. */
+async function collectFrom(serving: Serving): Promise<void> {
+  const processes = commandLines(serving.pid);
+  expect(processes.size).toBe(3);
+  seen.set('command lines', [...processes.values()].join('\n'));
+  const workers = [...processes.keys()].filter((pid) => pid !== serving.pid);
+  for (const pid of workers) process.kill(pid, 'SIGURG');
+  const snapshots = await filesMade('.heapsnapshot', workers.length);
+  // One of them answered: there its partner is found, and so would be its key.
+  expect(snapshots.some((text) => text.includes('"acme"'))).toBe(true);
+  // What it has to know for as long as it runs: the passwords, to connect anew.
+  for (const [index, text] of snapshots.entries()) {
+    seen.set(`memory ${index}`, text.replaceAll(DATABASE_PASSWORD, '').replaceAll(REDIS_PASSWORD, ''));
+  }
+  for (const pid of processes.keys()) process.kill(pid, 'SIGIO');
+  seen.set('reports', (await filesMade('.json', 3)).join('\n'));
+  const [victim] = workers;
+  if (victim !== undefined) process.kill(victim, 'SIGWINCH');
+  await serving.said('boom');
+}

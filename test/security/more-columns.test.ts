@@ -1,0 +1,86 @@
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { createClient, type Answer } from '../support/client.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { makePartner } from '../support/partners.ts';
+import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
+import { startServing } from '../support/serving-process.ts';
+
+const MARK = 'column-that-nobody-may-see';
+
+const PATHS = [
+  ...['contracts', 'suppliers', 'solicitations', 'certifications', 'lead-entities', 'coops', 'city-services'].flatMap(
+    (kind) => [`/v1/${kind}`, `/v1/${kind}?limit=1`],
+  ),
+  ...['/v1/contracts/ctr_1', '/v1/suppliers/sup_1', '/v1/solicitations/sol_1', '/v1/solicitations/1'],
+  ...[
+    '/v1/solicitations/count',
+    '/v1/contracts?q=asphalt',
+    '/v1/suppliers?state=PA&q=roads',
+    '/v1/solicitations?q=paving',
+  ],
+  ...['/v1/solicitations?status=open&updated_since=2020-01-01T00:00:00Z', '/health', '/openapi.json'],
+];
+
+test('a column more in every table of the database changes nothing of what is served', async () => {
+  await using stack = new AsyncDisposableStack();
+  const made = await createTestDatabase();
+  stack.defer(() => made.drop());
+  const { database, config } = made;
+  const full = { ...solicitation('sol_1', 1), documents: [{ id: 1, name: 'Scope' }], notices: [] };
+  await publishLines(database, { ...SMALL_CATALOG, solicitations: [full] });
+  const { key } = await makePartner(database, Date.now, { name: 'acme', everything: true });
+  const askAll = async (): Promise<object[]> => {
+    const serving = startServing(config);
+    const client = createClient(`http://127.0.0.1:${await serving.port()}`);
+    try {
+      const answers: object[] = [];
+      // Twice: answers that are kept are others than those that are made.
+      for (const path of [...PATHS, ...PATHS]) answers.push(comparable(await client.get(path, { key })));
+      return answers;
+    } finally {
+      client.close();
+      serving.kill('SIGTERM');
+      await serving.exited;
+    }
+  };
+  const before = await askAll();
+  const tables = await listTables(database.engine, database.kysely);
+  expect(tables.length).toBeGreaterThan(20);
+  for (const table of tables) {
+    await sql`alter table ${sql.table(table)} add column ${sql.ref(MARK)} text default ${sql.lit(MARK)}`.execute(
+      database.kysely,
+    );
+  }
+  const { rows } = await sql<Record<string, unknown>>`select * from catalog.contracts`.execute(database.kysely);
+  expect(rows[0]?.[MARK]).toBe(MARK);
+  const after = await askAll();
+  expect(after).toEqual(before);
+  expect(JSON.stringify(after)).not.toContain(MARK);
+  // And what is imported from now on neither.
+  await publishLines(database, { contracts: [{ ...SMALL_CATALOG.contracts[0], name: 'Renamed' }] });
+  const changed = JSON.stringify(await askAll());
+  expect(changed).toContain('Renamed');
+  expect(changed).not.toContain(MARK);
+}, 120_000);
+
+type Kysely = Awaited<ReturnType<typeof createTestDatabase>>['database']['kysely'];
+
+/** All tables of both groups, but for those that SQLite's search index is made of. */
+async function listTables(engine: 'sqlite' | 'postgres', kysely: Kysely): Promise<string[]> {
+  const query =
+    engine === 'postgres'
+      ? sql<{ name: string }>`select schemaname || '.' || tablename as name from pg_catalog.pg_tables
+          where schemaname in ('catalog', 'access')`
+      : sql<{ name: string }>`select 'catalog.' || name as name from catalog.sqlite_schema
+          where type = 'table' and name not like '%\\_search%' escape '\\' and name not like 'sqlite%'
+          union all select 'access.' || name from access.sqlite_schema where type = 'table' and name not like 'sqlite%'`;
+  return (await query.execute(kysely)).rows.map(({ name }) => name);
+}
+
+function comparable({ status, headers, body }: Answer): object {
+  const { date, 'x-request-id': id, ratelimit, connection, 'keep-alive': keep, ...others } = headers;
+  expect([date, id]).not.toContain(undefined);
+  expect([ratelimit, connection, keep]).toBeDefined();
+  return { status, headers: others, body };
+}

@@ -1,0 +1,53 @@
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runPdsThrough } from '../commands/run-pds.ts';
+import { openForCommands } from '../../src/database/database.ts';
+import { makePrivateFile } from '../../src/database/sqlite-files.ts';
+
+/** Shells of some systems leave new files open to all. */
+const OPEN_TO_ALL = ['sh', '-c', 'umask 000; exec "$0" "$@"'];
+
+function modesIn(folder: string): Record<string, string> {
+  const names = readdirSync(folder).sort();
+  return Object.fromEntries(names.map((name) => [name, (statSync(join(folder, name)).mode & 0o777).toString(8)]));
+}
+
+test('nobody but the owner may read the file of keys and grants, nor the logs beside it, whatever the umask', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pds-private-'));
+  const path = join(folder, 'data', 'pds.sqlite');
+  try {
+    const settings = { PDS_DATABASE_URL: `sqlite:${path}` };
+    expect(await runPdsThrough(OPEN_TO_ALL, ['partner', 'create', 'acme'], settings)).toMatchObject({ code: 0 });
+    // While it is open, its logs are there.
+    const database = openForCommands({ engine: 'sqlite', path });
+    try {
+      await database.kysely.updateTable('access.partners').set({ requests_per_minute: 7 }).execute();
+      expect(modesIn(join(folder, 'data'))).toMatchObject({
+        'pds.sqlite': '644',
+        'pds.access.sqlite': '600',
+        'pds.access.sqlite-shm': '600',
+        'pds.access.sqlite-wal': '600',
+      });
+    } finally {
+      await database.close();
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a private file is private from its first moment, and one that is there stays as it is', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pds-private-'));
+  const umask = process.umask(0);
+  try {
+    makePrivateFile(join(folder, 'file'));
+    makePrivateFile(join(folder, 'file'));
+    makePrivateFile(join(folder, 'nowhere', 'file'));
+    expect(modesIn(folder)).toEqual({ file: '600' });
+  } finally {
+    process.umask(umask);
+    rmSync(folder, { recursive: true });
+  }
+});

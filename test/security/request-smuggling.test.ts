@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { exchangeBytes, parseAnswers, type RawAnswer } from '../support/raw-http.ts';
+
+let service: TestApp;
+let port: number;
+let key: string;
+
+beforeAll(async () => {
+  service = await createTestApp();
+  port = await service.listen();
+  key = `Authorization: Bearer ${service.key}\r\n`;
+});
+afterAll(() => service.close());
+
+async function exchange(bytes: string): Promise<RawAnswer[]> {
+  return parseAnswers(await exchangeBytes(port, [bytes]));
+}
+
+/** What an attacker hides behind a request, in the hope that two programs disagree where that ends. */
+const HIDDEN = 'GET /v1/lead-entities HTTP/1.1\r\nHost: hidden\r\n\r\n';
+
+/** Two readings of where a request ends: a proxy before this service may have taken either. */
+const AMBIGUOUS: [what: string, headers: string, body: string][] = [
+  ['a length and chunks', 'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'],
+  ['chunks and a length', 'Transfer-Encoding: chunked\r\nContent-Length: 4\r\n', '0\r\n\r\n'],
+  ['two lengths', 'Content-Length: 0\r\nContent-Length: 5\r\n', ''],
+  ['two equal lengths', 'Content-Length: 5\r\nContent-Length: 5\r\n', 'hello'],
+  ['a list of lengths', 'Content-Length: 5, 5\r\n', 'hello'],
+  ['a length with a sign', 'Content-Length: +5\r\n', 'hello'],
+  ['a length that is negative', 'Content-Length: -5\r\n', ''],
+  ['a length in hexadecimal', 'Content-Length: 0x5\r\n', 'hello'],
+  ['a length with a space in it', 'Content-Length: 1 0\r\n', ''],
+  ['a length beyond all numbers', 'Content-Length: 99999999999999999999\r\n', ''],
+  ['a space before the colon', 'Content-Length : 5\r\n', 'hello'],
+  ['a space before the colon of chunks', 'Transfer-Encoding : chunked\r\n', '0\r\n\r\n'],
+  ['a folded header', 'Transfer-Encoding:\r\n chunked\r\n', '0\r\n\r\n'],
+  ['a folded header of no meaning', 'X-Folded: a\r\n b\r\n', ''],
+  ['a header that begins with a space', ' Content-Length: 5\r\n', 'hello'],
+  ['an encoding that is not known last', 'Transfer-Encoding: chunked, identity\r\n', '0\r\n\r\n'],
+  ['an encoding that is not known', 'Transfer-Encoding: xchunked\r\n', ''],
+  ['two encodings', 'Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n', '0\r\n\r\n'],
+  ['a vertical tab', 'Transfer-Encoding:\x0bchunked\r\n', '0\r\n\r\n'],
+  ['a bare line feed', 'X-A: b\nContent-Length: 5\r\n', 'hello'],
+  ['a bare carriage return', 'X-A: b\rContent-Length: 5\r\n', 'hello'],
+  ['a NUL', 'X-A: \0\r\n', ''],
+  ['a name that is none', 'Content Length: 5\r\n', 'hello'],
+];
+
+describe('a request whose end can be read in two ways is refused, and what stands behind it is never answered:', () => {
+  test.each(AMBIGUOUS)('%s', async (_what, headers, body) => {
+    for (const method of ['GET', 'POST']) {
+      const answers = await exchange(`${method} /v1/coops HTTP/1.1\r\nHost: x\r\n${key}${headers}\r\n${body}${HIDDEN}`);
+      // Either nothing of it is taken, or the request is answered and the connection ends there.
+      expect(answers).toHaveLength(1);
+      expect([400, 405]).toContain(answers[0]?.status);
+      expect(answers[0]?.headers.get('connection')).toBe('close');
+    }
+  });
+});
+
+test('chunks that are no chunks end the connection', async () => {
+  const chunks = [
+    '5;x="\r\nhello\r\n0\r\n\r\n',
+    '0x5\r\nhello\r\n0\r\n\r\n',
+    '5\nhello\n0\n\n',
+    'fffffffffffffffff\r\n',
+    '-1\r\n\r\n',
+    '5\r\nhelloX\r\n0\r\n\r\n',
+  ];
+  for (const chunk of chunks) {
+    const head = `GET /v1/coops HTTP/1.1\r\nHost: x\r\n${key}Transfer-Encoding: chunked\r\n\r\n`;
+    const answers = await exchange(head + chunk + HIDDEN);
+    expect(
+      answers.map(({ status }) => status),
+      chunk,
+    ).toEqual([200]);
+  }
+});
+
+test('requests that follow each other are answered each for itself, whatever bodies they bring', async () => {
+  const length = `GET /v1/coops HTTP/1.1\r\nHost: x\r\n${key}Content-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`;
+  const chunked = `GET /v1/coops HTTP/1.1\r\nHost: x\r\n${key}Transfer-Encoding: chunked\r\n\r\n${HIDDEN.length.toString(16)}\r\n${HIDDEN}\r\n0\r\n\r\n`;
+  const last = 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  const answers = await exchange(length + chunked + HIDDEN + last);
+  // The one that stands there by itself brings no key of the others.
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 401, 200]);
+});
+
+test('nothing that a client sends becomes a header or an answer of its own', async () => {
+  const injected = '%0d%0aX-Injected:%20yes%0d%0a%0d%0aHTTP/1.1%20200%20OK%0d%0a%0d%0a<script>';
+  const targets = [
+    ...[`/v1/contracts/${injected}`, `/v1/coops?cursor=${injected}`, `/v1/contracts?q=${injected}`],
+    ...[`/v1/coops?${injected}=1`, `/v1/coops?limit=${injected}`, `/${injected}`, `/v1/${injected}`],
+    ...[`/v1/contracts?lead_entity=${injected}`, `/v1/suppliers?state=${injected}`, `http://${injected}/v1/coops`],
+  ];
+  for (const target of targets) {
+    for (const headers of ['', `X-Request-ID: a\r\nIf-None-Match: ${injected}\r\nAccept-Encoding: ${injected}\r\n`]) {
+      const [answer, ...others] = await exchange(
+        `GET ${target} HTTP/1.1\r\nHost: ${injected}\r\nConnection: close\r\n${key}${headers}\r\n`,
+      );
+      expect(others).toEqual([]);
+      expect(answer?.headers.has('x-injected'), target).toBe(false);
+      expect(answer?.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      expect([...(answer?.headers.values() ?? [])].join('\n')).not.toContain('njected');
+    }
+  }
+});
