@@ -64,8 +64,9 @@ export async function migrate(database: Database, clock: Clock): Promise<string[
   if (!isEmpty) await inTransaction(database, noteOldestServed);
   const ran: string[] = [];
   for (const group of GROUPS) {
+    const hasLedger = (await lastApplied(database, group)) !== null;
     await inTransaction(database, async (transaction) => {
-      await lockLedger(transaction, group);
+      await lockLedger(transaction, group, hasLedger);
       const applied = (await lastApplied(transaction, group)) ?? 0;
       for (const migration of MIGRATIONS[group].slice(applied)) {
         await transaction.kysely
@@ -188,20 +189,27 @@ async function lastApplied(database: Database, group: TableGroup): Promise<numbe
   return newest?.number ?? null;
 }
 
-/** Waits until no other process migrates this group, and makes the ledger where there is none. */
-async function lockLedger(transaction: Database, group: TableGroup): Promise<void> {
+/**
+ * Waits until no other process migrates this group, and makes the ledger where there is none.
+ *
+ * @param hasLedger as it was before the transaction: SQLite waits for another's lock only where the first
+ *   statement of a transaction writes; one that has read before fails at once.
+ */
+async function lockLedger(transaction: Database, group: TableGroup, hasLedger: boolean): Promise<void> {
   if (transaction.engine === 'postgres') {
     // "create schema if not exists" is no lock by itself: two that run at once collide in the system's catalogue.
     await endWithClient(transaction);
     await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`.execute(transaction.kysely);
     await sql.raw(`create schema if not exists ${group}`).execute(transaction.kysely);
   }
-  await sql
-    .raw(
-      `create table if not exists ${group}.migrations (
-        number bigint primary key, name text not null, applied_at text not null)`,
-    )
-    .execute(transaction.kysely);
+  if (!hasLedger) {
+    await sql
+      .raw(
+        `create table if not exists ${group}.migrations (
+          number bigint primary key, name text not null, applied_at text not null)`,
+      )
+      .execute(transaction.kysely);
+  }
   if (transaction.engine === 'sqlite') {
     // Takes the file's write lock also where the table was there already.
     await sql.raw(`update ${group}.migrations set number = number where false`).execute(transaction.kysely);

@@ -36,10 +36,15 @@ test('an empty database is migrated once, and then left as it is', async () => {
   expect(await readCursorSecret()).toBe(secret);
 });
 
-test('processes that migrate an empty database at once all end with the newest schema', async () => {
-  const processes = Array.from({ length: 3 }, () => runProgram('migrate-process.ts', JSON.stringify(made.config)));
+test.each([
+  ['an empty', null],
+  ['an older', { catalog: 2, access: 1 }],
+])('processes that migrate %s database at once all end with the newest schema', async (_, older) => {
+  if (older !== null) await makeOlderSchema(database, older);
+  const pending = EVERY_MIGRATION - (older === null ? 0 : older.catalog + older.access);
+  const processes = Array.from({ length: 4 }, () => runProgram('migrate-process.ts', JSON.stringify(made.config)));
   const ran = (await Promise.all(processes)).flatMap((output) => JSON.parse(output) as string[]);
-  expect(ran).toHaveLength(EVERY_MIGRATION);
+  expect(ran).toHaveLength(pending);
   expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
 });
 

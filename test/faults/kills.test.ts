@@ -30,6 +30,8 @@ const LOCKS_GONE_MS = 5_000;
 
 let made: TestDatabase;
 let key: string;
+/** All that a test started, whatever became of the test. */
+const started: Serving[] = [];
 let serving: Serving;
 let partner: Watch;
 /** The newest that was published. */
@@ -39,15 +41,21 @@ beforeAll(async () => {
   made = await createTestDatabase();
   await publishLines(made.database, catalogVersion(version));
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
-  serving = startServing(made.config);
+  serving = serve();
   partner = watch(await serving.port(), key);
   process.stderr.write(`${inject('engine')}: ${KILLS / 2} of ${KILLS} kills, FAULT_SEED=${SEED}\n`);
 });
 afterAll(async () => {
-  serving.kill('SIGKILL');
-  await serving.exited;
+  for (const one of started) one.kill('SIGKILL');
+  await Promise.all(started.map(({ closed }) => closed));
   await made.drop();
 });
+
+function serve(...options: string[]): Serving {
+  const one = startServing(made.config, {}, ...options);
+  started.push(one);
+  return one;
+}
 
 /** So many moments within this span, from the seed. */
 function moments(target: keyof typeof SHARES, spanMs: number): number[] {
@@ -194,14 +202,14 @@ describe('a process that is killed at any moment leaves all whole, and the next 
   test('a server, as it starts or as it answers', async () => {
     const port = await findFreePort();
     const options = ['--port', String(port)];
-    const first = startServing(made.config, {}, ...options);
+    const first = serve(...options);
     const startedAt = performance.now();
     await first.port();
     const spanMs = performance.now() - startedAt;
     first.kill('SIGKILL');
     await first.exited;
     for (const delayMs of moments('server', 2 * spanMs)) {
-      const killed = startServing(made.config, {}, ...options);
+      const killed = serve(...options);
       const asking = killed
         .port()
         .then(() => {
@@ -215,7 +223,7 @@ describe('a process that is killed at any moment leaves all whole, and the next 
       for (const outcome of await asking) {
         if (outcome.status === 'fulfilled') expect(versionOf([outcome.value.body])).toBe(version);
       }
-      const next = startServing(made.config, {}, ...options);
+      const next = serve(...options);
       const client = createClient(`http://127.0.0.1:${await next.port()}`);
       const { status, body } = await client.get('/v1/solicitations?limit=100', { key });
       expect({ status, version: versionOf([body]) }).toEqual({ status: 200, version });
@@ -231,7 +239,7 @@ describe('a process that is killed at any moment leaves all whole, and the next 
     const delays = moments('worker', 400);
     // Each time a new service: a worker that dies within ten seconds is replaced after a pause.
     for (const delayMs of delays) {
-      const workers = startServing(made.config, {}, '--workers', '3');
+      const workers = serve('--workers', '3');
       await workers.said('all workers answer requests');
       const lost = await killOneWorker(workers, { key, version, delayMs });
       expect(lost.others).toEqual([]);

@@ -23,6 +23,11 @@ beforeEach(async () => {
   made = await createEmptyDatabase();
   await makeOlderSchema(made.database, { catalog: 2, access: 1 });
   await insertOlderSuppliers(made.database, IDS);
+  // As the version before has left it: its servers work on this schema.
+  await made.database.kysely
+    .insertInto('access.settings')
+    .values({ name: 'oldest_served_catalog', value: '2' })
+    .execute();
 });
 afterEach(() => made.drop());
 
@@ -45,6 +50,12 @@ async function steps(): Promise<{ catalog: number; access: number }> {
   const count = async (group: 'catalog' | 'access'): Promise<number> =>
     (await made.database.kysely.selectFrom(`${group}.migrations`).select('number').execute()).length;
   return { catalog: await count('catalog'), access: await count('access') };
+}
+
+/** The oldest schema whose servers take this one for theirs. */
+async function oldestServed(): Promise<string | undefined> {
+  const rows = await made.database.kysely.selectFrom('access.settings').selectAll().execute();
+  return rows.find(({ name }) => name === 'oldest_served_catalog')?.value;
 }
 
 async function supplierIds(): Promise<string[]> {
@@ -71,6 +82,7 @@ async function interruptAtEach(
     expect(new Set(await supplierIds())).toEqual(new Set(IDS));
     if (stepsNow.catalog !== stepsBefore.catalog) {
       expect(stepsNow).toEqual({ catalog: MIGRATIONS.catalog.length, access: 1 });
+      expect(await oldestServed()).toBe(String(MIGRATIONS.catalog.length));
       stepsBefore = stepsNow;
       before = await schema();
       // The rest is shorter.
