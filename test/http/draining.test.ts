@@ -3,7 +3,8 @@ import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createTestApp, readToEnd, type TestApp } from './test-app.ts';
+import { readToEnd } from '../support/raw-http.ts';
+import { createTestApp, type TestApp } from './test-app.ts';
 
 const SLOW_MS = 400;
 
@@ -88,7 +89,7 @@ describe('the end of the server', () => {
     const received = readToEnd(socket);
     await delay(200);
     socket.write(`Authorization: Bearer ${service.key}\r\n\r\n`);
-    expect(await received).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*connection: close/i);
+    expect(String(await received)).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*connection: close/i);
     await closed;
   });
 

@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LONGEST_HEAD_BYTES } from '../../src/http/server-options.ts';
-import { createTestApp, exchangeRaw, readToEnd, type TestApp } from './test-app.ts';
+import { exchangeBytes, parseAnswers, readToEnd, type RawAnswer } from '../support/raw-http.ts';
+import { createTestApp, type TestApp } from './test-app.ts';
 
 let service: TestApp;
 let port: number;
@@ -23,36 +24,11 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-interface RawAnswer {
-  status: number;
-  headers: Map<string, string>;
-  body: string;
-}
-
-/** Splits what came back into its answers, each with as many bytes of body as it announces. */
-function parseAnswers(text: string): RawAnswer[] {
-  const answers: RawAnswer[] = [];
-  let rest = Buffer.from(text);
-  while (rest.length > 0) {
-    const end = rest.indexOf('\r\n\r\n');
-    const [statusLine = '', ...lines] = rest.subarray(0, end).toString().split('\r\n');
-    const headers = new Map(
-      lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
-    );
-    const length = Number(headers.get('content-length') ?? 0);
-    answers.push({
-      status: Number(statusLine.split(' ')[1]),
-      headers,
-      body: rest.subarray(end + 4, end + 4 + length).toString(),
-    });
-    rest = rest.subarray(end + 4 + length);
-  }
-  return answers;
-}
-
 function expectRefusal(answer: RawAnswer | undefined, status = 400, code = 'validation_failed'): string {
   expect(answer?.status).toBe(status);
-  const { error } = JSON.parse(answer?.body ?? '') as { error: { code: string; message: string; request_id: string } };
+  const { error } = JSON.parse(String(answer?.body ?? '')) as {
+    error: { code: string; message: string; request_id: string };
+  };
   expect(error.code).toBe(code);
   expect(error.request_id).toMatch(/^req_[\w-]{22}$/);
   expect(answer?.headers.get('x-request-id')).toBe(error.request_id);
@@ -61,7 +37,7 @@ function expectRefusal(answer: RawAnswer | undefined, status = 400, code = 'vali
 }
 
 async function exchange(...parts: string[]): Promise<RawAnswer[]> {
-  return parseAnswers(await exchangeRaw(port, ...parts));
+  return parseAnswers(await exchangeBytes(port, parts));
 }
 
 const get = (path: string, headers = ''): string =>

@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { issueKey } from '../../src/access/key-admin.ts';
@@ -10,6 +9,7 @@ import { readConfig, type Config } from '../../src/config.ts';
 import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
 import type { RequestLimits } from '../../src/http/request-counts.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { exchangeBytes } from '../support/raw-http.ts';
 
 export interface TestAppSetup {
   config?: Partial<Config>;
@@ -76,17 +76,5 @@ export async function createTestApp({ config = {}, limits, addRoutes }: TestAppS
 
 /** Sends bytes as they are, and gives everything that came back until the server ended the connection. */
 export async function exchangeRaw(port: number, ...parts: readonly string[]): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  const received = readToEnd(socket);
-  await once(socket, 'connect');
-  for (const part of parts) socket.write(part, 'latin1');
-  return received;
-}
-
-export async function readToEnd(socket: Socket): Promise<string> {
-  const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  socket.on('error', () => undefined);
-  await once(socket, 'close');
-  return Buffer.concat(chunks).toString('utf8');
+  return (await exchangeBytes(port, parts)).toString();
 }
