@@ -31,14 +31,16 @@ export function keepingVersion({ published_at, announced_at, version }: SeenEven
   return published_at === announced_at ? version : null;
 }
 
+type Events = Pick<SeenEvents, 'published_at' | 'grants_changed_at'>;
+
 /** The instant of the later of both. */
-export function lastEvent({ published_at, grants_changed_at }: SeenEvents): string {
+export function lastEvent({ published_at, grants_changed_at }: Events): string {
   return published_at > grants_changed_at ? published_at : grants_changed_at;
 }
 
 /** One millisecond after the last event. */
-export function watermarkOf(seen: SeenEvents): string {
-  const last = lastEvent(seen);
+export function watermarkOf(events: Events): string {
+  const last = lastEvent(events);
   return last === EPOCH ? EPOCH : nextMillisecond(last);
 }
 

@@ -75,14 +75,17 @@ export interface FirstPage extends Page {
   readonly watermark: string;
 }
 
-/** Each attempt that fails had a publication or a change of grants within its microseconds. */
+/** Each attempt that fails had a publication within its microseconds, or was made at a replica that is behind. */
 const MOST_ATTEMPTS = 10;
 
 /**
  * Reads the first page of a walk together with its watermark, in one statement.
  *
  * The watermark must not pass an event that the rows do not reflect, or a sync would lose it:
- * - The scope was read before. Where the partner's grants have changed since, it is read anew.
+ * - The scope was read before. Where the partner's grants have changed since, it is read anew, once: who grants
+ *   without a pause would else let no page be read. What such a page shows is all up to the scope that it was read
+ *   with, or to the publication that was seen before that, and its watermark is one millisecond after the later of these.
+ *   Every change of grants that is not in it came after both, since all instants are drawn in the order of the commits.
  * - SQLite reads its two files one after the other, and a commit may come between. Where the
  *   last publication in `catalog` is not the one that `access` announces, the page is read
  *   again. If both are as they were, it is no race: the process that published died between
@@ -118,19 +121,26 @@ export async function readFirstPage(
   }
   let { scope } = question.partner;
   let before: SeenEvents | null = null;
+  /** The last publication that was seen before the scope was read anew. */
+  let beforeRefresh: string | null = null;
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
     const row = await readPage(database, question, scope);
     const isWhole =
       row.published_at === row.announced_at ||
       (before?.published_at === row.published_at && before.announced_at === row.announced_at);
-    before = row;
     if (row.grants_changed_at < scope.changedAt) database.distrustReplicas();
-    if (row.grants_changed_at !== scope.changedAt) scope = await refreshScope();
-    else if (isWhole) return { ...toPage(row, question.limit), watermark: watermarkOf(row) };
+    if (row.grants_changed_at === scope.changedAt) {
+      if (isWhole) return { ...toPage(row, question.limit), watermark: watermarkOf(row) };
+    } else if (beforeRefresh === null || row.grants_changed_at < scope.changedAt) {
+      beforeRefresh = row.published_at;
+      scope = await refreshScope();
+    } else if (isWhole) {
+      const reflected = { published_at: beforeRefresh, grants_changed_at: scope.changedAt };
+      return { ...toPage(row, question.limit), version: null, watermark: watermarkOf(reflected) };
+    }
+    before = row;
   }
-  throw new Error(
-    `no consistent page after ${MOST_ATTEMPTS} attempts: publications or grants follow each other too fast`,
-  );
+  throw new Error(`no consistent page after ${MOST_ATTEMPTS} attempts: publications follow each other too fast`);
 }
 
 /**

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { PartnerDirectory } from '../../src/access/partner-directory.ts';
+import type { Partner } from '../../src/access/scope.ts';
 import { buildApp } from '../../src/app.ts';
 import { readConfig, type DatabaseConfig } from '../../src/config.ts';
 import { openForServing, type Engine, type OpenDatabase } from '../../src/database/database.ts';
@@ -28,6 +29,8 @@ export interface ServiceSetup {
   clock?: Clock;
   /** Is told of every line of the log; there is none without it. */
   onLog?: (line: string) => void;
+  /** What happens between the reading of a scope that had become stale, and the reading of the page for it. */
+  onRefresh?: () => Promise<unknown>;
   /** 32 bytes, hexadecimal: two services that share it give the same cursors. */
   cursorSecret?: string;
 }
@@ -47,6 +50,16 @@ export interface TestService {
   noticeChanges(): Promise<void>;
   /** Stops the server and removes all that was made. */
   close(): Promise<void>;
+}
+
+class WatchedDirectory extends PartnerDirectory {
+  onRefresh: ServiceSetup['onRefresh'];
+
+  override async refresh(partnerId: number): Promise<Partner | null> {
+    const partner = await super.refresh(partnerId);
+    await this.onRefresh?.();
+    return partner;
+  }
 }
 
 /** Starts the whole service on a new database. Whoever starts it closes it. */
@@ -72,7 +85,8 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
   const config = readConfig({ PDS_LOG_LEVEL: 'silent' });
   const serving = openForServing(made.config);
   opened.defer(() => serving.close());
-  const directory = new PartnerDirectory({ ...config, database: serving, clock });
+  const directory = new WatchedDirectory({ ...config, database: serving, clock });
+  directory.onRefresh = setup.onRefresh;
   opened.defer(() => directory.stop());
   await directory.start();
   const app = await buildApp({

@@ -1,0 +1,104 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { contract, publishLines, SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+import { Copy, KINDS } from './copy.ts';
+
+/** What a grant of the coop shows, and nothing else does. */
+const OF_COOP = { ...contract('ctr_coop'), lead_entity_id: 'le_c', coop_id: 'co_y', supplier_ids: ['sup_coop'] };
+const CATALOG = {
+  ...SMALL_CATALOG,
+  'lead-entities': [...SMALL_CATALOG['lead-entities'], { id: 'le_c', name: 'City of C' }],
+  coops: [...SMALL_CATALOG.coops, { id: 'co_y', name: 'Coop Y' }],
+  suppliers: [...SMALL_CATALOG.suppliers, supplier('sup_coop')],
+  contracts: [...SMALL_CATALOG.contracts, OF_COOP],
+};
+
+let service: TestService;
+let nowMs: number;
+const clock = (): number => (nowMs += 1_000);
+let refreshes: number;
+let isQuiet: boolean;
+afterEach(() => service.close());
+
+const coop = { everything: false, leadEntities: [], coops: ['co_y'] };
+const leadEntity = { everything: false, leadEntities: ['le_b'], coops: [] };
+const CHANGES = {
+  grant: () => grant(service.database, clock, 'a', coop),
+  revoke: () => revoke(service.database, clock, 'a', coop),
+  publish: () =>
+    publishLines(service.database, { contracts: [{ ...contract('ctr_1'), name: `Contract ${refreshes}` }] }, { clock }),
+};
+type Change = keyof typeof CHANGES;
+
+/** A service in which these happen, in turn, each time that a scope was read anew. */
+async function serveDuring(changes: readonly (readonly Change[])[]): Promise<void> {
+  nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+  refreshes = 0;
+  isQuiet = true;
+  service = await withImportDirectory(CATALOG, (directory) =>
+    startService({
+      directories: [directory],
+      clock,
+      partners: [{ name: 'a', leadEntities: ['le_a'] }],
+      onRefresh: async () => {
+        if (isQuiet) return;
+        for (const change of changes[refreshes % changes.length] ?? []) await CHANGES[change]();
+        refreshes += 1;
+      },
+    }),
+  );
+}
+
+describe('a change of grants between the scope and the page that is read with it', () => {
+  test.each<Change[][]>([
+    [['grant'], ['revoke']],
+    [['grant', 'publish'], ['revoke']],
+    [
+      ['publish', 'grant'],
+      ['publish', 'revoke'],
+    ],
+    [
+      ['publish', 'grant', 'publish'],
+      ['revoke', 'publish'],
+    ],
+    [['publish'], ['publish', 'grant'], ['revoke']],
+  ])('fails no request and loses nothing: %j, then %j, and so on', async (...changes) => {
+    await serveDuring(changes);
+    const { key } = service.partner('a');
+    const copies = KINDS.map((kind) => new Copy(kind, key, service.get));
+    let turn = 0;
+    const rounds = 4;
+    for (let round = 0; round < rounds; round += 1) {
+      for (const copy of copies) {
+        await service.noticeChanges();
+        await copy.sync();
+        // What the service has just read of the scope is stale from here on.
+        await [grant, revoke][turn++ % 2]?.(service.database, clock, 'a', leadEntity);
+        isQuiet = false;
+        await copy.sync();
+        isQuiet = true;
+        await service.noticeChanges();
+        await copy.sync();
+        for (const record of await copy.walkAll()) expect(copy.records.get(record.id)).toEqual(record);
+        expect(await copy.sync()).toBe(0);
+      }
+    }
+    expect(refreshes).toBe(rounds * copies.length);
+  });
+
+  test('shows in the next answer to the same question', async () => {
+    await serveDuring([['grant']]);
+    const { key } = service.partner('a');
+    const list = () => service.get('/v1/contracts', { key });
+    // Another question, or the answer to this one would be kept.
+    await service.get('/v1/suppliers', { key });
+    await grant(service.database, clock, 'a', leadEntity);
+    isQuiet = false;
+    expect((await list()).body).not.toContain('ctr_coop');
+    isQuiet = true;
+    expect(refreshes).toBe(1);
+    await service.noticeChanges();
+    expect((await list()).body).toContain('ctr_coop');
+  });
+});
