@@ -92,7 +92,10 @@ async function checkLastEvent({ kysely }: Database, clock: Clock): Promise<Findi
       'set the clock right. If it was ahead then: what follows is dated just after that event, and nobody loses anything';
     return warn('clock', message, advice);
   }
-  return ok('clock', last === EPOCH ? 'nothing has happened yet' : `it is later than the last event, at ${last}`);
+  return ok(
+    'clock',
+    last === EPOCH ? 'nothing was published yet' : `this machine's is later than the last event, at ${last}`,
+  );
 }
 
 /** Whether the keys that were issued are good in this environment: a database of another one opens as well. */
@@ -108,7 +111,7 @@ async function checkKeys({ kysely }: Database, environment: Environment, clock: 
     .execute();
   const good = counts.find((row) => row.environment === kind)?.keys ?? 0;
   const refused = counts.find((row) => row.environment !== kind);
-  if (good > 0 || refused === undefined) return ok(about, `${good} are good in ${environment}`);
-  const message = `none is good in ${environment}, and ${refused.keys} are ${refused.environment} keys, which it refuses`;
+  if (good > 0 || refused === undefined) return ok(about, `${good} good in ${environment}`);
+  const message = `none is good in ${environment}, which refuses those there are: ${refused.keys} of the kind ${refused.environment}`;
   return warn(about, message, 'is PDS_ENVIRONMENT right, and PDS_DATABASE_URL?');
 }

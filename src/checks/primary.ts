@@ -56,7 +56,7 @@ async function checkServer(about: string, { kysely }: Database): Promise<Finding
   if (encoding !== 'UTF8') {
     findings.push(fail(about, `its encoding is ${encoding}`, 'make the database anew, with encoding UTF8'));
   }
-  return [ok(about, `PostgreSQL ${version} answers`), ...findings];
+  return [ok(about, `PostgreSQL ${version.replace(/ .*/, '')} answers`), ...findings];
 }
 
 /** Through PgBouncer the role has to bring what a service asks for elsewhere. */

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { SqliteConnection } from '../../src/database/sqlite-files.ts';
 import { AS_ORDINARY_USER } from '../faults/ordinary-user.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -39,6 +40,12 @@ test('pds check makes no file where there is none', async () => {
 
 test('pds check leaves every byte of the two files as it was', async () => {
   await make();
+  // A command that opens them for writing would change this.
+  for (const file of [files.path, access]) {
+    const connection = new SqliteConnection(file);
+    connection.exec('pragma journal_mode = delete');
+    connection.close();
+  }
   const before = [readFileSync(files.path), readFileSync(access)];
   expect(await runCheck(files.settings)).toMatchObject({ code: 0, troubles: [] });
   expect([readFileSync(files.path), readFileSync(access)]).toEqual(before);

@@ -46,7 +46,7 @@ test('pds check finds nothing wrong where nothing is, and changes nothing', asyn
   const engine = inject('engine') === 'sqlite' ? ['disk'] : ['permissions'];
   const looked = new Set(findings.map(({ about }) => about.replace(/ .*/, '')));
   expect([...looked].sort()).toEqual(['clock', 'database', 'keys', 'schema', 'settings', ...engine].sort());
-  expect(findings.find(({ about }) => about === 'keys')?.message).toBe('1 are good in dev');
+  expect(findings.find(({ about }) => about === 'keys')?.message).toBe('1 good in dev');
   expect(await contents()).toEqual(before);
 });
 
@@ -135,5 +135,7 @@ test('pds check tells where partners have seen a publication that the catalog do
 test('pds check tells where no key is good, as in another environment’s database', async () => {
   await makePartner(made.database, Date.now, { name: 'acme', everything: true });
   const { troubles } = await check({ PDS_ENVIRONMENT: 'production' });
-  expect(troubles).toEqual(['warn|keys: none is good in production, and 1 are test keys, which it refuses']);
+  expect(troubles).toEqual([
+    'warn|keys: none is good in production, which refuses those there are: 1 of the kind test',
+  ]);
 });
