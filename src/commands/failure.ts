@@ -2,6 +2,8 @@ import { getSystemErrorMap } from 'node:util';
 import { AccessError } from '../access/access-error.ts';
 import { ConfigError, type DatabaseConfig } from '../config.ts';
 import { DatabaseUnavailableError, SchemaVersionError } from '../database/errors.ts';
+import { isTlsError } from '../database/postgres-errors.ts';
+import { shownPostgresUrl } from '../database/postgres-url.ts';
 import { describeSqliteError, sqliteFiles } from '../database/sqlite-files.ts';
 import { RecoveryError } from '../recovery/recovery-error.ts';
 import { CommandError } from './command-error.ts';
@@ -50,19 +52,19 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
     if (message !== null) return message;
   }
   if (database?.engine === 'postgres') {
-    if (isTlsError(error, code)) {
+    if (isTlsError(error)) {
       return (
-        `the database ${shownUrl(database.url)} cannot be trusted, and was told nothing: ${error.message}. With ` +
+        `the database ${shownPostgresUrl(database.url)} cannot be trusted, and was told nothing: ${error.message}. With ` +
         'sslmode=verify-full it has to show a certificate for the host that the URL names, from an authority whose own ' +
         'certificate is in the file that sslrootcert names'
       );
     }
     if (isConnectionError(error, code, syscall)) {
-      return `cannot reach the database ${shownUrl(database.url)}: ${reasonOf(error)}. Is it running, and PDS_DATABASE_URL right?`;
+      return `cannot reach the database ${shownPostgresUrl(database.url)}: ${reasonOf(error)}. Is it running, and PDS_DATABASE_URL right?`;
     }
     if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) {
       const advice = ADVICE[code] ?? '';
-      return `the database ${shownUrl(database.url)} answered: ${error.message} (${code})${advice}`;
+      return `the database ${shownPostgresUrl(database.url)} answered: ${error.message} (${code})${advice}`;
     }
   }
   return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;
@@ -72,17 +74,6 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
 function wordsOfCode(_: string, code: string): string {
   const known = [...getSystemErrorMap().values()].find(([name]) => name === code);
   return `listen ${code}: ${known?.[1] ?? 'not possible'}`;
-}
-
-/** What OpenSSL and Node find wrong with a certificate, and `pg` with a server that has none. */
-const TLS_CODES =
-  /^(ERR_TLS_|ERR_SSL_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(GET|VERIFY|DECRYPT|DECODE)_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE))/;
-
-function isTlsError(error: Error, code: unknown): boolean {
-  return (
-    (typeof code === 'string' && TLS_CODES.test(code)) ||
-    error.message === 'The server does not support SSL connections'
-  );
 }
 
 function isConnectionError(error: Error, code: unknown, syscall: unknown): boolean {
@@ -97,10 +88,4 @@ function isConnectionError(error: Error, code: unknown, syscall: unknown): boole
 function reasonOf(error: Error): string {
   const parts = error instanceof AggregateError ? error.errors : [error];
   return parts.map((part) => (part instanceof Error ? part.message : String(part))).join(', ');
-}
-
-/** Host, port and name of the database, without user and password. */
-function shownUrl(url: string): string {
-  const { host, pathname } = new URL(url);
-  return `${host}${pathname}`;
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addCommand, onDatabase, type JsonOption } from './command-line.ts';
+import { addCommand, onDatabase, run, type JsonOption } from './command-line.ts';
 import { parseDays } from './option-values.ts';
 
 /** How far back is shown where it is not said. */
@@ -15,6 +15,12 @@ export function addOperationsCommands(program: Command): void {
       onDatabase(options, async (context) =>
         (await import('./audit.ts')).showAudit(context, { days: options.days, partner: options.partner ?? null }),
       ),
+    );
+
+  addCommand(program, 'check')
+    .description('look at settings, database, replicas, Redis and clocks: what works, what does not, what to do')
+    .action((options: JsonOption) =>
+      run(options, async () => (await import('./check.ts')).check(options.json === true)),
     );
 
   addCommand(program, 'usage')

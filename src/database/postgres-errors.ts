@@ -26,3 +26,16 @@ export function isConnectionLost(error: unknown): boolean {
   if (typeof code === 'string') return LOST.test(code) || SYSTEM_CODES.has(code);
   return MESSAGES.test(error.message);
 }
+
+/** What OpenSSL and Node find wrong with a certificate, and `pg` with a server that has none. */
+const TLS_CODES =
+  /^(ERR_TLS_|ERR_SSL_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(GET|VERIFY|DECRYPT|DECODE)_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE))/;
+
+/** Whether a server could not prove its name. */
+export function isTlsError(error: Error): boolean {
+  const { code } = error as { code?: unknown };
+  return (
+    (typeof code === 'string' && TLS_CODES.test(code)) ||
+    error.message === 'The server does not support SSL connections'
+  );
+}

@@ -37,3 +37,9 @@ export function readPostgresUrl(url: string): PostgresAddress {
   address.searchParams.delete('pgbouncer');
   return { connectionString: address.href, isPooled };
 }
+
+/** Host, port and name of the database, without user and password. */
+export function shownPostgresUrl(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Clock } from '../instant.ts';
 import { recordChange } from './audit.ts';
 import { inTransaction, type Database } from './database.ts';
@@ -18,7 +18,7 @@ export class RolesError extends Error {
   override name = 'RolesError';
 }
 
-type Privilege = 'select' | 'insert' | 'update' | 'delete' | 'truncate' | 'maintain';
+export type Privilege = 'select' | 'insert' | 'update' | 'delete' | 'truncate' | 'maintain';
 
 /** What a role may do with the tables of a group, and with those that differ. No name: nothing. */
 type Grants = Readonly<Record<TableGroup, { all: readonly Privilege[]; but: Readonly<Record<string, Privilege[]>> }>>;
@@ -191,7 +191,7 @@ async function setForServing({ kysely }: Database, reader: string, me: string): 
 }
 
 /** What a role has by others, or by what is granted to everyone, is no less than what it was given itself. */
-async function refuseMore({ kysely }: Database, role: string, owner: string, grants: Grants): Promise<void> {
+async function refuseMore(database: Database, role: string, owner: string, grants: Grants): Promise<void> {
   const { rows: powers } = await sql<{ power: string }>`
     select unnest(array_remove(array[
       case when rolsuper then 'is a superuser' end,
@@ -201,18 +201,9 @@ async function refuseMore({ kysely }: Database, role: string, owner: string, gra
       case when pg_has_role(rolname, ${owner}, 'MEMBER') then 'belongs to the owner of the tables' end,
       case when has_schema_privilege(rolname, 'catalog', 'CREATE')
         or has_schema_privilege(rolname, 'access', 'CREATE') then 'may create tables' end], null)) as power
-    from pg_catalog.pg_roles where rolname = ${role}`.execute(kysely);
-  const { rows: held } = await sql<{ group: TableGroup; table: string; privilege: Privilege }>`
-    select nspname as group, relname as table, privilege
-    from pg_catalog.pg_class
-    join pg_catalog.pg_namespace on pg_namespace.oid = relnamespace and nspname in ('catalog', 'access')
-    cross join unnest(array['select', 'insert', 'update', 'delete', 'truncate']) as privilege
-    where relkind in ('r', 'p', 'v', 'm') and has_table_privilege(${role}, pg_class.oid, privilege)`.execute(kysely);
-  const more = held
-    .filter(({ group, table, privilege }) => {
-      const { all, but } = grants[group];
-      return !(but[table] ?? all).includes(privilege);
-    })
+    from pg_catalog.pg_roles where rolname = ${role}`.execute(database.kysely);
+  const more = (await readPrivileges(database, sql`${role}`))
+    .filter(({ group, table, privilege, held }) => held && !allows(grants, group, table, privilege))
     .map(({ group, table, privilege }) => `may ${privilege} ${group}.${table}`);
   const found = [...powers.map(({ power }) => power), ...more];
   if (found.length > 0) {
@@ -221,4 +212,63 @@ async function refuseMore({ kysely }: Database, role: string, owner: string, gra
         'Choose another name, or take that from it, from the roles that it belongs to, and from public. Nothing was changed',
     );
   }
+}
+
+/** What the role of a connection may do with the tables that are there. */
+export interface Abilities {
+  readonly me: string;
+  readonly hasTables: boolean;
+  /** Whether it may make schemas, as the first migration does. */
+  readonly mayCreate: boolean;
+  readonly isOwner: boolean;
+  readonly lacksToServe: readonly Lack[];
+  readonly lacksForCommands: readonly Lack[];
+}
+
+interface Lack {
+  readonly privilege: Privilege;
+  /** With its schema. */
+  readonly table: string;
+}
+
+/** Needs no right to any table. */
+export async function readAbilities(database: Database): Promise<Abilities> {
+  const { owner, me } = await readServer(database);
+  const privileges = await readPrivileges(database, sql`current_user`);
+  const { rows } = await sql<{ may: boolean }>`
+    select has_database_privilege(current_database(), 'CREATE') as may`.execute(database.kysely);
+  const lacksOf = (grants: Grants): Lack[] =>
+    privileges
+      .filter(({ group, table, privilege, held }) => !held && allows(grants, group, table, privilege))
+      .map(({ group, table, privilege }) => ({ privilege, table: `${group}.${table}` }));
+  return {
+    ...{ me, hasTables: privileges.length > 0, mayCreate: rows[0]?.may === true, isOwner: owner !== null },
+    ...{ lacksToServe: lacksOf(READER), lacksForCommands: lacksOf(WRITER) },
+  };
+}
+
+function allows(grants: Grants, group: TableGroup, table: string, privilege: Privilege): boolean {
+  const { all, but } = grants[group];
+  return (but[table] ?? all).includes(privilege);
+}
+
+interface TablePrivilege {
+  group: TableGroup;
+  table: string;
+  privilege: Privilege;
+  held: boolean;
+}
+
+/** Every privilege on every table, whether a role holds it or not. */
+async function readPrivileges({ kysely }: Database, role: RawBuilder<unknown>): Promise<TablePrivilege[]> {
+  const { rows } = await sql<TablePrivilege>`
+    select nspname as group, relname as table, privilege,
+      has_schema_privilege(${role}, pg_namespace.oid, 'usage')
+        and has_table_privilege(${role}, pg_class.oid, privilege) as held
+    from pg_catalog.pg_class
+    join pg_catalog.pg_namespace on pg_namespace.oid = relnamespace and nspname in ('catalog', 'access')
+    cross join unnest(array['select', 'insert', 'update', 'delete', 'truncate']) as privilege
+    where relkind in ('r', 'p', 'v', 'm')
+    order by nspname, relname, privilege`.execute(kysely);
+  return rows;
 }

@@ -37,12 +37,18 @@ export function sqliteFiles(catalog: string): SqliteFiles {
  *
  * @throws DatabaseUnavailableError where the folder above is missing, or one file without the other.
  */
-export function prepareFolder({ catalog, access }: SqliteFiles): void {
+export function prepareFolder(files: SqliteFiles): void {
+  const { catalog } = files;
   const folder = dirname(resolve(catalog));
   if (!existsSync(folder)) {
     if (!existsSync(dirname(folder))) throw new DatabaseUnavailableError(noFolderMessage(catalog));
     mkdirSync(folder, { recursive: true });
   }
+  refuseLoneFiles(files);
+}
+
+/** @throws DatabaseUnavailableError where one file is there without the other. */
+export function refuseLoneFiles({ catalog, access }: SqliteFiles): void {
   refuseLoneFile(catalog, access);
   refuseLoneFile(access, catalog);
 }
@@ -133,7 +139,7 @@ function isFull(file: string): boolean {
 }
 
 /** Why this user cannot work with a file, and what to do; null where nothing is in the way. */
-function reasonNotUsable(file: string): string | null {
+export function reasonNotUsable(file: string): string | null {
   const folder = dirname(resolve(file));
   if (!existsSync(folder)) return noFolderMessage(file);
   const { R_OK, W_OK, X_OK } = constants;

@@ -16,7 +16,7 @@ import { ProcessCount } from './process-count.ts';
 import { openRedis, reasonOf, shownRedisUrl } from './redis-connection.ts';
 
 /** How long a request waits for Redis, of the 100 ms that it may be held up. */
-const ANSWER_DEADLINE_MS = 80;
+export const ANSWER_DEADLINE_MS = 80;
 
 /** How often Redis is spoken to while it counts, so that its silence is noticed without a request too. */
 const BEAT_INTERVAL_MS = 1_000;
@@ -39,7 +39,7 @@ const RETURN_PAUSE_MS = { first: 250, longest: 10_000 };
  * back, and never without an end. Both numbers come from within one script, and no other process
  * comes in between: of all requests of a window, each has a number of its own.
  */
-const COUNT = `
+export const COUNT = `
 local count = redis.call('incrby', KEYS[1], ARGV[1])
 local left = redis.call('pttl', KEYS[1])
 local window = 1000 * ARGV[2]

@@ -1,0 +1,68 @@
+import { sql } from 'kysely';
+import { openForServing, type OpenDatabase } from '../database/database.ts';
+import { isTlsError, TOO_MANY_CONNECTIONS } from '../database/postgres-errors.ts';
+import { fail, type Finding } from './finding.ts';
+
+/** A server that is busy may take longer to let someone in than a request would wait, which is a second. */
+const ATTEMPTS = 3;
+
+/**
+ * Connects to a PostgreSQL server as a service does, and looks at it.
+ *
+ * @param setting where the URL was named.
+ * @returns what `look` found, or that there is no connection, and why.
+ */
+export async function onPostgres(
+  { about, url, setting }: { about: string; url: string; setting: string },
+  look: (database: OpenDatabase) => Promise<Finding[]>,
+): Promise<Finding[]> {
+  const database = openForServing({ engine: 'postgres', url });
+  try {
+    try {
+      await connect(database);
+    } catch (error) {
+      const { reason, advice } = explain(error, setting);
+      return [fail(about, `it cannot be used: ${reason}`, advice)];
+    }
+    return await look(database);
+  } finally {
+    // Not waited for: a server that hangs does not take leave.
+    void database.close().catch(() => undefined);
+  }
+}
+
+async function connect({ kysely }: OpenDatabase): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await sql`select 1`.execute(kysely);
+      return;
+    } catch (error) {
+      if (attempt === ATTEMPTS || !/timeout/i.test(String(error))) throw error;
+    }
+  }
+}
+
+function explain(error: unknown, setting: string): { reason: string; advice: string } {
+  // Where a name has several addresses, Node reports one error for each, and an empty message.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const reason = first instanceof Error ? first.message : String(first);
+  const { code } = (first ?? {}) as { code?: unknown };
+  if (first instanceof Error && isTlsError(first)) {
+    const advice =
+      `it has to show a certificate for the host in ${setting}, from an authority whose own is in the file that ` +
+      'sslrootcert names';
+    return { reason, advice };
+  }
+  return { reason, advice: adviceOf(code, reason, setting) };
+}
+
+/** By https://www.postgresql.org/docs/current/errcodes-appendix.html, where the server itself refused. */
+function adviceOf(code: unknown, reason: string, setting: string): string {
+  if (code === '28P01' || code === '28000')
+    return `set role and password in ${setting} right, or let the role in by pg_hba.conf`;
+  if (code === '3D000') return `make the database ("createdb"), or set its name in ${setting} right`;
+  if (code === '42501') return 'grant the role "connect" on the database: "pds roles" does so';
+  if (code === TOO_MANY_CONNECTIONS) return 'raise "max_connections", or put PgBouncer before it';
+  if (reason.includes('unsupported startup parameter')) return `end the URL in ${setting} with ?pgbouncer=true`;
+  return `is it running, are host and port in ${setting} right, and does the network let this machine through?`;
+}

@@ -1,0 +1,127 @@
+import { sql } from 'kysely';
+import type { Environment } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import { SERVING_SETTINGS } from '../database/postgres.ts';
+import { shownPostgresUrl } from '../database/postgres-url.ts';
+import { readAbilities, type Privilege } from '../database/roles.ts';
+import type { Clock } from '../instant.ts';
+import { checkContents, CLOCK_TOLERANCE_MS } from './contents.ts';
+import { fail, ok, warn, type Finding } from './finding.ts';
+import { onPostgres } from './postgres-server.ts';
+
+/** What replicas are compared with. */
+export interface PrimaryState {
+  /** See `readIdentity`. */
+  readonly identity: string | null;
+  /** Of `access.clock`. */
+  readonly version: number;
+}
+
+/** Looks at the PostgreSQL server that is written to, and at what this role finds there. */
+export async function checkPrimary(
+  url: string,
+  environment: Environment,
+  clock: Clock,
+): Promise<{ findings: Finding[]; state: PrimaryState | null }> {
+  const about = `database ${shownPostgresUrl(url)}`;
+  let state: PrimaryState | null = null;
+  const findings = await onPostgres({ about, url, setting: 'PDS_DATABASE_URL' }, async (database) => {
+    const { findings: permissions, mayRead } = await checkPermissions(database);
+    const found = [
+      ...(await checkServer(about, database)),
+      ...(await checkConnectionSettings(about, database)),
+      await checkSkew(database, clock),
+      ...permissions,
+    ];
+    if (!mayRead) return found;
+    const { findings: contents, isReadable } = await checkContents(database, environment, clock);
+    if (isReadable) state = { identity: await readIdentity(database), version: await readAccessVersion(database) };
+    return [...found, ...contents];
+  });
+  return { findings, state };
+}
+
+async function checkServer(about: string, { kysely }: Database): Promise<Finding[]> {
+  const { rows } = await sql<{ version: string; standby: boolean; encoding: string }>`
+    select current_setting('server_version') as version, pg_is_in_recovery() as standby,
+      current_setting('server_encoding') as encoding`.execute(kysely);
+  const { version = '', standby = false, encoding = '' } = rows[0] ?? {};
+  const findings: Finding[] = [];
+  if (Number.parseInt(version) < 15) findings.push(fail(about, 'it is too old', 'PostgreSQL 15 or newer is needed'));
+  if (standby) {
+    findings.push(
+      fail(about, 'it is a standby, which cannot be written to', 'PDS_DATABASE_URL has to name the primary'),
+    );
+  }
+  if (encoding !== 'UTF8') {
+    findings.push(fail(about, `its encoding is ${encoding}`, 'make the database anew, with encoding UTF8'));
+  }
+  return [ok(about, `PostgreSQL ${version.replace(/ .*/, '')} answers`), ...findings];
+}
+
+/** Through PgBouncer the role has to bring what a service asks for elsewhere. */
+async function checkConnectionSettings(about: string, { kysely }: Database): Promise<Finding[]> {
+  const { rows } = await sql<{ name: string; value: string }>`
+    select name, current_setting(name) as value from unnest(${Object.keys(SERVING_SETTINGS)}::text[]) as name`.execute(
+    kysely,
+  );
+  const wanted: Readonly<Record<string, string>> = SERVING_SETTINGS;
+  const other = rows.filter(({ name, value }) => wanted[name] !== value);
+  if (other.length === 0) return [];
+  const message = `connections that serve have ${other.map(({ name, value }) => `${name} = ${value}`).join(', ')}`;
+  const should = other.map(({ name }) => `${name} = ${wanted[name]}`).join(', ');
+  return [warn(about, message, `let the role bring ${should}: "pds roles" sets this for the one that serves`)];
+}
+
+/** The server's clock and ours, as far as the time that asking takes lets the difference be known. */
+async function checkSkew({ kysely }: Database, clock: Clock): Promise<Finding> {
+  const askedAtMs = clock();
+  const { rows } = await sql<{ ms: number }>`
+    select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms`.execute(kysely);
+  const answeredAtMs = clock();
+  const theirs = rows[0]?.ms ?? askedAtMs;
+  const skewMs = Math.max(askedAtMs - theirs, theirs - answeredAtMs, 0);
+  if (skewMs <= CLOCK_TOLERANCE_MS) return ok('clock', "this machine's and PostgreSQL's are the same to the second");
+  const message = `this machine's and PostgreSQL's are ${(skewMs / 1_000).toFixed(1)} seconds apart`;
+  return warn('clock', message, 'let NTP keep both right: keys expire and events are dated by this machine’s');
+}
+
+async function checkPermissions(database: Database): Promise<{ findings: Finding[]; mayRead: boolean }> {
+  const topic = 'permissions';
+  const { me, hasTables, mayCreate, isOwner, lacksToServe, lacksForCommands } = await readAbilities(database);
+  if (!hasTables) {
+    if (mayCreate) return { findings: [ok(topic, `${me} may make the tables`)], mayRead: true };
+    const advice = `run "pds migrate" as the owner of the database, or let ${me} create schemas in it`;
+    return { findings: [fail(topic, `there are no tables, and ${me} may not make them`, advice)], mayRead: false };
+  }
+  const may = [
+    ...(lacksToServe.length === 0 ? ['serve'] : []),
+    ...(lacksForCommands.length === 0 ? ['run commands'] : []),
+    ...(isOwner ? ['migrate'] : []),
+  ];
+  if (may.length > 0) return { findings: [ok(topic, `${me} may ${may.join(', ')}`)], mayRead: true };
+  const message = `${me} may not serve (it lacks ${listed(lacksToServe)}), nor run commands (${listed(lacksForCommands)})`;
+  const advice = 'run "pds roles" as the owner of the tables, again after each "pds migrate"';
+  return { findings: [fail(topic, message, advice)], mayRead: false };
+}
+
+function listed(lacks: readonly { privilege: Privilege; table: string }[]): string {
+  const first = lacks.slice(0, 3).map(({ privilege, table }) => `${privilege} on ${table}`);
+  return [...first, ...(lacks.length > first.length ? [`${lacks.length - first.length} more`] : [])].join(', ');
+}
+
+/** What a server and its replicas have in common, and no other database has; null where this role may not see it. */
+export async function readIdentity({ kysely }: Database): Promise<string | null> {
+  const { rows: allowed } = await sql<{ ok: boolean }>`
+    select has_function_privilege('pg_control_system()', 'execute') as ok`.execute(kysely);
+  if (allowed[0]?.ok !== true) return null;
+  const { rows } = await sql<{ identity: string }>`
+    select concat_ws('/', (select system_identifier from pg_control_system()), oid) as identity
+    from pg_catalog.pg_database where datname = current_database()`.execute(kysely);
+  return rows[0]?.identity ?? null;
+}
+
+export async function readAccessVersion({ kysely }: Database): Promise<number> {
+  const { version } = await kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
+  return version;
+}

@@ -1,0 +1,39 @@
+import type { Config, DatabaseConfig } from '../config.ts';
+import { shownPostgresUrl } from '../database/postgres-url.ts';
+import type { Clock } from '../instant.ts';
+import { within, type Finding } from './finding.ts';
+import { checkPrimary, type PrimaryState } from './primary.ts';
+import { checkRedis } from './redis.ts';
+import { checkReplica } from './replicas.ts';
+import { checkSettings } from './settings.ts';
+import { checkSqlite } from './sqlite.ts';
+
+/**
+ * Looks at all that a service needs, changes nothing, and comes to an end however much of it
+ * hangs. Replicas come after the primary, with which they are compared.
+ *
+ * @param describe an error that came from this database, or beside it, in words that may be shown.
+ */
+export async function runChecks(
+  config: Config,
+  clock: Clock,
+  describe: (error: unknown, database: DatabaseConfig) => string,
+): Promise<Finding[]> {
+  const { database, environment, replicaUrls, redisUrl } = config;
+  const describeFound = (error: unknown): string => describe(error, database);
+  const redis = redisUrl === null ? [] : within('redis', describeFound, () => checkRedis(redisUrl));
+  let primary: PrimaryState | null = null;
+  const found = await within('database', describeFound, async () => {
+    if (database.engine === 'sqlite') return checkSqlite(database.path, environment, clock);
+    const checked = await checkPrimary(database.url, environment, clock);
+    primary = checked.state;
+    return checked.findings;
+  });
+  const replicas = await Promise.all(
+    replicaUrls.map((url) => {
+      const describeReplica = (error: unknown): string => describe(error, { engine: 'postgres', url });
+      return within(`replica ${shownPostgresUrl(url)}`, describeReplica, () => checkReplica(url, primary));
+    }),
+  );
+  return [...checkSettings(config), ...found, ...replicas.flat(), ...(await redis)];
+}

@@ -1,0 +1,61 @@
+import { existsSync, statfsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { Environment } from '../config.ts';
+import { openForServing } from '../database/database.ts';
+import { DatabaseUnavailableError } from '../database/errors.ts';
+import { reasonNotUsable, refuseLoneFiles, sqliteFiles, type SqliteFiles } from '../database/sqlite-files.ts';
+import type { Clock } from '../instant.ts';
+import { checkContents, EMPTY_ADVICE } from './contents.ts';
+import { fail, ok, warn, type Finding } from './finding.ts';
+
+const about = 'database';
+
+/** Looks at the files of a SQLite database. Makes none, and opens them for reading alone. */
+export async function checkSqlite(path: string, environment: Environment, clock: Clock): Promise<Finding[]> {
+  const files = sqliteFiles(path);
+  const both = [files.catalog, files.access];
+  // The last folder of the path is made by whoever makes the files.
+  const folder = dirname(resolve(path));
+  const problem = existsSync(folder) ? both.map(reasonNotUsable).find((found) => found !== null) : null;
+  if (problem != null) return [fail(about, problem, 'until then, neither a server nor a command can use it')];
+  if (!both.every((file) => existsSync(file))) return [checkMissing(files, folder)];
+  try {
+    const database = openForServing({ engine: 'sqlite', path });
+    try {
+      const { findings: contents } = await checkContents(database, environment, clock);
+      return [ok(about, `${both.join(' and ')} can be read and written`), ...checkRoom(folder, files), ...contents];
+    } finally {
+      await database.close();
+    }
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailableError)) throw error;
+    return [fail(about, error.message, 'until then, neither a server nor a command can use it')];
+  }
+}
+
+function checkMissing(files: SqliteFiles, folder: string): Finding {
+  try {
+    refuseLoneFiles(files);
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailableError)) throw error;
+    return fail(about, error.message, 'nothing was looked at inside: the two belong together');
+  }
+  if (!existsSync(folder)) {
+    const missing = reasonNotUsable(existsSync(dirname(folder)) ? folder : files.catalog);
+    if (missing !== null) return fail(about, missing, 'a server or a command makes the last folder of the path alone');
+  }
+  return warn(about, `there is no ${files.catalog} yet`, EMPTY_ADVICE);
+}
+
+function checkRoom(folder: string, { catalog }: SqliteFiles): Finding[] {
+  const { bavail, bsize } = statfsSync(folder);
+  const freeBytes = bavail * bsize;
+  const bytes = statSync(catalog).size;
+  const message = `${megabytes(freeBytes)} are free in ${folder}, and the catalog has ${megabytes(bytes)}`;
+  if (freeBytes > bytes) return [ok('disk', message)];
+  return [warn('disk', message, 'free some: an import may write as much as the catalog again, and so does a restore')];
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}

@@ -1,0 +1,40 @@
+import { expect } from 'vitest';
+import type { Finding } from '../../src/checks/finding.ts';
+import { runPds, runPdsThrough } from './run-pds.ts';
+
+/** Each part that hangs is given up after six seconds, one after the other; the rest is for a busy machine. */
+const LONGEST_MS = 20_000;
+
+/** What `pds check` found, after what holds for all of its answers. */
+export interface Checked {
+  readonly code: number | null;
+  readonly findings: readonly Finding[];
+  /** What is not as it should be, a line each: `fail|database: it …`. */
+  readonly troubles: readonly string[];
+}
+
+/**
+ * Runs `pds check` with these settings, and nothing else.
+ *
+ * @param secrets what it must not repeat.
+ */
+export async function runCheck(
+  settings: Record<string, string>,
+  { secrets = [], launcher = [] }: { secrets?: readonly string[]; launcher?: readonly string[] } = {},
+): Promise<Checked> {
+  const startedMs = performance.now();
+  const words = ['check', '--json'];
+  const { code, stdout, stderr } = await (launcher.length === 0
+    ? runPds(words, settings)
+    : runPdsThrough(launcher, words, settings));
+  expect(performance.now() - startedMs).toBeLessThan(LONGEST_MS);
+  expect(stderr).toBe('');
+  for (const secret of secrets) expect(stdout).not.toContain(secret);
+  const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
+  const troubles = findings.filter(({ status }) => status !== 'ok');
+  for (const finding of findings)
+    expect({ ...finding, hasAdvice: finding.advice !== null }).toMatchObject({ hasAdvice: finding.status !== 'ok' });
+  const fails = findings.some(({ status }) => status === 'fail');
+  expect({ code, ok }).toEqual({ code: fails ? 1 : 0, ok: !fails });
+  return { code, findings, troubles: troubles.map(({ about, status, message }) => `${status}|${about}: ${message}`) };
+}
