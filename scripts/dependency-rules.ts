@@ -1,4 +1,5 @@
 import { builtinModules } from 'node:module';
+import typescript from 'typescript';
 
 /** `package.json`, as far as the rules go by it. */
 export interface Manifest {
@@ -146,13 +147,16 @@ function guideProblems({ manifest, guide }: Dependencies): string[] {
   ];
 }
 
-/** Modules that are imported, also as types alone, or when they are first needed. */
-const IMPORTED = /(?:\bfrom|\bimport\(|^import) ?'([^'.][^']*)'/gm;
+/** Packages and Node's modules that are imported, also as types alone, or when they are first needed. */
+function importedBy(text: string): string[] {
+  const { importedFiles } = typescript.preProcessFile(text);
+  return importedFiles.map(({ fileName }) => fileName).filter((specifier) => !specifier.startsWith('.'));
+}
 
 function useProblems({ manifest, sources }: Dependencies): string[] {
   const usedIn = new Map<string, string>();
   for (const [path, text] of Object.entries(sources)) {
-    for (const [, specifier = ''] of text.matchAll(IMPORTED)) usedIn.set(packageOf(specifier), path);
+    for (const specifier of importedBy(text)) usedIn.set(packageOf(specifier), path);
   }
   const names = Object.keys(manifest.dependencies);
   return [
