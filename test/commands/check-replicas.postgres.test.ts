@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, inject } from 'vitest';
 import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrator.ts';
+import { startPgBouncer } from '../support/cluster/pgbouncer.ts';
 import { ROLE, startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
@@ -57,6 +58,19 @@ test('pds check warns where a replica lacks what was published, and where it rec
   ]);
   await primary.start();
 });
+
+testWith('postgresql', 'pgbouncer')(
+  'pds check looks through PgBouncer, and tells where the URL does not name it',
+  async () => {
+    const pgbouncer = await startPgBouncer(workspace, primary, [replica]);
+    expect((await check(pgbouncer.url(1), pgbouncer.url())).troubles).toEqual([]);
+    const { findings, troubles } = await check(replica.url, pgbouncer.url().replace('?pgbouncer=true', ''));
+    expect(troubles).toEqual([expect.stringMatching(/^fail\|database .*unsupported startup parameter/)]);
+    const advice = 'end the URL in PDS_DATABASE_URL with ?pgbouncer=true';
+    expect(findings.find(({ status }) => status === 'fail')).toMatchObject({ advice });
+    await pgbouncer.stop();
+  },
+);
 
 test('pds check fails where a replica is none, or of another database', async () => {
   expect((await check(primary.url)).troubles).toEqual([expect.stringMatching(/^fail\|replica .*: it is no replica/)]);

@@ -51,6 +51,12 @@ test('pds check fails where there is no server, no database, no role', async () 
   expect((await check(as('nobody'))).troubles).toEqual(failure('role "nobody" does not exist'));
 });
 
+test('pds check fails where a server cannot prove its name', async () => {
+  const { findings, troubles } = await check((address) => address.searchParams.set('sslmode', 'verify-full'));
+  expect(troubles).toEqual([expect.stringContaining('it cannot be used: The server does not support SSL connections')]);
+  expect(findings.at(-1)?.advice).toContain('it has to show a certificate for the host in PDS_DATABASE_URL');
+});
+
 test('pds check comes to an end where the server hangs, before it is connected and after', async () => {
   const proxy = await startTcpProxy({ port: Number(new URL(url).port) });
   proxy.freeze();

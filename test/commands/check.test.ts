@@ -82,6 +82,13 @@ test('pds check tells settings that are right each by itself, and wrong together
   ]);
 });
 
+test('pds check does not repeat a key that stands where something else should', async () => {
+  const { key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true });
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_ADMIN_HOST: key };
+  await runCheck(settings, { secrets: [key] });
+  expect((await runPds(['check'], settings)).stdout).not.toContain(key);
+});
+
 test('pds check tells a database that is empty, and leaves it so', async () => {
   const empty = await createEmptyDatabase();
   expect((await check({}, empty)).troubles).toEqual(['warn|schema: the database is empty']);
