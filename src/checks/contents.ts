@@ -65,12 +65,10 @@ export const EMPTY_ADVICE =
 async function checkHistory(database: Database): Promise<Finding[]> {
   const about = 'history';
   const findings: Finding[] = [];
-  const { rows } = await sql<{ published: string | null; announced: string }>`select
-    (select max(instant) from catalog.publications) as published, last_publication as announced
-    from access.clock`.execute(database.kysely);
-  const { published, announced } = rows[0] ?? { published: null, announced: EPOCH };
-  if (announced > (published ?? EPOCH)) {
-    const message = `partners and keys know of a publication at ${announced}, which the catalog does not hold`;
+  // Looked for twice: SQLite reads one file after the other, and an import may have come to its end in between.
+  const ahead = (await findUnpublished(database)) && (await findUnpublished(database));
+  if (ahead !== null) {
+    const message = `partners and keys know of a publication at ${ahead}, which the catalog does not hold`;
     const advice = 'the two are of different moments: restore both from one backup, or run "pds recover"';
     findings.push(fail(about, message, advice));
   }
@@ -79,6 +77,13 @@ async function checkHistory(database: Database): Promise<Finding[]> {
     findings.push(fail(about, message, 'run "pds recover", or the next sync of partners may miss what changed back'));
   }
   return findings;
+}
+
+/** The instant of the last publication that `access` knows of, where the catalog does not hold it; else null. */
+async function findUnpublished({ kysely }: Database): Promise<string | null> {
+  const { rows } = await sql<{ announced: string }>`select last_publication as announced from access.clock
+    where last_publication > coalesce((select max(instant) from catalog.publications), ${EPOCH})`.execute(kysely);
+  return rows[0]?.announced ?? null;
 }
 
 async function checkLastEvent({ kysely }: Database, clock: Clock): Promise<Finding> {

@@ -56,7 +56,7 @@ async function checkProgress(about: string, database: Database, primary: Primary
       exists (select from pg_stat_wal_receiver where pid is not null) as receives`.execute(database.kysely);
   const { paused = false, receives = false } = rows[0] ?? {};
   const shows = behind
-    ? 'it lacks what the primary published or changed last, and is not read from'
+    ? 'it lacks what the primary published or changed last, which answers in its place'
     : 'it is up to date';
   if (paused) return warn(about, `${shows}; its replay is paused`, 'select pg_wal_replay_resume() on it');
   if (!receives) {
