@@ -7,7 +7,8 @@ describe('wrong usage ends with code 2, and help with 0', () => {
   test.each([
     [''],
     ['partner'],
-    ['check'],
+    ['inspect'],
+    ['check now'],
     ['audit --days 0'],
     ['usage --days 1.5'],
     ['serve --workers 0'],

@@ -116,7 +116,8 @@ test.each(fuzzRuns('import', IMPORTS, REQUESTS_OF_AN_IMPORT))(
         expect(reason).not.toBe('');
       }
     });
-    for (const [outcome, times] of Object.entries(tally)) expect(times, outcome).toBeGreaterThan(run.runs / 8);
+    // Far below what is made of either, so that chance does not decide.
+    for (const [outcome, times] of Object.entries(tally)) expect(times, outcome).toBeGreaterThan(run.runs / 20);
   },
   LONGEST_RUN_MS,
 );
