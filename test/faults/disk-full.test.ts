@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import pg from 'pg';
@@ -9,7 +8,7 @@ import { migrate, readSchemaState } from '../../src/database/migrator.ts';
 import { databaseUrlOf, runPds, type Outcome } from '../commands/run-pds.ts';
 import { makePartner } from '../support/partners.ts';
 import { findRunAs } from '../support/postgres-programs.ts';
-import { databaseUrl } from '../support/postgres.ts';
+import { databaseUrl, startServer } from '../support/postgres.ts';
 import { publishLines, withImportDirectory } from '../support/publishing.ts';
 import { startServing } from '../support/serving-process.ts';
 import { mountSmallDisk, whyNoSmallDisk, type SmallDisk } from './small-disk.ts';
@@ -37,22 +36,19 @@ afterEach(async () => {
   if (NO_DISK === null) await stack.disposeAsync();
 });
 
-/** A database of PostgreSQL whose tables stand on the disk; the server's log stands elsewhere. */
+/**
+ * A database of PostgreSQL whose tables stand on the disk; the server's log stands elsewhere. The server
+ * is its own: while the disk is full its checkpoints fail, and with them what others do.
+ */
 async function createOnDisk(folder: string): Promise<DatabaseConfig> {
-  const name = `test_${randomBytes(8).toString('hex')}`;
-  await onServer(`create tablespace ${name} location '${folder}'`);
-  await onServer(`create database ${name} tablespace ${name}`);
-  stack.defer(async () => {
-    await onServer(`drop database ${name} with (force)`);
-    await onServer(`drop tablespace ${name}`);
-  });
-  return { engine: 'postgres', url: databaseUrl(inject('postgresUrl'), name) };
-}
-
-async function onServer(statement: string): Promise<void> {
-  const server = new pg.Client({ connectionString: inject('postgresUrl') });
+  const { url, stop } = await startServer();
+  stack.defer(stop);
+  const server = new pg.Client({ connectionString: url });
   await server.connect();
-  await server.query(statement).finally(() => server.end());
+  await server.query(`create tablespace small location '${folder}'`);
+  await server.query('create database pds tablespace small');
+  await server.end();
+  return { engine: 'postgres', url: databaseUrl(url, 'pds') };
 }
 
 function open(): OpenDatabase {

@@ -21,6 +21,14 @@ export const TEMPLATE_DATABASE = 'pds_template';
 
 /** Starts the run's PostgreSQL, makes the template, and returns what ends it all. */
 export default async function startPostgres(project: TestProject): Promise<() => Promise<void>> {
+  const { url, stop } = await startServer();
+  await makeTemplate(url);
+  project.provide('postgresUrl', url);
+  return stop;
+}
+
+/** Starts a PostgreSQL for someone who would disturb the others on that of the run. */
+export async function startServer(): Promise<{ url: string; stop: () => Promise<void> }> {
   const program = spawn(process.execPath, [fileURLToPath(new URL('postgres-server.ts', import.meta.url))], {
     stdio: ['pipe', 'pipe', 'inherit'],
     // Out of reach of a Ctrl-C, so that it can tidy up after the tests are gone.
@@ -30,11 +38,12 @@ export default async function startPostgres(project: TestProject): Promise<() =>
   const lines = createInterface({ input: program.stdout });
   const url = await Promise.race([once(lines, 'line').then(([line]) => String(line)), exited.then(() => null)]);
   if (url === null) throw new Error('PostgreSQL could not be started; the reason stands above');
-  await makeTemplate(url);
-  project.provide('postgresUrl', url);
-  return async () => {
-    program.stdin.end();
-    await exited;
+  return {
+    url,
+    stop: async () => {
+      program.stdin.end();
+      await exited;
+    },
   };
 }
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { publish } from '../../src/publishing/publication.ts';
 import { listSources } from '../../src/publishing/source.ts';
 import { scrape } from '../support/administrator.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createDatabaseOf, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { digestOf, runClients, type ClientsReport, type KnownQuestion } from './clients.ts';
@@ -33,22 +33,6 @@ let serving: Serving;
 let port: number;
 const keys: Record<string, string> = {};
 
-beforeAll(async () => {
-  made = await createTestDatabase();
-  const { database } = made;
-  await publish(database, await listSources(SAMPLE), { clock: Date.now });
-  for (const name of ['flood', 'modest']) {
-    keys[name] = (await makePartner(database, Date.now, { name, everything: true })).key;
-  }
-  serving = startServing(made.config);
-  port = await serving.port();
-}, 60_000);
-afterAll(async () => {
-  serving.kill('SIGKILL');
-  await serving.closed;
-  await made.drop();
-});
-
 const get = (path: string, key: string): Promise<Response> =>
   fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${key}` } });
 
@@ -74,7 +58,24 @@ function share(...reports: readonly ClientsReport[]): number {
   return sum(counts.filter(([status]) => status === '200')) / sum(counts);
 }
 
-describe('more load than a process carries', () => {
+// One after the other: two overloads at once are none of a machine that has a core for the service.
+describe.each(['sqlite', 'postgres'] as const)('more load than a process carries, on %s', (engine) => {
+  beforeAll(async () => {
+    made = await createDatabaseOf(engine);
+    const { database } = made;
+    await publish(database, await listSources(SAMPLE), { clock: Date.now });
+    for (const name of ['flood', 'modest']) {
+      keys[name] = (await makePartner(database, Date.now, { name, everything: true })).key;
+    }
+    serving = startServing(made.config);
+    port = await serving.port();
+  }, 60_000);
+  afterAll(async () => {
+    serving.kill('SIGKILL');
+    await serving.closed;
+    await made.drop();
+  });
+
   test(
     'is refused with 429; what is accepted is right and soon, and memory stays bounded',
     { timeout: (SECONDS + 60) * 1000 },
@@ -116,7 +117,8 @@ describe('more load than a process carries', () => {
       const samples = [...(await scrape(await serving.adminPort()))];
       const countOf = (text: string): number =>
         samples.filter(([sample]) => sample.includes(text)).reduce((sum, [, count]) => sum + count, 0);
-      const [shed, told] = [countOf('pds_shed_requests_total'), countOf('status="429"')];
+      const shed = countOf('pds_shed_requests_total');
+      const told = countOf('status="429"') - countOf('pds_limited_requests_total');
       expect(told).toBeGreaterThan(0);
       expect(shed).toBeGreaterThanOrEqual(told);
       expect(shed).toBeLessThanOrEqual(told + countOf('status="aborted"'));
