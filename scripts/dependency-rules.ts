@@ -68,9 +68,14 @@ export function problemsOf(dependencies: Dependencies): string[] {
 /** Packages that are installed without the development dependencies: name and version, each once. */
 export function runtimePackages({ packages }: Lock): { name: string; version: string; license: string }[] {
   const all = Object.entries(packages)
-    .filter(([folder, { dev, devOptional, link }]) => folder !== '' && !dev && !devOptional && !link)
+    .filter(([folder, { dev, devOptional, link }]) => isInstalled(folder) && !dev && !devOptional && !link)
     .map(([folder, { version = '', license = '' }]) => ({ name: nameOf(folder), version, license }));
   return [...new Map(all.map((it) => [`${it.name}@${it.version}`, it])).values()];
+}
+
+/** What else the lock file holds are the packages of this repository. */
+function isInstalled(folder: string): boolean {
+  return folder.startsWith('node_modules/');
 }
 
 function versionProblems({ manifest }: Dependencies): string[] {
@@ -93,7 +98,7 @@ function lockProblems({ manifest, lock }: Dependencies): string[] {
     }
   }
   for (const [folder, { integrity, resolved, deprecated, link }] of Object.entries(installed)) {
-    if (link) continue;
+    if (link || !isInstalled(folder)) continue;
     if (resolved !== undefined) problems.push(`${folder}: the lock file names where it came from (${resolved})`);
     if (integrity?.startsWith('sha512-') !== true) problems.push(`${folder}: the lock file has no SHA-512 of it`);
     if (deprecated !== undefined) problems.push(`${folder} is deprecated: ${deprecated}`);
