@@ -14,8 +14,10 @@ import type {
   SolicitationDetail,
   Supplier,
 } from './generated/types.gen.ts';
+import { UnexpectedAnswerError } from './errors.ts';
 import { queryString, RecordList } from './lists.ts';
-import { Transport, type ClientOptions, type RequestOptions } from './transport.ts';
+import type { ClientOptions } from './options.ts';
+import { Transport, type RequestOptions } from './transport.ts';
 
 /** The interface's parameters; instants may be given as dates, and certifications as a list. */
 type Filters<Data extends { query?: unknown }> = {
@@ -59,7 +61,10 @@ export interface SolicitationResource extends RecordResource<
   count(filters?: SolicitationCountFilters, options?: RequestOptions): Promise<number>;
 }
 
-/** The whole interface. All methods throw the errors of this package, and nothing else. */
+/**
+ * The whole interface. What fails is one of the errors of this package; besides, a filter that is an invalid date is a
+ * `RangeError`, and what the options' `cache` and `onAnswer` throw comes through.
+ */
 export interface Client {
   readonly contracts: RecordResource<Contract, ContractFilters>;
   readonly suppliers: RecordResource<Supplier, SupplierFilters>;
@@ -76,35 +81,44 @@ export interface Client {
 /**
  * A client of one service with one key.
  *
- * @throws TypeError where the base URL or the key is none.
+ * @throws TypeError where an option is wrong.
  */
 export function createClient(options: ClientOptions): Client {
   const transport = new Transport(options);
-  const read = async <T>(target: string, request?: RequestOptions): Promise<T> =>
-    (await transport.get<T>(target, request)).data;
   const lists = <Listed, ListFilters extends object>(path: string): ListResource<Listed, ListFilters> => ({
     list: (filters, request = {}) => new RecordList<Listed>(transport, path, filters ?? {}, request),
   });
-  const records = <Listed, ListFilters extends object, Id extends string | number = string, Detail = Listed>(
+  const records = <Listed, ListFilters extends object, Id extends string | number, Detail extends { id: string }>(
     path: string,
   ): RecordResource<Listed, ListFilters, Id, Detail> => ({
     ...lists<Listed, ListFilters>(path),
-    get: (id, request) => read<Detail>(`${path}/${encodeURIComponent(id)}`, request),
+    get: async (id, request) => {
+      // What is no Unicode text cannot be sent, and is no id.
+      const target = `${path}/${encodeURIComponent(String(id).toWellFormed())}`;
+      const { data, info } = await transport.get<Detail>(target, request);
+      // The one path below a list that is no record's: the count.
+      if (typeof data.id !== 'string')
+        throw new UnexpectedAnswerError(info.status, `${target}: the answer is no record`);
+      return data;
+    },
   });
   return {
-    contracts: records<Contract, ContractFilters>('/v1/contracts'),
-    suppliers: records<Supplier, SupplierFilters>('/v1/suppliers'),
+    contracts: records<Contract, ContractFilters, string, Contract>('/v1/contracts'),
+    suppliers: records<Supplier, SupplierFilters, string, Supplier>('/v1/suppliers'),
     solicitations: {
       ...records<Solicitation, SolicitationFilters, string | number, SolicitationDetail>('/v1/solicitations'),
       count: async (filters = {}, request) => {
         const target = `/v1/solicitations/count${queryString(filters)}`;
-        return (await read<Count>(target, request)).total;
+        const { data, info } = await transport.get<Count>(target, request);
+        if (typeof data.total !== 'number')
+          throw new UnexpectedAnswerError(info.status, `${target}: the answer is no count`);
+        return data.total;
       },
     },
     certifications: lists<Certification, CertificationFilters>('/v1/certifications'),
     leadEntities: lists<NamedRef, PageFilters>('/v1/lead-entities'),
     cityServices: lists<NamedRef, PageFilters>('/v1/city-services'),
     coops: lists<NamedRef, PageFilters>('/v1/coops'),
-    health: (request) => read<Health>('/health', request),
+    health: async (request) => (await transport.get<Health>('/health', request)).data,
   };
 }

@@ -92,16 +92,16 @@ export class AbortedError extends PartnerDataError {
   override name = 'AbortedError';
 }
 
-const CLASSES: Readonly<Record<string, new (details: ApiErrorDetails) => ApiError>> = {
-  validation_failed: ValidationFailedError,
-  unauthorized: UnauthorizedError,
-  forbidden: ForbiddenError,
-  not_found: NotFoundError,
-  internal_error: InternalServerError,
-};
+const CLASSES: ReadonlyMap<string, new (details: ApiErrorDetails) => ApiError> = new Map([
+  ['validation_failed', ValidationFailedError],
+  ['unauthorized', UnauthorizedError],
+  ['forbidden', ForbiddenError],
+  ['not_found', NotFoundError],
+  ['internal_error', InternalServerError],
+]);
 
 /** The error of an answer's code; `ApiError` itself for a code that this version does not know. */
 export function apiErrorOf(details: ApiErrorDetails, retryAfterSeconds: number | null): ApiError {
   if (details.code === 'rate_limited') return new RateLimitedError(details, retryAfterSeconds);
-  return new (CLASSES[details.code] ?? ApiError)(details);
+  return new (CLASSES.get(details.code) ?? ApiError)(details);
 }

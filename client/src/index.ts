@@ -29,9 +29,10 @@ export {
 } from './errors.ts';
 export type { ApiErrorDetails } from './errors.ts';
 export type { Page, RecordList } from './lists.ts';
+export type { AnswerInfo, ClientOptions } from './options.ts';
 export type { RateLimit } from './rate-limit.ts';
 export type { RetryOptions } from './retries.ts';
-export type { AnswerInfo, ClientOptions, RequestOptions } from './transport.ts';
+export type { RequestOptions } from './transport.ts';
 export type {
   Certification,
   Contract,

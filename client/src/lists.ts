@@ -1,6 +1,6 @@
-import { readRateLimit, type RateLimit } from './rate-limit.ts';
-import type { RequestOptions, Transport } from './transport.ts';
 import { UnexpectedAnswerError } from './errors.ts';
+import type { RateLimit } from './rate-limit.ts';
+import type { RequestOptions, Transport } from './transport.ts';
 
 /** A page of a list. */
 export interface Page<T> {
@@ -52,15 +52,16 @@ export class RecordList<T> implements AsyncIterable<T> {
     const target = this.#path + queryString(query);
     const { data, headers, info } = await this.#transport.get<ListBody<T>>(target, this.#options);
     const watermark = headers.get('x-sync-watermark');
-    if (!Array.isArray(data.data) || watermark === null)
-      throw new UnexpectedAnswerError(info.status, `${target}: the answer is no list of this service`);
+    if (!isListBody(data)) throw new UnexpectedAnswerError(info.status, `${target}: the answer is no list`);
+    if (watermark === null)
+      throw new UnexpectedAnswerError(info.status, `${target}: a proxy took away the header X-Sync-Watermark`);
     return {
       data: data.data,
       nextCursor: data.meta.next_cursor,
       limit: data.meta.limit,
       watermark,
       requestId: info.requestId,
-      rateLimit: readRateLimit(headers),
+      rateLimit: info.rateLimit,
     };
   }
 }
@@ -70,7 +71,17 @@ interface ListBody<T> {
   readonly meta: { readonly next_cursor: string | null; readonly limit: number };
 }
 
-/** `?…`, or nothing. */
+/** Otherwise a walk would end early, or never. */
+function isListBody(body: Partial<ListBody<unknown>>): boolean {
+  const cursor = body.meta?.next_cursor;
+  return Array.isArray(body.data) && (cursor === null || typeof cursor === 'string');
+}
+
+/**
+ * `?…`, or nothing.
+ *
+ * @throws RangeError where a date is invalid.
+ */
 export function queryString(query: Query): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

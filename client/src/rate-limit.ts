@@ -24,12 +24,10 @@ export function readRateLimit(headers: Headers): RateLimit | null {
   return { quota, windowSeconds, remaining, resetSeconds };
 }
 
-/** The numbers of `"partner";q=600;w=60`. */
+/** The numbers of `"partner";q=600;w=60`; of several, separated by commas, those of the first. */
 function parametersOf(value: string | null): Map<string, number> {
-  const parameters = new Map<string, number>();
-  for (const [, name = '', number = ''] of (value ?? '').matchAll(/;\s*([a-z]+)=(\d+)/g))
-    parameters.set(name, Number(number));
-  return parameters;
+  const [first = ''] = (value ?? '').split(',');
+  return new Map(Array.from(first.matchAll(/;\s*([a-z]+)=(\d+)/g), ([, name = '', number]) => [name, Number(number)]));
 }
 
 /**
@@ -40,6 +38,7 @@ function parametersOf(value: string | null): Map<string, number> {
 export function readRetryAfter(headers: Headers, nowMs: number): number | null {
   const value = headers.get('retry-after')?.trim() ?? '';
   if (/^\d+$/.test(value)) return Number(value);
-  const atMs = Date.parse(value);
+  // A date begins with its day of the week; otherwise much is taken for one, such as -5.
+  const atMs = /^[A-Za-z]/.test(value) ? Date.parse(value) : NaN;
   return Number.isNaN(atMs) ? null : Math.max(0, (atMs - nowMs) / 1_000);
 }

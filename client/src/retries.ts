@@ -1,17 +1,18 @@
 import { AbortedError } from './errors.ts';
 
-/** How often and when what failed for a moment is asked again. */
+/** How often, and after which pauses, what failed for a moment is asked for again. */
 export interface RetryOptions {
-  /** Besides the first attempt. */
+  /** Besides the first attempt; 4 unless said otherwise. */
   readonly retries: number;
-  /** The first pause is at most this, and each later one at most twice the one before. */
+  /** The first pause is at most this, and each later one at most twice the one before; 250 unless said otherwise. */
   readonly minDelayMs: number;
+  /** No pause is longer, unless the service asks for it; 10,000 unless said otherwise. */
   readonly maxDelayMs: number;
-  /** A `Retry-After` of more than this is not waited for: the error is thrown at once. */
+  /** A `Retry-After` of more than this is not waited for: the error is thrown at once. 90,000 unless said otherwise. */
   readonly longestRetryAfterMs: number;
 }
 
-/** Enough for a limit of so many a minute to begin anew. */
+/** With them a `Retry-After` is waited for until a limit of so many a minute begins anew. */
 export const DEFAULT_RETRIES: RetryOptions = {
   retries: 4,
   minDelayMs: 250,
@@ -20,8 +21,8 @@ export const DEFAULT_RETRIES: RetryOptions = {
 };
 
 /**
- * The pause before a retry: anything up to twice the last bound, so that many clients that failed together do not
- * come back together; never less than the service asked for.
+ * The pause before a retry: anything up to a bound that doubles, so that many clients that failed together do not come
+ * back together; never less than the service asked for.
  *
  * @param retry 1 for the first.
  * @param retryAfterMs what the answer asked for; null where it did not.
@@ -40,29 +41,21 @@ export function pauseBefore(
 }
 
 /** @throws AbortedError as soon as the signal says so. */
-export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  const { promise, resolve, reject } = deferred();
-  const abort = (): void => reject(abortedBy(signal));
-  if (signal?.aborted === true) return Promise.reject(abortedBy(signal));
-  const timer = setTimeout(resolve, ms);
-  signal?.addEventListener('abort', abort, { once: true });
-  return promise.finally(() => {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
+export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  throwIfAborted(signal);
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
   });
+  throwIfAborted(signal);
 }
 
-export function abortedBy(signal: AbortSignal | undefined): AbortedError {
-  return new AbortedError('The request was aborted.', { cause: signal?.reason });
-}
-
-/** `Promise.withResolvers`, which Node 20 does not have. */
-function deferred(): { promise: Promise<void>; resolve: () => void; reject: (reason: Error) => void } {
-  let resolve!: () => void;
-  let reject!: (reason: Error) => void;
-  const promise = new Promise<void>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
-  });
-  return { promise, resolve, reject };
+/** @throws AbortedError where the signal was aborted. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw new AbortedError('The caller aborted the request.', { cause: signal.reason });
 }

@@ -1,39 +1,11 @@
-import type { AnswerCache } from './cache.ts';
-import { apiErrorOf, ConnectionError, PartnerDataError, TimeoutError, UnexpectedAnswerError } from './errors.ts';
-import { readRateLimit, readRetryAfter, type RateLimit } from './rate-limit.ts';
-import { abortedBy, DEFAULT_RETRIES, pause, pauseBefore, type RetryOptions } from './retries.ts';
-
-/** What is known of an HTTP answer, errors included. Holds no key. */
-export interface AnswerInfo {
-  /** Path and query. */
-  readonly target: string;
-  readonly status: number;
-  readonly requestId: string | null;
-  readonly rateLimit: RateLimit | null;
-  /** 1 for the first. */
-  readonly attempt: number;
-}
-
-export interface ClientOptions {
-  /** Such as `https://api.example.com`; a path in it is kept. */
-  readonly baseUrl: string;
-  /** Sent in the `Authorization` header, and nowhere else. */
-  readonly apiKey: string;
-  /** The platform's, unless said otherwise. */
-  readonly fetch?: typeof fetch;
-  /** For one attempt, its body included; 30 seconds unless said otherwise. */
-  readonly timeoutMs?: number;
-  /** `false` for none. */
-  readonly retry?: Partial<RetryOptions> | false;
-  /** For conditional requests; none unless said otherwise. */
-  readonly cache?: AnswerCache;
-  /** Is told of each HTTP answer, before it is used. */
-  readonly onAnswer?: (answer: AnswerInfo) => void;
-}
+import { apiErrorOf, ConnectionError, TimeoutError, UnexpectedAnswerError, type PartnerDataError } from './errors.ts';
+import { readOptions, type AnswerInfo, type ClientOptions, type Settings } from './options.ts';
+import { readRateLimit, readRetryAfter } from './rate-limit.ts';
+import { pause, pauseBefore, throwIfAborted } from './retries.ts';
 
 export interface RequestOptions {
-  /** Ends the request, and whatever waits for it. */
-  readonly signal?: AbortSignal;
+  /** Ends the request, and whatever waits for it: a pause before a retry, or the rest of a body. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A good answer. */
@@ -43,10 +15,11 @@ export interface Answer<T> {
   readonly info: AnswerInfo;
 }
 
-const DEFAULT_TIMEOUT_MS = 30_000;
-
-/** Of a proxy that does not reach the service at the moment: they say nothing about the request. */
-const PASSING_STATUSES = [502, 503, 504];
+/**
+ * Statuses after which the same request may be answered well: too many requests, a failure of the service, and a
+ * proxy that does not reach it at the moment. All others say that the request is wrong, and stay.
+ */
+const PASSING_STATUSES: readonly number[] = [429, 500, 502, 503, 504];
 
 /** An attempt that may be made again: the error to throw where it is not. */
 interface Failure {
@@ -56,104 +29,114 @@ interface Failure {
 
 /** Asks the service, again where that may help, and reads its answers. */
 export class Transport {
-  readonly #base: string;
-  readonly #options: ClientOptions;
-  readonly #retry: RetryOptions;
+  readonly #settings: Settings;
 
-  /** @throws TypeError where the base URL or the key is none. */
+  /** @throws TypeError where an option is wrong. */
   constructor(options: ClientOptions) {
-    const { baseUrl, apiKey, retry = {} } = options;
-    const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
-    if (url === null || !/^https?:$/.test(url.protocol))
-      throw new TypeError('baseUrl has to be an absolute URL, such as https://api.example.com');
-    // What is not visible ASCII would fail at each request, with a message that holds the key.
-    if (!/^[!-~]+$/.test(apiKey)) throw new TypeError('apiKey has to be a key as you were given it');
-    this.#base = url.origin + url.pathname.replace(/\/+$/, '');
-    this.#options = options;
-    this.#retry = retry === false ? { ...DEFAULT_RETRIES, retries: 0 } : { ...DEFAULT_RETRIES, ...retry };
+    this.#settings = readOptions(options);
   }
 
   /**
-   * The JSON that the service has at a path.
+   * The JSON object that the service has at a path.
    *
    * @param target path and query.
    * @throws ApiError, UnexpectedAnswerError, ConnectionError, TimeoutError, AbortedError.
    */
-  async get<T>(target: string, { signal }: RequestOptions = {}): Promise<Answer<T>> {
+  async get<T extends object>(target: string, { signal }: RequestOptions = {}): Promise<Answer<T>> {
     for (let attempt = 1; ; attempt += 1) {
-      if (signal?.aborted === true) throw abortedBy(signal);
       const outcome = await this.#attempt<T>(target, attempt, signal);
       if (!('error' in outcome)) return outcome;
-      const pauseMs = pauseBefore(attempt, outcome.retryAfterMs, this.#retry);
+      const pauseMs = pauseBefore(attempt, outcome.retryAfterMs, this.#settings.retry);
       if (pauseMs === null) throw outcome.error;
       await pause(pauseMs, signal);
     }
   }
 
-  async #attempt<T>(target: string, attempt: number, signal: AbortSignal | undefined): Promise<Answer<T> | Failure> {
-    const { fetch: ask = globalThis.fetch, timeoutMs = DEFAULT_TIMEOUT_MS, apiKey, cache, onAnswer } = this.#options;
+  async #attempt<T extends object>(
+    target: string,
+    attempt: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Answer<T> | Failure> {
+    const { apiKey, cache, onAnswer } = this.#settings;
     const kept = await cache?.get(target);
     const headers: Record<string, string> = { authorization: `Bearer ${apiKey}`, accept: 'application/json' };
     if (kept !== undefined) headers['if-none-match'] = kept.etag;
+    const received = await this.#receive(target, headers, signal);
+    if ('error' in received) return received;
+    const { response, body } = received;
+    const { status } = response;
+    const requestId = response.headers.get('x-request-id');
+    const info = { path: target, status, requestId, rateLimit: readRateLimit(response.headers), attempt };
+    onAnswer?.(info);
+    const isKept = status === 304 && kept !== undefined;
+    if (status !== 200 && !isKept) return this.#refuse(target, response, body);
+    const data = parseObject(isKept ? kept.body : body, target, status) as T;
+    const etag = response.headers.get('etag');
+    if (!isKept && etag !== null) await cache?.set(target, { etag, body });
+    return { data, headers: response.headers, info };
+  }
+
+  /** Sends the request, and receives the whole of its answer. */
+  async #receive(
+    target: string,
+    headers: Record<string, string>,
+    signal: AbortSignal | undefined,
+  ): Promise<{ response: Response; body: string } | Failure> {
+    const { base, ask, timeoutMs } = this.#settings;
+    // A signal that was aborted before tells no listener.
+    throwIfAborted(signal);
+    // Not AbortSignal.any and AbortSignal.timeout, which the first versions of Node 20 lack or lose.
     const ended = new AbortController();
     const end = (): void => ended.abort();
     const timer = setTimeout(end, timeoutMs);
     signal?.addEventListener('abort', end, { once: true });
-    let response: Response;
-    let body: string;
     try {
       // A redirect could carry the key to another host.
-      response = await ask(this.#base + target, { headers, signal: ended.signal, redirect: 'manual' });
-      body = await response.text();
+      const response = await ask(base + target, { headers, signal: ended.signal, redirect: 'manual' });
+      return { response, body: await response.text() };
     } catch (cause) {
-      if (signal?.aborted === true) throw abortedBy(signal);
+      throwIfAborted(signal);
       const error = ended.signal.aborted
-        ? new TimeoutError(`${target}: no complete answer within ${timeoutMs} ms`)
-        : new ConnectionError(`${target}: no answer from ${this.#base}`, { cause });
+        ? new TimeoutError(`${target}: no complete answer from ${base} within ${timeoutMs} ms`)
+        : new ConnectionError(`${target}: no complete answer from ${base}`, { cause });
       return { error, retryAfterMs: null };
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', end);
     }
-    const { status } = response;
-    const requestId = response.headers.get('x-request-id');
-    const info = { target, status, requestId, rateLimit: readRateLimit(response.headers), attempt };
-    onAnswer?.(info);
-    if (status === 200 || (status === 304 && kept !== undefined)) {
-      const text = status === 304 ? (kept?.body ?? '') : body;
-      const data = parse(text, target, status) as T;
-      const etag = response.headers.get('etag');
-      if (status === 200 && etag !== null) await cache?.set(target, { etag, body });
-      return { data, headers: response.headers, info };
-    }
-    return this.#refuse(target, response, body, requestId);
   }
 
   /** The failure that may be tried again, or throws what may not. */
-  #refuse(target: string, { status, headers }: Response, body: string, requestId: string | null): Failure {
+  #refuse(target: string, { status, headers }: Response, body: string): Failure {
     const retryAfterSeconds = readRetryAfter(headers, Date.now());
-    const retryAfterMs = retryAfterSeconds === null ? null : retryAfterSeconds * 1_000;
     const said = readErrorBody(body);
-    if (said === null) {
-      const error = new UnexpectedAnswerError(
-        status,
-        `${target}: ${status} from ${this.#base}, not in the form of the service's errors`,
-      );
-      if (PASSING_STATUSES.includes(status)) return { error, retryAfterMs };
-      throw error;
-    }
-    const error = apiErrorOf({ ...said, status, requestId: requestId ?? said.requestId }, retryAfterSeconds);
-    if (status === 429 || status === 500 || PASSING_STATUSES.includes(status)) return { error, retryAfterMs };
-    throw error;
+    const error =
+      said === null
+        ? new UnexpectedAnswerError(status, `${target}: ${this.#unexpected(status)}`)
+        : apiErrorOf({ ...said, status, requestId: headers.get('x-request-id') ?? said.requestId }, retryAfterSeconds);
+    if (!PASSING_STATUSES.includes(status)) throw error;
+    return { error, retryAfterMs: retryAfterSeconds === null ? null : retryAfterSeconds * 1_000 };
+  }
+
+  #unexpected(status: number): string {
+    const { base } = this.#settings;
+    // Browsers show no more of a redirect than that it is none of the other answers.
+    return status === 0 || (status > 300 && status < 400 && status !== 304)
+      ? `${base} redirects, which is not followed, since it could carry the key elsewhere: correct baseUrl`
+      : `${status} from ${base}, which is no answer of the service: is baseUrl right, and does a proxy stand between?`;
   }
 }
 
-function parse(text: string, target: string, status: number): unknown {
+function parseObject(text: string, target: string, status: number): object {
+  let data: unknown;
+  let cause: unknown;
   try {
-    return JSON.parse(text) as unknown;
-  } catch (cause) {
-    throw new UnexpectedAnswerError(status, `${target}: the answer is no JSON`, { cause });
+    data = JSON.parse(text);
+  } catch (error) {
+    cause = error;
   }
+  if (typeof data === 'object' && data !== null) return data;
+  throw new UnexpectedAnswerError(status, `${target}: the answer is no JSON object of the service`, { cause });
 }
 
 function readErrorBody(body: string): { code: string; message: string; requestId: string | null } | null {

@@ -1,0 +1,144 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { AbortedError, createClient, memoryCache, TimeoutError, type ClientOptions } from '../src/index.ts';
+import {
+  sendError,
+  sendForever,
+  sendJson,
+  startFaultyServer,
+  type FaultyServer,
+  type Misbehave,
+} from './support/faulty-server.ts';
+
+let servers: FaultyServer[];
+beforeEach(() => {
+  servers = [];
+});
+afterEach(async () => {
+  for (const server of servers) await server.close();
+});
+
+async function start(misbehave: Misbehave): Promise<FaultyServer> {
+  const server = await startFaultyServer(misbehave);
+  servers.push(server);
+  return server;
+}
+
+const client = (server: FaultyServer, options: Partial<ClientOptions> = {}): ReturnType<typeof createClient> =>
+  createClient({ baseUrl: server.url, apiKey: 'key', ...options });
+
+/** That a request ended as its caller wanted it to. */
+async function expectAborted(promise: Promise<unknown>, reason: unknown): Promise<void> {
+  const error: unknown = await promise.then(
+    () => expect.fail('it gave an answer'),
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(AbortedError);
+  expect((error as AbortedError).cause).toBe(reason);
+}
+
+describe('an AbortSignal ends', () => {
+  const reason = new Error('no longer needed');
+
+  test('a request before it is sent', async () => {
+    const server = await start((response) => sendJson(response, {}));
+    await expectAborted(client(server).health({ signal: AbortSignal.abort(reason) }), reason);
+    expect(server.received).toEqual([]);
+  });
+
+  test('a request that is decided by the cache for as long', async () => {
+    const server = await start((response) => sendJson(response, {}));
+    const controller = new AbortController();
+    const cache = {
+      ...memoryCache(),
+      get: async () => {
+        controller.abort(reason);
+        return undefined;
+      },
+    };
+    await expectAborted(client(server, { cache }).health({ signal: controller.signal }), reason);
+    expect(server.received).toEqual([]);
+  });
+
+  test.each<[string, Misbehave]>([
+    ['a request that is not answered', () => undefined],
+    ['a body in its midst', sendForever],
+  ])('%s, and its connection', async (_, misbehave) => {
+    const controller = new AbortController();
+    const server = await start((response, place, request) => {
+      misbehave(response, place, request);
+      setImmediate(() => controller.abort(reason));
+    });
+    await expectAborted(client(server).contracts.get('a', { signal: controller.signal }), reason);
+    await server.received[0]?.closed;
+    expect(server.received).toHaveLength(1);
+  });
+
+  test('the pause before a retry', async () => {
+    const controller = new AbortController();
+    const server = await start((response) => sendError(response, 429, 'rate_limited', { 'retry-after': '60' }));
+    // By then the pause of a minute has begun.
+    const onAnswer = (): void => void setImmediate(() => controller.abort(reason));
+    const walk = Array.fromAsync(client(server, { onAnswer }).contracts.list({}, { signal: controller.signal }));
+    await expectAborted(walk, reason);
+    expect(server.received).toHaveLength(1);
+  });
+
+  test('a walk between its pages', async () => {
+    const server = await start((response) =>
+      sendJson(response, { data: [{ id: 'a' }], meta: { next_cursor: 'more', limit: 1 } }, 200, {
+        'x-sync-watermark': '2026-04-15T09:00:00.000Z',
+      }),
+    );
+    const controller = new AbortController();
+    const walk = async (): Promise<void> => {
+      for await (const page of client(server).coops.list({}, { signal: controller.signal }).pages()) {
+        expect(page.nextCursor).toBe('more');
+        if (server.received.length === 2) controller.abort(reason);
+      }
+    };
+    await expectAborted(walk(), reason);
+    expect(server.received).toHaveLength(2);
+  });
+
+  test('nothing else: no listener is left on a signal that lives on', async () => {
+    const server = await start((response, place) =>
+      place % 2 === 0 ? sendError(response, 500, 'internal_error') : sendJson(response, { status: 'ok' }),
+    );
+    const { signal } = new AbortController();
+    let listeners = 0;
+    const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
+    signal.addEventListener = (...given: Parameters<typeof add>) => {
+      listeners += 1;
+      add(...given);
+    };
+    signal.removeEventListener = (...given: Parameters<typeof remove>) => {
+      listeners -= 1;
+      remove(...given);
+    };
+    for (let i = 0; i < 3; i += 1) await client(server, { retry: { minDelayMs: 1 } }).health({ signal });
+    expect(server.received).toHaveLength(6);
+    expect(listeners).toBe(0);
+  });
+});
+
+describe('a timeout', () => {
+  test.each<[string, Misbehave]>([
+    ['no answer', () => undefined],
+    ['a body that does not end', sendForever],
+  ])('ends %s, and its connection, and says after how long', async (_, misbehave) => {
+    const server = await start(misbehave);
+    const asked = client(server, { timeoutMs: 50, retry: false }).contracts.get('a');
+    await expect(asked).rejects.toBeInstanceOf(TimeoutError);
+    await expect(asked).rejects.toThrow(/50 ms/);
+    await server.received[0]?.closed;
+  });
+
+  test('is of one attempt, and not of the retries together', async () => {
+    const server = await start((response, place) => {
+      if (place === 3) sendJson(response, { status: 'ok' });
+    });
+    const options = { timeoutMs: 100, retry: { minDelayMs: 1, maxDelayMs: 1 } };
+    expect(await client(server, options).health()).toEqual({ status: 'ok' });
+    expect(server.received).toHaveLength(4);
+  });
+});

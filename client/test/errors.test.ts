@@ -1,0 +1,212 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { TestService } from '../../test/support/service.ts';
+import { apiErrorOf } from '../src/errors.ts';
+import {
+  ApiError,
+  createClient,
+  ConnectionError,
+  ForbiddenError,
+  InternalServerError,
+  NotFoundError,
+  PartnerDataError,
+  RateLimitedError,
+  UnauthorizedError,
+  UnexpectedAnswerError,
+  ValidationFailedError,
+  type Client,
+} from '../src/index.ts';
+import { sendError, sendHtml, sendJson, startFaultyServer, type Misbehave } from './support/faulty-server.ts';
+import { startSampleService } from './support/sample-service.ts';
+
+/** What a promise was refused with. */
+function refusal(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    (value) => expect.fail(`it gave ${JSON.stringify(value)}`),
+    (error: unknown) => error,
+  );
+}
+
+describe('each code of the service has a class, with status, code, message and request id', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startSampleService();
+  });
+  afterAll(() => service.close());
+
+  const clientOf = (partner: string): Client =>
+    createClient({ baseUrl: service.url, apiKey: service.partner(partner).key, retry: false });
+
+  async function expectRefusal(
+    promise: Promise<unknown>,
+    kind: new (...given: never[]) => ApiError,
+    expected: { name: string; status: number; code: string; message: RegExp },
+  ): Promise<void> {
+    const error = await refusal(promise);
+    expect(error).toBeInstanceOf(kind);
+    expect(error).toBeInstanceOf(PartnerDataError);
+    const { message, ...said } = expected;
+    expect(error).toMatchObject({ ...said, requestId: expect.stringMatching(/^req_/) as string });
+    expect((error as Error).message).toMatch(message);
+  }
+
+  test('400 for a parameter that the service does not take', async () => {
+    await expectRefusal(Array.fromAsync(clientOf('all').contracts.list({ limit: 1_000 })), ValidationFailedError, {
+      name: 'ValidationFailedError',
+      status: 400,
+      code: 'validation_failed',
+      message: /limit/,
+    });
+  });
+
+  test('401 for a key that is none', async () => {
+    const client = createClient({ baseUrl: service.url, apiKey: 'pds_test_wrong' });
+    await expectRefusal(client.contracts.get('x'), UnauthorizedError, {
+      name: 'UnauthorizedError',
+      status: 401,
+      code: 'unauthorized',
+      message: /key/i,
+    });
+  });
+
+  test('403 for a kind of resource that the partner may not ask for', async () => {
+    await expectRefusal(Array.fromAsync(clientOf('suppliers-only').contracts.list()), ForbiddenError, {
+      name: 'ForbiddenError',
+      status: 403,
+      code: 'forbidden',
+      message: /./,
+    });
+  });
+
+  test('404 for whatever is the id of no record', async () => {
+    const client = clientOf('all');
+    const ids = fc.oneof(fc.constantFrom('', '.', '..', 'a/b', '%', '?', '#', '\0', '\ud800'), fc.string());
+    await fc.assert(
+      fc.asyncProperty(ids, async (id) => {
+        const error = await refusal(client.suppliers.get(id));
+        // A path may hold no NUL and, where it is too long, no more.
+        expect(error).toBeInstanceOf(ApiError);
+        expect(['not_found', 'validation_failed']).toContain((error as ApiError).code);
+      }),
+      { numRuns: 60 },
+    );
+    await expectRefusal(client.solicitations.get(999_999_999), NotFoundError, {
+      name: 'NotFoundError',
+      status: 404,
+      code: 'not_found',
+      message: /./,
+    });
+  });
+
+  test('429 with the seconds to wait', async () => {
+    const client = clientOf('rare');
+    await client.solicitations.count();
+    await client.solicitations.count();
+    const error = await refusal(client.solicitations.count());
+    expect(error).toBeInstanceOf(RateLimitedError);
+    const { status, code, retryAfterSeconds } = error as RateLimitedError;
+    expect({ status, code }).toEqual({ status: 429, code: 'rate_limited' });
+    expect(retryAfterSeconds).toBeGreaterThan(0);
+    expect(retryAfterSeconds).toBeLessThanOrEqual(60);
+  });
+
+  test('the answer of a count is taken for no record', async () => {
+    expect(await refusal(clientOf('all').solicitations.get('count'))).toBeInstanceOf(UnexpectedAnswerError);
+  });
+});
+
+describe('answers that are not as the service gives them', () => {
+  async function clientFor(misbehave: Misbehave): Promise<Client> {
+    const server = await startFaultyServer(misbehave);
+    onTestFinished(() => server.close());
+    return createClient({ baseUrl: server.url, apiKey: 'key', retry: false });
+  }
+
+  test('500 is told as an error of the service', async () => {
+    const client = await clientFor((response) => sendError(response, 500, 'internal_error'));
+    const error = await refusal(client.health());
+    expect(error).toBeInstanceOf(InternalServerError);
+    expect(error).toMatchObject({ status: 500, requestId: 'req_test', message: 'This is internal_error.' });
+  });
+
+  test('a code that is not known yet is an ApiError', async () => {
+    const error = await refusal((await clientFor((response) => sendError(response, 410, 'gone'))).health());
+    expect((error as Error).constructor).toBe(ApiError);
+    expect(error).toMatchObject({ name: 'ApiError', status: 410, code: 'gone' });
+  });
+
+  test('whatever the code, the error is an ApiError that repeats it', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.constantFrom('toString', '__proto__', 'constructor')), (code) => {
+        const error = apiErrorOf({ status: 400, code, message: 'why', requestId: null }, null);
+        expect(error).toBeInstanceOf(ApiError);
+        expect(error.code).toBe(code);
+      }),
+    );
+  });
+
+  test.each<[string, Misbehave]>([
+    ["a proxy's page with 200", (response) => sendHtml(response, 200)],
+    ["a proxy's page with 404", (response) => sendHtml(response, 404)],
+    ['no JSON object', (response) => response.end('null')],
+    ['no list', (response) => sendJson(response, { data: {} }, 200, { 'x-sync-watermark': 'now' })],
+    [
+      'a list without a cursor',
+      (response) => sendJson(response, { data: [], meta: { limit: 1 } }, 200, { 'x-sync-watermark': 'now' }),
+    ],
+    [
+      'a list without its watermark',
+      (response) => sendJson(response, { data: [], meta: { next_cursor: null, limit: 1 } }),
+    ],
+    ['an error of another form', (response) => sendJson(response, { error: 'no' }, 400)],
+    ['304 to who has nothing', (response) => response.writeHead(304).end()],
+  ])('%s is an unexpected answer', async (_, misbehave) => {
+    const client = await clientFor(misbehave);
+    const error = await refusal(Array.fromAsync(client.contracts.list()));
+    expect(error).toBeInstanceOf(UnexpectedAnswerError);
+    expect((error as Error).message).toMatch(/^\/v1\/contracts: /);
+  });
+
+  test('a redirect is not followed: the key goes to no other host', async () => {
+    const other = await startFaultyServer((response) => sendJson(response, { status: 'ok' }));
+    onTestFinished(() => other.close());
+    const client = await clientFor((response) => response.writeHead(302, { location: other.url }).end());
+    const error = await refusal(client.health());
+    expect(error).toBeInstanceOf(UnexpectedAnswerError);
+    expect((error as Error).message).toContain('correct baseUrl');
+    expect(other.received).toEqual([]);
+  });
+
+  test('a port where nobody listens is told as a connection that failed, with its cause', async () => {
+    const server = await startFaultyServer(() => undefined);
+    await server.close();
+    const client = createClient({ baseUrl: server.url, apiKey: 'key', retry: false });
+    const error = await refusal(client.health());
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect((error as Error).message).toContain(server.url);
+    expect((error as Error).cause).toBeInstanceOf(Error);
+  });
+});
+
+describe('options that are wrong are refused at once', () => {
+  test.each<[string, Record<string, unknown>]>([
+    ['baseUrl', { baseUrl: 'api.example.com' }],
+    ['baseUrl', { baseUrl: 'file:///etc' }],
+    ['baseUrl', { baseUrl: 'https://me:secret@api.example.com' }],
+    ['baseUrl', { baseUrl: 'https://api.example.com/?key=secret' }],
+    ['apiKey', { apiKey: undefined }],
+    ['apiKey', { apiKey: '' }],
+    ['apiKey', { apiKey: 'secret\n' }],
+    ['timeoutMs', { timeoutMs: 0 }],
+    ['timeoutMs', { timeoutMs: 2 ** 31 }],
+    ['retry.retries', { retry: { retries: 1.5 } }],
+    ['retry.retries', { retry: { retries: Infinity } }],
+    ['retry.minDelayMs', { retry: { minDelayMs: NaN } }],
+    ['retry.longestRetryAfterMs', { retry: { longestRetryAfterMs: '60' } }],
+  ])('%s of %j', (name, options) => {
+    const create = (): unknown => createClient({ baseUrl: 'https://api.example.com', apiKey: 'key', ...options });
+    expect(create).toThrow(TypeError);
+    expect(create).toThrow(new RegExp(`^${name} `));
+    expect(create).not.toThrow(/secret/);
+  });
+});

@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { TestService } from '../../test/support/service.ts';
+import { publishLines, supplier } from '../../test/support/publishing.ts';
+import { createClient, type Client } from '../src/index.ts';
+import { startSampleService } from './support/sample-service.ts';
+
+let service: TestService;
+let client: Client;
+
+beforeAll(async () => {
+  service = await startSampleService();
+  client = createClient({ baseUrl: service.url, apiKey: service.partner('all').key });
+});
+afterAll(() => service.close());
+
+/** The records of a list as they are asked for without the client. */
+async function recordsOf(path: string): Promise<unknown[]> {
+  const pages = await service.walk(path, service.partner('all').key, [100]);
+  return pages.flatMap(({ body }) => (JSON.parse(body) as { data: unknown[] }).data);
+}
+
+describe('a list', () => {
+  test.each([
+    ['contracts', '/v1/contracts'],
+    ['suppliers', '/v1/suppliers'],
+    ['solicitations', '/v1/solicitations'],
+    ['certifications', '/v1/certifications'],
+    ['leadEntities', '/v1/lead-entities'],
+    ['cityServices', '/v1/city-services'],
+    ['coops', '/v1/coops'],
+  ] as const)('of %s gives all records of %s, in their order', async (name, path) => {
+    const records = await Array.fromAsync<unknown>(client[name].list({ limit: 100 }));
+    expect(records.length).toBeGreaterThan(1);
+    expect(records).toEqual(await recordsOf(path));
+  });
+
+  test('gives the same records whatever the size of its pages, and wherever a walk breaks off and goes on', async () => {
+    const all = await recordsOf('/v1/lead-entities');
+    const limit = fc.integer({ min: 1, max: 100 });
+    await fc.assert(
+      fc.asyncProperty(limit, limit, fc.nat(5), async (first, second, pagesBefore) => {
+        const records: unknown[] = [];
+        let cursor: string | null = null;
+        let pages = 0;
+        for await (const page of client.leadEntities.list({ limit: first }).pages()) {
+          expect(page.data.length).toBeLessThanOrEqual(first);
+          records.push(...page.data);
+          cursor = page.nextCursor;
+          pages += 1;
+          if (pages > pagesBefore) break;
+        }
+        if (cursor !== null)
+          records.push(...(await Array.fromAsync(client.leadEntities.list({ limit: second, cursor }))));
+        expect(records).toEqual(all);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test('may be walked again, and asks nothing before it is', async () => {
+    const asked: string[] = [];
+    const { key } = service.partner('all');
+    const watched = createClient({ baseUrl: service.url, apiKey: key, onAnswer: ({ path }) => void asked.push(path) });
+    const list = watched.coops.list({ limit: 1 });
+    expect(asked).toEqual([]);
+    const first = await Array.fromAsync(list);
+    expect(asked.map((path) => path.replace(/cursor=[^&]+/, 'cursor=…'))).toEqual([
+      '/v1/coops?limit=1',
+      '/v1/coops?limit=1&cursor=…',
+    ]);
+    expect(await Array.fromAsync(list)).toEqual(first);
+  });
+
+  test('asks for no page that is not read', async () => {
+    const asked: string[] = [];
+    const { key } = service.partner('all');
+    const watched = createClient({ baseUrl: service.url, apiKey: key, onAnswer: ({ path }) => void asked.push(path) });
+    for await (const contract of watched.contracts.list()) {
+      expect(contract.id).toMatch(/^ctr_/);
+      break;
+    }
+    expect(asked).toEqual(['/v1/contracts']);
+  });
+
+  test('has pages with their size, their request, the limit, and one watermark for the walk', async () => {
+    const pages = await Array.fromAsync(client.solicitations.list({ limit: 90 }).pages());
+    expect(pages.map(({ data }) => data.length)).toEqual([90, 90, 90, 90, 49]);
+    expect(new Set(pages.map(({ limit }) => limit))).toEqual(new Set([90]));
+    expect(new Set(pages.map(({ watermark }) => watermark)).size).toBe(1);
+    expect(new Set(pages.map(({ requestId }) => requestId)).size).toBe(5);
+    expect(pages.map(({ nextCursor }) => nextCursor === null)).toEqual([false, false, false, false, true]);
+    for (const { rateLimit } of pages) {
+      expect(rateLimit).toMatchObject({ quota: 1_000_000, windowSeconds: 60 });
+      expect(rateLimit?.remaining).toBeLessThan(1_000_000);
+      expect(rateLimit?.resetSeconds).toBeLessThanOrEqual(60);
+    }
+  });
+
+  test('takes the filters of the interface, instants as dates too, and leaves out what is undefined', async () => {
+    const ids = async (list: AsyncIterable<{ id: string }>): Promise<string[]> =>
+      (await Array.fromAsync(list)).map(({ id }) => id);
+    const found = async (path: string): Promise<unknown[]> =>
+      (await recordsOf(path)).map((record) => (record as { id: string }).id);
+    const at = '2026-04-01T12:30:00.250Z';
+    expect(await ids(client.solicitations.list({ closing_after: new Date(at), status: 'open', q: undefined }))).toEqual(
+      await found(`/v1/solicitations?status=open&closing_after=${at}`),
+    );
+    expect(await ids(client.suppliers.list({ certifications: ['MBE', 'DBE'], state: 'md' }))).toEqual(
+      await found('/v1/suppliers?certifications=MBE,DBE&state=md'),
+    );
+    expect(await ids(client.contracts.list({ q: 'fire & "hoses" +50%' }))).toEqual(
+      await found(`/v1/contracts?q=${encodeURIComponent('fire & "hoses" +50%')}`),
+    );
+    expect(await ids(client.contracts.list({ q: 'fire', limit: 100 }))).toEqual(await found('/v1/contracts?q=fire'));
+  });
+
+  test('gives with the watermark of one walk what changed until the next, and nothing else', async () => {
+    const [{ watermark } = { watermark: '' }] = await Array.fromAsync(client.suppliers.list().pages());
+    const since = async (from: string): Promise<string[]> =>
+      (await Array.fromAsync(client.suppliers.list({ updated_since: from }))).map(({ id }) => id);
+    expect(await since(watermark)).toEqual([]);
+    await publishLines(service.database, {
+      certifications: [
+        { abbreviation: 'MBE', name: 'Minority Business Enterprise', type: 'sbe' },
+        { abbreviation: 'ISO', name: 'Quality, certified', type: 'technical' },
+      ],
+      'city-services': [{ id: 'cs_1', name: 'Paving' }],
+      suppliers: [supplier('sup_new')],
+    });
+    await service.noticeChanges();
+    expect(await since(watermark)).toEqual(['sup_new']);
+  });
+});
+
+describe('single answers', () => {
+  test('are the records of the details, solicitations by id and by ref', async () => {
+    const [contract] = await recordsOf('/v1/contracts?q=asphalt');
+    const { id } = contract as { id: string };
+    expect(await client.contracts.get(id)).toEqual(contract);
+    expect((await client.suppliers.get('sup_pa_swank_construction_company_llc_1949')).name).toMatch(/^SWANK/);
+    for await (const { id: solicitation, ref } of client.solicitations.list({ limit: 1 })) {
+      const detail = await client.solicitations.get(solicitation);
+      expect(detail).toMatchObject({ id: solicitation, ref });
+      expect(detail.documents).toBeInstanceOf(Array);
+      expect(await client.solicitations.get(ref)).toEqual(detail);
+      break;
+    }
+  });
+
+  test('are the count, and whether the service is well', async () => {
+    const found = await Array.fromAsync(client.solicitations.list({ q: 'services', limit: 100 }));
+    expect(await client.solicitations.count({ q: 'services' })).toBe(found.length);
+    expect(await client.solicitations.count()).toBeGreaterThan(found.length);
+    expect(await client.health()).toEqual({ status: 'ok' });
+  });
+});

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A request as it came. */
+export interface Received {
+  readonly url: string;
+  readonly authorization: string | undefined;
+  /** By the monotonic clock. */
+  readonly atMs: number;
+  /** Resolves when the connection is no longer open for the answer. */
+  readonly closed: Promise<unknown>;
+}
+
+/** What stands in the place of the service, and breaks as told. */
+export interface FaultyServer {
+  readonly url: string;
+  readonly received: Received[];
+  close(): Promise<void>;
+}
+
+/** @param place 0 for the first request. */
+export type Misbehave = (response: ServerResponse, place: number, request: IncomingMessage) => void;
+
+/** Whoever starts it closes it. */
+export async function startFaultyServer(misbehave: Misbehave): Promise<FaultyServer> {
+  const received: Received[] = [];
+  const server = createServer((request, response) => {
+    const { url = '', headers } = request;
+    const closed = once(response, 'close');
+    received.push({ url, authorization: headers.authorization, atMs: performance.now(), closed });
+    misbehave(response, received.length - 1, request);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** An answer as the service would give it. */
+export function sendJson(
+  response: ServerResponse,
+  body: object,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+}
+
+export function sendError(
+  response: ServerResponse,
+  status: number,
+  code: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const error = { code, message: `This is ${code}.`, request_id: 'req_test' };
+  sendJson(response, { error }, status, { 'x-request-id': 'req_test', ...headers });
+}
+
+/** The last page of a list. */
+export function sendList(response: ServerResponse, data: readonly object[]): void {
+  const meta = { next_cursor: null, limit: 25 };
+  sendJson(response, { data, meta }, 200, { 'x-sync-watermark': '2026-04-15T09:00:00.000Z' });
+}
+
+/** The page of a proxy. */
+export function sendHtml(response: ServerResponse, status: number): void {
+  response.writeHead(status, { 'content-type': 'text/html' }).end('<!doctype html><h1>A proxy</h1>');
+}
+
+/** Ends the connection without an answer. */
+export function drop(response: ServerResponse): void {
+  response.destroy();
+}
+
+/** Ends the connection half-way through a body. */
+export function sendHalf(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+  response.write('{"data":[', () => response.destroy());
+}
+
+/** Sends a part of a body, and then no more. */
+export function sendForever(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+  response.write('{"data":[');
+}
