@@ -12,7 +12,8 @@ const POSTGRES = 'test/**/*.postgres.test.ts';
 
 /**
  * The same files run on each engine, so that a test tells which of them it is about only where
- * they differ: `inject('engine')`. `vitest --project sqlite` needs no PostgreSQL.
+ * they differ: `inject('engine')`. `vitest --project sqlite` needs no PostgreSQL. The partners' client is tested once:
+ * databases are no business of its.
  */
 export default defineConfig({
   test: {
@@ -40,6 +41,14 @@ export default defineConfig({
           exclude: [UNIT, SQLITE],
           provide: { engine: 'postgres' },
           globalSetup: ['test/support/postgres.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'client',
+          include: ['client/test/**/*.test.ts'],
+          provide: { engine: 'sqlite' },
         },
       },
     ],
