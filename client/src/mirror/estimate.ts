@@ -1,0 +1,68 @@
+import { ForbiddenError } from '../errors.ts';
+import type { RateLimit } from '../rate-limit.ts';
+import { takeTurn, type SyncContext } from './context.ts';
+import { timeText } from './progress.ts';
+import { NEVER_READ_A_RUN } from './store.ts';
+import { PAGE_SIZE } from './walk.ts';
+
+/** A million records, to say how long lists take whose size is not known. */
+const MANY = 1_000_000;
+
+/** How many requests the known part of a first run takes, and how long many records take at a limit. */
+export interface Estimate {
+  /** Null where the key may not ask for them. */
+  readonly solicitations: number | null;
+  /** Those of stored status `open`: at most so many details are read. */
+  readonly open: number | null;
+  readonly limit: RateLimit | null;
+}
+
+/**
+ * Asks what a first run will take: two requests.
+ *
+ * @throws the client's errors, StoppedError.
+ */
+export async function estimateFirstRun(context: SyncContext, limit: () => RateLimit | null): Promise<Estimate> {
+  const count = async (filters: { status?: 'open' }): Promise<number> => {
+    await takeTurn(context);
+    return context.client.solicitations.count(filters, { signal: context.abort });
+  };
+  try {
+    const [solicitations, open] = [await count({}), await count({ status: 'open' })];
+    return { solicitations, open, limit: limit() };
+  } catch (error) {
+    if (error instanceof ForbiddenError) return { solicitations: null, open: null, limit: limit() };
+    throw error;
+  }
+}
+
+/** For whoever waits. */
+export function estimateText({ solicitations, open, limit }: Estimate): string {
+  const sentences: string[] = [];
+  if (solicitations !== null && open !== null) {
+    const requests = Math.ceil(solicitations / PAGE_SIZE) + open + Math.min(NEVER_READ_A_RUN, solicitations - open);
+    const time = limit === null ? '' : `, ${timeText(durationMs(requests, limit))}`;
+    sentences.push(
+      `First run: ${number(solicitations)} solicitations, at most ${number(open)} of them open, take ` +
+        `up to ${number(requests)} requests${time}.`,
+    );
+  }
+  const atLimit =
+    limit === null
+      ? ''
+      : ` Your limit of ${number(limit.quota)} requests in ${timeText(limit.windowSeconds * 1_000)} gives a million in ` +
+        `${timeText(durationMs(MANY / PAGE_SIZE, limit))}.`;
+  sentences.push(
+    `How many contracts and suppliers there are is not known beforehand: each request gives ${PAGE_SIZE}.${atLimit}`,
+  );
+  return sentences.join(' ');
+}
+
+/** What fits into a window passes at once; what does not waits for the next ones. */
+function durationMs(requests: number, { quota, windowSeconds }: RateLimit): number {
+  return (requests / quota) * windowSeconds * 1_000;
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en');
+}

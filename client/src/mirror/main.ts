@@ -1,0 +1,80 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { ApiError } from '../errors.ts';
+import { runMirror } from './mirror.ts';
+import { readOptions, USAGE, UsageError, type MirrorOptions } from './options.ts';
+import { NO_PROGRESS, ProgressBar } from './progress.ts';
+import { reportJson, reportText } from './report.ts';
+
+/** What is in flight when it is told to end has so long to be answered. */
+const GRACE_MS = 5_000;
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  let options: ReturnType<typeof readOptions>;
+  try {
+    options = readOptions(process.argv.slice(2), process.env);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`partner-data-mirror: ${error.message}\n\n${USAGE}`);
+    return 2;
+  }
+  if (options === 'help' || options === 'version') {
+    process.stdout.write(options === 'help' ? USAGE : `${version()}\n`);
+    return 0;
+  }
+  return mirror(options);
+}
+
+async function mirror(options: MirrorOptions): Promise<number> {
+  const [stop, abort] = [new AbortController(), new AbortController()];
+  const end = (): void => {
+    // A second signal is impatient.
+    if (stop.signal.aborted) abort.abort();
+    stop.abort();
+    setTimeout(() => abort.abort(), GRACE_MS).unref();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);
+  const progress = process.stderr.isTTY ? new ProgressBar((text) => process.stderr.write(text)) : NO_PROGRESS;
+  const tell = (message: string): void => {
+    progress.end();
+    process.stderr.write(`partner-data-mirror: ${message}\n`);
+  };
+  try {
+    await runMirror(options, {
+      stop: stop.signal,
+      abort: abort.signal,
+      progress,
+      tell,
+      clock: Date.now,
+      onReport: (report) => {
+        process.stdout.write(options.isJson ? reportJson(report, new Date()) : reportText(report));
+      },
+    });
+    return 0;
+  } catch (error) {
+    tell(messageOf(error));
+    if (options.isJson) process.stdout.write(`${JSON.stringify({ ok: false, error: describe(error) })}\n`);
+    return 1;
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);
+  }
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const reason = error.cause instanceof Error && error.name !== 'StoppedError' ? ` (${error.cause.message})` : '';
+  const request = error instanceof ApiError && error.requestId !== null ? ` (request ${error.requestId})` : '';
+  return `${error.message}${reason}${request}`;
+}
+
+function describe(error: unknown): object {
+  const requestId = error instanceof ApiError ? error.requestId : null;
+  return { name: error instanceof Error ? error.name : 'Error', message: messageOf(error), request_id: requestId };
+}
+
+function version(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}

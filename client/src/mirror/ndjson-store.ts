@@ -1,0 +1,236 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { comparable, idOf, isOpenAt, type Kind, type ListedRecord } from './kinds.ts';
+import { deadlineOf, earliest, NdjsonDetails, recordsIn } from './ndjson-details.ts';
+import { appendAt, joinById, readLines, replaceFile, Replacement, type Line } from './ndjson-files.ts';
+import { lockDirectory } from './ndjson-lock.ts';
+import { initialState, withCompletedWalk, withKind, type MirrorState, type Walk } from './state.ts';
+import {
+  CopyError,
+  NEVER_READ_A_RUN,
+  shareOf,
+  type Changes,
+  type DetailOutcome,
+  type DueDetail,
+  type DueOptions,
+  type Store,
+} from './store.ts';
+
+/** The state, and what belongs to these files alone. */
+interface SavedState {
+  readonly layout: 1;
+  readonly state: MirrorState;
+  /** How many bytes of each received walk are good. */
+  readonly walkBytes: Partial<Record<Kind, number>>;
+  /** When `is_open` becomes wrong in a file, in milliseconds since 1970. */
+  readonly deadlineMs: number | null;
+}
+
+/**
+ * A copy in a directory: a file for each kind, in the order of ids, each replaced as a whole. What a walk receives stands
+ * in `.mirror/` until it is complete, and is merged then, line by line: no list has to fit into memory.
+ */
+export class NdjsonStore implements Store {
+  readonly #directory: string;
+  readonly #internal: string;
+  readonly #details: NdjsonDetails;
+  readonly #unlock: () => void;
+  #saved: SavedState;
+
+  private constructor(directory: string, saved: SavedState, unlock: () => void) {
+    this.#directory = directory;
+    this.#internal = join(directory, '.mirror');
+    this.#details = new NdjsonDetails(directory, this.#internal);
+    this.#saved = saved;
+    this.#unlock = unlock;
+  }
+
+  /** @throws CopyError where another mirror works on the directory, or its state cannot be read. */
+  static async open(directory: string, service: string): Promise<NdjsonStore> {
+    const internal = join(directory, '.mirror');
+    mkdirSync(internal, { recursive: true });
+    const unlock = lockDirectory(join(internal, 'lock'), directory);
+    try {
+      const store = new NdjsonStore(directory, readState(join(internal, 'state.json'), service), unlock);
+      await store.#details.load();
+      return store;
+    } catch (error) {
+      unlock();
+      throw error;
+    }
+  }
+
+  get state(): MirrorState {
+    return this.#saved.state;
+  }
+
+  async saveState(state: MirrorState): Promise<void> {
+    await this.#save({ state });
+  }
+
+  async savePage(kind: Kind, records: readonly ListedRecord[], walk: Walk): Promise<void> {
+    const isFirst = this.state.kinds[kind].walk?.number !== walk.number;
+    const size = isFirst ? 0 : (this.#saved.walkBytes[kind] ?? 0);
+    const text = records.map((record) => `${JSON.stringify(record)}\n`).join('');
+    const bytes = await appendAt(this.#walkPath(kind), size, text);
+    await this.#save({
+      state: withKind(this.state, kind, { walk, walks: walk.number }),
+      walkBytes: { ...this.#saved.walkBytes, [kind]: bytes },
+    });
+  }
+
+  async completeWalk(kind: Kind, nowMs: number): Promise<Changes> {
+    const { walk, watermark } = this.state.kinds[kind];
+    if (walk === null) throw new Error(`${kind}: no walk is under way`);
+    const counts = { added: 0, changed: 0, removed: 0 };
+    const [due, present] = [new Set<string>(), new Set<string>()];
+    const isSolicitations = kind === 'solicitations';
+    const isSame = walk.type === 'changes' && walk.received === 0;
+    let { deadlineMs } = this.#saved;
+    if (!isSame || !existsSync(this.#path(kind))) {
+      if (isSolicitations) await this.#mergeDetails(nowMs);
+      const replacement = await Replacement.of(this.#path(kind));
+      for await (const { id, left, right } of joinById(this.#held(kind), this.#received(kind, walk))) {
+        const record = right ?? (walk.type === 'full' ? undefined : left);
+        if (record === undefined) {
+          counts.removed += 1;
+          continue;
+        }
+        const isChanged = left !== undefined && comparable(kind, left) !== comparable(kind, record);
+        if (left === undefined) counts.added += 1;
+        else if (isChanged) counts.changed += 1;
+        if (isSolicitations) {
+          present.add(id);
+          // Whatever is given by a walk of changes changed, maybe in what only the detail shows.
+          const isNew = left === undefined && watermark !== null;
+          if (right !== undefined && (walk.type === 'changes' || isChanged || isNew)) due.add(id);
+          deadlineMs = earliest(deadlineMs, deadlineOf(record, nowMs));
+        }
+        await replacement.write(lineOf(kind, record, nowMs));
+      }
+      await replacement.finish();
+      // Before the list: who is killed in between finds the same differences again.
+      if (isSolicitations) await this.#details.markDue(due, present, nowMs);
+      await replacement.take();
+    }
+    await this.#save({ state: withCompletedWalk(this.state, kind, walk), deadlineMs });
+    await rm(this.#walkPath(kind), { force: true });
+    return counts;
+  }
+
+  async dropKind(kind: Kind): Promise<number> {
+    const held = await this.countHeld(kind);
+    await this.#save({ state: withKind(this.state, kind, { watermark: null, walk: null }) });
+    await rm(this.#walkPath(kind), { force: true });
+    if (kind === 'solicitations') await this.#details.drop();
+    await replaceFile(this.#path(kind), []);
+    return held;
+  }
+
+  async countHeld(kind: Kind): Promise<number> {
+    let held = 0;
+    for await (const line of readLines(this.#path(kind))) held += line === '' ? 0 : 1;
+    return held;
+  }
+
+  async listDueDetails(options: DueOptions): Promise<DueDetail[]> {
+    const due: { id: string; readAt: string }[] = [];
+    const others: typeof due = [];
+    const unread: typeof due = [];
+    for await (const { id, value } of this.#held('solicitations')) {
+      const { readAt, wasOpen, isDue } = this.#details.entryOf(id);
+      if (isDue || wasOpen || isOpenAt(value, options.nowMs)) due.push({ id, readAt: readAt ?? '' });
+      else if (readAt === null) unread.push({ id, readAt: '' });
+      else others.push({ id, readAt });
+    }
+    const byAge = (list: typeof due): typeof due => list.sort((a, b) => (a.readAt < b.readAt ? -1 : 1));
+    const share = shareOf(this.#details.held, options, this.state.detailsAt);
+    return [
+      ...byAge(due),
+      ...unread.slice(0, options.refreshMs === 0 ? unread.length : NEVER_READ_A_RUN),
+      ...byAge(others).slice(0, share),
+    ].map(({ id }) => ({ id, etag: this.#details.entryOf(id).etag }));
+  }
+
+  async saveDetail(id: string, outcome: DetailOutcome, nowMs: number): Promise<boolean> {
+    const isChanged = await this.#details.save(id, outcome, nowMs);
+    if (this.#details.isJournalLong) await this.#mergeDetails(nowMs);
+    return isChanged;
+  }
+
+  async completeDetails(nowMs: number): Promise<void> {
+    await this.#mergeDetails(nowMs);
+    await this.saveState({ ...this.state, detailsAt: new Date(nowMs).toISOString() });
+  }
+
+  async refreshOpen(nowMs: number): Promise<number | null> {
+    const { deadlineMs } = this.#saved;
+    if (deadlineMs === null || deadlineMs > nowMs) return deadlineMs;
+    const list = await this.#rewriteSolicitations(nowMs, new Set());
+    const details = await this.#details.merge(nowMs);
+    await this.#save({ deadlineMs: earliest(list, details) });
+    return this.#saved.deadlineMs;
+  }
+
+  async close(): Promise<void> {
+    this.#unlock();
+  }
+
+  async #mergeDetails(nowMs: number): Promise<void> {
+    if (this.#details.isJournalEmpty) return;
+    const { gone } = this.#details;
+    if (gone.size > 0) await this.#rewriteSolicitations(nowMs, gone);
+    const deadlineMs = await this.#details.merge(nowMs);
+    await this.#save({ deadlineMs: earliest(this.#saved.deadlineMs, deadlineMs) });
+  }
+
+  /** Returns the next deadline of those that stay. */
+  async #rewriteSolicitations(nowMs: number, gone: ReadonlySet<string>): Promise<number | null> {
+    let deadlineMs: number | null = null;
+    const replacement = await Replacement.of(this.#path('solicitations'));
+    for await (const { id, value } of this.#held('solicitations')) {
+      if (gone.has(id)) continue;
+      deadlineMs = earliest(deadlineMs, deadlineOf(value, nowMs));
+      await replacement.write(lineOf('solicitations', value, nowMs));
+    }
+    await replacement.finish();
+    await replacement.take();
+    return deadlineMs;
+  }
+
+  async *#held(kind: Kind): AsyncGenerator<Line<ListedRecord>, void, undefined> {
+    for await (const { value } of recordsIn(this.#path(kind))) yield { id: idOf(kind, value), value };
+  }
+
+  async *#received(kind: Kind, { received }: Walk): AsyncGenerator<Line<ListedRecord>, void, undefined> {
+    if (received === 0) return;
+    for await (const { value } of recordsIn(this.#walkPath(kind))) yield { id: idOf(kind, value), value };
+  }
+
+  async #save(changes: Partial<SavedState>): Promise<void> {
+    const saved = { ...this.#saved, ...changes };
+    await replaceFile(join(this.#internal, 'state.json'), [JSON.stringify(saved)]);
+    this.#saved = saved;
+  }
+
+  #path(kind: Kind): string {
+    return join(this.#directory, `${kind}.ndjson`);
+  }
+
+  #walkPath(kind: Kind): string {
+    return join(this.#internal, `${kind}-walk.ndjson`);
+  }
+}
+
+function lineOf(kind: Kind, record: ListedRecord, nowMs: number): string {
+  return JSON.stringify(kind === 'solicitations' ? { ...record, is_open: isOpenAt(record, nowMs) } : record);
+}
+
+function readState(path: string, service: string): SavedState {
+  if (!existsSync(path)) return { layout: 1, state: initialState(service), walkBytes: {}, deadlineMs: null };
+  const saved = JSON.parse(readFileSync(path, 'utf8')) as Omit<SavedState, 'layout'> & { layout: number };
+  if (saved.layout !== 1)
+    throw new CopyError(`${path} has layout ${saved.layout}, and this version writes 1: begin a new copy elsewhere`);
+  return { ...saved, layout: 1 };
+}

@@ -1,0 +1,129 @@
+import { parseArgs } from 'node:util';
+
+/** What a mirror was asked to do. */
+export interface MirrorOptions {
+  readonly store: { readonly type: 'sqlite' | 'ndjson'; readonly path: string };
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** Null for one sync. */
+  readonly watchMs: number | null;
+  readonly isReconciling: boolean;
+  /** Null for never. */
+  readonly reconcileEveryMs: number | null;
+  readonly refreshMs: number;
+  readonly isJson: boolean;
+}
+
+/** The command line or the environment is wrong: exit code 2. */
+export class UsageError extends Error {
+  override name = 'UsageError';
+}
+
+export const USAGE = `Usage: partner-data-mirror (--sqlite FILE | --ndjson DIRECTORY) [options]
+
+Keeps a local copy of all that your key may see. Run it again, and it asks only for what changed.
+
+  --sqlite FILE            keep the copy in a SQLite file (Node 22.13 or newer)
+  --ndjson DIRECTORY       keep it as NDJSON files, one for each kind
+  --url URL                the service; or PARTNER_DATA_URL
+  --reconcile              walk all lists in full, and drop what is gone
+  --reconcile-every TIME   do so when the last time is so long ago, such as 1d
+  --refresh TIME           the time in which the details of solicitations that are not open are all
+                           read again (default 30d; 0d: in each run)
+  --watch TIME             go on, and sync again after each such time, such as 5m
+  --json                   write what was done as JSON to standard output, a line for each sync
+  --help, --version
+
+The key is read from PARTNER_DATA_KEY. Times are numbers with s, m, h or d.
+Exit codes: 0 done, 1 failed (what was received is kept; run it again), 2 wrong usage.
+`;
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** What a timer can wait for: 24 days and some hours. */
+const LONGEST_WATCH_MS = 2 ** 31 - 1;
+
+/**
+ * Reads the command line and the environment.
+ *
+ * @throws UsageError
+ */
+export function readOptions(
+  words: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): MirrorOptions | 'help' | 'version' {
+  const values = parseWords(words);
+  if (values.help === true) return 'help';
+  if (values.version === true) return 'version';
+  const watchMs = readTime('--watch', values.watch);
+  if (watchMs !== null && (watchMs < 1_000 || watchMs > LONGEST_WATCH_MS))
+    throw new UsageError('--watch takes a time from 1s to 24d');
+  return {
+    store: readStore(values),
+    baseUrl: readUrl(values.url ?? environment['PARTNER_DATA_URL']),
+    apiKey: readKey(environment['PARTNER_DATA_KEY']),
+    watchMs,
+    isReconciling: values.reconcile === true,
+    reconcileEveryMs: readTime('--reconcile-every', values['reconcile-every']),
+    refreshMs: readTime('--refresh', values.refresh ?? '30d') ?? 0,
+    isJson: values.json === true,
+  };
+}
+
+function parseWords(words: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...words],
+      options: {
+        sqlite: { type: 'string' },
+        ndjson: { type: 'string' },
+        url: { type: 'string' },
+        reconcile: { type: 'boolean' },
+        'reconcile-every': { type: 'string' },
+        refresh: { type: 'string' },
+        watch: { type: 'string' },
+        json: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+        version: { type: 'boolean' },
+      },
+    }).values;
+  } catch (error) {
+    // What stands there may be a key that was given as an argument: the message is the first sentence, without it.
+    const { code } = error as { code?: string };
+    if (code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL')
+      throw new UsageError('there is an argument that belongs to no option');
+    throw new UsageError((error as Error).message.split('. ')[0] ?? 'the options cannot be read');
+  }
+}
+
+function readStore({ sqlite, ndjson }: { sqlite?: string; ndjson?: string }): MirrorOptions['store'] {
+  if ((sqlite === undefined) === (ndjson === undefined))
+    throw new UsageError('say where to keep the copy: --sqlite FILE or --ndjson DIRECTORY, one of them');
+  const path = sqlite ?? ndjson ?? '';
+  if (path === '') throw new UsageError('the path of the copy is empty');
+  return { type: sqlite === undefined ? 'ndjson' : 'sqlite', path };
+}
+
+function readUrl(url: string | undefined): string {
+  if (url === undefined || url === '') throw new UsageError('name the service: --url URL, or PARTNER_DATA_URL');
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new UsageError('the URL has to be absolute, such as https://api.example.com');
+  const { username, password } = new URL(url);
+  if (username !== '' || password !== '') throw new UsageError('the URL holds a name or a password: leave them out');
+  return url.replace(/\/+$/, '');
+}
+
+function readKey(key: string | undefined): string {
+  if (key === undefined || key === '') throw new UsageError('set PARTNER_DATA_KEY to your key');
+  if (!/^[!-~]+$/.test(key)) throw new UsageError('PARTNER_DATA_KEY is no key: it holds spaces or other characters');
+  return key;
+}
+
+/** Milliseconds; null where nothing was said. */
+function readTime(option: string, value: string | undefined): number | null {
+  if (value === undefined) return null;
+  const [, number = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(value) ?? [];
+  const unitMs = UNITS_MS[unit];
+  if (unitMs === undefined) throw new UsageError(`${option} takes a time such as 90s, 5m, 12h or 30d`);
+  return Number(number) * unitMs;
+}

@@ -1,0 +1,32 @@
+import { KINDS } from './kinds.ts';
+import type { SyncReport } from './sync.ts';
+
+/** A table of what a sync did, and what is held now. */
+export function reportText({ kinds, details, reconciled }: SyncReport): string {
+  const rows = KINDS.map((kind) => {
+    const report = kinds[kind];
+    if (report === null) return [kind, 'left out: your key may not ask for them'];
+    const { held, added, changed, removed } = report;
+    return [kind, ...[held, added, changed, removed].map((value) => value.toLocaleString('en'))];
+  });
+  const table = [['', 'held', 'added', 'changed', 'removed'], ...rows];
+  const widths = [0, 1, 2, 3, 4].map((column) =>
+    Math.max(...table.filter((row) => row.length > 2 || column === 0).map((row) => (row[column] ?? '').length)),
+  );
+  const lines = table.map((row) =>
+    row
+      .map((cell, column) =>
+        column === 0 || row.length === 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+      )
+      .join('  ')
+      .trimEnd(),
+  );
+  if (details !== null) lines.push(`details: ${details.read} read, ${details.changed} new or changed`);
+  if (!reconciled) lines.push('What is gone from the service is found by --reconcile.');
+  return `${lines.join('\n')}\n`;
+}
+
+/** The same for programs: one line of JSON. */
+export function reportJson({ kinds, details, reconciled }: SyncReport, finishedAt: Date): string {
+  return `${JSON.stringify({ ok: true, finished_at: finishedAt.toISOString(), reconciled, kinds, details })}\n`;
+}

@@ -1,0 +1,91 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { APPLICATION_ID, LAYOUT, LAYOUT_VERSION } from './sqlite-layout.ts';
+import { CopyError } from './store.ts';
+
+/** For a reader that holds the file for a moment. */
+const BUSY_TIMEOUT_MS = 10_000;
+
+type Open = new (path: string, options?: { timeout?: number }) => DatabaseSync;
+
+/** An open copy, and what lets the next mirror have it. */
+export interface SqliteFile {
+  readonly database: DatabaseSync;
+  readonly unlock: () => void;
+}
+
+/**
+ * Opens a copy, or makes an empty one.
+ *
+ * @throws CopyError where the file is another's, or another mirror works on it.
+ */
+export async function openSqlite(path: string): Promise<SqliteFile> {
+  const Sqlite = await loadSqlite();
+  let unlock: (() => void) | undefined;
+  let database: DatabaseSync | undefined;
+  try {
+    unlock = lock(Sqlite, path);
+    database = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS });
+    prepare(database, path);
+    return { database, unlock };
+  } catch (error) {
+    database?.close();
+    unlock?.();
+    if (error instanceof CopyError) throw error;
+    throw new CopyError(`${path}: cannot be opened as a SQLite file: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** @throws CopyError where this Node has no SQLite. */
+async function loadSqlite(): Promise<Open> {
+  try {
+    // Newer versions of Node call it `Database`, and warn where the old name is used.
+    const sqlite = (await import('node:sqlite')) as unknown as { Database?: Open; DatabaseSync: Open };
+    return sqlite.Database ?? sqlite.DatabaseSync;
+  } catch (cause) {
+    throw new CopyError(
+      `SQLite needs Node 22.13 or newer, and this is ${process.version}: use a newer one, or --ndjson`,
+      { cause },
+    );
+  }
+}
+
+/**
+ * One mirror at a time. The lock is the operating system's, on a file of its own, so that the copy itself can be read
+ * meanwhile; it ends with the process, however that ends.
+ *
+ * @throws CopyError where another process holds it.
+ */
+function lock(Sqlite: Open, path: string): () => void {
+  const database = new Sqlite(`${path}-lock`, { timeout: 0 });
+  try {
+    database.exec('begin exclusive');
+  } catch (error) {
+    database.close();
+    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+    throw new CopyError(`${path}: another mirror is at work on it`, { cause: error });
+  }
+  return () => database.close();
+}
+
+const SQLITE_BUSY = 5;
+
+function prepare(database: DatabaseSync, path: string): void {
+  const applicationId = pragma(database, 'application_id');
+  const version = pragma(database, 'user_version');
+  const tables = Number(database.prepare('select count(*) as count from sqlite_schema').get()?.['count']);
+  if (applicationId !== APPLICATION_ID && (tables > 0 || applicationId !== 0))
+    throw new CopyError(`${path} is another program's database, and was left as it is: name another file`);
+  if (tables > 0 && version !== LAYOUT_VERSION)
+    throw new CopyError(
+      `${path} has layout ${version}, and this version writes ${LAYOUT_VERSION}: begin a new copy in another file`,
+    );
+  database.exec('pragma journal_mode = wal');
+  database.exec('pragma foreign_keys = on');
+  if (tables > 0) return;
+  database.exec(`begin immediate; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${LAYOUT_VERSION};
+    ${LAYOUT} commit`);
+}
+
+function pragma(database: DatabaseSync, name: string): number {
+  return Number(database.prepare(`pragma ${name}`).get()?.[name]);
+}

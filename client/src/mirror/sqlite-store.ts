@@ -1,0 +1,189 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { comparable, idOf, isOpenAt, type Kind, type ListedRecord } from './kinds.ts';
+import { openSqlite } from './sqlite-file.ts';
+import { DUE_DETAILS, OTHER_DETAILS, TABLES, UNREAD_DETAILS } from './sqlite-layout.ts';
+import { initialState, withCompletedWalk, withKind, type MirrorState, type Walk } from './state.ts';
+import {
+  NEVER_READ_A_RUN,
+  shareOf,
+  type Changes,
+  type DetailOutcome,
+  type DueDetail,
+  type DueOptions,
+  type Store,
+} from './store.ts';
+
+/** What the walk that is under way changed; kept with it, so that it is told also where the walk goes on in another run. */
+type Counts = Pick<Changes, 'added' | 'changed'>;
+
+/** A copy in one SQLite file. Others may read it at any time. */
+export class SqliteStore implements Store {
+  readonly #database: DatabaseSync;
+  readonly #unlock: () => void;
+  readonly #statements = new Map<string, StatementSync>();
+  #state: MirrorState;
+
+  private constructor(database: DatabaseSync, unlock: () => void, service: string) {
+    this.#database = database;
+    this.#unlock = unlock;
+    this.#state = (this.#read('state') as MirrorState | null) ?? initialState(service);
+  }
+
+  /** @throws CopyError where the file is another's, or another mirror works on it. */
+  static async open(path: string, service: string): Promise<SqliteStore> {
+    const { database, unlock } = await openSqlite(path);
+    return new SqliteStore(database, unlock, service);
+  }
+
+  get state(): MirrorState {
+    return this.#state;
+  }
+
+  async saveState(state: MirrorState): Promise<void> {
+    this.#transaction(() => state);
+  }
+
+  async savePage(kind: Kind, records: readonly ListedRecord[], walk: Walk): Promise<void> {
+    const table = TABLES[kind];
+    const isFirstCopy = this.#state.kinds[kind].watermark === null;
+    this.#transaction(() => {
+      let { added, changed } = this.#countsOf(kind, walk);
+      for (const record of records) {
+        const id = idOf(kind, record);
+        const text = comparable(kind, record);
+        const held = this.#run(`select record from ${table} where id = ?`).get(id);
+        const isSame = held?.['record'] === text;
+        if (held === undefined) added += 1;
+        else if (!isSame) changed += 1;
+        if (isSame) this.#run(`update ${table} set walk = ? where id = ?`).run(walk.number, id);
+        else
+          this.#run(
+            `insert into ${table} (id, record, walk) values (?, ?, ?)
+             on conflict (id) do update set record = excluded.record, walk = excluded.walk`,
+          ).run(id, text, walk.number);
+        // Whatever is given by a walk of changes changed, maybe in what only the detail shows.
+        const isDue = walk.type === 'changes' || (!isSame && !isFirstCopy);
+        if (kind === 'solicitations' && isDue) this.#run(`update ${table} set detail_due = 1 where id = ?`).run(id);
+      }
+      this.#write(`counts of ${kind}`, { walk: walk.number, added, changed });
+      return withKind(this.#state, kind, { walk, walks: walk.number });
+    });
+  }
+
+  async completeWalk(kind: Kind): Promise<Changes> {
+    const { walk } = this.#state.kinds[kind];
+    if (walk === null) throw new Error(`${kind}: no walk is under way`);
+    const counts = this.#countsOf(kind, walk);
+    let removed = 0;
+    this.#transaction(() => {
+      if (walk.type === 'full')
+        removed = Number(this.#run(`delete from ${TABLES[kind]} where walk < ?`).run(walk.number).changes);
+      this.#run('delete from mirror_state where name = ?').run(`counts of ${kind}`);
+      return withCompletedWalk(this.#state, kind, walk);
+    });
+    return { ...counts, removed };
+  }
+
+  async dropKind(kind: Kind): Promise<number> {
+    let dropped = 0;
+    this.#transaction(() => {
+      dropped = Number(this.#run(`delete from ${TABLES[kind]}`).run().changes);
+      return withKind(this.#state, kind, { watermark: null, walk: null });
+    });
+    return dropped;
+  }
+
+  async countHeld(kind: Kind): Promise<number> {
+    return Number(this.#run(`select count(*) as held from ${TABLES[kind]}`).get()?.['held']);
+  }
+
+  async listDueDetails(options: DueOptions): Promise<DueDetail[]> {
+    const now = new Date(options.nowMs).toISOString();
+    const held = Number(this.#run('select count(*) as held from stored_details').get()?.['held']);
+    const isAll = options.refreshMs === 0;
+    const list = (statement: string, parameters: Record<string, SQLInputValue>): DueDetail[] =>
+      this.#run(statement).all(parameters) as unknown as DueDetail[];
+    return [
+      ...list(DUE_DETAILS, { now }),
+      ...list(UNREAD_DETAILS, { now, most: isAll ? -1 : NEVER_READ_A_RUN }),
+      ...list(OTHER_DETAILS, { now, most: shareOf(held, options, this.#state.detailsAt) }),
+    ];
+  }
+
+  async saveDetail(id: string, outcome: DetailOutcome, nowMs: number): Promise<boolean> {
+    const readAt = new Date(nowMs).toISOString();
+    let isChanged = true;
+    this.#transaction(() => {
+      if (outcome.type === 'gone') {
+        this.#run('delete from stored_solicitations where id = ?').run(id);
+        return this.#state;
+      }
+      const held = this.#run('select detail from stored_details where id = ?').get(id)?.['detail'];
+      const text = outcome.type === 'unchanged' ? String(held) : comparable('solicitations', outcome.detail);
+      isChanged = held !== text;
+      if (outcome.type === 'received')
+        this.#run(
+          `insert into stored_details (id, etag, read_at, was_open, detail) values (?, ?, ?, 0, ?)
+           on conflict (id) do update set etag = excluded.etag, detail = excluded.detail`,
+        ).run(id, outcome.etag, readAt, text);
+      const wasOpen = isOpenAt(JSON.parse(text) as ListedRecord, nowMs);
+      this.#run('update stored_details set read_at = ?, was_open = ? where id = ?').run(readAt, wasOpen ? 1 : 0, id);
+      this.#run('update stored_solicitations set detail_due = 0 where id = ?').run(id);
+      return this.#state;
+    });
+    return isChanged;
+  }
+
+  async completeDetails(nowMs: number): Promise<void> {
+    await this.saveState({ ...this.#state, detailsAt: new Date(nowMs).toISOString() });
+  }
+
+  /** The views decide it when they are read. */
+  async refreshOpen(): Promise<null> {
+    return null;
+  }
+
+  async close(): Promise<void> {
+    this.#database.close();
+    this.#unlock();
+  }
+
+  #countsOf(kind: Kind, { number }: Walk): Counts {
+    const counts = this.#read(`counts of ${kind}`) as (Counts & { walk: number }) | null;
+    return counts?.walk === number ? { added: counts.added, changed: counts.changed } : { added: 0, changed: 0 };
+  }
+
+  /** Runs `work`, and saves the state that it returns with what it wrote. */
+  #transaction(work: () => MirrorState): void {
+    this.#database.exec('begin immediate');
+    try {
+      const state = work();
+      if (state !== this.#state) this.#write('state', state);
+      this.#database.exec('commit');
+      this.#state = state;
+    } catch (error) {
+      // A full disk may have ended it already.
+      if (this.#database.isTransaction) this.#database.exec('rollback');
+      throw error;
+    }
+  }
+
+  /** Null where there is none. */
+  #read(name: string): unknown {
+    const value = this.#run('select value from mirror_state where name = ?').get(name)?.['value'];
+    return typeof value === 'string' ? (JSON.parse(value) as unknown) : null;
+  }
+
+  #write(name: string, value: object): void {
+    this.#run('insert or replace into mirror_state (name, value) values (?, ?)').run(name, JSON.stringify(value));
+  }
+
+  #run(statement: string): StatementSync {
+    let prepared = this.#statements.get(statement);
+    if (prepared === undefined) {
+      prepared = this.#database.prepare(statement);
+      this.#statements.set(statement, prepared);
+    }
+    return prepared;
+  }
+}

@@ -1,0 +1,95 @@
+import { ForbiddenError } from '../errors.ts';
+import { takeTurn, type SyncContext } from './context.ts';
+import { syncDetails, type DetailsOutcome } from './details.ts';
+import { KINDS, listOf, type Kind } from './kinds.ts';
+import { withKind } from './state.ts';
+import { CopyError } from './store.ts';
+import { syncKind, type KindOutcome } from './walk.ts';
+
+export interface SyncOptions {
+  /** Whether to find what is gone. */
+  readonly isReconciling: boolean;
+  readonly refreshMs: number;
+}
+
+/** What a sync did with a kind, and how many records of it are held now. */
+export interface KindReport extends KindOutcome {
+  readonly held: number;
+}
+
+/** What a sync did. */
+export interface SyncReport {
+  /** By kind; null for those that the key may not ask for. */
+  readonly kinds: Readonly<Record<Kind, KindReport | null>>;
+  /** Null where the key may not ask for solicitations. */
+  readonly details: DetailsOutcome | null;
+  readonly reconciled: boolean;
+}
+
+/**
+ * Brings the whole copy up to date.
+ *
+ * @throws the client's errors, CopyError, StoppedError. What was received until then is saved.
+ */
+export async function sync(context: SyncContext, { isReconciling, refreshMs }: SyncOptions): Promise<SyncReport> {
+  const { store, clock } = context;
+  const outcomes = new Map<Kind, KindOutcome | null>();
+  for (const kind of KINDS) outcomes.set(kind, await syncAllowed(context, kind, isReconciling));
+  const forbidden = KINDS.filter((kind) => outcomes.get(kind) === null);
+  if (forbidden.length > 0) await leaveOut(context, forbidden, isReconciling);
+  const details = forbidden.includes('solicitations') ? null : await syncDetails(context, refreshMs);
+  await store.refreshOpen(clock());
+  if (isReconciling || store.state.reconciledAt === null)
+    await store.saveState({ ...store.state, reconciledAt: new Date(clock()).toISOString() });
+  const reports: [Kind, KindReport | null][] = [];
+  for (const [kind, outcome] of outcomes) {
+    const removed = (outcome?.removed ?? 0) + (kind === 'solicitations' ? (details?.removed ?? 0) : 0);
+    reports.push([kind, outcome === null ? null : { ...outcome, removed, held: await store.countHeld(kind) }]);
+  }
+  return { kinds: Object.fromEntries(reports) as SyncReport['kinds'], details, reconciled: isReconciling };
+}
+
+/** Null where the key may not ask for this kind. */
+async function syncAllowed(context: SyncContext, kind: Kind, isReconciling: boolean): Promise<KindOutcome | null> {
+  const { store } = context;
+  try {
+    const outcome = await syncKind(context, kind, isReconciling);
+    if (store.state.kinds[kind].isForbidden) await store.saveState(withKind(store.state, kind, { isForbidden: false }));
+    return outcome;
+  } catch (error) {
+    if (error instanceof ForbiddenError) return null;
+    throw error;
+  }
+}
+
+/**
+ * 403 is for a kind that the key may not ask for, and for a partner that is suspended: then nothing may be asked for, and
+ * nothing is known of what would be seen otherwise.
+ *
+ * @throws CopyError where the partner is suspended.
+ */
+async function leaveOut(context: SyncContext, forbidden: readonly Kind[], isReconciling: boolean): Promise<void> {
+  const { store } = context;
+  const allowed = KINDS.find((kind) => !forbidden.includes(kind));
+  if (allowed === undefined || (await isForbiddenNow(context, allowed)))
+    throw new CopyError(
+      'the service refuses everything (403): your access may be suspended. The copy is left as it is',
+    );
+  for (const kind of forbidden) {
+    const told = store.state.kinds[kind].isForbidden;
+    if (!told) context.tell(`${kind}: your key may not ask for them (403); they are left out`);
+    if (isReconciling) await store.dropKind(kind);
+    if (!told) await store.saveState(withKind(store.state, kind, { isForbidden: true }));
+  }
+}
+
+async function isForbiddenNow(context: SyncContext, kind: Kind): Promise<boolean> {
+  await takeTurn(context);
+  try {
+    await listOf(context.client, kind, { limit: 1, cursor: undefined }, context.abort).pages().next();
+    return false;
+  } catch (error) {
+    if (error instanceof ForbiddenError) return true;
+    throw error;
+  }
+}

@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { Agent, createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A request that came through, and its answer. */
+export interface Passed {
+  readonly target: string;
+  readonly isConditional: boolean;
+  readonly authorization: string | undefined;
+  /** Null where there was no answer. */
+  status: number | null;
+}
+
+/** What happens at a request: before the service gets it, or after its answer was given. */
+export interface Disturbance {
+  /** 1 for the next. */
+  readonly atRequest: number;
+  readonly moment: 'before' | 'after';
+  readonly act: () => unknown;
+}
+
+/**
+ * A proxy in front of the service, which a mirror asks: it makes pages small, so that few records are many pages, and lets
+ * things happen at any request of a sync. Nothing else is changed.
+ */
+export class SmallPages {
+  readonly #server: Server;
+  readonly #agent = new Agent({ keepAlive: false });
+  readonly #pageSize: number;
+  /** Where the service listens at the moment. */
+  servicePort = 0;
+  passed: Passed[] = [];
+  #disturbance: Disturbance | null = null;
+  #count = 0;
+
+  private constructor(pageSize: number) {
+    this.#pageSize = pageSize;
+    this.#server = createServer((asked, answer) => void this.#pass(asked, answer));
+  }
+
+  static async start(pageSize: number): Promise<SmallPages> {
+    const proxy = new SmallPages(pageSize);
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** From here on, this is to happen; null for nothing. */
+  disturb(disturbance: Disturbance | null): void {
+    this.#count = 0;
+    this.#disturbance = disturbance;
+  }
+
+  async close(): Promise<void> {
+    this.#agent.destroy();
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  async #pass(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+    this.#count += 1;
+    const disturbance = this.#disturbance?.atRequest === this.#count ? this.#disturbance : null;
+    if (disturbance?.moment === 'before') await disturbance.act();
+    const { authorization } = asked.headers;
+    const isConditional = asked.headers['if-none-match'] !== undefined;
+    const passed: Passed = { target: asked.url ?? '', isConditional, authorization, status: null };
+    this.passed.push(passed);
+    const path = passed.target.replace(/\blimit=100\b/, `limit=${this.#pageSize}`);
+    const sent = request({
+      port: this.servicePort,
+      host: '127.0.0.1',
+      path,
+      headers: asked.headers,
+      agent: this.#agent,
+    });
+    const fail = (): void => void asked.socket.destroy();
+    sent.on('error', fail).end();
+    sent.on('response', (response: IncomingMessage) => {
+      passed.status = response.statusCode ?? null;
+      answer.writeHead(response.statusCode ?? 0, response.headers);
+      response.on('error', fail).pipe(answer);
+      if (disturbance?.moment === 'after') answer.on('finish', () => void disturbance.act());
+    });
+  }
+}

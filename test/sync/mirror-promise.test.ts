@@ -1,0 +1,103 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  LISTS,
+  readCopy,
+  STORES,
+  storeWords,
+  type Json,
+  type Records,
+  type StoreType,
+} from '../../client/test/mirror/support/copies.ts';
+import { firstCatalog, history, type Step } from '../../client/test/mirror/support/histories.ts';
+import { MirroredService } from '../../client/test/mirror/support/mirrored-service.ts';
+
+/** MIRROR_RUNS asks for more. */
+const RUNS = Number(process.env['MIRROR_RUNS'] ?? 3);
+
+let service: MirroredService;
+let copies = 0;
+
+beforeAll(async () => {
+  service = await MirroredService.start(firstCatalog(), { name: 'acme', leadEntities: ['le_0'], coops: ['co_0'] });
+});
+afterAll(() => service.close());
+
+/** Runs a mirror, and what is to happen meanwhile. Whether it was complete, and nothing happened under it. */
+async function run(words: readonly string[], { isReconciling, during }: Extract<Step, { type: 'sync' }>) {
+  const mirror = service.startMirror(...words, ...(isReconciling ? ['--reconcile'] : []));
+  let happened: Promise<unknown> | null = null;
+  const act = async (): Promise<void> => {
+    const what = during?.what;
+    if (what?.type === 'kill-mirror') mirror.kill('SIGKILL');
+    else if (what?.type === 'import') await service.publish(what.lines);
+    else {
+      await service.killService();
+      await service.serve();
+    }
+  };
+  service.pages.disturb(during && { ...during, act: () => (happened = act()) });
+  const { code, stderr } = await mirror.ended;
+  await happened;
+  service.pages.disturb(null);
+  const isKilled = happened !== null && during?.what.type === 'kill-mirror';
+  if (!isKilled) expect(code, stderr).toBe(0);
+  return happened === null;
+}
+
+const UNSEEN = ['notices', 'documents', 'questions'];
+const without = (record: Json | undefined, fields: readonly string[]): Json =>
+  Object.fromEntries(Object.entries(record ?? {}).filter(([name]) => !fields.includes(name)));
+
+/** Each record that is served is in the copy as it is served, and so is each detail that is open or changed. */
+function expectAllServed(copy: Records, before: Records, served: Records): void {
+  for (const list of LISTS)
+    for (const [id, record] of served[list]) expect(copy[list].get(id), `${list}: ${id}`).toEqual(record);
+  for (const [id, detail] of served.details) {
+    const held = copy.details.get(id);
+    const hasChanged = before.solicitations.get(id)?.['updated_at'] !== detail['updated_at'];
+    if (detail['is_open'] === true || hasChanged) expect(held, `detail: ${id}`).toEqual(detail);
+    // Of the others, only what no list shows may be older.
+    else expect(without(held, UNSEEN), `detail: ${id}`).toEqual(without(detail, UNSEEN));
+  }
+}
+
+async function play(type: StoreType, steps: readonly Step[]): Promise<void> {
+  copies += 1;
+  const folder = join(service.folder, `${type}-${copies}`);
+  mkdirSync(folder);
+  const words = storeWords(type, folder);
+  let before = readCopy(type, folder);
+  for (const step of [
+    ...steps,
+    { type: 'sync', isReconciling: false, during: null } as const,
+    { type: 'sync', isReconciling: true, during: null } as const,
+  ]) {
+    if (step.type === 'import') await service.publish(step.lines);
+    else if (step.type !== 'sync') await service.change(step.type, step.grants);
+    else {
+      await service.settle();
+      if (!(await run(words, step))) continue;
+      const [copy, served] = [readCopy(type, folder), await service.served()];
+      expectAllServed(copy, before, served);
+      if (step.isReconciling)
+        for (const list of [...LISTS, 'details'] as const)
+          expect([...copy[list].keys()].sort(), list).toEqual([...served[list].keys()].sort());
+      before = copy;
+    }
+  }
+}
+
+describe.each(STORES)('a copy in %s', (type) => {
+  test(
+    'holds all that is served after a sync, and nothing else after one that reconciles, whatever happened before',
+    () =>
+      fc.assert(
+        fc.asyncProperty(history, (steps) => play(type, steps)),
+        { numRuns: RUNS, endOnFailure: true },
+      ),
+    60_000 + RUNS * 60_000,
+  );
+});
