@@ -10,6 +10,7 @@ const PROGRAMS = {
   nginx: ['nginx'],
   openssl: ['openssl'],
   curl: ['curl'],
+  python: ['python3'],
   chromium: ['chromium', 'chromium-browser', 'google-chrome'],
   systemd: ['systemd-analyze'],
   faketime: ['faketime'],
@@ -29,7 +30,8 @@ export function testWith(...programs: readonly InstalledProgram[]): ReturnType<t
   return test.skipIf(missing.length > 0);
 }
 
-function isInstalled(program: InstalledProgram): boolean {
+/** Whether it is there. */
+export function isInstalled(program: InstalledProgram): boolean {
   return findInstalled(program) !== null;
 }
 
