@@ -1,0 +1,35 @@
+import { button, element } from './dom.js';
+import { explain } from './errors.js';
+
+const SECOND_MS = 1000;
+
+/**
+ * What went wrong and what to do, read out at once by screen readers.
+ *
+ * @param {unknown} error
+ * @param {(() => void) | null} onRetry null where trying the same again is of no use
+ */
+export function problemBox(error, onRetry = null) {
+  const { title, advice, requestId, waitSeconds } = explain(error);
+  return element(
+    'div',
+    { class: 'problem', role: 'alert' },
+    element('p', {}, element('strong', {}, title), ' ', advice),
+    requestId !== null && element('p', { class: 'muted' }, 'Request ', element('code', {}, requestId)),
+    onRetry !== null && element('p', { class: 'actions' }, retryButton(onRetry, waitSeconds ?? 0)),
+  );
+}
+
+/** Counts the seconds down before which the answer would be the same. @param {() => void} onRetry @param {number} waitSeconds */
+function retryButton(onRetry, waitSeconds) {
+  const made = button('Try again', onRetry);
+  const until = Date.now() + waitSeconds * SECOND_MS;
+  const tick = () => {
+    const left = Math.ceil((until - Date.now()) / SECOND_MS);
+    made.disabled = left > 0;
+    made.textContent = left > 0 ? `Try again in ${left} s` : 'Try again';
+    if (left > 0) setTimeout(tick, SECOND_MS);
+  };
+  tick();
+  return made;
+}
