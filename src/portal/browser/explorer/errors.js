@@ -27,50 +27,49 @@ export class NoAnswerError extends Error {}
  * @property {string} title
  * @property {string} advice
  * @property {string | null} requestId to be quoted to whoever runs the service
- * @property {number | null} waitSeconds before asking again is of use
+ * @property {boolean} mayPass whether asking the same again may be of use
+ * @property {number} waitSeconds before that
  */
 
-const UNAUTHORIZED = {
-  title: 'The service does not accept this key (401).',
-  advice:
-    'It may be mistyped or cut short, revoked or expired, or of another environment: keys that begin with pds_live_ ' +
-    'work in production, those with pds_test_ in UAT and dev.',
+/** What a status says to the owner of a key; the service's own message says the rest. @type {Readonly<Record<number, string>>} */
+const TITLES = {
+  400: 'The service did not understand this (400).',
+  401: 'The service does not accept this key (401).',
+  403: 'The key is good, but you may not see this (403).',
+  404: 'Nothing is here (404).',
+  429: 'Too many requests (429).',
 };
+
+/** The service says the same whatever is wrong with a key; its owner can try what it may be. */
+const WRONG_KEY =
+  'It may be mistyped or cut short, revoked or expired, or of another environment: keys that begin with pds_live_ ' +
+  'work in production, those with pds_test_ in UAT and dev.';
 
 /**
  * @param {unknown} error anything thrown while a view was made
  * @returns {Problem}
  */
 export function explain(error) {
+  const passing = { requestId: null, mayPass: true, waitSeconds: 0 };
   if (error instanceof NoAnswerError) {
-    return problem('No answer came.', 'The service or the network is away. Look at your connection, then try again.');
+    const advice = 'The service or the network is away. Look at your connection, then try again.';
+    return { ...passing, title: 'No answer came.', advice };
   }
   if (!(error instanceof AnswerError)) {
-    return problem('This page failed.', 'Reload it. If it goes on, tell whoever runs the service what you looked at.');
+    const advice = 'Reload the page. If it goes on, tell whoever runs the service what you looked at.';
+    return { ...passing, title: 'This view failed.', advice };
   }
   const { status, code, message, requestId, retryAfterSeconds } = error;
   if (code === null) {
-    return problem(
-      `Something other than the service answered (${status}).`,
-      'A proxy in between, most likely. Try again in a moment.',
-      requestId,
-    );
+    const title = `Something other than the service answered (${status}).`;
+    return { ...passing, title, advice: 'A proxy in between, most likely. Try again in a moment.', requestId };
   }
-  if (status === 401) return { ...problem(UNAUTHORIZED.title, UNAUTHORIZED.advice, requestId) };
-  if (status === 403) {
-    return problem('The key is good, but you may not see this (403).', message, requestId);
-  }
-  if (status === 404) return problem('Nothing is here (404).', message, requestId);
-  if (status === 400) return problem('The service did not understand this (400).', message, requestId);
-  if (status === 429) {
-    const wait = retryAfterSeconds ?? 1;
-    const advice = `Wait ${wait} ${wait === 1 ? 'second' : 'seconds'}: the limit of requests is reached.`;
-    return { ...problem('Too many requests (429).', advice, requestId), waitSeconds: wait };
-  }
-  return problem(`The service failed (${status}).`, message, requestId);
-}
-
-/** @param {string} title @param {string} advice @param {string | null} requestId @returns {Problem} */
-function problem(title, advice, requestId = null) {
-  return { title, advice, requestId, waitSeconds: null };
+  const waitSeconds = retryAfterSeconds ?? 0;
+  return {
+    title: TITLES[status] ?? `The service failed (${status}).`,
+    advice: status === 401 ? WRONG_KEY : message,
+    requestId,
+    mayPass: status === 429 || status >= 500,
+    waitSeconds,
+  };
 }

@@ -47,7 +47,7 @@ class Explorer {
   #place = readAddress(location.hash) ?? { view: FIRST_VIEW, id: null, parameters: new URLSearchParams() };
   #quota = new QuotaLine();
   #links = VIEWS.map(({ view, title }) => ({ view, node: element('a', { href: listAddress(view) }, title) }));
-  #content = element('section', { class: 'view', 'aria-label': 'View' });
+  #content = element('div', { class: 'view' });
   #told = element('p', { class: 'visually-hidden', role: 'status' });
 
   /** @param {HTMLElement} root */

@@ -38,7 +38,9 @@ export function filterForm(list, parameters, view) {
     event.preventDefault();
     view.open(listAddress(list.view, filled(form)));
   });
-  return form;
+  // On a phone they would stand before all that is looked for.
+  const isOpen = matchMedia('(min-width: 50rem)').matches || filled(form).size > 0;
+  return element('details', { class: 'filters-box', open: isOpen }, element('summary', {}, 'Filters'), form);
 }
 
 /** What is not empty and not the interface's default. @param {HTMLFormElement} form */

@@ -7,16 +7,16 @@ const SECOND_MS = 1000;
  * What went wrong and what to do, read out at once by screen readers.
  *
  * @param {unknown} error
- * @param {(() => void) | null} onRetry null where trying the same again is of no use
+ * @param {(() => void) | null} onRetry asks the same again, which is offered where it may be of use
  */
 export function problemBox(error, onRetry = null) {
-  const { title, advice, requestId, waitSeconds } = explain(error);
+  const { title, advice, requestId, mayPass, waitSeconds } = explain(error);
   return element(
     'div',
     { class: 'problem', role: 'alert' },
     element('p', {}, element('strong', {}, title), ' ', advice),
     requestId !== null && element('p', { class: 'muted' }, 'Request ', element('code', {}, requestId)),
-    onRetry !== null && element('p', { class: 'actions' }, retryButton(onRetry, waitSeconds ?? 0)),
+    onRetry !== null && mayPass && element('p', { class: 'actions' }, retryButton(onRetry, waitSeconds)),
   );
 }
 
