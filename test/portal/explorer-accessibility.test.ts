@@ -122,7 +122,7 @@ describe('the explorer', () => {
     await tabTo(explorer, 'Copy');
     await page.keyboard.press('Enter');
     await page.getByText(/^(Copied\.|Selected: copy it with your keyboard\.)$/).waitFor();
-    await page.keyboard.press('Alt+ArrowLeft');
+    await page.goBack();
     await page.locator('h2:focus', { hasText: 'Solicitations' }).waitFor();
   });
 

@@ -77,7 +77,7 @@ describe('a key in the explorer', () => {
       await explorer.open('#/coops');
       await page.getByRole('button', { name: 'Forget the key' }).click();
       expect(await page.locator('.view').count()).toBe(0);
-      await expect.poll(() => page.getByLabel('API key').evaluate((it) => it.matches(':focus'))).toBe(true);
+      await page.locator('#api-key:focus').waitFor();
       await page.reload();
       await giveKey(explorer, service.partner('all').key);
       await page.getByRole('heading', { name: 'Cooperatives' }).waitFor();

@@ -4,6 +4,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { launchBrowser } from '../support/browser.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { publishLines, solicitation } from '../support/publishing.ts';
 import type { TestService } from '../support/service.ts';
 import { explore, HOSTILE, openPage, startExplorable, type Explorer } from './explorer-service.ts';
 
@@ -25,6 +26,13 @@ afterAll(async () => {
   await service.close();
 });
 
+/** The parameters that take an id which the page knows, and the lists of these. */
+const OFFERED = new Map([
+  ['lead_entity', 'lead-entities'],
+  ['coop', 'coops'],
+  ['city_service', 'city-services'],
+]);
+
 interface Listed {
   data: Record<string, string>[];
   meta: { next_cursor: string | null };
@@ -37,8 +45,9 @@ async function ask<Body>(path: string): Promise<Body> {
 /** Name and number of each row of a chart. */
 async function readChart(caption: string): Promise<Record<string, number>> {
   const rows = explorer.page.getByRole('table', { name: caption }).locator('tbody tr');
-  const texts = await rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
-  return Object.fromEntries(texts.map(([name = '', count = '']) => [name, Number(count.replaceAll(',', ''))]));
+  const names = await rows.locator('th').allTextContents();
+  const counts = await rows.locator('.number').allTextContents();
+  return Object.fromEntries(names.map((name, index) => [name, Number(counts[index]?.replaceAll(',', ''))]));
 }
 
 const rowNames = (): Promise<string[]> =>
@@ -116,8 +125,13 @@ describe('the explorer', () => {
       await explorer.open(`#/${view}`);
       for (const [name, value] of Object.entries(filters)) {
         const field = explorer.page.locator(`#filter-${name}`);
-        if ((await field.evaluate((it) => it.tagName)) === 'SELECT') await field.selectOption(value);
+        if ((await field.and(explorer.page.locator('select')).count()) > 0) await field.selectOption(value);
         else await field.fill(value);
+        const list = OFFERED.get(name);
+        if (list === undefined) continue;
+        const offered = explorer.page.locator(`#offered-${name} option[value='${value}']`);
+        const { name: known } = (await ask<Listed>(`/v1/${list}?limit=100`)).data.find(({ id }) => id === value) ?? {};
+        if (known !== undefined) await expect.poll(() => offered.textContent()).toBe(known);
       }
       await explorer.page.getByRole('button', { name: 'Show' }).click();
       await explorer.settled();
@@ -228,9 +242,34 @@ describe('the explorer', () => {
         .map(({ transferSize }) => transferSize)`,
     );
     expect(sizes.length).toBeGreaterThan(20);
-    process.stderr.write(`BYTES ${sizes.length} ${sizes.reduce((a, b) => a + b, 0)}\n`);
     expect(sizes.reduce((sum, it) => sum + it, 0)).toBeLessThan(MOST_BYTES);
     expect([...record.origins, ...explorer.record.origins]).toEqual([service.url, service.url]);
     expect([...record.complaints, ...explorer.record.complaints]).toEqual([]);
   });
+
+  testWith('chromium')(
+    'counts the deadlines of each week where there are too many to be shown one by one',
+    async () => {
+      const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+      const many = Array.from({ length: 120 }, (_, index) => ({
+        ...solicitation(`sol_many_${index}`, 2_000_000 + index),
+        lead_entity_id: 'le_example_city',
+        close_at: inDays(0.5 + index / 2),
+      }));
+      const before = (
+        await ask<{ total: number }>(
+          `/v1/solicitations/count?closing_after=${inDays(0)}&closing_before=${inDays(90)}&status=open`,
+        )
+      ).total;
+      await publishLines(service.database, { solicitations: many });
+      await service.noticeChanges();
+      await explorer.open('#/coops');
+      await explorer.open('#/timeline');
+      const weeks = Object.values(await readChart('Open solicitations by the week of their deadline'));
+      expect(weeks.reduce((sum, it) => sum + it, 0)).toBe(before + many.length);
+      expect(weeks[1]).toBeGreaterThanOrEqual(14);
+      expect(await explorer.page.locator('.deadlines').count()).toBe(0);
+      expect(await explorer.page.locator('.requests summary').textContent()).toBe('The 14 requests behind this view');
+    },
+  );
 });

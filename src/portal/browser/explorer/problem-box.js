@@ -1,5 +1,5 @@
 import { button, element } from './dom.js';
-import { explain } from './errors.js';
+import { AnswerError, explain, NoAnswerError } from './errors.js';
 
 const SECOND_MS = 1000;
 
@@ -10,6 +10,8 @@ const SECOND_MS = 1000;
  * @param {(() => void) | null} onRetry asks the same again, which is offered where it may be of use
  */
 export function problemBox(error, onRetry = null) {
+  // For the console: whoever looks for what failed in the browser itself finds it there.
+  if (!(error instanceof AnswerError || error instanceof NoAnswerError)) reportError(error);
   const { title, advice, requestId, mayPass, waitSeconds } = explain(error);
   return element(
     'div',
