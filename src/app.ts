@@ -11,7 +11,6 @@ import { addKeptAnswers } from './http/kept-answers.ts';
 import { addOpenApi, registerOpenApi } from './http/openapi.ts';
 import { addPathCheck } from './http/path-check.ts';
 import { addPermissionCheck } from './http/permission-check.ts';
-import { registerReferencePage } from './http/reference-page.ts';
 import { addRequestCheck, endUnclearConnections } from './http/request-check.ts';
 import { OwnRequestLimits, type RequestLimits } from './http/request-counts.ts';
 import { addRequestId } from './http/request-id.ts';
@@ -24,6 +23,7 @@ import { endSlowReaders } from './http/slow-readers.ts';
 import { addUnparsedRequests } from './http/unparsed-requests.ts';
 import { addCursorCheck } from './paging/cursor-check.ts';
 import { Turns } from './paging/turns.ts';
+import { registerPortal } from './portal/portal.ts';
 import { registerCertifications } from './resources/certifications/routes.ts';
 import { registerContracts } from './resources/contracts/routes.ts';
 import { registerReferenceLists } from './resources/reference-lists/routes.ts';
@@ -70,7 +70,6 @@ export async function buildApp(
   await addOpenApi(app);
   registerHealth(app);
   registerOpenApi(app);
-  registerReferencePage(app);
 
   const turns = new Turns();
   registerContracts(app, services, turns);
@@ -78,5 +77,7 @@ export async function buildApp(
   registerSolicitations(app, services, turns);
   registerCertifications(app, services);
   registerReferenceLists(app, services);
+
+  registerPortal(app);
   return app;
 }

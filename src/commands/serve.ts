@@ -7,9 +7,9 @@ import type { Config } from '../config.ts';
 import { openForCommands } from '../database/database.ts';
 import { isHistoryOther } from '../database/history.ts';
 import { prepareSchema } from '../database/migrator.ts';
-import { DOCS_PATH } from '../http/reference-page.ts';
 import type { AdminServer } from '../monitoring/admin-server.ts';
 import { registerReady } from '../monitoring/readiness.ts';
+import { DOCS_PATH } from '../portal/paths.ts';
 import { announceCutOff } from '../publishing/announce.ts';
 import { CommandError } from './command-error.ts';
 import { HISTORY_WARNING } from './context.ts';
@@ -100,7 +100,7 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
 /** @param hasDemoKey null where no demonstration was asked for. */
 function greet(origin: string, config: Config, hasDemoKey: boolean | null): void {
   const output = processOutput(false);
-  output.note(`Serving (${config.environment}) at ${origin}, reference page at ${origin}${DOCS_PATH}. Ctrl-C ends it.`);
+  output.note(`Serving (${config.environment}) at ${origin}, documentation at ${origin}${DOCS_PATH}. Ctrl-C ends it.`);
   if (hasDemoKey === null) return;
   output.note(
     hasDemoKey

@@ -5,7 +5,7 @@ export const SECURITY_HEADERS = { 'x-content-type-options': 'nosniff' } as const
 
 /**
  * Besides, on what a browser can be sent to, since it needs no key: nothing in it may be run or
- * framed, and nobody is told where the reader came from. The reference page loosens the first.
+ * framed, and nobody is told where the reader came from. The pages under /docs loosen the first.
  */
 const PUBLIC_SECURITY_HEADERS = {
   ...SECURITY_HEADERS,

@@ -37,14 +37,14 @@ test('no answer may be taken for another type than its own, whoever makes it', a
 });
 
 test('what a browser can come to without a key runs nothing, is framed by nobody, and tells no other site of it', async () => {
-  for (const path of ['/health', '/openapi.json', '/docs', '/docs/scalar.js', '/nothing', '/%ZZ']) {
+  for (const path of ['/health', '/openapi.json', '/docs', '/docs/assets/styles.css', '/nothing', '/%ZZ']) {
     const { headers } = await client.get(path);
     expect(headers['referrer-policy'], path).toBe('no-referrer');
     const policy = String(headers['content-security-policy']);
     expect(policy, path).toContain("default-src 'none'");
     expect(policy, path).toContain("frame-ancestors 'none'");
-    // The reference page runs one script of its own origin, and the one that stands in it.
+    // A page runs scripts of its own origin.
     if (path !== '/docs') expect(policy, path).toBe("default-src 'none'; frame-ancestors 'none'");
-    else expect(policy).not.toMatch(/script-src[^;]*(unsafe|\*|https?:)/);
+    else expect(policy).not.toMatch(/unsafe|\*|https?:/);
   }
 });

@@ -10,6 +10,8 @@ const PROGRAMS = {
   nginx: ['nginx'],
   openssl: ['openssl'],
   curl: ['curl'],
+  python: ['python3'],
+  chromium: ['chromium', 'chromium-browser', 'google-chrome'],
   systemd: ['systemd-analyze'],
   faketime: ['faketime'],
   prometheus: ['promtool'],
@@ -28,9 +30,16 @@ export function testWith(...programs: readonly InstalledProgram[]): ReturnType<t
   return test.skipIf(missing.length > 0);
 }
 
-function isInstalled(program: InstalledProgram): boolean {
+/** Whether it is there. */
+export function isInstalled(program: InstalledProgram): boolean {
+  return findInstalled(program) !== null;
+}
+
+/** The path of a program; null where it is not installed. */
+export function findInstalled(program: InstalledProgram): string | null {
   const postgres = '/usr/lib/postgresql';
   const versions = existsSync(postgres) ? readdirSync(postgres).map((version) => join(postgres, version, 'bin')) : [];
   const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/local/sbin', ...versions];
-  return PROGRAMS[program].some((name) => folders.some((folder) => existsSync(join(folder, name))));
+  const paths = PROGRAMS[program].flatMap((name) => folders.map((folder) => join(folder, name)));
+  return paths.find((path) => existsSync(path)) ?? null;
 }

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
 import { fastify, type FastifyInstance } from 'fastify';
-import { OPENAPI_PATH } from './openapi.ts';
-import { registerStaticText } from './static-text.ts';
+import { OPENAPI_PATH } from '../http/openapi.ts';
+import { registerStaticText } from '../http/static-text.ts';
+import { renderHead, renderHeader } from './layout.ts';
+import { REFERENCE_PATH } from './paths.ts';
 
-export const DOCS_PATH = '/docs';
-const SCRIPT_PATH = '/docs/scalar.js';
+const SCRIPT_PATH = `${REFERENCE_PATH}/scalar.js`;
 
 /** Nothing on the page asks another host: no fonts, no telemetry, no proxy, no assistant. */
 const CONFIGURATION = {
@@ -27,17 +28,15 @@ const START_SCRIPT = `Scalar.createApiReference('#app', {
 
 const PAGE = `<!doctype html>
 <html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>Partner data service</title>
-    <link rel="icon" href="data:,">
-  </head>
-  <body>
-    <div id="app"></div>
-    <script src="${SCRIPT_PATH}"></script>
-    <script>${START_SCRIPT}</script>
-  </body>
+<head>
+${renderHead('Reference', ['styles.css'])}
+</head>
+<body class="reference">
+${renderHeader(REFERENCE_PATH)}
+<div id="app"></div>
+<script src="${SCRIPT_PATH}"></script>
+<script>${START_SCRIPT}</script>
+</body>
 </html>
 `;
 
@@ -53,9 +52,12 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** `GET /docs`: the reference page, made by Scalar in the browser of `/openapi.json`. Works without a network. */
+/**
+ * `GET /docs/reference`: made by Scalar in the browser of `/openapi.json`. Works without a network.
+ * Scalar puts styles into the page, which its policy, unlike that of the others, has to allow.
+ */
 export function registerReferencePage(app: FastifyInstance): void {
-  registerStaticText(app, DOCS_PATH, 'text/html; charset=utf-8', async () => PAGE, {
+  registerStaticText(app, REFERENCE_PATH, 'text/html; charset=utf-8', async () => PAGE, {
     'Content-Security-Policy': CONTENT_SECURITY_POLICY,
   });
   registerStaticText(app, SCRIPT_PATH, 'text/javascript; charset=utf-8', loadScript);

@@ -1,0 +1,43 @@
+// Bars that are a table at the same time: each row has a name, a number and a bar. So those who do not see the bars lose
+// nothing, and nothing is said twice. A library of charts weighs more than all of the portal.
+
+import { drawing, element } from './dom.js';
+import { formatNumber } from './format.js';
+
+/**
+ * @typedef {object} Bar
+ * @property {string} name
+ * @property {string} address where its records are listed
+ * @property {number} count
+ * @property {string} [tone] a class for its colour
+ */
+
+/**
+ * @param {string} caption
+ * @param {string} nameTitle
+ * @param {readonly Bar[]} bars
+ */
+export function barChart(caption, nameTitle, bars) {
+  const most = Math.max(1, ...bars.map(({ count }) => count));
+  const titles = [nameTitle, 'Number'].map((title) => element('th', { scope: 'col' }, title));
+  return element(
+    'table',
+    { class: 'bars' },
+    element('caption', {}, caption),
+    element('thead', {}, element('tr', {}, ...titles, element('td', { class: 'bar' }))),
+    element('tbody', {}, ...bars.map((bar) => row(bar, most))),
+  );
+}
+
+/** @param {Bar} bar @param {number} most */
+function row({ name, address, count, tone = '' }, most) {
+  const length = count === 0 ? 0 : Math.max(0.5, (100 * count) / most);
+  const shape = drawing('rect', { width: `${length.toFixed(2)}%`, height: '100%', rx: '3', class: tone });
+  return element(
+    'tr',
+    {},
+    element('th', { scope: 'row' }, element('a', { href: address }, name)),
+    element('td', { class: 'number' }, formatNumber(count)),
+    element('td', { class: 'bar' }, drawing('svg', { 'aria-hidden': 'true', focusable: 'false' }, shape)),
+  );
+}

@@ -1,0 +1,160 @@
+// The explorer: with a key, what the key may see. This file holds what is on the page at a time: a session, which ends
+// with the page, and a view, which follows the page's address.
+
+import { FIRST_VIEW, listAddress, readAddress } from './address.js';
+import { button, element } from './dom.js';
+import { AnswerError } from './errors.js';
+import { keyForm } from './key-form.js';
+import { showList } from './list-view.js';
+import { LISTS } from './lists.js';
+import { showOverview } from './overview.js';
+import { problemBox } from './problem-box.js';
+import { QuotaLine } from './quota-line.js';
+import { showContract, showSupplier } from './record-view.js';
+import { Session } from './session.js';
+import { showSolicitation } from './solicitation-view.js';
+import { showTimeline } from './timeline.js';
+import { View } from './view.js';
+
+/** @typedef {import('./address.js').Place} Place */
+
+/**
+ * What is known while there is a key; forgotten with it.
+ *
+ * @typedef {object} Known
+ * @property {Session} session
+ * @property {Map<string, { id: string, name: string }[]>} names reference lists that were read
+ * @property {Map<string, string>} previousPages the address of a page of a list → that of the one before it
+ */
+
+const VIEWS = [
+  { view: FIRST_VIEW, title: 'Overview' },
+  { view: 'timeline', title: 'Timeline' },
+  ...LISTS.map(({ view, title }) => ({ view, title })),
+];
+
+/** @type {Readonly<Record<string, (id: string, view: View) => Promise<Node[]>>>} */
+const RECORDS = { solicitations: showSolicitation, contracts: showContract, suppliers: showSupplier };
+
+const WINDOW_TITLE = document.title;
+
+class Explorer {
+  #root;
+  /** Null before a key was given and after it was forgotten. @type {Known | null} */
+  #known = null;
+  /** @type {View | null} */
+  #view = null;
+  #place = readAddress(location.hash) ?? { view: FIRST_VIEW, id: null, parameters: new URLSearchParams() };
+  #quota = new QuotaLine();
+  #links = VIEWS.map(({ view, title }) => ({ view, node: element('a', { href: listAddress(view) }, title) }));
+  #content = element('div', { class: 'view' });
+  #told = element('p', { class: 'visually-hidden', role: 'status' });
+
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.#root = root;
+    addEventListener('hashchange', () => this.#onAddress());
+    // A page that is left may be kept by the browser as it is, for Back: then without the key and what it showed.
+    addEventListener('pagehide', () => this.#forget(null));
+    this.#forget(null);
+  }
+
+  /** @param {unknown} error why, where that is to be told */
+  #forget(error) {
+    this.#view?.end();
+    this.#view = null;
+    this.#known = null;
+    document.title = WINDOW_TITLE;
+    const form = keyForm(error, (key) => this.#begin(key));
+    this.#root.replaceChildren(form);
+    this.#content.replaceChildren();
+    if (error !== null) form.querySelector('input')?.focus();
+  }
+
+  /** @param {string} key */
+  #begin(key) {
+    const session = new Session(key, (quota) => this.#quota.show(quota));
+    this.#known = { session, names: new Map(), previousPages: new Map() };
+    const bar = element(
+      'div',
+      { class: 'session' },
+      this.#quota.node,
+      button('Forget the key', () => {
+        this.#forget(null);
+        this.#root.querySelector('input')?.focus();
+      }),
+    );
+    this.#content.replaceChildren();
+    const links = element('nav', { class: 'views', 'aria-label': 'Views' }, ...this.#links.map(({ node }) => node));
+    this.#root.replaceChildren(bar, links, this.#told, this.#content);
+    void this.#show();
+  }
+
+  #onAddress() {
+    const place = readAddress(location.hash);
+    if (place === null) return;
+    this.#place = place;
+    if (this.#known !== null) void this.#show();
+  }
+
+  async #show() {
+    const known = this.#known;
+    if (known === null) return;
+    this.#view?.end();
+    const view = new View(known.session, known.names);
+    this.#view = view;
+    this.#markLinks();
+    this.#content.setAttribute('aria-busy', 'true');
+    this.#told.textContent = 'Asking the service.';
+    let parts;
+    try {
+      parts = await this.#make(this.#place, view, known.previousPages);
+    } catch (error) {
+      if (view.signal.aborted) return;
+      if (error instanceof AnswerError && error.status === 401) {
+        this.#forget(error);
+        return;
+      }
+      const title = VIEWS.find((it) => it.view === this.#place.view)?.title ?? 'Not shown';
+      parts = [element('h2', { tabindex: '-1' }, title), problemBox(error, () => void this.#show())];
+    }
+    if (view.signal.aborted) return;
+    this.#content.removeAttribute('aria-busy');
+    this.#content.replaceChildren(...parts, view.requests.node);
+    this.#announce();
+  }
+
+  /** @param {Place} place @param {View} view @param {Map<string, string>} previousPages @returns {Promise<Node[]>} */
+  async #make({ view: name, id, parameters }, view, previousPages) {
+    const showRecord = RECORDS[name];
+    if (id !== null && showRecord !== undefined) return showRecord(id, view);
+    const list = LISTS.find((it) => it.view === name);
+    if (list !== undefined && id === null) return showList(list, parameters, view, previousPages);
+    if (name === 'timeline') return showTimeline(view, Date.now());
+    if (name === FIRST_VIEW) return showOverview(view, Date.now());
+    return [
+      element('h2', { tabindex: '-1' }, 'Nothing is here'),
+      element('p', {}, 'The address of this page names no view. Choose one above.'),
+    ];
+  }
+
+  /** Tells where one is, to those who see it and to those who hear it. */
+  #announce() {
+    const heading = this.#content.querySelector('h2');
+    const title = heading?.textContent ?? '';
+    document.title = `${title} · ${WINDOW_TITLE}`;
+    this.#told.textContent = '';
+    heading?.focus({ preventScroll: true });
+    if (this.#root.getBoundingClientRect().top < 0) this.#root.scrollIntoView();
+  }
+
+  #markLinks() {
+    for (const { view, node } of this.#links) {
+      if (view !== this.#place.view) node.removeAttribute('aria-current');
+      else node.setAttribute('aria-current', this.#place.id === null ? 'page' : 'true');
+    }
+  }
+}
+
+const root = document.getElementById('explorer');
+if (root !== null) new Explorer(root);

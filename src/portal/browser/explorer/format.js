@@ -1,0 +1,64 @@
+// Values of records as people read them.
+
+import { element } from './dom.js';
+
+const NUMBER = new Intl.NumberFormat('en');
+const DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
+const SHORT_DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const TIME = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: 'UTC' });
+
+/** @param {number} number */
+export function formatNumber(number) {
+  return NUMBER.format(number);
+}
+
+/** @param {number} ms @returns {string} such as `3 Dec`, in UTC, as the interface serves instants */
+export function formatShortDay(ms) {
+  return dayFirst(SHORT_DAY, ms);
+}
+
+/**
+ * An instant in UTC to the minute; the element holds it exactly.
+ *
+ * @param {string | null} instant
+ */
+export function time(instant) {
+  if (instant === null) return null;
+  const ms = Date.parse(instant);
+  return element('time', { datetime: instant, title: instant }, `${dayFirst(DAY, ms)}, ${TIME.format(ms)} UTC`);
+}
+
+/** @param {string | null} instant @returns {HTMLTimeElement | null} the day alone, in UTC */
+export function day(instant) {
+  if (instant === null) return null;
+  return element('time', { datetime: instant, title: instant }, dayFirst(DAY, Date.parse(instant)));
+}
+
+/** @param {number | null} bytes */
+export function formatBytes(bytes) {
+  if (bytes === null) return null;
+  if (bytes < 1000) return `${bytes} B`;
+  return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** @param {boolean} value */
+export function yesOrNo(value) {
+  return value ? 'yes' : 'no';
+}
+
+/**
+ * A link to a page elsewhere, where the text is an address of one; the text alone where it is anything else, since a
+ * record could hold `javascript:` as well.
+ *
+ * @param {string | null} text
+ */
+export function webLink(text) {
+  if (text === null || !/^https?:\/\//i.test(text) || !URL.canParse(text)) return text;
+  return element('a', { href: text, rel: 'noreferrer noopener nofollow', target: '_blank' }, text);
+}
+
+/** The day before the month, without a comma, and the same in every browser. @param {Intl.DateTimeFormat} format @param {number} ms */
+function dayFirst(format, ms) {
+  const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, value]));
+  return [parts.get('day'), parts.get('month'), parts.get('year')].filter((part) => part !== undefined).join(' ');
+}

@@ -1,0 +1,80 @@
+// Solicitations by lead entity: a request for each, so that only a few are counted until more are asked for.
+
+import { listAddress } from './address.js';
+import { barChart } from './bar-chart.js';
+import { button, element } from './dom.js';
+import { formatNumber } from './format.js';
+import { problemBox } from './problem-box.js';
+
+/** @typedef {import('./view.js').View} View */
+
+const COUNTED_AT_ONCE = 10;
+
+/** Of 100 lead entities each. */
+const MOST_PAGES = 5;
+
+/** A part of a view that fills itself, and of which a failure leaves the rest of the view standing. */
+export class LeadEntityCounts {
+  #view;
+  /** @type {{ id: string, name: string, count: number }[]} */
+  #counted = [];
+  #left = 0;
+
+  /** @param {View} view */
+  constructor(view) {
+    this.#view = view;
+    this.node = element('section', { 'aria-label': 'Solicitations by lead entity' });
+  }
+
+  /** Counts the next ones in the interface's order, which is that of their ids. Never throws. */
+  async countMore() {
+    this.node.setAttribute('aria-busy', 'true');
+    const hadFocus = this.node.contains(document.activeElement);
+    try {
+      await this.#count();
+      if (this.#view.signal.aborted) return;
+      this.node.replaceChildren(...this.#chart(), this.#moreButton());
+    } catch (error) {
+      if (this.#view.signal.aborted) return;
+      this.node.replaceChildren(
+        ...this.#chart(),
+        problemBox(error, () => void this.countMore()),
+      );
+    }
+    this.node.removeAttribute('aria-busy');
+    // The button that was pressed is gone: whoever goes by keyboard stays where they were.
+    if (hadFocus) this.node.querySelector('button')?.focus();
+  }
+
+  async #count() {
+    const names = await this.#view.readNames('/v1/lead-entities', MOST_PAGES);
+    const next = names.slice(this.#counted.length, this.#counted.length + COUNTED_AT_ONCE);
+    const totals = await this.#view.askEach(next, ({ id }) => this.#view.count({ lead_entity: id }));
+    this.#counted.push(...next.map((named, index) => ({ ...named, count: totals[index] ?? 0 })));
+    this.#left = names.length - this.#counted.length;
+  }
+
+  #chart() {
+    const sorted = this.#counted.toSorted((one, other) => other.count - one.count);
+    if (sorted.length === 0) return [];
+    const some = this.#left > 0 ? `, the first ${formatNumber(sorted.length)} by id` : '';
+    const bars = sorted.map(({ id, name, count }) => ({
+      name,
+      address: listAddress('solicitations', { lead_entity: id }),
+      count,
+    }));
+    return [barChart(`Solicitations by lead entity${some}`, 'Lead entity', bars)];
+  }
+
+  #moreButton() {
+    if (this.#counted.length === 0) return element('p', { class: 'muted' }, 'You see no lead entity.');
+    const step = Math.min(COUNTED_AT_ONCE, this.#left);
+    if (step === 0) return '';
+    return element(
+      'p',
+      { class: 'actions' },
+      button(`Count the next ${step}`, () => void this.countMore()),
+      element('span', { class: 'muted' }, `${step} requests; ${formatNumber(this.#left)} are left to count.`),
+    );
+  }
+}

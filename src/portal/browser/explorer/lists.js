@@ -1,0 +1,192 @@
+// The lists of the interface: their parameters, and which fields their tables show.
+
+import { listAddress, recordAddress } from './address.js';
+import { element } from './dom.js';
+import { day, time, webLink, yesOrNo } from './format.js';
+import { status } from './status.js';
+
+/** @typedef {import('./dom.js').Child} Child */
+/** @typedef {import('../../../../client/src/generated/types.gen.ts').Contract} Contract */
+/** @typedef {import('../../../../client/src/generated/types.gen.ts').Supplier} Supplier */
+/** @typedef {import('../../../../client/src/generated/types.gen.ts').Solicitation} Solicitation */
+/** @typedef {import('../../../../client/src/generated/types.gen.ts').Certification} Certification */
+/** @typedef {import('../../../../client/src/generated/types.gen.ts').NamedRef} NamedRef */
+
+/**
+ * A parameter of a list, as a field of a form.
+ *
+ * @typedef {object} Filter
+ * @property {string} name the interface's
+ * @property {string} label
+ * @property {readonly string[]} [values] all that it takes
+ * @property {string} [list] the path of the list whose ids it takes, where that can be offered
+ * @property {string} [hint]
+ * @property {number} [maxLength]
+ */
+
+/**
+ * @typedef {object} List
+ * @property {string} view its part of the page's address
+ * @property {string} title
+ * @property {string} path
+ * @property {readonly Filter[]} filters
+ * @property {readonly string[]} titles of the columns
+ * @property {(record: any) => (Child | readonly Child[])[]} cells of a record, the one that names it first
+ */
+
+const INSTANT_HINT = '2026-04-15T09:00:00Z';
+
+/** @type {Filter} */
+const SEARCH = { name: 'q', label: 'Search', maxLength: 200 };
+/** @type {Filter} */
+const LEAD_ENTITY = { name: 'lead_entity', label: 'Lead entity', list: '/v1/lead-entities', hint: 'an id' };
+/** @type {Filter} */
+const CITY_SERVICE = { name: 'city_service', label: 'City service', list: '/v1/city-services', hint: 'an id' };
+/** @type {Filter} */
+const UPDATED_SINCE = { name: 'updated_since', label: 'Updated since', hint: INSTANT_HINT };
+
+/** @type {List} */
+const SOLICITATIONS = {
+  view: 'solicitations',
+  title: 'Solicitations',
+  path: '/v1/solicitations',
+  filters: [
+    SEARCH,
+    { name: 'status', label: 'Status', values: ['open', 'closed', 'awarded', 'cancelled'] },
+    LEAD_ENTITY,
+    { name: 'closing_after', label: 'Closing after', hint: INSTANT_HINT },
+    { name: 'closing_before', label: 'Closing before', hint: INSTANT_HINT },
+    UPDATED_SINCE,
+  ],
+  titles: ['Title', 'Reference number', 'Status', 'Open for bids', 'Closes', 'Lead entity', 'Updated'],
+  cells: (/** @type {Solicitation} */ record) => [
+    recordLink('solicitations', record.id, record.title),
+    record.reference_number,
+    status(record.status),
+    yesOrNo(record.is_open),
+    time(record.close_at),
+    record.lead_entity.name,
+    day(record.updated_at),
+  ],
+};
+
+/** @type {List} */
+const CONTRACTS = {
+  view: 'contracts',
+  title: 'Contracts',
+  path: '/v1/contracts',
+  filters: [
+    SEARCH,
+    LEAD_ENTITY,
+    { name: 'coop', label: 'Cooperative', list: '/v1/coops', hint: 'an id' },
+    { name: 'supplier', label: 'Supplier', hint: 'an id' },
+    CITY_SERVICE,
+    UPDATED_SINCE,
+  ],
+  titles: ['Name', 'Summary', 'Lead entity', 'Cooperative', 'Suppliers', 'Updated'],
+  cells: (/** @type {Contract} */ record) => [
+    recordLink('contracts', record.id, record.name),
+    record.summary,
+    record.lead_entity.name,
+    record.coop?.name ?? null,
+    fewNames(record.suppliers),
+    day(record.updated_at),
+  ],
+};
+
+/** @type {List} */
+const SUPPLIERS = {
+  view: 'suppliers',
+  title: 'Suppliers',
+  path: '/v1/suppliers',
+  filters: [
+    SEARCH,
+    { name: 'state', label: 'State', maxLength: 2, hint: 'two letters' },
+    { name: 'certifications', label: 'Certifications', hint: 'MBE,DBE: all of them' },
+    CITY_SERVICE,
+    UPDATED_SINCE,
+  ],
+  titles: ['Name', 'Location', 'States served', 'Certifications', 'Website', 'Updated'],
+  cells: (/** @type {Supplier} */ record) => [
+    recordLink('suppliers', record.id, record.name),
+    record.location,
+    record.states_served.join(', '),
+    record.certifications.join(', '),
+    webLink(record.website),
+    day(record.updated_at),
+  ],
+};
+
+/** @type {List} */
+const CERTIFICATIONS = {
+  view: 'certifications',
+  title: 'Certifications',
+  path: '/v1/certifications',
+  filters: [SEARCH, { name: 'type', label: 'Type', values: ['sbe', 'technical'] }],
+  titles: ['Abbreviation', 'Name', 'Type', 'Who has it'],
+  cells: (/** @type {Certification} */ { abbreviation, name, type }) => [
+    abbreviation,
+    name,
+    type,
+    element(
+      'a',
+      { href: listAddress('suppliers', { certifications: abbreviation }) },
+      `Suppliers with ${abbreviation}`,
+    ),
+  ],
+};
+
+/**
+ * A list of nothing but ids and names.
+ *
+ * @param {string} view
+ * @param {string} title
+ * @param {string} parameter by which other lists are narrowed to one of them
+ * @param {readonly string[]} narrowed the views of those lists
+ * @returns {List}
+ */
+function referenceList(view, title, parameter, narrowed) {
+  return {
+    view,
+    title,
+    path: `/v1/${view}`,
+    filters: [],
+    titles: ['Name', 'Id', 'Records'],
+    cells: (/** @type {NamedRef} */ { id, name }) => [
+      name,
+      element('code', {}, id),
+      narrowed.flatMap((other, index) => [
+        index === 0 ? null : ' ',
+        element('a', { href: listAddress(other, { [parameter]: id }) }, other, visuallyHidden(` of ${name}`)),
+      ]),
+    ],
+  };
+}
+
+/** All of them, in the order of the links to them. @type {readonly List[]} */
+export const LISTS = [
+  SOLICITATIONS,
+  CONTRACTS,
+  SUPPLIERS,
+  CERTIFICATIONS,
+  referenceList('lead-entities', 'Lead entities', 'lead_entity', ['solicitations', 'contracts']),
+  referenceList('coops', 'Cooperatives', 'coop', ['contracts']),
+  referenceList('city-services', 'City services', 'city_service', ['contracts', 'suppliers']),
+];
+
+/** @param {string} view @param {string} id @param {string} name */
+function recordLink(view, id, name) {
+  return element('a', { href: recordAddress(view, id) }, name);
+}
+
+/** The first ones, and how many more: a contract can have hundreds. @param {readonly { name: string }[]} named */
+function fewNames(named) {
+  const shown = named.slice(0, 2).map(({ name }) => name);
+  const others = named.length - shown.length;
+  return shown.join('; ') + (others > 0 ? `, and ${others} more` : '');
+}
+
+/** @param {string} text */
+function visuallyHidden(text) {
+  return element('span', { class: 'visually-hidden' }, text);
+}

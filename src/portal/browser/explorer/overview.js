@@ -1,0 +1,48 @@
+// How many solicitations there are, by status and by lead entity. Only solicitations can be counted without reading them.
+
+import { listAddress } from './address.js';
+import { barChart } from './bar-chart.js';
+import { element } from './dom.js';
+import { formatNumber } from './format.js';
+import { LeadEntityCounts } from './lead-entity-counts.js';
+import { STATUSES } from './status.js';
+
+/** @typedef {import('./view.js').View} View */
+
+/**
+ * @param {View} view
+ * @param {number} nowMs
+ * @returns {Promise<Node[]>}
+ */
+export async function showOverview(view, nowMs) {
+  const live = { status: 'open', closing_after: new Date(nowMs).toISOString() };
+  const [liveCount = 0, ...counts] = await view.askEach([live, ...STATUSES.map((status) => ({ status }))], (filters) =>
+    view.count(filters),
+  );
+  // Each has one status, so that the sum needs no request of its own.
+  const total = counts.reduce((sum, it) => sum + it, 0);
+  const byStatus = STATUSES.map((status, index) => ({
+    name: status,
+    address: listAddress('solicitations', { status }),
+    count: counts[index] ?? 0,
+    tone: `bar-${status}`,
+  }));
+  const byLeadEntity = new LeadEntityCounts(view);
+  void byLeadEntity.countMore();
+  return [
+    element('h2', { tabindex: '-1' }, 'Overview'),
+    element(
+      'p',
+      {},
+      `You see ${formatNumber(total)} ${total === 1 ? 'solicitation' : 'solicitations'}. `,
+      element(
+        'a',
+        { href: listAddress('solicitations', live) },
+        `${formatNumber(liveCount)} open with a deadline to come`,
+      ),
+      '. Nothing closes a solicitation on a schedule: its status stays open after the deadline.',
+    ),
+    barChart('Solicitations by status', 'Status', byStatus),
+    byLeadEntity.node,
+  ];
+}

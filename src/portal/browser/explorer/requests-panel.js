@@ -1,0 +1,68 @@
+// The requests behind what is shown, to be pasted into a shell.
+
+import { button, element } from './dom.js';
+
+const TOLD_FOR_MS = 3000;
+
+/**
+ * A command that asks the same. The key stands in it as `$API_KEY`, whatever the key is.
+ *
+ * @param {string} origin
+ * @param {string} path with its query
+ */
+export function curlCommand(origin, path) {
+  return `curl -H "Authorization: Bearer $API_KEY" ${quoteForShell(origin + path)}`;
+}
+
+/** As one word for POSIX shells, whatever stands in it. @param {string} text */
+function quoteForShell(text) {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Shows the requests of one view; more may be added while it stands. */
+export class RequestsPanel {
+  /** @type {string[]} */
+  #commands = [];
+  #summary = element('summary');
+  #code = element('code');
+  #told = element('span', { role: 'status', class: 'told' });
+
+  constructor() {
+    const copy = button('Copy', () => void this.#copy());
+    this.node = element(
+      'details',
+      { class: 'requests', open: true },
+      this.#summary,
+      element(
+        'pre',
+        { tabindex: '0', role: 'region', 'aria-label': 'The requests behind this view, as curl commands' },
+        this.#code,
+      ),
+      element('p', { class: 'actions' }, copy, this.#told),
+    );
+    this.node.hidden = true;
+  }
+
+  /** @param {string} path with its query */
+  add(path) {
+    this.#commands.push(curlCommand(location.origin, path));
+    const count = this.#commands.length;
+    // Many would push what they stand below off the screen of a phone.
+    if (count === 2) this.node.open = false;
+    this.#summary.textContent = count === 1 ? 'The request behind this view' : `The ${count} requests behind this view`;
+    this.#code.textContent = this.#commands.join('\n');
+    this.node.hidden = false;
+  }
+
+  async #copy() {
+    try {
+      await navigator.clipboard.writeText(this.#commands.join('\n'));
+      this.#told.textContent = 'Copied.';
+    } catch {
+      // Browsers give no clipboard to pages without TLS that are not on this machine.
+      getSelection()?.selectAllChildren(this.#code);
+      this.#told.textContent = 'Selected: copy it with your keyboard.';
+    }
+    setTimeout(() => (this.#told.textContent = ''), TOLD_FOR_MS);
+  }
+}

@@ -1,0 +1,99 @@
+import { readFile } from 'node:fs/promises';
+import { posix } from 'node:path';
+import { ERROR_CODES } from '../http/errors.ts';
+import { OPENAPI_PATH } from '../http/openapi.ts';
+import { escapeHtml } from './html.ts';
+import { renderMarkdown, type RenderedText } from './markdown.ts';
+import { DOCS_PATH, ERRORS_PATH, GUIDES_PATH } from './paths.ts';
+
+/** A page that is written in Markdown. */
+export interface Guide {
+  /** In the list of pages. */
+  readonly name: string;
+  readonly path: string;
+  /** Below the project's root. */
+  readonly file: string;
+}
+
+const ROOT = new URL('../../', import.meta.url);
+
+/** The first page, of which the others are parts. */
+export const HOME: Guide = { name: 'Overview', path: DOCS_PATH, file: 'docs/partner-guide/README.md' };
+
+const ERRORS: Guide = { name: 'Errors', path: ERRORS_PATH, file: 'docs/partner-guide/errors.md' };
+
+/** The list of pages, as readers see it. */
+const CHAPTERS: readonly { readonly name: string; readonly guides: readonly Guide[] }[] = [
+  {
+    name: 'Begin',
+    guides: [HOME, guide('first-request', 'First request'), guide('keys', 'Keys and environments')],
+  },
+  {
+    name: 'Read',
+    guides: [guide('paging', 'Paging'), guide('searching', 'Searching'), guide('syncing', 'Keeping a copy')],
+  },
+  {
+    name: 'Rely on it',
+    guides: [ERRORS, guide('limits', 'Limits'), guide('caching', 'Caching, compression')],
+  },
+  {
+    name: 'Changes',
+    guides: [guide('versioning', 'Versions'), guide('changelog', 'Changelog')],
+  },
+];
+
+/** A page for each code of an error. */
+const ERROR_GUIDES: readonly Guide[] = ERROR_CODES.map((code) => ({
+  name: code,
+  path: `${ERRORS_PATH}/${code}`,
+  file: `docs/partner-guide/errors/${code}.md`,
+}));
+
+/** All of them, in the order in which they are listed. */
+export const GUIDES: readonly Guide[] = [...CHAPTERS.flatMap(({ guides }) => guides), ...ERROR_GUIDES];
+
+/** What guides may name besides each other, by its place in the project. */
+const OTHER_PATHS: Readonly<Record<string, string>> = { 'docs/openapi.json': OPENAPI_PATH };
+
+function guide(id: string, name: string): Guide {
+  return { name, path: `${GUIDES_PATH}/${id}`, file: `docs/partner-guide/${id}.md` };
+}
+
+/**
+ * A guide's text for the portal.
+ *
+ * @throws Error where it links to a file that the portal does not serve
+ */
+export async function readGuide({ file }: Guide): Promise<RenderedText> {
+  const markdown = await readFile(new URL(file, ROOT), 'utf8');
+  return renderMarkdown(markdown, (href) => resolveLink(file, href));
+}
+
+function resolveLink(from: string, href: string): string {
+  if (/^(https?:|#)/.test(href)) return href;
+  const [target = '', anchor] = href.split('#');
+  const file = posix.join(posix.dirname(from), target);
+  const path = GUIDES.find((guide) => guide.file === file)?.path ?? OTHER_PATHS[file];
+  if (path === undefined) throw new Error(`${from} links to ${href}, which is no page of the portal`);
+  return anchor === undefined ? path : `${path}#${anchor}`;
+}
+
+/** The list of pages, with the one marked at which the reader is. On a narrow screen it is folded. */
+export function renderSidebar(path: string): string {
+  const chapters = CHAPTERS.map(
+    ({ name, guides }) => `<h2>${name}</h2>\n<ul>${guides.map((guide) => renderEntry(guide, path)).join('')}</ul>`,
+  );
+  return `<nav class="sidebar" aria-label="Guides">
+<details><summary>All guides</summary>
+${chapters.join('\n')}
+</details>
+</nav>`;
+}
+
+/** The codes are listed below their table, where the reader is among them. */
+function renderEntry(guide: Guide, path: string): string {
+  const within = guide === ERRORS && path.startsWith(ERRORS_PATH) ? ERROR_GUIDES : [];
+  const below = within.length > 0 ? `<ul>${within.map((code) => renderEntry(code, path)).join('')}</ul>` : '';
+  const current = guide.path === path ? ' aria-current="page"' : '';
+  return `<li><a href="${guide.path}"${current}>${escapeHtml(guide.name)}</a>${below}</li>`;
+}

@@ -1,0 +1,16 @@
+import type { FastifyInstance } from 'fastify';
+import { registerAssets } from './assets.ts';
+import { makeExplorer } from './explorer.ts';
+import { GUIDES } from './guides.ts';
+import { registerPage } from './layout.ts';
+import { makeGuide } from './pages/guide.ts';
+import { EXPLORER_PATH } from './paths.ts';
+import { registerReferencePage } from './reference-page.ts';
+
+/** `/docs`: what a partner's developers read and try. Needs no key, and no other server. */
+export function registerPortal(app: FastifyInstance): void {
+  for (const guide of GUIDES) registerPage(app, guide.path, () => makeGuide(guide));
+  registerPage(app, EXPLORER_PATH, makeExplorer);
+  registerReferencePage(app);
+  registerAssets(app);
+}

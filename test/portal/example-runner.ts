@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { Example } from './examples.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
+
+/** As strict as a careful partner's own. */
+const COMPILER_OPTIONS = {
+  target: 'es2023',
+  module: 'nodenext',
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  noEmit: true,
+  skipLibCheck: false,
+  types: ['node'],
+};
+
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A folder in which examples run as in a partner's project, with the client installed. */
+export interface ExampleProject {
+  /** Runs an example in an empty folder of its own, as often as is said, and gives what came of the last time. */
+  run(example: Example, environment: Record<string, string>, times: number): Promise<Ran>;
+  /** What TypeScript says of the examples. */
+  checkTypes(examples: readonly Example[]): Promise<Ran>;
+  remove(): Promise<void>;
+}
+
+export async function makeExampleProject(): Promise<ExampleProject> {
+  const directory = await mkdtemp(join(tmpdir(), 'pds-examples-'));
+  await writeFile(join(directory, 'package.json'), '{"type":"module"}');
+  const modules = join(directory, 'node_modules');
+  await mkdir(join(modules, 'partner-data-client'), { recursive: true });
+  await symlink(join(ROOT, 'node_modules/@types'), join(modules, '@types'));
+  // Installed as it is published; the folder of the sources itself stays without what is built.
+  await cp(join(ROOT, 'client/package.json'), join(modules, 'partner-data-client/package.json'));
+  const built = await runProgram(directory, {}, [
+    process.execPath,
+    TSC,
+    ...['-p', join(ROOT, 'client'), '--outDir', join(modules, 'partner-data-client/dist')],
+  ]);
+  if (built.code !== 0) throw new Error(`the client could not be built:\n${built.stdout}`);
+
+  let number = 0;
+  return {
+    async run(example, environment, times) {
+      const folder = join(directory, `example-${number++}`);
+      await mkdir(folder);
+      const command = await writeProgram(folder, example);
+      let ran = await runProgram(folder, environment, command);
+      for (let time = 1; time < times && ran.code === 0; time++) ran = await runProgram(folder, environment, command);
+      return ran;
+    },
+    async checkTypes(examples) {
+      const folder = join(directory, 'types');
+      await mkdir(folder);
+      for (const [index, { code }] of examples.entries()) {
+        // Those without an import are no modules by themselves.
+        await writeFile(join(folder, `${index}.ts`), `${code}\nexport {};\n`);
+      }
+      await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER_OPTIONS }));
+      return runProgram(folder, {}, [process.execPath, TSC, '-p', folder]);
+    },
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
+}
+
+async function writeProgram(folder: string, { language, code }: Example): Promise<string[]> {
+  if (language === 'sh') return ['bash', '-euo', 'pipefail', '-c', code];
+  const [name, program] = language === 'python' ? ['example.py', 'python3'] : ['example.ts', process.execPath];
+  const file = join(folder, name);
+  await writeFile(file, code);
+  return [program, file];
+}
+
+async function runProgram(
+  cwd: string,
+  environment: Record<string, string>,
+  [program = '', ...words]: readonly string[],
+): Promise<Ran> {
+  const env = { PATH: process.env['PATH'], ...environment };
+  const child = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr };
+}

@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_KEY } from '../../src/access/demo-key.ts';
+import { GUIDES } from '../../src/portal/guides.ts';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { testWith } from '../support/installed-programs.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+import { makeExampleProject, type ExampleProject } from './example-runner.ts';
+import { listExamples, maskVolatile, type Example } from './examples.ts';
+
+const EXAMPLES = GUIDES.map(({ file }) => ({
+  file,
+  examples: listExamples(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')),
+})).filter(({ examples }) => examples.length > 0);
+
+let made: TestDatabase;
+let serving: Serving;
+let project: ExampleProject;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  made = await createEmptyDatabase();
+  // The limit is that of a partner of whom nothing was agreed: the guides show it.
+  serving = startServing(made.config, { PDS_REQUESTS_PER_MINUTE: '600' }, '--demo');
+  project = await makeExampleProject();
+  environment = { BASE_URL: `http://127.0.0.1:${await serving.port()}`, API_KEY: DEMO_KEY };
+}, 60_000);
+afterAll(async () => {
+  serving.kill('SIGKILL');
+  await project.remove();
+  await made.drop();
+});
+
+describe.each(EXAMPLES)('$file', ({ examples }) => {
+  for (const [index, example] of examples.entries()) {
+    const name = `example ${index + 1} (${example.language}) does what is said below it, also a second time`;
+    (example.language === 'python' ? testWith('python') : testWith('curl'))(name, async () => {
+      const ran = await project.run(example, environment, 2);
+      expect(ran, ran.stderr).toMatchObject({ code: 0 });
+      if (example.output === null) return;
+      const { language, text } = example.output;
+      if (language === 'json') {
+        expect(JSON.parse(maskVolatile(ran.stdout))).toEqual(JSON.parse(maskVolatile(text)));
+      } else {
+        // Of headers, only those are shown that matter.
+        expect(linesOf(ran.stdout)).toEqual(expect.arrayContaining(linesOf(text)));
+      }
+    });
+  }
+});
+
+test('every example in TypeScript passes a strict compiler', async () => {
+  const inTypeScript = EXAMPLES.flatMap(({ examples }) => examples).filter(isTypeScript);
+  expect(inTypeScript.length).toBeGreaterThan(8);
+  expect(await project.checkTypes(inTypeScript)).toMatchObject({ code: 0, stdout: '' });
+}, 60_000);
+
+test('what most partners do is shown in every language', () => {
+  const languages = ['sh', 'ts', 'ts client', 'python'];
+  for (const name of ['first-request', 'paging', 'searching', 'errors', 'caching', 'syncing']) {
+    const shown = EXAMPLES.find(({ file }) => file.endsWith(`/${name}.md`))?.examples ?? [];
+    expect(new Set(shown.map(({ language }) => language)), name).toEqual(new Set(languages));
+  }
+});
+
+function isTypeScript({ language }: Example): boolean {
+  return language.startsWith('ts');
+}
+
+function linesOf(text: string): string[] {
+  return maskVolatile(text)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}

@@ -1,0 +1,48 @@
+import { marked } from 'marked';
+
+/** A program that a guide shows. */
+export interface Example {
+  /** The info string of its block: `sh`, `ts`, `ts client`, `python`. */
+  readonly language: string;
+  readonly code: string;
+  /** What stands below it as its output, which several examples in a row share. */
+  readonly output: { readonly language: string; readonly text: string } | null;
+}
+
+const LANGUAGES = ['sh', 'ts', 'ts client', 'python'];
+const OUTPUTS = ['json', 'text'];
+
+/**
+ * The examples in a Markdown text, in their order.
+ *
+ * @throws Error where a block is in a language that nothing runs and nothing compares
+ */
+export function listExamples(markdown: string): Example[] {
+  const examples: Example[] = [];
+  let pending: Omit<Example, 'output'>[] = [];
+  const take = (output: Example['output']): void => {
+    examples.push(...pending.map((example) => ({ ...example, output })));
+    pending = [];
+  };
+  for (const token of marked.lexer(markdown)) {
+    if (token.type === 'space') continue;
+    const language = token.type === 'code' ? String(token.lang) : null;
+    const text = token.type === 'code' ? String(token.text) : '';
+    if (language !== null && LANGUAGES.includes(language)) pending.push({ language, code: text });
+    else if (language !== null && OUTPUTS.includes(language)) take({ language, text });
+    else if (language !== null && language !== '') throw new Error(`nothing runs a block of ${language}`);
+    else take(null);
+  }
+  take(null);
+  return examples;
+}
+
+/** What is another each time is written as what it is. */
+export function maskVolatile(text: string): string {
+  return text
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<instant>')
+    .replaceAll(/"next_cursor":\s*"[^"]+"/g, '"next_cursor": "<cursor>"')
+    .replaceAll(/req_[\w-]+/g, '<request id>')
+    .replaceAll(/W\/"[\w-]+"/g, '<entity tag>')
+    .replaceAll(/r=\d+;t=\d+/g, 'r=<left>;t=<seconds>');
+}

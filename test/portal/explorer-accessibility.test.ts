@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { launchBrowser } from '../support/browser.ts';
+import { testWith } from '../support/installed-programs.ts';
+import type { TestService } from '../support/service.ts';
+import { explore, giveKey, openPage, startExplorable, type Explorer } from './explorer-service.ts';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const APPEARANCES: Record<string, BrowserContextOptions> = {
+  'in light': { colorScheme: 'light', viewport: { width: 1200, height: 850 } },
+  'in dark': { colorScheme: 'dark', viewport: { width: 1200, height: 850 } },
+  'on a phone': { colorScheme: 'light', viewport: { width: 390, height: 800 }, hasTouch: true },
+};
+
+const ADDRESSES = [
+  '#/overview',
+  '#/timeline',
+  '#/solicitations?status=cancelled',
+  '#/solicitations?q=invented',
+  '#/contracts',
+  '#/suppliers?state=MD',
+  '#/certifications',
+  '#/lead-entities',
+  '#/coops',
+  '#/city-services',
+  '#/solicitations/900005',
+  '#/contracts/ctr_hostile',
+  '#/suppliers/sup_md_00_061',
+  '#/suppliers?state=nowhere',
+  '#/contracts?q=nothingatallhere',
+  '#/contracts/nowhere',
+  '#/nowhere',
+];
+
+let service: TestService;
+let browser: Browser;
+
+beforeAll(async () => {
+  service = await startExplorable();
+  browser = await launchBrowser();
+}, 120_000);
+afterAll(async () => {
+  await browser.close();
+  await service.close();
+});
+
+/** What axe finds wrong with a page as it stands: rule and place. */
+async function violationsOf(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(
+    `axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))`,
+  );
+}
+
+/** How much wider than the window a page is, so that it would have to be moved sideways. */
+const overflowOf = (page: Page): Promise<number> =>
+  page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+
+/** Presses Tab until what has the focus is named so. */
+async function tabTo({ page }: Explorer, name: string): Promise<void> {
+  const most = 80;
+  for (let presses = 0; presses < most; presses++) {
+    await page.keyboard.press('Tab');
+    const [reached, isMarked] = await page.evaluate<[string, boolean]>(
+      `(() => { const it = document.activeElement; return [it.labels?.[0]?.innerText ?? it.innerText,
+        getComputedStyle(it).outlineStyle !== 'none']; })()`,
+    );
+    expect(isMarked, reached).toBe(true);
+    if (reached.startsWith(name)) return;
+  }
+  throw new Error(`${most} presses of Tab did not lead to ${name}`);
+}
+
+describe('the explorer', () => {
+  for (const [appearance, options] of Object.entries(APPEARANCES)) {
+    testWith('chromium')(
+      `breaks no rule of axe ${appearance}, in no view, and is no wider than the window`,
+      async () => {
+        const explorer = await openPage(browser, service.url, options);
+        const { page } = explorer;
+        await page.evaluate(AXE);
+        expect(await violationsOf(page)).toEqual([]);
+        await giveKey(explorer, service.partner('all').key);
+        await explorer.settled();
+        for (const address of ADDRESSES) {
+          await explorer.open(address);
+          expect(await violationsOf(page), address).toEqual([]);
+          expect(await overflowOf(page), address).toBeLessThanOrEqual(0);
+        }
+      },
+      120_000,
+    );
+  }
+
+  testWith('chromium')('is gone through by keyboard alone, and tells where one came to', async () => {
+    const explorer = await openPage(browser, service.url);
+    const { page } = explorer;
+    await tabTo(explorer, 'API key');
+    await page.keyboard.insertText(service.partner('all').key);
+    await page.keyboard.press('Enter');
+    await explorer.settled();
+    await tabTo(explorer, 'Count the next 10');
+    await page.keyboard.press('Enter');
+    await page.getByText('by lead entity, the first 20 by id').waitFor();
+    await page.getByRole('button', { name: 'Count the next 10', exact: true }).and(page.locator(':focus')).waitFor();
+
+    await page.keyboard.press('Control+Home');
+    await page.locator('#main').focus();
+    await tabTo(explorer, 'Solicitations');
+    await page.keyboard.press('Enter');
+    await page.locator('h2:focus', { hasText: 'Solicitations' }).waitFor();
+    expect(await page.title()).toMatch(/^Solicitations · /);
+    await tabTo(explorer, 'Search');
+    await page.keyboard.insertText('library shelving');
+    await page.keyboard.press('Enter');
+    await page.locator('.view tbody tr').nth(0).and(page.locator(':only-child')).waitFor();
+    await tabTo(explorer, 'Library shelving (invented)');
+    await page.keyboard.press('Enter');
+    await page.locator('h2:focus', { hasText: 'Library shelving' }).waitFor();
+    await tabTo(explorer, 'Copy');
+    await page.keyboard.press('Enter');
+    await page.getByText(/^(Copied\.|Selected: copy it with your keyboard\.)$/).waitFor();
+    await page.goBack();
+    await page.locator('h2:focus', { hasText: 'Solicitations' }).waitFor();
+  });
+
+  testWith('chromium')('goes on where the link that skips to the content is used', async () => {
+    const explorer = await explore(browser, service.url, service.partner('all').key);
+    await explorer.open('#/coops');
+    await explorer.page.getByRole('link', { name: 'Skip to content' }).focus();
+    await explorer.page.keyboard.press('Enter');
+    await expect.poll(() => new URL(explorer.page.url()).hash).toBe('#main');
+    expect(await explorer.page.getByRole('rowheader', { name: 'COSTARS' }).count()).toBe(1);
+  });
+});

@@ -1,0 +1,154 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { DEMO_KEY } from '../../src/access/demo-key.ts';
+import { suspendPartner } from '../../src/access/partner-admin.ts';
+import { launchBrowser } from '../support/browser.ts';
+import { testWith } from '../support/installed-programs.ts';
+import type { TestService } from '../support/service.ts';
+import { explore, giveKey, openPage, startExplorable, type Explorer } from './explorer-service.ts';
+
+/** Well-formed, checksum included, and unknown to a service that is no demonstration. */
+const UNKNOWN_KEY = DEMO_KEY;
+
+let service: TestService;
+let browser: Browser;
+
+beforeAll(async () => {
+  service = await startExplorable();
+  browser = await launchBrowser();
+}, 120_000);
+afterAll(async () => {
+  await browser.close();
+  await service.close();
+});
+
+const problemOf = ({ page }: Explorer): Promise<string> => page.locator('.problem').first().innerText();
+
+/** Wherever a page could leave something: what it shows, its address, and all that outlives it. */
+const REMAINS = `(async () => JSON.stringify([
+  document.documentElement.outerHTML,
+  [...document.querySelectorAll('input')].map(({ value }) => value),
+  location.href, history.state, document.title, window.name, document.cookie,
+  { ...localStorage }, { ...sessionStorage },
+  await indexedDB.databases(), await caches.keys(),
+  performance.getEntries().map(({ name }) => name),
+]))()`;
+
+const remainsOf = ({ page }: Explorer): Promise<string> => page.evaluate<string>(REMAINS);
+
+describe('a key in the explorer', () => {
+  testWith('chromium')(
+    'stands in no storage, address or element while it is used, nor when the page was left',
+    async () => {
+      const { key } = service.partner('all');
+      const secret = key.slice('pds_test_'.length);
+      const explorer = await openPage(browser, service.url);
+      const { page } = explorer;
+      const asked: string[] = [];
+      page.on('request', (request) => asked.push(`${request.url()} ${request.postData() ?? ''}`));
+      await giveKey(explorer, key);
+      await explorer.settled();
+      for (const address of [
+        '#/timeline',
+        '#/solicitations?status=open',
+        '#/suppliers/sup_hostile',
+        '#/contracts?limit=0',
+      ]) {
+        await explorer.open(address);
+        expect(await remainsOf(explorer), address).not.toContain(secret);
+      }
+      await page.goto(`${service.url}/docs`);
+      expect(await remainsOf(explorer)).not.toContain(secret);
+      await page.goBack();
+      await page.getByLabel('API key').waitFor();
+      expect(await page.locator('.view').count()).toBe(0);
+      expect(await remainsOf(explorer)).not.toContain(secret);
+      expect(asked.length).toBeGreaterThan(10);
+      expect(asked.filter((it) => it.includes(secret))).toEqual([]);
+      expect(await page.context().storageState({ indexedDB: true })).toEqual({ cookies: [], origins: [] });
+    },
+  );
+
+  testWith('chromium')(
+    'is forgotten at a press, and after a reload the same view is asked for with the next',
+    async () => {
+      const explorer = await explore(browser, service.url, service.partner('all').key);
+      const { page } = explorer;
+      await explorer.open('#/coops');
+      await page.getByRole('button', { name: 'Forget the key' }).click();
+      expect(await page.locator('.view').count()).toBe(0);
+      await page.locator('#api-key:focus').waitFor();
+      await page.reload();
+      await giveKey(explorer, service.partner('all').key);
+      await page.getByRole('heading', { name: 'Cooperatives' }).waitFor();
+    },
+  );
+
+  testWith('chromium')('is told to be wrong where the service does not know it, and can be given anew', async () => {
+    const explorer = await openPage(browser, service.url);
+    await giveKey(explorer, UNKNOWN_KEY);
+    await expect.poll(() => problemOf(explorer)).toContain('The service does not accept this key (401)');
+    expect(await remainsOf(explorer)).not.toContain(UNKNOWN_KEY);
+    await giveKey(explorer, service.partner('all').key);
+    await explorer.settled();
+    expect(await explorer.page.locator('.problem').count()).toBe(0);
+  });
+
+  testWith('chromium')('is not sent where no header can carry it, and not repeated', async () => {
+    const explorer = await openPage(browser, service.url);
+    for (const wrong of ['pds_test_a b', 'pds_test_é', '“pds_test_x”']) {
+      await giveKey(explorer, wrong);
+      await explorer.page.getByText('This is no key').waitFor();
+      expect(await explorer.page.locator('.wrong').textContent()).not.toContain(wrong);
+    }
+    expect(explorer.record.complaints).toEqual([]);
+  });
+
+  testWith('chromium')('that may not see a kind of record is told so, and what it may see is shown', async () => {
+    const explorer = await explore(browser, service.url, service.partner('contracts-only').key);
+    expect(await problemOf(explorer)).toContain('you may not see this (403)');
+    await explorer.open('#/contracts');
+    expect(await explorer.page.locator('.problem').count()).toBe(0);
+    expect(await explorer.page.locator('.view tbody tr').count()).toBe(25);
+  });
+
+  testWith('chromium')(
+    'that has used up its requests is told how long to wait, and how many are left before',
+    async () => {
+      const explorer = await openPage(browser, service.url);
+      const { page } = explorer;
+      await page.goto(`${service.url}/docs/explorer#/coops`);
+      await giveKey(explorer, service.partner('few-requests').key);
+      await explorer.settled();
+      expect(await page.locator('.quota').textContent()).toMatch(/^2 of 3 requests left; all again in \d+ seconds?\.$/);
+      for (const address of ['#/city-services', '#/certifications', '#/lead-entities']) await explorer.open(address);
+      expect(await problemOf(explorer)).toMatch(/Too many requests \(429\).*try again in \d+ s/);
+      const retry = page.getByRole('button', { name: /^Try again in \d+ s$/ });
+      expect(await retry.isDisabled()).toBe(true);
+    },
+  );
+
+  testWith('chromium')('is not blamed where no answer came, or another than the service answered', async () => {
+    const explorer = await explore(browser, service.url, service.partner('all').key);
+    const { page } = explorer;
+    await page.context().setOffline(true);
+    await explorer.open('#/coops');
+    expect(await problemOf(explorer)).toContain('No answer came.');
+    await page.context().setOffline(false);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('rowheader', { name: 'COSTARS' }).waitFor();
+    await page.route('**/v1/**', (route) => route.fulfill({ status: 502, body: '<h1>Bad gateway</h1>' }));
+    await explorer.open('#/lead-entities');
+    expect(await problemOf(explorer)).toContain('Something other than the service answered (502)');
+  });
+
+  testWith('chromium')('of a partner that is suspended meanwhile shows nothing more', async () => {
+    const explorer = await explore(browser, service.url, service.partner('contracts-only').key);
+    await explorer.open('#/contracts');
+    await suspendPartner(service.database, Date.now, 'contracts-only');
+    await service.noticeChanges();
+    await explorer.open('#/contracts?q=fire');
+    expect(await problemOf(explorer)).toContain('suspended');
+    expect(await explorer.page.locator('.view tbody tr').count()).toBe(0);
+  });
+});

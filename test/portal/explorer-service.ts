@@ -1,0 +1,129 @@
+import { fileURLToPath } from 'node:url';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { INVENTED_LEAD_ENTITY, inventedSolicitations } from '../../sample/invented.ts';
+import { recordPage, type PageRecord } from '../support/browser.ts';
+import { contract, solicitation, supplier, withImportDirectory } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
+
+/** What a page would run, load or show differently if it took a record's text for markup. */
+export const HOSTILE = `<img src=x onerror="document.title='run'"><script>alert(1)</script>"'&amp;`;
+
+const HOSTILE_RECORDS = {
+  'lead-entities': [INVENTED_LEAD_ENTITY, { id: 'le_hostile', name: HOSTILE }],
+  coops: [{ id: 'co_hostile', name: HOSTILE }],
+  'city-services': [{ id: 'cs_hostile', name: HOSTILE }],
+  certifications: [{ abbreviation: '<b>H', name: HOSTILE, type: 'technical' }],
+  suppliers: [
+    {
+      ...supplier('sup_hostile'),
+      name: HOSTILE,
+      certifications: ['<b>H'],
+      city_service_ids: ['cs_hostile'],
+      location: HOSTILE,
+      logo: 'data:text/html,<script>alert(1)</script>',
+      email: HOSTILE,
+      website: 'javascript:alert(1)',
+    },
+  ],
+  contracts: [
+    {
+      ...contract('ctr_hostile'),
+      name: HOSTILE,
+      summary: HOSTILE,
+      description: HOSTILE,
+      lead_entity_id: 'le_hostile',
+      coop_id: 'co_hostile',
+      supplier_ids: ['sup_hostile'],
+      city_service_ids: ['cs_hostile'],
+    },
+  ],
+};
+
+/** A solicitation with the hostile text wherever one can have a text. */
+const HOSTILE_SOLICITATION = {
+  ...solicitation('sol_hostile', 1_000_001),
+  reference_number: HOSTILE,
+  title: HOSTILE,
+  issuing_organization: HOSTILE,
+  lead_entity_id: 'le_hostile',
+  description: HOSTILE,
+  nigp_codes: [{ code: '913', description: HOSTILE }],
+  documents: [{ id: 1, name: HOSTILE, description: HOSTILE, file_type: HOSTILE, file_size: 5 }],
+  requested_items: [
+    { id: 2, name: HOSTILE, required: true, file_type: HOSTILE, allows_multiple: false, instructions: HOSTILE },
+  ],
+  notices: [{ id: 3, title: HOSTILE, body: HOSTILE, created_at: '2026-01-01T00:00:00Z' }],
+  questions: [{ id: 4, title: HOSTILE, body: HOSTILE, answer: HOSTILE, created_at: '2026-01-01T00:00:00Z' }],
+};
+
+/** The sample's real records, the invented ones with deadlines around now, and hostile ones; three partners. */
+export function startExplorable(): Promise<TestService> {
+  const now = Date.now();
+  const files = { ...HOSTILE_RECORDS, solicitations: [...inventedSolicitations(now), HOSTILE_SOLICITATION] };
+  return withImportDirectory(files, (directory) =>
+    startService({
+      clock: Date.now,
+      directories: [SAMPLE, directory],
+      partners: [
+        { name: 'all', everything: true },
+        { name: 'contracts-only', everything: true, kinds: ['contracts'] },
+        { name: 'few-requests', everything: true, requestsPerMinute: 3 },
+      ],
+    }),
+  );
+}
+
+/** An explorer in a tab of its own. */
+export interface Explorer {
+  readonly page: Page;
+  readonly record: PageRecord;
+  /** Shows a view by its address, and waits until it stands. */
+  open(address: string): Promise<void>;
+  /** Until what was asked for last is shown. */
+  settled(): Promise<void>;
+}
+
+/** To be run in a page: ends when the page was told that its address changed, and so began to ask for what is there. */
+function setAddress(address: string): string {
+  return `new Promise((resolve) => {
+    const address = ${JSON.stringify(address)};
+    if (location.hash === address) return resolve();
+    addEventListener('hashchange', resolve, { once: true });
+    location.hash = address;
+  }).then(() => undefined)`;
+}
+
+/** Opens the explorer without a key. */
+export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Explorer> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const record = recordPage(page);
+  await page.goto(`${url}/docs/explorer`);
+  const settled = (): Promise<void> => page.locator('#explorer:not(:has([aria-busy=true])) .view h2').waitFor();
+  const open = async (address: string): Promise<void> => {
+    await page.evaluate(setAddress(address));
+    await settled();
+  };
+  return { page, record, open, settled };
+}
+
+/** Gives the page a key, as one does. */
+export async function giveKey({ page }: Explorer, key: string): Promise<void> {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Explore' }).click();
+}
+
+/** Opens the explorer with a key, at a view. */
+export async function explore(
+  browser: Browser,
+  url: string,
+  key: string,
+  options: BrowserContextOptions = {},
+): Promise<Explorer> {
+  const explorer = await openPage(browser, url, options);
+  await giveKey(explorer, key);
+  await explorer.settled();
+  return explorer;
+}

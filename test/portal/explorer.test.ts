@@ -1,0 +1,275 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { launchBrowser } from '../support/browser.ts';
+import { testWith } from '../support/installed-programs.ts';
+import { publishLines, solicitation } from '../support/publishing.ts';
+import type { TestService } from '../support/service.ts';
+import { explore, HOSTILE, openPage, startExplorable, type Explorer } from './explorer-service.ts';
+
+const MOST_BYTES = 100_000;
+
+let service: TestService;
+let browser: Browser;
+let explorer: Explorer;
+let key: string;
+
+beforeAll(async () => {
+  service = await startExplorable();
+  browser = await launchBrowser();
+  key = service.partner('all').key;
+  explorer = await explore(browser, service.url, key);
+}, 120_000);
+afterAll(async () => {
+  await browser.close();
+  await service.close();
+});
+
+/** The parameters that take an id which the page knows, and the lists of these. */
+const OFFERED = new Map([
+  ['lead_entity', 'lead-entities'],
+  ['coop', 'coops'],
+  ['city_service', 'city-services'],
+]);
+
+interface Listed {
+  data: Record<string, string>[];
+  meta: { next_cursor: string | null };
+}
+
+async function ask<Body>(path: string): Promise<Body> {
+  return JSON.parse((await service.get(path, { key })).body) as Body;
+}
+
+/** Name and number of each row of a chart. */
+async function readChart(caption: string): Promise<Record<string, number>> {
+  const rows = explorer.page.getByRole('table', { name: caption }).locator('tbody tr');
+  const names = await rows.locator('th').allTextContents();
+  const counts = await rows.locator('.number').allTextContents();
+  return Object.fromEntries(names.map((name, index) => [name, Number(counts[index]?.replaceAll(',', ''))]));
+}
+
+const rowNames = (): Promise<string[]> =>
+  explorer.page.locator('.view .table-scroll tbody th[scope=row]').allTextContents();
+
+describe('the explorer', () => {
+  testWith('chromium')('counts solicitations by status, and by lead entity, ten at a time', async () => {
+    await explorer.open('#/overview');
+    const statuses = await readChart('Solicitations by status');
+    expect(Object.keys(statuses)).toEqual(['open', 'closed', 'awarded', 'cancelled']);
+    for (const [status, count] of Object.entries(statuses)) {
+      expect(await ask(`/v1/solicitations/count?status=${status}`), status).toEqual({ total: count });
+    }
+    const entities = (await ask<Listed>('/v1/lead-entities?limit=100')).data;
+    const ofEntity = new Map(entities.map(({ id = '', name = '' }) => [name, id]));
+    expect(Object.keys(await readChart('Solicitations by lead entity'))).toHaveLength(10);
+    await explorer.page.getByRole('button', { name: 'Count the next 10' }).click();
+    await expect.poll(async () => Object.keys(await readChart('Solicitations by lead entity')).length).toBe(20);
+    const byEntity = await readChart('Solicitations by lead entity');
+    expect(Math.max(...Object.values(byEntity))).toBeGreaterThan(1);
+    for (const [name, count] of Object.entries(byEntity)) {
+      const total = await ask(`/v1/solicitations/count?lead_entity=${ofEntity.get(name) ?? ''}`);
+      expect(total, name).toEqual({ total: count });
+    }
+  });
+
+  testWith('chromium')(
+    'shows the deadlines of open solicitations in order, and leads from a week to its list',
+    async () => {
+      await explorer.open('#/timeline');
+      const weeks = await readChart('Open solicitations by the week of their deadline');
+      expect(Object.keys(weeks)).toHaveLength(13);
+      const { data } = await ask<Listed>(
+        `/v1/solicitations?status=open&closing_after=${new Date().toISOString()}` +
+          `&closing_before=${new Date(Date.now() + 90 * 86_400_000).toISOString()}&limit=100`,
+      );
+      const inOrder = data.toSorted(
+        (one, other) => Date.parse(one['close_at'] ?? '') - Date.parse(other['close_at'] ?? ''),
+      );
+      expect(inOrder.length).toBeGreaterThan(3);
+      expect(await explorer.page.locator('.deadlines a').allTextContents()).toEqual(inOrder.map(({ title }) => title));
+      expect(Object.values(weeks).reduce((sum, it) => sum + it, 0)).toBe(inOrder.length);
+
+      const [week, count] = Object.entries(weeks).find(([, it]) => it > 0) ?? ['', 0];
+      await explorer.page.getByRole('link', { name: week, exact: true }).click();
+      await explorer.page.getByRole('heading', { name: 'Solicitations', exact: true }).waitFor();
+      await explorer.settled();
+      expect(await rowNames()).toHaveLength(count);
+    },
+  );
+
+  testWith('chromium')('shows every list through each of its filters, as the service answers them', async () => {
+    const asked: [view: string, titleField: string, filters: Record<string, string>][] = [
+      ['solicitations', 'title', { q: 'water', status: 'open', updated_since: '2020-01-01T00:00:00Z', limit: '10' }],
+      ['solicitations', 'title', { lead_entity: 'le_example_city', closing_after: '2026-01-01T00:00:00Z' }],
+      ['solicitations', 'title', { lead_entity: 'le_example_city', closing_before: '2999-01-01T00:00:00Z' }],
+      ['contracts', 'name', { q: 'fire', coop: 'co_costars_963a' }],
+      [
+        'contracts',
+        'name',
+        { supplier: 'sup_pa_steinberger_floors_inc_bb87', lead_entity: 'le_city_of_pittsburgh_d85d' },
+      ],
+      ['contracts', 'name', { city_service: 'cs_hostile', updated_since: '2020-01-01T00:00:00Z' }],
+      ['suppliers', 'name', { q: 'construction', state: 'MD', certifications: 'MBE,DBE' }],
+      ['suppliers', 'name', { city_service: 'cs_hostile', updated_since: '2020-01-01T00:00:00Z' }],
+      ['certifications', 'abbreviation', { q: 'women', type: 'sbe' }],
+      ['lead-entities', 'name', { limit: '10' }],
+      ['coops', 'name', {}],
+      ['city-services', 'name', {}],
+    ];
+    for (const [view, titleField, filters] of asked) {
+      const query = new URLSearchParams(filters).toString();
+      const { data } = await ask<Listed>(`/v1/${view}?${query}`);
+      expect(data.length, `${view}?${query}`).toBeGreaterThan(0);
+      await explorer.open(`#/${view}`);
+      for (const [name, value] of Object.entries(filters)) {
+        const field = explorer.page.locator(`#filter-${name}`);
+        if ((await field.and(explorer.page.locator('select')).count()) > 0) await field.selectOption(value);
+        else await field.fill(value);
+        const list = OFFERED.get(name);
+        if (list === undefined) continue;
+        const offered = explorer.page.locator(`#offered-${name} option[value='${value}']`);
+        const { name: known } = (await ask<Listed>(`/v1/${list}?limit=100`)).data.find(({ id }) => id === value) ?? {};
+        if (known !== undefined) await expect.poll(() => offered.textContent()).toBe(known);
+      }
+      await explorer.page.getByRole('button', { name: 'Show' }).click();
+      await explorer.settled();
+      await expect.poll(rowNames, { message: `${view}?${query}` }).toEqual(data.map((record) => record[titleField]));
+      expect(Object.fromEntries(new URLSearchParams(new URL(explorer.page.url()).hash.split('?')[1]))).toEqual(filters);
+    }
+  });
+
+  testWith('chromium')('pages forward and back, by its links and by those of the browser', async () => {
+    const pages: (string | undefined)[][] = [];
+    let cursor: string | null = '';
+    while (cursor !== null) {
+      const page: Listed = await ask<Listed>(`/v1/lead-entities?limit=25${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      pages.push(page.data.map(({ name }) => name));
+      cursor = page.meta.next_cursor;
+    }
+    expect(pages).toHaveLength(3);
+    const shows = (number: number): Promise<void> => expect.poll(rowNames).toEqual(pages[number - 1]);
+    const follow = (name: string): Promise<void> => explorer.page.getByRole('link', { name }).click();
+    await explorer.open('#/lead-entities');
+    await shows(1);
+    await follow('Next page');
+    await shows(2);
+    await follow('Next page');
+    await shows(3);
+    expect(await explorer.page.getByText('page 3, the last').count()).toBe(1);
+    expect(await explorer.page.getByRole('link', { name: 'Next page' }).count()).toBe(0);
+    await follow('Previous page');
+    await shows(2);
+    await explorer.page.goBack();
+    await shows(3);
+    await follow('First page');
+    await shows(1);
+    await explorer.page.goBack();
+    await shows(3);
+    await explorer.page.goForward();
+    await shows(1);
+  });
+
+  testWith('chromium')('shows a record with its documents, notices and questions', async () => {
+    await explorer.open('#/solicitations?q=library');
+    await explorer.page.getByRole('link', { name: 'Library shelving (invented)' }).click();
+    await explorer.page.getByRole('heading', { name: 'Library shelving (invented)' }).waitFor();
+    const text = await explorer.page.locator('.view').innerText();
+    for (const part of ['Scope of work', 'Completed price schedule', 'Addendum 1', 'Is a bid bond required?']) {
+      expect(text).toContain(part);
+    }
+    expect(text).toContain('No. A performance bond is required of the successful bidder.');
+    await explorer.open('#/contracts/ctr_pa_1353_49621');
+    await explorer.page.getByRole('link', { name: 'STEINBERGER FLOORS, INC.' }).click();
+    await explorer.page.getByRole('heading', { name: 'STEINBERGER FLOORS, INC.' }).waitFor();
+    await explorer.page.getByRole('link', { name: 'Its contracts' }).click();
+    await expect.poll(rowNames).toContain('FLOOR COVERING SERVICES');
+  });
+
+  testWith('chromium', 'curl')(
+    'gives the requests of each view as commands that a shell runs, without the key',
+    async () => {
+      const hostile = encodeURIComponent(`fire'; exit 3; echo '$API_KEY`);
+      for (const address of ['#/overview', '#/timeline', `#/contracts?q=${hostile}`, '#/solicitations/sol_hostile']) {
+        await explorer.open(address);
+        const commands = ((await explorer.page.locator('.requests code').textContent()) ?? '').split('\n');
+        expect(commands.length).toBeGreaterThan(0);
+        for (const command of commands) {
+          expect(command).toContain('$API_KEY');
+          expect(command).not.toContain(key);
+          const { stdout } = await promisify(execFile)('sh', ['-c', `${command} -sS`], {
+            env: { PATH: process.env['PATH'], API_KEY: key },
+          });
+          const body = JSON.parse(stdout) as object;
+          expect(body, command).not.toHaveProperty('error');
+        }
+      }
+    },
+  );
+
+  testWith('chromium')('shows hostile text in records as text', async () => {
+    const { page, record } = explorer;
+    const before = record.complaints.length;
+    for (const [view, id] of [
+      ['solicitations', 'sol_hostile'],
+      ['contracts', 'ctr_hostile'],
+      ['suppliers', 'sup_hostile'],
+    ]) {
+      await explorer.open(`#/${view}/${id}`);
+      expect(await page.locator('.view h2').textContent()).toBe(HOSTILE);
+      await explorer.open(`#/${view}?updated_since=2020-01-01T00:00:00Z&q=onerror`);
+      expect(await rowNames()).toEqual([HOSTILE]);
+      expect(await page.title()).toBe(
+        `${(await page.locator('.view h2').textContent()) ?? ''} · Explorer · Partner data service`,
+      );
+    }
+    await explorer.open('#/suppliers/sup_hostile');
+    expect(await page.getByText('javascript:alert(1)').count()).toBe(1);
+    const links = await page
+      .locator('#explorer a')
+      .evaluateAll((all) => all.map((it) => (it as unknown as { protocol: string }).protocol));
+    expect(new Set(links)).toEqual(new Set(['http:']));
+    expect(await page.locator('#explorer img, #explorer script').count()).toBe(0);
+    expect(record.complaints.slice(before)).toEqual([]);
+  });
+
+  testWith('chromium')('asks its own origin alone, in less than 100 kB, and complains of nothing', async () => {
+    const { page, record } = await openPage(browser, service.url);
+    await page.getByLabel('API key').waitFor();
+    const sizes = await page.evaluate<number[]>(
+      `[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+        .map(({ transferSize }) => transferSize)`,
+    );
+    expect(sizes.length).toBeGreaterThan(20);
+    expect(sizes.reduce((sum, it) => sum + it, 0)).toBeLessThan(MOST_BYTES);
+    expect([...record.origins, ...explorer.record.origins]).toEqual([service.url, service.url]);
+    expect([...record.complaints, ...explorer.record.complaints]).toEqual([]);
+  });
+
+  testWith('chromium')(
+    'counts the deadlines of each week where there are too many to be shown one by one',
+    async () => {
+      const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+      const many = Array.from({ length: 120 }, (_, index) => ({
+        ...solicitation(`sol_many_${index}`, 2_000_000 + index),
+        lead_entity_id: 'le_example_city',
+        close_at: inDays(0.5 + index / 2),
+      }));
+      const before = (
+        await ask<{ total: number }>(
+          `/v1/solicitations/count?closing_after=${inDays(0)}&closing_before=${inDays(90)}&status=open`,
+        )
+      ).total;
+      await publishLines(service.database, { solicitations: many });
+      await service.noticeChanges();
+      await explorer.open('#/coops');
+      await explorer.open('#/timeline');
+      const weeks = Object.values(await readChart('Open solicitations by the week of their deadline'));
+      expect(weeks.reduce((sum, it) => sum + it, 0)).toBe(before + many.length);
+      expect(weeks[1]).toBeGreaterThanOrEqual(14);
+      expect(await explorer.page.locator('.deadlines').count()).toBe(0);
+      expect(await explorer.page.locator('.requests summary').textContent()).toBe('The 14 requests behind this view');
+    },
+  );
+});
