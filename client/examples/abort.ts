@@ -1,0 +1,27 @@
+// Ending a walk from outside: after a time, or when somebody presses Ctrl-C.
+import { AbortedError, createClient } from 'partner-data-client';
+
+const { PARTNER_DATA_URL: baseUrl = 'http://127.0.0.1:8080', PARTNER_DATA_KEY: apiKey = '' } = process.env;
+const client = createClient({ baseUrl, apiKey });
+
+const interrupted = new AbortController();
+process.once('SIGINT', () => interrupted.abort(new Error('Ctrl-C')));
+const signal = AbortSignal.any([interrupted.signal, AbortSignal.timeout(60_000)]);
+
+/** Where to go on, in another run: a cursor does not expire. */
+let cursor: string | undefined;
+let contracts = 0;
+try {
+  for await (const page of client.contracts.list({ limit: 100 }, { signal }).pages()) {
+    contracts += page.data.length;
+    cursor = page.nextCursor ?? undefined;
+    if (contracts >= 500) interrupted.abort(new Error('enough'));
+  }
+} catch (error) {
+  if (!(error instanceof AbortedError)) throw error;
+  console.log(`${contracts} contracts until: ${(error.cause as Error).message}`);
+}
+for await (const contract of client.contracts.list({ cursor })) {
+  console.log(`the next one is ${contract.id}`);
+  break;
+}

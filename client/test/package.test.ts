@@ -1,0 +1,150 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { TestService } from '../../test/support/service.ts';
+import { installPackedClient, type InstalledClient } from './support/installed-client.ts';
+import { ROOT, run } from './support/programs.ts';
+import { startSampleService } from './support/sample-service.ts';
+
+let service: TestService;
+let installed: InstalledClient;
+
+beforeAll(async () => {
+  [service, installed] = await Promise.all([startSampleService(), installPackedClient()]);
+}, 60_000);
+afterAll(async () => {
+  installed.remove();
+  await service.close();
+});
+
+/** Runs a program of the project on the service. */
+function runOnService(file: string): Promise<string> {
+  const env = { PARTNER_DATA_URL: service.url, PARTNER_DATA_KEY: service.partner('all').key };
+  return run(process.execPath, [join('examples', file)], { cwd: installed.project, env });
+}
+
+describe('the package', () => {
+  test('holds what runs, its types and its documents, and brings no other package', () => {
+    const packages = join(installed.project, 'node_modules');
+    const visible = readdirSync(packages).filter((name) => !name.startsWith('.'));
+    expect(visible).toEqual(['partner-data-client']);
+    const files = readdirSync(join(packages, 'partner-data-client'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name).slice(packages.length + '/partner-data-client/'.length));
+    expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js']));
+    expect(files.filter((file) => !/^(dist\/.*\.(js|d\.ts)|LICENSE|README\.md|package\.json)$/.test(file))).toEqual([]);
+  });
+
+  test("keeps publint's rules", async () => {
+    expect(await run('publint', ['run', installed.source, '--strict'])).toContain('All good!');
+  });
+
+  test('has types that are found wherever ES modules are (attw)', async () => {
+    // It fails where there is a problem.
+    const report = await run('attw', [installed.tarball, '--profile', 'esm-only', '--format', 'ascii']);
+    expect(report).toContain('node16 (from ESM): 🟢 (ESM)');
+    expect(report).toContain('bundler: 🟢');
+  });
+
+  test.each([
+    ['for Node, its examples too', { module: 'nodenext', types: ['node'] }, ['program.ts', 'examples/*.ts']],
+    [
+      'for bundlers and browsers',
+      { module: 'esnext', moduleResolution: 'bundler', lib: ['es2023', 'dom'], types: [] },
+      ['program.ts'],
+    ],
+  ])('is typed for strict programs %s', async (name, options, include) => {
+    const { project } = installed;
+    writeFileSync(join(project, 'program.ts'), PROGRAM);
+    const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true };
+    const typeRoots = [join(ROOT, 'node_modules', '@types')];
+    const config = join(project, `${name.replaceAll(/\W+/g, '-')}.json`);
+    const compilerOptions = { target: 'es2023', lib: ['es2023'], typeRoots, ...strict, ...options };
+    writeFileSync(config, JSON.stringify({ compilerOptions, include }));
+    expect(await run('tsc', ['-p', config])).toBe('');
+  });
+});
+
+/** Uses the types as users do; what must not be accepted is marked. */
+const PROGRAM = `
+import { createClient, memoryCache, NotFoundError, type Contract, type Page, type SolicitationDetail } from 'partner-data-client';
+const client = createClient({ baseUrl: 'https://api.example.com', apiKey: 'key', cache: memoryCache(), retry: { retries: 2 } });
+export async function main(signal: AbortSignal, since: string | undefined): Promise<string[]> {
+  const names: string[] = [];
+  for await (const contract of client.contracts.list({ q: 'fire', updated_since: since }, { signal })) {
+    const known: Contract = contract;
+    names.push(known.name, known.coop?.name ?? 'none');
+    // @ts-expect-error a record has the fields of the interface alone
+    known.title;
+  }
+  for await (const page of client.solicitations.list({ status: 'open', closing_after: new Date() }).pages()) {
+    const { watermark, nextCursor, data }: Page<{ id: string; is_open: boolean }> = page;
+    names.push(watermark, nextCursor ?? '', ...data.map(({ id }) => id));
+  }
+  const detail: SolicitationDetail = await client.solicitations.get(7);
+  names.push(...detail.notices.map(({ title }) => title));
+  client.suppliers.list({ certifications: ['MBE', 'DBE'], state: 'PA' });
+  // @ts-expect-error drafts are not served
+  client.solicitations.list({ status: 'draft' });
+  // @ts-expect-error there is no such parameter
+  client.contracts.list({ lead: 'x' });
+  // @ts-expect-error contracts have no number
+  void client.contracts.get(7).catch((error: unknown) => error instanceof NotFoundError && error.requestId);
+  // @ts-expect-error nothing can be asked without a key
+  createClient({ baseUrl: '' });
+  return names;
+}
+`;
+
+describe('the examples', () => {
+  test('list.ts lists', async () => {
+    const lines = (await runOnService('list.ts')).trimEnd().split('\n');
+    const { body } = await service.get('/v1/contracts?q=asphalt&limit=100', { key: service.partner('all').key });
+    const { data } = JSON.parse(body) as { data: { id: string }[] };
+    expect(lines.map((line) => line.split(' ')[0])).toEqual(data.map(({ id }) => id));
+  });
+
+  test('count.ts counts, and shows a solicitation', async () => {
+    const { body } = await service.get('/v1/solicitations/count?status=open&q=services', {
+      key: service.partner('all').key,
+    });
+    const { total } = JSON.parse(body) as { total: number };
+    expect(total).toBeGreaterThan(0);
+    const lines = (await runOnService('count.ts')).trimEnd().split('\n');
+    expect(lines).toEqual([
+      `${total} solicitations match`,
+      expect.stringMatching(/: (takes bids|is over)$/),
+      expect.stringMatching(/^\d+ documents, \d+ notices, \d+ questions$/),
+    ]);
+  });
+
+  test('sync.ts brings a copy in step, with nothing to do the second time', async () => {
+    expect(await runOnService('sync.ts')).toMatch(/^3278 changed; 3278 suppliers, as of \d{4}-.*Z\n$/);
+    expect(await runOnService('sync.ts')).toMatch(/^0 changed; 3278 suppliers, as of \d{4}-.*Z\n$/);
+  });
+
+  test('errors.ts says what to do about each error', async () => {
+    const lines = (await runOnService('errors.ts')).trimEnd().split('\n');
+    expect(lines).toEqual([
+      expect.stringMatching(/^take it out of your copy: /),
+      expect.stringMatching(/^correct the request: .*limit/),
+      expect.stringMatching(/^look at the key: /),
+    ]);
+  });
+
+  test('abort.ts ends a walk, and goes on behind it', async () => {
+    expect(await runOnService('abort.ts')).toMatch(/^500 contracts until: enough\nthe next one is ctr_\S+\n$/);
+  });
+});
+
+test('the types are those that are generated from docs/openapi.json (npm run client:types)', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pds-client-types-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const generated = join(ROOT, 'client/src/generated');
+  await run(process.execPath, ['scripts/write-client-types.ts', folder]);
+  expect(readdirSync(folder)).toEqual(readdirSync(generated));
+  for (const name of readdirSync(folder)) {
+    expect(readFileSync(join(folder, name), 'utf8')).toBe(readFileSync(join(generated, name), 'utf8'));
+  }
+});

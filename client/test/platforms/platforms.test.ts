@@ -1,0 +1,120 @@
+import { cpSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testWith } from '../../../test/support/installed-programs.ts';
+import type { TestService } from '../../../test/support/service.ts';
+import type { FaultyServer } from '../support/faulty-server.ts';
+import { installPackedClient, type InstalledClient } from '../support/installed-client.ts';
+import { run, runNpm } from '../support/programs.ts';
+import { startSampleService } from '../support/sample-service.ts';
+import { startOrigin } from './origin.ts';
+
+/**
+ * Other platforms come from npm, into a folder of their own: in this project's lock file they would bring the binaries
+ * of all systems. Nothing that they bring runs while they are installed. Node 20.0.0 is the oldest that is promised.
+ */
+const PLATFORMS = ['deno@2.9.6', 'bun@1.4.5', `node-${process.platform}-${process.arch}@20.0.0`];
+
+let service: TestService;
+let installed: InstalledClient;
+let origin: FaultyServer;
+let platforms: string;
+let key: string;
+
+beforeAll(async () => {
+  platforms = mkdtempSync(join(tmpdir(), 'pds-platforms-'));
+  writeFileSync(join(platforms, 'package.json'), '{"private":true}');
+  [service, installed] = await Promise.all([
+    startSampleService(),
+    installPackedClient(),
+    runNpm(['install', '--no-save', '--ignore-scripts', '--prefer-offline', ...PLATFORMS], platforms),
+  ]);
+  for (const file of ['smoke.js', 'run.js']) {
+    cpSync(fileURLToPath(new URL(file, import.meta.url)), join(installed.project, file));
+  }
+  origin = await startOrigin(service.url, join(installed.project, 'node_modules/partner-data-client/dist'));
+  ({ key } = service.partner('all'));
+}, 300_000);
+afterAll(async () => {
+  await origin.close();
+  installed.remove();
+  rmSync(platforms, { recursive: true, force: true });
+  await service.close();
+});
+
+/** The outcome of the same program everywhere. */
+async function expectEverything(outcome: unknown): Promise<void> {
+  const pages = await service.walk('/v1/lead-entities', key, [30]);
+  const watermark = pages[0]?.headers['x-sync-watermark'];
+  const names = pages.flatMap(({ body }) => (JSON.parse(body) as { data: { name: string }[] }).data);
+  const next = '/v1/lead-entities?limit=30&cursor=…';
+  const paths = ['/v1/lead-entities?limit=30', next, next];
+
+  const ours = (name: string): unknown[] => [name, true, false];
+  const count = await service.get('/v1/solicitations/count?closing_after=2026-04-15T09:00:00Z', { key });
+  expect(outcome).toEqual({
+    walked: paths.map((path) => `200 ${path}`),
+    walkedAgain: paths.map((path) => `304 ${path}`),
+    leadEntities: [30, 30, 11].map((length) => [length, 30, watermark, 1_000_000]),
+    names: names.map(({ name }) => name),
+    detail: true,
+    count: (JSON.parse(count.body) as { total: number }).total,
+    health: { status: 'ok' },
+    notFound: ours('NotFoundError'),
+    unauthorized: ours('UnauthorizedError'),
+    busyOnce: 7,
+    half: ours('ConnectionError'),
+    dropped: ours('ConnectionError'),
+    page: ours('UnexpectedAnswerError'),
+    redirect: ours('UnexpectedAnswerError'),
+    slow: ours('TimeoutError'),
+    aborted: ours('AbortedError'),
+  });
+}
+
+/** Runs the program with a platform's binary, the settings in its environment. */
+async function runOn(binary: string | undefined, ...words: string[]): Promise<void> {
+  if (binary === undefined || !existsSync(binary)) throw new Error(`no binary came in ${PLATFORMS.join(', ')}`);
+  const env = { ORIGIN: origin.url, API_KEY: key, DENO_NO_UPDATE_CHECK: '1', DENO_DIR: platforms, DO_NOT_TRACK: '1' };
+  const output = await run(binary, [...words, 'run.js'], { cwd: installed.project, env });
+  await expectEverything(JSON.parse(output));
+}
+
+/** The binary of a platform, from the one package of this system that came. */
+function findBinary(pattern: string): string | undefined {
+  const [found] = globSync(pattern, { cwd: join(platforms, 'node_modules') });
+  return found === undefined ? undefined : join(platforms, 'node_modules', found);
+}
+
+test('the package works in the newest Node', () => runOn(process.execPath));
+
+test('the package works in Node 20.0.0', () => runOn(findBinary('node-*/bin/node')));
+
+test('the package works in Deno, which may reach the network and the environment alone', () =>
+  runOn(findBinary('@deno/*/deno'), 'run', '--no-prompt', '--no-lock', '--no-remote', '--allow-net', '--allow-env'));
+
+test('the package works in Bun', () => runOn(findBinary('@oven/*/bin/bun'), 'run'));
+
+testWith('chromium')('the package works in Chromium, on pages of the same origin', async () => {
+  const binary = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
+  const browser = await chromium.launch({
+    executablePath: binary ?? '',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'],
+  });
+  try {
+    const page = await browser.newPage();
+    await page.goto(origin.url);
+    // A text, since the page's own import is meant, and not the one of the tests.
+    const outcome = await page.evaluate(`(async () => {
+      const { smoke } = await import('/smoke.js');
+      const client = await import('/package/index.js');
+      return smoke(client, ${JSON.stringify({ origin: origin.url, apiKey: key })});
+    })()`);
+    await expectEverything(outcome);
+  } finally {
+    await browser.close();
+  }
+});
