@@ -9,9 +9,15 @@ import { startSampleService } from './support/sample-service.ts';
 
 let service: TestService;
 let installed: InstalledClient;
+/** The first program of the README, which stands among the examples as first.ts. */
+let firstOfReadme: string;
 
 beforeAll(async () => {
   [service, installed] = await Promise.all([startSampleService(), installPackedClient()]);
+  const readme = readFileSync(join(installed.source, 'README.md'), 'utf8');
+  [, firstOfReadme = ''] = /```ts\n([^`]+)```/.exec(readme) ?? [];
+  const first = firstOfReadme.replace('http://127.0.0.1:8080', service.url);
+  writeFileSync(join(installed.project, 'examples', 'first.ts'), first);
 }, 60_000);
 afterAll(async () => {
   installed.remove();
@@ -38,6 +44,11 @@ describe('the package', () => {
 
   test("keeps publint's rules", async () => {
     expect(await run('publint', ['run', installed.source, '--strict'])).toContain('All good!');
+  });
+
+  test('brings the command partner-data-mirror', async () => {
+    const command = join(installed.project, 'node_modules/.bin/partner-data-mirror');
+    expect(await run(command, ['--help'], { cwd: installed.project })).toContain('PARTNER_DATA_KEY');
   });
 
   test('has types that are found wherever ES modules are (attw)', async () => {
@@ -98,6 +109,15 @@ export async function main(signal: AbortSignal, since: string | undefined): Prom
 `;
 
 describe('the examples', () => {
+  test("the README's first one, in five lines, gives the first answer", async () => {
+    expect(firstOfReadme.trimEnd().split('\n')).toHaveLength(5);
+    const pages = await service.walk('/v1/contracts?q=asphalt', service.partner('all').key, [25]);
+    const records = pages.flatMap(({ body }) => (JSON.parse(body) as { data: { id: string; name: string }[] }).data);
+    expect(records.length).toBeGreaterThan(25);
+    const lines = records.map(({ id, name }) => `${id} ${name}\n`);
+    expect(await runOnService('first.ts')).toBe(lines.join(''));
+  });
+
   test('list.ts lists', async () => {
     const lines = (await runOnService('list.ts')).trimEnd().split('\n');
     const { body } = await service.get('/v1/contracts?q=asphalt&limit=100', { key: service.partner('all').key });

@@ -2,8 +2,8 @@ import { cpSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launchBrowser, recordPage } from '../../../test/support/browser.ts';
 import { testWith } from '../../../test/support/installed-programs.ts';
 import type { TestService } from '../../../test/support/service.ts';
 import type { FaultyServer } from '../support/faulty-server.ts';
@@ -102,13 +102,10 @@ test('the package works in Deno, which may reach the network and the environment
 test('the package works in Bun', () => runOn(findBinary('@oven/*/bin/bun'), 'run'));
 
 testWith('chromium')('the package works in Chromium, on pages of the same origin', async () => {
-  const binary = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
-  const browser = await chromium.launch({
-    executablePath: binary ?? '',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'],
-  });
+  const browser = await launchBrowser();
   try {
     const page = await browser.newPage();
+    const { origins } = recordPage(page);
     await page.goto(origin.url);
     // A text, since the page's own import is meant, and not the one of the tests.
     const outcome = await page.evaluate(`(async () => {
@@ -117,6 +114,7 @@ testWith('chromium')('the package works in Chromium, on pages of the same origin
       return smoke(client, ${JSON.stringify({ origin: origin.url, apiKey: key })});
     })()`);
     await expectEverything(outcome);
+    expect(origins).toEqual(new Set([origin.url]));
   } finally {
     await browser.close();
   }
