@@ -34,10 +34,11 @@ describe('with a cache', () => {
     const walk = (): Promise<unknown[]> => Array.fromAsync(client.leadEntities.list({ limit: 50 }).pages());
     const first = await walk();
     expect(statuses()).toEqual([200, 200]);
-    const second = await walk();
-    expect(statuses()).toEqual([304, 304]);
     const withoutRequest = (page: unknown): object => ({ ...(page as object), requestId: null, rateLimit: null });
-    expect(second.map(withoutRequest)).toEqual(first.map(withoutRequest));
+    for (let again = 0; again < 2; again += 1) {
+      expect((await walk()).map(withoutRequest)).toEqual(first.map(withoutRequest));
+      expect(statuses()).toEqual([304, 304]);
+    }
   });
 
   test('what changed is given as it is: a notice that does not move updated_at', async () => {

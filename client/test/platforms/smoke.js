@@ -9,7 +9,9 @@ export async function smoke({ createClient, memoryCache, ...errors }, { origin, 
   const told = [];
   const onAnswer = ({ status, path }) => told.push(`${status} ${path.replace(/cursor=.*/, 'cursor=…')}`);
   const take = () => told.splice(0);
-  const client = createClient({ baseUrl: `${origin}/api/`, apiKey, cache: memoryCache(), onAnswer });
+  // A timer that was left would keep the program from ending for as long.
+  const timeoutMs = 3_600_000;
+  const client = createClient({ baseUrl: `${origin}/api/`, apiKey, timeoutMs, cache: memoryCache(), onAnswer });
 
   const leadEntities = [];
   for await (const page of client.leadEntities.list({ limit: 30 }).pages()) {
