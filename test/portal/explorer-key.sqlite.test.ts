@@ -73,6 +73,20 @@ describe('a key in the explorer', () => {
     },
   );
 
+  testWith('chromium')('is gone, with all that it showed, from a page that the browser keeps for Back', async () => {
+    const { page, ...explorer } = await explorable.explore('all');
+    await explorer.open('#/coops');
+    // What a browser tells a page that it keeps; whether it keeps one is its own choice.
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))");
+    expect(await page.getByText('COSTARS').count()).toBe(0);
+    expect(await page.getByLabel('API key').inputValue()).toBe('');
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.evaluate("location.hash = '#/contracts'");
+    await page.getByLabel('API key').press('Tab');
+    expect(asked).toEqual([]);
+  });
+
   testWith('chromium')('is told to be wrong where the service does not know it, and can be given anew', async () => {
     const explorer = await explorable.open();
     await giveKey(explorer, UNKNOWN_KEY);
