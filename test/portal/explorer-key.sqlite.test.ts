@@ -84,7 +84,7 @@ describe('a key in the explorer', () => {
     page.on('request', (request) => asked.push(request.url()));
     await page.evaluate("location.hash = '#/contracts'");
     await page.getByLabel('API key').press('Tab');
-    expect(asked).toEqual([]);
+    expect(asked.filter((it) => it.includes('/v1/'))).toEqual([]);
   });
 
   testWith('chromium')('is told to be wrong where the service does not know it, and can be given anew', async () => {
