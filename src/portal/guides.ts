@@ -26,7 +26,12 @@ const ERRORS: Guide = { name: 'Errors', path: ERRORS_PATH, file: 'docs/partner-g
 const CHAPTERS: readonly { readonly name: string; readonly guides: readonly Guide[] }[] = [
   {
     name: 'Begin',
-    guides: [HOME, guide('first-request', 'First request'), guide('keys', 'Keys and environments')],
+    guides: [
+      HOME,
+      guide('first-request', 'First request'),
+      guide('keys', 'Keys and environments'),
+      guide('explorer', 'Explorer'),
+    ],
   },
   {
     name: 'Read',

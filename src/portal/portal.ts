@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { registerAssets } from './assets.ts';
-import { makeExplorer } from './explorer.ts';
+import { makeExplorer } from './pages/explorer.ts';
 import { GUIDES } from './guides.ts';
 import { registerPage } from './layout.ts';
 import { makeGuide } from './pages/guide.ts';

@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { INVENTED_LEAD_ENTITY, inventedSolicitations } from '../../sample/invented.ts';
-import { recordPage, type PageRecord } from '../support/browser.ts';
+import { launchBrowser, recordPage, type PageRecord } from '../support/browser.ts';
+import { isInstalled } from '../support/installed-programs.ts';
 import { contract, solicitation, supplier, withImportDirectory } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -59,7 +60,7 @@ const HOSTILE_SOLICITATION = {
 };
 
 /** The sample's real records, the invented ones with deadlines around now, and hostile ones; three partners. */
-export function startExplorable(): Promise<TestService> {
+function startExplorable(): Promise<TestService> {
   const now = Date.now();
   const files = { ...HOSTILE_RECORDS, solicitations: [...inventedSolicitations(now), HOSTILE_SOLICITATION] };
   return withImportDirectory(files, (directory) =>
@@ -95,35 +96,56 @@ function setAddress(address: string): string {
   }).then(() => undefined)`;
 }
 
-/** Opens the explorer without a key. */
-export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Explorer> {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  const record = recordPage(page);
-  await page.goto(`${url}/docs/explorer`);
-  const settled = (): Promise<void> => page.locator('#explorer:not(:has([aria-busy=true])) .view h2').waitFor();
-  const open = async (address: string): Promise<void> => {
-    await page.evaluate(setAddress(address));
-    await settled();
-  };
-  return { page, record, open, settled };
-}
-
 /** Gives the page a key, as one does. */
 export async function giveKey({ page }: Explorer, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Explore' }).click();
 }
 
-/** Opens the explorer with a key, at a view. */
-export async function explore(
-  browser: Browser,
-  url: string,
-  key: string,
-  options: BrowserContextOptions = {},
-): Promise<Explorer> {
-  const explorer = await openPage(browser, url, options);
-  await giveKey(explorer, key);
-  await explorer.settled();
-  return explorer;
+/** A service to explore, and a browser to do it with. Nothing is started where there is no browser: all is skipped. */
+export class Explorable {
+  #service: TestService | undefined;
+  #browser: Browser | undefined;
+
+  async start(): Promise<void> {
+    if (!isInstalled('chromium')) return;
+    this.#service = await startExplorable();
+    this.#browser = await launchBrowser();
+  }
+
+  get service(): TestService {
+    if (this.#service === undefined) throw new Error('the service was not started');
+    return this.#service;
+  }
+
+  key(partner: string): string {
+    return this.service.partner(partner).key;
+  }
+
+  /** Opens the explorer without a key, in a browser that knows nothing of the others. */
+  async open(options: BrowserContextOptions = {}): Promise<Explorer> {
+    if (this.#browser === undefined) throw new Error('the browser was not started');
+    const page = await (await this.#browser.newContext(options)).newPage();
+    const record = recordPage(page);
+    await page.goto(`${this.service.url}/docs/explorer`);
+    const settled = (): Promise<void> => page.locator('#explorer:not(:has([aria-busy=true])) .view h2').waitFor();
+    const open = async (address: string): Promise<void> => {
+      await page.evaluate(setAddress(address));
+      await settled();
+    };
+    return { page, record, open, settled };
+  }
+
+  /** Opens it with the key of a partner. */
+  async explore(partner: string, options: BrowserContextOptions = {}): Promise<Explorer> {
+    const explorer = await this.open(options);
+    await giveKey(explorer, this.key(partner));
+    await explorer.settled();
+    return explorer;
+  }
+
+  async close(): Promise<void> {
+    await this.#browser?.close();
+    await this.#service?.close();
+  }
 }

@@ -153,6 +153,9 @@ class Explorer {
       if (view !== this.#place.view) node.removeAttribute('aria-current');
       else node.setAttribute('aria-current', this.#place.id === null ? 'page' : 'true');
     }
+    // On a phone they are a line that is moved sideways.
+    const current = this.#links.find(({ view }) => view === this.#place.view);
+    if (current?.node.parentElement) current.node.parentElement.scrollLeft = current.node.offsetLeft;
   }
 }
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
-import type { Page } from './layout.ts';
+import type { Page } from '../layout.ts';
 
-const MODULES = readdirSync(new URL('browser/explorer', import.meta.url)).filter((name) => name.endsWith('.js'));
+const MODULES = readdirSync(new URL('../browser/explorer', import.meta.url)).filter((name) => name.endsWith('.js'));
 
 /** `/docs/explorer`: what a key sees. All of it is made in the browser, of what `/v1` answers. */
 export async function makeExplorer(): Promise<Page> {

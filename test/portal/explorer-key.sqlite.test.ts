@@ -1,26 +1,15 @@
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { DEMO_KEY } from '../../src/access/demo-key.ts';
 import { suspendPartner } from '../../src/access/partner-admin.ts';
-import { launchBrowser } from '../support/browser.ts';
 import { testWith } from '../support/installed-programs.ts';
-import type { TestService } from '../support/service.ts';
-import { explore, giveKey, openPage, startExplorable, type Explorer } from './explorer-service.ts';
+import { Explorable, giveKey, type Explorer } from './explorer-service.ts';
 
 /** Well-formed, checksum included, and unknown to a service that is no demonstration. */
 const UNKNOWN_KEY = DEMO_KEY;
 
-let service: TestService;
-let browser: Browser;
-
-beforeAll(async () => {
-  service = await startExplorable();
-  browser = await launchBrowser();
-}, 120_000);
-afterAll(async () => {
-  await browser.close();
-  await service.close();
-});
+const explorable = new Explorable();
+beforeAll(() => explorable.start(), 120_000);
+afterAll(() => explorable.close());
 
 const problemOf = ({ page }: Explorer): Promise<string> => page.locator('.problem').first().innerText();
 
@@ -40,9 +29,9 @@ describe('a key in the explorer', () => {
   testWith('chromium')(
     'stands in no storage, address or element while it is used, nor when the page was left',
     async () => {
-      const { key } = service.partner('all');
+      const key = explorable.key('all');
       const secret = key.slice('pds_test_'.length);
-      const explorer = await openPage(browser, service.url);
+      const explorer = await explorable.open();
       const { page } = explorer;
       const asked: string[] = [];
       page.on('request', (request) => asked.push(`${request.url()} ${request.postData() ?? ''}`));
@@ -57,7 +46,7 @@ describe('a key in the explorer', () => {
         await explorer.open(address);
         expect(await remainsOf(explorer), address).not.toContain(secret);
       }
-      await page.goto(`${service.url}/docs`);
+      await page.goto(`${explorable.service.url}/docs`);
       expect(await remainsOf(explorer)).not.toContain(secret);
       await page.goBack();
       await page.getByLabel('API key').waitFor();
@@ -72,30 +61,44 @@ describe('a key in the explorer', () => {
   testWith('chromium')(
     'is forgotten at a press, and after a reload the same view is asked for with the next',
     async () => {
-      const explorer = await explore(browser, service.url, service.partner('all').key);
+      const explorer = await explorable.explore('all');
       const { page } = explorer;
       await explorer.open('#/coops');
       await page.getByRole('button', { name: 'Forget the key' }).click();
       expect(await page.locator('.view').count()).toBe(0);
       await page.locator('#api-key:focus').waitFor();
       await page.reload();
-      await giveKey(explorer, service.partner('all').key);
+      await giveKey(explorer, explorable.key('all'));
       await page.getByRole('heading', { name: 'Cooperatives' }).waitFor();
     },
   );
 
+  testWith('chromium')('is gone, with all that it showed, from a page that the browser keeps for Back', async () => {
+    const { page, ...explorer } = await explorable.explore('all');
+    await explorer.open('#/coops');
+    // What a browser tells a page that it keeps; whether it keeps one is its own choice.
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))");
+    expect(await page.getByText('COSTARS').count()).toBe(0);
+    expect(await page.getByLabel('API key').inputValue()).toBe('');
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.evaluate("location.hash = '#/contracts'");
+    await page.getByLabel('API key').press('Tab');
+    expect(asked.filter((it) => it.includes('/v1/'))).toEqual([]);
+  });
+
   testWith('chromium')('is told to be wrong where the service does not know it, and can be given anew', async () => {
-    const explorer = await openPage(browser, service.url);
+    const explorer = await explorable.open();
     await giveKey(explorer, UNKNOWN_KEY);
     await expect.poll(() => problemOf(explorer)).toContain('The service does not accept this key (401)');
     expect(await remainsOf(explorer)).not.toContain(UNKNOWN_KEY);
-    await giveKey(explorer, service.partner('all').key);
+    await giveKey(explorer, explorable.key('all'));
     await explorer.settled();
     expect(await explorer.page.locator('.problem').count()).toBe(0);
   });
 
   testWith('chromium')('is not sent where no header can carry it, and not repeated', async () => {
-    const explorer = await openPage(browser, service.url);
+    const explorer = await explorable.open();
     for (const wrong of ['pds_test_a b', 'pds_test_é', '“pds_test_x”']) {
       await giveKey(explorer, wrong);
       await explorer.page.getByText('This is no key').waitFor();
@@ -105,7 +108,7 @@ describe('a key in the explorer', () => {
   });
 
   testWith('chromium')('that may not see a kind of record is told so, and what it may see is shown', async () => {
-    const explorer = await explore(browser, service.url, service.partner('contracts-only').key);
+    const explorer = await explorable.explore('contracts-only');
     expect(await problemOf(explorer)).toContain('you may not see this (403)');
     await explorer.open('#/contracts');
     expect(await explorer.page.locator('.problem').count()).toBe(0);
@@ -115,10 +118,10 @@ describe('a key in the explorer', () => {
   testWith('chromium')(
     'that has used up its requests is told how long to wait, and how many are left before',
     async () => {
-      const explorer = await openPage(browser, service.url);
+      const explorer = await explorable.open();
       const { page } = explorer;
-      await page.goto(`${service.url}/docs/explorer#/coops`);
-      await giveKey(explorer, service.partner('few-requests').key);
+      await page.goto(`${explorable.service.url}/docs/explorer#/coops`);
+      await giveKey(explorer, explorable.key('few-requests'));
       await explorer.settled();
       expect(await page.locator('.quota').textContent()).toMatch(/^2 of 3 requests left; all again in \d+ seconds?\.$/);
       for (const address of ['#/city-services', '#/certifications', '#/lead-entities']) await explorer.open(address);
@@ -129,7 +132,7 @@ describe('a key in the explorer', () => {
   );
 
   testWith('chromium')('is not blamed where no answer came, or another than the service answered', async () => {
-    const explorer = await explore(browser, service.url, service.partner('all').key);
+    const explorer = await explorable.explore('all');
     const { page } = explorer;
     await page.context().setOffline(true);
     await explorer.open('#/coops');
@@ -143,10 +146,10 @@ describe('a key in the explorer', () => {
   });
 
   testWith('chromium')('of a partner that is suspended meanwhile shows nothing more', async () => {
-    const explorer = await explore(browser, service.url, service.partner('contracts-only').key);
+    const explorer = await explorable.explore('contracts-only');
     await explorer.open('#/contracts');
-    await suspendPartner(service.database, Date.now, 'contracts-only');
-    await service.noticeChanges();
+    await suspendPartner(explorable.service.database, Date.now, 'contracts-only');
+    await explorable.service.noticeChanges();
     await explorer.open('#/contracts?q=fire');
     expect(await problemOf(explorer)).toContain('suspended');
     expect(await explorer.page.locator('.view tbody tr').count()).toBe(0);

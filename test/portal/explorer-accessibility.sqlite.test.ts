@@ -1,13 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { launchBrowser } from '../support/browser.ts';
+import { findViolations } from '../support/accessibility.ts';
 import { testWith } from '../support/installed-programs.ts';
-import type { TestService } from '../support/service.ts';
-import { explore, giveKey, openPage, startExplorable, type Explorer } from './explorer-service.ts';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+import { Explorable, giveKey, type Explorer } from './explorer-service.ts';
 
 const APPEARANCES: Record<string, BrowserContextOptions> = {
   'in light': { colorScheme: 'light', viewport: { width: 1200, height: 850 } },
@@ -35,24 +30,9 @@ const ADDRESSES = [
   '#/nowhere',
 ];
 
-let service: TestService;
-let browser: Browser;
-
-beforeAll(async () => {
-  service = await startExplorable();
-  browser = await launchBrowser();
-}, 120_000);
-afterAll(async () => {
-  await browser.close();
-  await service.close();
-});
-
-/** What axe finds wrong with a page as it stands: rule and place. */
-async function violationsOf(page: Page): Promise<string[]> {
-  return page.evaluate<string[]>(
-    `axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))`,
-  );
-}
+const explorable = new Explorable();
+beforeAll(() => explorable.start(), 120_000);
+afterAll(() => explorable.close());
 
 /** How much wider than the window a page is, so that it would have to be moved sideways. */
 const overflowOf = (page: Page): Promise<number> =>
@@ -78,15 +58,14 @@ describe('the explorer', () => {
     testWith('chromium')(
       `breaks no rule of axe ${appearance}, in no view, and is no wider than the window`,
       async () => {
-        const explorer = await openPage(browser, service.url, options);
+        const explorer = await explorable.open(options);
         const { page } = explorer;
-        await page.evaluate(AXE);
-        expect(await violationsOf(page)).toEqual([]);
-        await giveKey(explorer, service.partner('all').key);
+        expect(await findViolations(page)).toEqual([]);
+        await giveKey(explorer, explorable.key('all'));
         await explorer.settled();
         for (const address of ADDRESSES) {
           await explorer.open(address);
-          expect(await violationsOf(page), address).toEqual([]);
+          expect(await findViolations(page), address).toEqual([]);
           expect(await overflowOf(page), address).toBeLessThanOrEqual(0);
         }
       },
@@ -95,10 +74,10 @@ describe('the explorer', () => {
   }
 
   testWith('chromium')('is gone through by keyboard alone, and tells where one came to', async () => {
-    const explorer = await openPage(browser, service.url);
+    const explorer = await explorable.open();
     const { page } = explorer;
     await tabTo(explorer, 'API key');
-    await page.keyboard.insertText(service.partner('all').key);
+    await page.keyboard.insertText(explorable.key('all'));
     await page.keyboard.press('Enter');
     await explorer.settled();
     await tabTo(explorer, 'Count the next 10');
@@ -127,7 +106,7 @@ describe('the explorer', () => {
   });
 
   testWith('chromium')('goes on where the link that skips to the content is used', async () => {
-    const explorer = await explore(browser, service.url, service.partner('all').key);
+    const explorer = await explorable.explore('all');
     await explorer.open('#/coops');
     await explorer.page.getByRole('link', { name: 'Skip to content' }).focus();
     await explorer.page.keyboard.press('Enter');

@@ -1,30 +1,20 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { launchBrowser } from '../support/browser.ts';
-import { testWith } from '../support/installed-programs.ts';
+import { isInstalled, testWith } from '../support/installed-programs.ts';
 import { publishLines, solicitation } from '../support/publishing.ts';
-import type { TestService } from '../support/service.ts';
-import { explore, HOSTILE, openPage, startExplorable, type Explorer } from './explorer-service.ts';
+import { Explorable, HOSTILE, type Explorer } from './explorer-service.ts';
 
 const MOST_BYTES = 100_000;
 
-let service: TestService;
-let browser: Browser;
+const explorable = new Explorable();
 let explorer: Explorer;
-let key: string;
 
 beforeAll(async () => {
-  service = await startExplorable();
-  browser = await launchBrowser();
-  key = service.partner('all').key;
-  explorer = await explore(browser, service.url, key);
+  await explorable.start();
+  if (isInstalled('chromium')) explorer = await explorable.explore('all');
 }, 120_000);
-afterAll(async () => {
-  await browser.close();
-  await service.close();
-});
+afterAll(() => explorable.close());
 
 /** The parameters that take an id which the page knows, and the lists of these. */
 const OFFERED = new Map([
@@ -39,7 +29,7 @@ interface Listed {
 }
 
 async function ask<Body>(path: string): Promise<Body> {
-  return JSON.parse((await service.get(path, { key })).body) as Body;
+  return JSON.parse((await explorable.service.get(path, { key: explorable.key('all') })).body) as Body;
 }
 
 /** Name and number of each row of a chart. */
@@ -197,9 +187,9 @@ describe('the explorer', () => {
         expect(commands.length).toBeGreaterThan(0);
         for (const command of commands) {
           expect(command).toContain('$API_KEY');
-          expect(command).not.toContain(key);
+          expect(command).not.toContain(explorable.key('all'));
           const { stdout } = await promisify(execFile)('sh', ['-c', `${command} -sS`], {
-            env: { PATH: process.env['PATH'], API_KEY: key },
+            env: { PATH: process.env['PATH'], API_KEY: explorable.key('all') },
           });
           const body = JSON.parse(stdout) as object;
           expect(body, command).not.toHaveProperty('error');
@@ -235,7 +225,7 @@ describe('the explorer', () => {
   });
 
   testWith('chromium')('asks its own origin alone, in less than 100 kB, and complains of nothing', async () => {
-    const { page, record } = await openPage(browser, service.url);
+    const { page, record } = await explorable.open();
     await page.getByLabel('API key').waitFor();
     const sizes = await page.evaluate<number[]>(
       `[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
@@ -243,7 +233,7 @@ describe('the explorer', () => {
     );
     expect(sizes.length).toBeGreaterThan(20);
     expect(sizes.reduce((sum, it) => sum + it, 0)).toBeLessThan(MOST_BYTES);
-    expect([...record.origins, ...explorer.record.origins]).toEqual([service.url, service.url]);
+    expect([...record.origins, ...explorer.record.origins]).toEqual([explorable.service.url, explorable.service.url]);
     expect([...record.complaints, ...explorer.record.complaints]).toEqual([]);
   });
 
@@ -261,8 +251,8 @@ describe('the explorer', () => {
           `/v1/solicitations/count?closing_after=${inDays(0)}&closing_before=${inDays(90)}&status=open`,
         )
       ).total;
-      await publishLines(service.database, { solicitations: many });
-      await service.noticeChanges();
+      await publishLines(explorable.service.database, { solicitations: many });
+      await explorable.service.noticeChanges();
       await explorer.open('#/coops');
       await explorer.open('#/timeline');
       const weeks = Object.values(await readChart('Open solicitations by the week of their deadline'));
