@@ -78,7 +78,7 @@ test('memoryCache keeps the answers that were used last, and no more than so man
   const name = fc.constantFrom('a', 'b', 'c', 'd', 'e');
   const use = fc.record({ kind: fc.constantFrom('get', 'set'), name });
   fc.assert(
-    fc.property(fc.nat(4), fc.array(use, { maxLength: 40 }), (maxEntries, uses) => {
+    fc.property(fc.nat(4), fc.array(use, { maxLength: 40, size: 'max' }), (maxEntries, uses) => {
       const cache = memoryCache({ maxEntries });
       // Names, the one that was used last at the end.
       let model: string[] = [];

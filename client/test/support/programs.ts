@@ -4,6 +4,9 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
+/** A program that hangs is ended, though its test has given up before. */
+const LONGEST_MS = 120_000;
+
 export interface RunOptions {
   readonly cwd?: string;
   /** Besides the path and the home directory. */
@@ -24,10 +27,15 @@ export function run(
   const { PATH = '', HOME = '' } = process.env;
   return new Promise((resolve, reject) => {
     const settings = { PATH: `${join(ROOT, 'node_modules/.bin')}:${PATH}`, HOME, ...env };
-    execFile(program, words, { cwd, env: settings, maxBuffer: 32 * 1024 * 1024 }, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else reject(new Error(`${[program, ...words].join(' ')}\n${error.message}\n${stdout}`, { cause: stderr }));
-    });
+    execFile(
+      program,
+      words,
+      { cwd, env: settings, maxBuffer: 32 * 1024 * 1024, timeout: LONGEST_MS },
+      (error, stdout, stderr) => {
+        if (error === null) resolve(stdout);
+        else reject(new Error(`${[program, ...words].join(' ')}\n${error.message}\n${stdout}`, { cause: stderr }));
+      },
+    );
   });
 }
 
