@@ -36,7 +36,7 @@ test('a key is in the Authorization header alone: in no URL, error, cache, nor w
     },
   };
   const onAnswer = (answer: unknown): void => void told.push(answer);
-  const client = createClient({ baseUrl: server.url, apiKey: KEY, timeoutMs: 200, retry: false, cache, onAnswer });
+  const client = createClient({ baseUrl: server.url, apiKey: KEY, timeoutMs: 1_000, retry: false, cache, onAnswer });
   told.push(client, client.contracts.list({ q: 'fire' }), client.contracts.list().pages());
   const errors: unknown[] = [];
   while (server.received.length < behaviours.length)
