@@ -4,7 +4,6 @@ export const DOCS_PATH = '/docs';
 export const REFERENCE_PATH = `${DOCS_PATH}/reference`;
 export const EXPLORER_PATH = `${DOCS_PATH}/explorer`;
 export const GUIDES_PATH = `${DOCS_PATH}/guides`;
-export const ERRORS_PATH = `${DOCS_PATH}/errors`;
 
 /** What browsers load: `assets/styles.css` is `browser/styles.css`. */
 export const ASSETS_PATH = `${DOCS_PATH}/assets`;

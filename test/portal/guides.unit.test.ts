@@ -89,3 +89,11 @@ test('ids of headings are those of GitHub', () => {
   const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
   expect(ids).toEqual(['what-updated_since-cannot-show', 'get-head--co', 'ü', 'ü-1']);
 });
+
+test('the OpenAPI document leads from every error to its page', () => {
+  const document = readText('docs/openapi.json');
+  for (const code of ERROR_CODES) {
+    expect(document).toContain(`[${code}](/docs/errors/${code})`);
+    expect(document).toContain(`/docs/errors/${code} says what to do.`);
+  }
+});
