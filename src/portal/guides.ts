@@ -4,7 +4,7 @@ import { ERROR_CODES, ERROR_PAGES_PATH } from '../http/errors.ts';
 import { OPENAPI_PATH } from '../http/openapi.ts';
 import { escapeHtml } from './html.ts';
 import { renderMarkdown, type RenderedText } from './markdown.ts';
-import { DOCS_PATH, GUIDES_PATH } from './paths.ts';
+import { DOCS_PATH, GUIDES_PATH, PICTURES_PATH } from './paths.ts';
 
 /** A page that is written in Markdown. */
 export interface Guide {
@@ -78,9 +78,13 @@ function resolveLink(from: string, href: string): string {
   if (/^(https?:|#)/.test(href)) return href;
   const [target = '', anchor] = href.split('#');
   const file = posix.join(posix.dirname(from), target);
-  const path = GUIDES.find((guide) => guide.file === file)?.path ?? OTHER_PATHS[file];
+  const path = GUIDES.find((guide) => guide.file === file)?.path ?? OTHER_PATHS[file] ?? picturePath(file);
   if (path === undefined) throw new Error(`${from} links to ${href}, which is no page of the portal`);
   return anchor === undefined ? path : `${path}#${anchor}`;
+}
+
+function picturePath(file: string): string | undefined {
+  return posix.dirname(file) === 'docs/pictures' ? `${PICTURES_PATH}/${posix.basename(file)}` : undefined;
 }
 
 /** The list of pages, with the one marked at which the reader is. On a narrow screen it is folded. */

@@ -43,6 +43,17 @@ test.each(PATHS)('%s runs and loads nothing but what the service itself has', as
   );
 });
 
+test('a picture in a guide is served as one, and asked for once', async () => {
+  const { payload } = await service.app.inject('/docs/guides/first-request');
+  const path = /<img src="([^"]+)" alt="[^"]+"/.exec(payload)?.[1] ?? '';
+  const answer = await service.app.inject(path);
+  expect(answer.headers['content-type']).toBe('image/png');
+  expect(answer.rawPayload.subarray(1, 4).toString()).toBe('PNG');
+  expect((await service.app.inject({ url: path, headers: { 'if-none-match': answer.headers.etag } })).statusCode).toBe(
+    304,
+  );
+});
+
 describe.each(Object.entries(READERS))('on %s', (_name, options) => {
   testWith('chromium')('every page opens without a complaint, is accessible, and fits', async () => {
     await withPage(options, async (page) => {
