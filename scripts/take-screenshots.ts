@@ -16,7 +16,7 @@ const SHOTS: Readonly<Record<string, { path: string; prepare?: (page: Page) => P
   'reference-request': { path: '/docs/reference#tag/reference-lists/GET/v1/coops', prepare: sendRequest },
 };
 
-const DEVICES = { desktop: { width: 1120, height: 700 }, phone: { width: 390, height: 844 } };
+const DEVICES = { desktop: { width: 1200, height: 700 }, phone: { width: 390, height: 844 } };
 
 const [origin = 'http://127.0.0.1:8080', directory = 'screenshots'] = process.argv.slice(2);
 await mkdir(directory, { recursive: true });
@@ -44,4 +44,6 @@ async function sendRequest(page: Page): Promise<void> {
     .click();
   await page.getByRole('button', { name: 'Send' }).first().click();
   await page.getByText('co_costars').last().waitFor();
+  // The bar that shows the waiting goes away a moment later.
+  await page.waitForTimeout(1000);
 }
