@@ -14,6 +14,10 @@ const SHOTS: Readonly<Record<string, { path: string; prepare?: (page: Page) => P
   errors: { path: '/docs/errors' },
   reference: { path: '/docs/reference' },
   'reference-request': { path: '/docs/reference#tag/reference-lists/GET/v1/coops', prepare: sendRequest },
+  'explorer-overview': { path: '/docs/explorer', prepare: giveKey },
+  'explorer-timeline': { path: '/docs/explorer#/timeline', prepare: giveKey },
+  'explorer-list': { path: '/docs/explorer#/solicitations?q=invented', prepare: giveKey },
+  'explorer-record': { path: '/docs/explorer#/solicitations/900005', prepare: giveKey },
 };
 
 const DEVICES = { desktop: { width: 1200, height: 700 }, phone: { width: 390, height: 844 } };
@@ -33,6 +37,12 @@ for (const colorScheme of ['light', 'dark'] as const) {
   }
 }
 await browser.close();
+
+async function giveKey(page: Page): Promise<void> {
+  await page.getByLabel('API key').fill(DEMO_KEY);
+  await page.keyboard.press('Enter');
+  await page.locator('#explorer:not(:has([aria-busy=true])) .view h2').waitFor();
+}
 
 async function sendRequest(page: Page): Promise<void> {
   await page.getByLabel('Bearer Token').first().fill(DEMO_KEY);
