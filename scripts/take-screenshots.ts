@@ -1,27 +1,59 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { DEMO_KEY } from '../src/access/demo-key.ts';
 import { launchBrowser } from '../test/support/browser.ts';
 
-// Takes pictures of the portal of a running service, for looking at it:
-//   node scripts/take-screenshots.ts http://127.0.0.1:8080 DIRECTORY [PATH…]
+// Takes pictures of the portal of a running demonstration, to be looked at. Those in docs/pictures are some of them.
+//   node scripts/take-screenshots.ts http://127.0.0.1:8080 DIRECTORY
 
-const [origin = 'http://127.0.0.1:8080', directory = 'screenshots', ...paths] = process.argv.slice(2);
-const PAGES = paths.length > 0 ? paths : ['/docs', '/docs/guides/first-request', '/docs/errors', '/docs/reference'];
+/** What is done on a page before its picture is taken. */
+const SHOTS: Readonly<Record<string, { path: string; prepare?: (page: Page) => Promise<void> }>> = {
+  home: { path: '/docs' },
+  guide: { path: '/docs/guides/first-request' },
+  errors: { path: '/docs/errors' },
+  reference: { path: '/docs/reference' },
+  'reference-request': { path: '/docs/reference#tag/reference-lists/GET/v1/coops', prepare: sendRequest },
+  'explorer-overview': { path: '/docs/explorer', prepare: giveKey },
+  'explorer-timeline': { path: '/docs/explorer#/timeline', prepare: giveKey },
+  'explorer-list': { path: '/docs/explorer#/solicitations?q=invented', prepare: giveKey },
+  'explorer-record': { path: '/docs/explorer#/solicitations/900005', prepare: giveKey },
+};
 
+const DEVICES = { desktop: { width: 1200, height: 700 }, phone: { width: 390, height: 844 } };
+
+const [origin = 'http://127.0.0.1:8080', directory = 'screenshots'] = process.argv.slice(2);
 await mkdir(directory, { recursive: true });
 const browser = await launchBrowser();
 for (const colorScheme of ['light', 'dark'] as const) {
-  for (const [device, viewport] of Object.entries({
-    desktop: { width: 1200, height: 800 },
-    phone: { width: 390, height: 844 },
-  })) {
-    const page = await browser.newPage({ colorScheme, viewport });
-    for (const path of PAGES) {
+  for (const [device, viewport] of Object.entries(DEVICES)) {
+    for (const [name, { path, prepare }] of Object.entries(SHOTS)) {
+      const page = await browser.newPage({ colorScheme, viewport });
       await page.goto(`${origin}${path}`, { waitUntil: 'networkidle' });
-      const name = path.slice(1).replaceAll('/', '-');
-      await page.screenshot({ path: join(directory, `${name}-${device}-${colorScheme}.png`) });
+      await prepare?.(page);
+      await page.screenshot({ path: join(directory, `${name}-${device}-${colorScheme}.png`), animations: 'disabled' });
+      await page.close();
     }
-    await page.close();
   }
 }
 await browser.close();
+
+async function giveKey(page: Page): Promise<void> {
+  await page.getByLabel('API key').fill(DEMO_KEY);
+  await page.keyboard.press('Enter');
+  await page.locator('#explorer:not(:has([aria-busy=true])) .view h2').waitFor();
+}
+
+async function sendRequest(page: Page): Promise<void> {
+  await page.getByLabel('Bearer Token').first().fill(DEMO_KEY);
+  await page
+    .locator('section')
+    .filter({ has: page.getByRole('heading', { name: 'List cooperatives' }) })
+    .getByRole('button', { name: 'Test Request' })
+    .last()
+    .click();
+  await page.getByRole('button', { name: 'Send' }).first().click();
+  await page.getByText('co_costars').last().waitFor();
+  // The bar that shows the waiting goes away a moment later.
+  await page.waitForTimeout(1000);
+}

@@ -8,6 +8,9 @@ export const ERROR_CODES = [
   'internal_error',
 ] as const;
 
+/** Where the documentation has a page for each code. */
+export const ERROR_PAGES_PATH = '/docs/errors';
+
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /** The methods that the service answers. */

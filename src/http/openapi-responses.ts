@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { ERROR_CODES } from './errors.ts';
+import { ERROR_CODES, ERROR_PAGES_PATH, type ErrorCode } from './errors.ts';
 
 /** A response as a route's schema describes it; `headers` names some of {@link HEADERS}. */
 interface ResponseSchema {
@@ -15,11 +15,15 @@ export type ResponseSchemas = Readonly<Record<number, ResponseSchema>>;
 
 const JSON_MEDIA = 'application/json';
 
+const CODE_DESCRIPTION = `What programs may decide by. Causes, and what to do: ${ERROR_CODES.map(
+  (code) => `[${code}](${ERROR_PAGES_PATH}/${code})`,
+).join(', ')}.`;
+
 /** The envelope of every error. */
 export const errorSchema = Type.Object(
   {
     error: Type.Object({
-      code: Type.Enum([...ERROR_CODES], { type: 'string', description: 'What programs may decide by.' }),
+      code: Type.Enum([...ERROR_CODES], { type: 'string', description: CODE_DESCRIPTION }),
       message: Type.String({ description: 'For people: what was wrong and what to do. May change.' }),
       request_id: Type.String({
         description: 'Quote it when you ask for help.',
@@ -94,21 +98,25 @@ export function healthResponses(health: TSchema): ResponseSchemas {
       headers: headersNamed([]),
       content: { [JSON_MEDIA]: { schema: refTo(health) } },
     },
-    400: errorResponse(BAD_REQUEST, []),
+    400: errorResponse('validation_failed', BAD_REQUEST, []),
   };
 }
 
 /** The errors that any route under /v1 may answer with; those of a `detail` may find no record. */
 export function errorResponses({ detail }: { detail: boolean }): ResponseSchemas {
   return {
-    400: errorResponse(BAD_REQUEST, LIMIT_HEADERS),
-    401: errorResponse('The API key is missing or not valid.', ['WWW-Authenticate']),
-    403: errorResponse('The partner is suspended, or may not ask for this kind of resource.', LIMIT_HEADERS),
+    400: errorResponse('validation_failed', BAD_REQUEST, LIMIT_HEADERS),
+    401: errorResponse('unauthorized', 'The API key is missing or not valid.', ['WWW-Authenticate']),
+    403: errorResponse(
+      'forbidden',
+      'The partner is suspended, or may not ask for this kind of resource.',
+      LIMIT_HEADERS,
+    ),
     ...(detail && {
-      404: errorResponse('There is no such record, or it is not in the scope of the key.', LIMIT_HEADERS),
+      404: errorResponse('not_found', 'There is no such record, or it is not in the scope of the key.', LIMIT_HEADERS),
     }),
-    429: errorResponse('Too many requests.', ['Retry-After', ...LIMIT_HEADERS]),
-    500: errorResponse('Something failed on our side.', LIMIT_HEADERS),
+    429: errorResponse('rate_limited', 'Too many requests.', ['Retry-After', ...LIMIT_HEADERS]),
+    500: errorResponse('internal_error', 'Something failed on our side.', LIMIT_HEADERS),
   };
 }
 
@@ -120,7 +128,9 @@ function successResponses(description: string, schema: TSchema, more: readonly H
   };
 }
 
-function errorResponse(description: string, headers: readonly HeaderName[]): ResponseSchema {
+function errorResponse(code: ErrorCode, meaning: string, headers: readonly HeaderName[]): ResponseSchema {
+  // A plain text: the reference shows it within a button, where no link may stand. The codes' description has them.
+  const description = `${meaning} ${ERROR_PAGES_PATH}/${code} says what to do.`;
   return { description, headers: headersNamed(headers), content: { [JSON_MEDIA]: { schema: refTo(errorSchema) } } };
 }
 

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { ERROR_CODES } from '../http/errors.ts';
+import { ERROR_CODES, ERROR_PAGES_PATH } from '../http/errors.ts';
 import { OPENAPI_PATH } from '../http/openapi.ts';
 import { escapeHtml } from './html.ts';
 import { renderMarkdown, type RenderedText } from './markdown.ts';
-import { DOCS_PATH, ERRORS_PATH, GUIDES_PATH } from './paths.ts';
+import { DOCS_PATH, GUIDES_PATH, PICTURES_PATH } from './paths.ts';
 
 /** A page that is written in Markdown. */
 export interface Guide {
@@ -20,7 +20,7 @@ const ROOT = new URL('../../', import.meta.url);
 /** The first page, of which the others are parts. */
 export const HOME: Guide = { name: 'Overview', path: DOCS_PATH, file: 'docs/partner-guide/README.md' };
 
-const ERRORS: Guide = { name: 'Errors', path: ERRORS_PATH, file: 'docs/partner-guide/errors.md' };
+const ERRORS: Guide = { name: 'Errors', path: ERROR_PAGES_PATH, file: 'docs/partner-guide/errors.md' };
 
 /** The list of pages, as readers see it. */
 const CHAPTERS: readonly { readonly name: string; readonly guides: readonly Guide[] }[] = [
@@ -50,7 +50,7 @@ const CHAPTERS: readonly { readonly name: string; readonly guides: readonly Guid
 /** A page for each code of an error. */
 const ERROR_GUIDES: readonly Guide[] = ERROR_CODES.map((code) => ({
   name: code,
-  path: `${ERRORS_PATH}/${code}`,
+  path: `${ERROR_PAGES_PATH}/${code}`,
   file: `docs/partner-guide/errors/${code}.md`,
 }));
 
@@ -78,9 +78,13 @@ function resolveLink(from: string, href: string): string {
   if (/^(https?:|#)/.test(href)) return href;
   const [target = '', anchor] = href.split('#');
   const file = posix.join(posix.dirname(from), target);
-  const path = GUIDES.find((guide) => guide.file === file)?.path ?? OTHER_PATHS[file];
+  const path = GUIDES.find((guide) => guide.file === file)?.path ?? OTHER_PATHS[file] ?? picturePath(file);
   if (path === undefined) throw new Error(`${from} links to ${href}, which is no page of the portal`);
   return anchor === undefined ? path : `${path}#${anchor}`;
+}
+
+function picturePath(file: string): string | undefined {
+  return posix.dirname(file) === 'docs/pictures' ? `${PICTURES_PATH}/${posix.basename(file)}` : undefined;
 }
 
 /** The list of pages, with the one marked at which the reader is. On a narrow screen it is folded. */
@@ -97,7 +101,7 @@ ${chapters.join('\n')}
 
 /** The codes are listed below their table, where the reader is among them. */
 function renderEntry(guide: Guide, path: string): string {
-  const within = guide === ERRORS && path.startsWith(ERRORS_PATH) ? ERROR_GUIDES : [];
+  const within = guide === ERRORS && path.startsWith(ERROR_PAGES_PATH) ? ERROR_GUIDES : [];
   const below = within.length > 0 ? `<ul>${within.map((code) => renderEntry(code, path)).join('')}</ul>` : '';
   const current = guide.path === path ? ' aria-current="page"' : '';
   return `<li><a href="${guide.path}"${current}>${escapeHtml(guide.name)}</a>${below}</li>`;

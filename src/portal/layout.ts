@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { ERROR_PAGES_PATH } from '../http/errors.ts';
 import { registerStaticText } from '../http/static-text.ts';
 import { escapeHtml } from './html.ts';
 import { ASSETS_PATH, DOCS_PATH, EXPLORER_PATH, GUIDES_PATH, REFERENCE_PATH } from './paths.ts';
@@ -52,7 +53,7 @@ function renderPage(path: string, { title, main, sidebar, styles = [], scripts =
   return `<!doctype html>
 <html lang="en">
 <head>
-${renderHead(title, ['styles.css', ...styles])}
+${renderHead(title, ['shell.css', 'styles.css', ...styles])}
 ${scripts.map((name) => `<script type="module" src="${ASSETS_PATH}/${name}"></script>\n`).join('')}</head>
 <body>
 <a class="skip-link" href="#main">Skip to content</a>
@@ -92,6 +93,6 @@ export function renderHeader(path: string): string {
 /** A guide is in the place of the guides, though it is not the page that the link leads to. */
 function markCurrent(place: string, path: string): string {
   if (place === path) return ' aria-current="page"';
-  const isGuide = path.startsWith(`${GUIDES_PATH}/`) || path.startsWith(`${DOCS_PATH}/errors`);
+  const isGuide = path.startsWith(`${GUIDES_PATH}/`) || path.startsWith(ERROR_PAGES_PATH);
   return isGuide && place.startsWith(`${GUIDES_PATH}/`) ? ' aria-current="true"' : '';
 }

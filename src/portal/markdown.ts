@@ -88,10 +88,10 @@ function renderChoice(examples: readonly Tokens.Code[], ids: Set<string>): strin
   return `<div class="examples">\n${choices.join('')}</div>\n`;
 }
 
-/** Long lines are scrolled, which has to be possible with the keyboard. */
+/** Long lines of a source are scrolled, which has to be possible with the keyboard; those of an output are broken. */
 function renderCode({ text, lang = '' }: Tokens.Code): string {
-  const kind = LANGUAGES[lang] === undefined ? 'output' : 'source';
-  return `<div class="example"><pre class="${kind}" tabindex="0"><code>${escapeHtml(text)}</code></pre></div>\n`;
+  const start = LANGUAGES[lang] === undefined ? '<pre class="output">' : '<pre class="source" tabindex="0">';
+  return `<div class="example">${start}<code>${escapeHtml(text)}</code></pre></div>\n`;
 }
 
 function plainText(tokens: readonly Token[]): string {

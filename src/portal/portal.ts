@@ -5,6 +5,7 @@ import { GUIDES } from './guides.ts';
 import { registerPage } from './layout.ts';
 import { makeGuide } from './pages/guide.ts';
 import { EXPLORER_PATH } from './paths.ts';
+import { registerPictures } from './pictures.ts';
 import { registerReferencePage } from './reference-page.ts';
 
 /** `/docs`: what a partner's developers read and try. Needs no key, and no other server. */
@@ -13,4 +14,5 @@ export function registerPortal(app: FastifyInstance): void {
   registerPage(app, EXPLORER_PATH, makeExplorer);
   registerReferencePage(app);
   registerAssets(app);
+  registerPictures(app);
 }

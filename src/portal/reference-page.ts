@@ -16,6 +16,7 @@ const CONFIGURATION = {
   mcp: { disabled: true },
   showDeveloperTools: 'never',
   hideClientButton: true,
+  hideDarkModeToggle: true,
   documentDownloadType: 'json',
   persistAuth: false,
 };
@@ -29,11 +30,12 @@ const START_SCRIPT = `Scalar.createApiReference('#app', {
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
-${renderHead('Reference', ['styles.css'])}
+${renderHead('Reference', ['shell.css', 'reference.css'])}
 </head>
 <body class="reference">
+<a class="skip-link" href="#app">Skip to content</a>
 ${renderHeader(REFERENCE_PATH)}
-<div id="app"></div>
+<section id="app" tabindex="-1"></section>
 <script src="${SCRIPT_PATH}"></script>
 <script>${START_SCRIPT}</script>
 </body>

@@ -120,6 +120,7 @@ describe('a key in the explorer', () => {
     async () => {
       const explorer = await explorable.open();
       const { page } = explorer;
+      await page.clock.install();
       await page.goto(`${explorable.service.url}/docs/explorer#/coops`);
       await giveKey(explorer, explorable.key('few-requests'));
       await explorer.settled();
@@ -128,6 +129,8 @@ describe('a key in the explorer', () => {
       expect(await problemOf(explorer)).toMatch(/Too many requests \(429\).*try again in \d+ s/);
       const retry = page.getByRole('button', { name: /^Try again in \d+ s$/ });
       expect(await retry.isDisabled()).toBe(true);
+      await page.clock.fastForward(61_000);
+      await page.getByRole('button', { name: 'Try again', exact: true, disabled: false }).waitFor();
     },
   );
 

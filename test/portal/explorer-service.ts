@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { INVENTED_LEAD_ENTITY, inventedSolicitations } from '../../sample/invented.ts';
 import { launchBrowser, recordPage, type PageRecord } from '../support/browser.ts';
-import { isInstalled } from '../support/installed-programs.ts';
+import { findInstalled } from '../support/installed-programs.ts';
 import { contract, solicitation, supplier, withImportDirectory } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -108,7 +108,7 @@ export class Explorable {
   #browser: Browser | undefined;
 
   async start(): Promise<void> {
-    if (!isInstalled('chromium')) return;
+    if (findInstalled('chromium') === null) return;
     this.#service = await startExplorable();
     this.#browser = await launchBrowser();
   }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { isInstalled, testWith } from '../support/installed-programs.ts';
+import { findInstalled, testWith } from '../support/installed-programs.ts';
 import { publishLines, solicitation } from '../support/publishing.ts';
 import { Explorable, HOSTILE, type Explorer } from './explorer-service.ts';
 
@@ -12,7 +12,7 @@ let explorer: Explorer;
 
 beforeAll(async () => {
   await explorable.start();
-  if (isInstalled('chromium')) explorer = await explorable.explore('all');
+  if (findInstalled('chromium') !== null) explorer = await explorable.explore('all');
 }, 120_000);
 afterAll(() => explorable.close());
 

@@ -20,11 +20,12 @@ function readText(file: string): string {
 
 describe.each(GUIDES)('$file', ({ file, path }) => {
   test('leads nowhere on the portal where nothing is', () => {
-    const links = [...(RENDERED.get(path) ?? '').matchAll(/ href="([^"]+)"/g)].map(([, href = '']) => href);
+    const links = [...(RENDERED.get(path) ?? '').matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, href = '']) => href);
     for (const href of links.filter((href) => !href.startsWith('https:'))) {
       const [target = '', anchor] = href.split('#');
       const html = RENDERED.get(target === '' ? path : target);
-      if (html === undefined) expect(OTHER_PAGES, href).toContain(target);
+      if (target.startsWith('/docs/pictures/')) expect(existsSync(new URL(target.slice(1), ROOT)), href).toBe(true);
+      else if (html === undefined) expect(OTHER_PAGES, href).toContain(target);
       else if (anchor !== undefined) expect(html, href).toContain(` id="${anchor}"`);
     }
   });
@@ -88,4 +89,12 @@ test('ids of headings are those of GitHub', () => {
   );
   const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
   expect(ids).toEqual(['what-updated_since-cannot-show', 'get-head--co', 'ü', 'ü-1']);
+});
+
+test('the OpenAPI document leads from every error to its page', () => {
+  const document = readText('docs/openapi.json');
+  for (const code of ERROR_CODES) {
+    expect(document).toContain(`[${code}](/docs/errors/${code})`);
+    expect(document).toContain(`/docs/errors/${code} says what to do.`);
+  }
 });

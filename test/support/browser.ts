@@ -1,4 +1,4 @@
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 import { findInstalled } from './installed-programs.ts';
 
 /** Otherwise the browser asks its maker for this and that. */
@@ -15,6 +15,31 @@ const QUIET = [
 /** Starts the installed Chromium, for tests under `testWith('chromium')`. */
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: findInstalled('chromium') ?? '', args: QUIET });
+}
+
+/** Pages of one browser, each as if nobody had been there before. */
+export interface OpenPages {
+  readonly withPage: (options: BrowserContextOptions, use: (page: Page) => Promise<void>) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** The browser is started with the first page. Whoever opens pages closes it. */
+export function openPages(): OpenPages {
+  let browser: Promise<Browser> | undefined;
+  return {
+    async withPage(options, use) {
+      browser ??= launchBrowser();
+      const context = await (await browser).newContext(options);
+      try {
+        await use(await context.newPage());
+      } finally {
+        await context.close();
+      }
+    },
+    async close() {
+      await (await browser)?.close();
+    },
+  };
 }
 
 /** What a page did that no page of ours should. */

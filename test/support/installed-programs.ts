@@ -30,8 +30,7 @@ export function testWith(...programs: readonly InstalledProgram[]): ReturnType<t
   return test.skipIf(missing.length > 0);
 }
 
-/** Whether it is there. */
-export function isInstalled(program: InstalledProgram): boolean {
+function isInstalled(program: InstalledProgram): boolean {
   return findInstalled(program) !== null;
 }
 

@@ -10,7 +10,7 @@ export type ClientOptions = {
 export type Error = {
     error: {
         /**
-         * What programs may decide by.
+         * What programs may decide by. Causes, and what to do: [unauthorized](/docs/errors/unauthorized), [forbidden](/docs/errors/forbidden), [not_found](/docs/errors/not_found), [rate_limited](/docs/errors/rate_limited), [validation_failed](/docs/errors/validation_failed), [internal_error](/docs/errors/internal_error).
          */
         code: 'unauthorized' | 'forbidden' | 'not_found' | 'rate_limited' | 'validation_failed' | 'internal_error';
         /**
@@ -284,7 +284,7 @@ export type GetHealthData = {
 
 export type GetHealthErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
 };
@@ -342,23 +342,23 @@ export type ListContractsData = {
 
 export type ListContractsErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
     /**
-     * The API key is missing or not valid.
+     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource.
+     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
      */
     403: Error;
     /**
-     * Too many requests.
+     * Too many requests. /docs/errors/rate_limited says what to do.
      */
     429: Error;
     /**
-     * Something failed on our side.
+     * Something failed on our side. /docs/errors/internal_error says what to do.
      */
     500: Error;
 };
@@ -400,27 +400,27 @@ export type GetContractData = {
 
 export type GetContractErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
     /**
-     * The API key is missing or not valid.
+     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource.
+     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
      */
     403: Error;
     /**
-     * There is no such record, or it is not in the scope of the key.
+     * There is no such record, or it is not in the scope of the key. /docs/errors/not_found says what to do.
      */
     404: Error;
     /**
-     * Too many requests.
+     * Too many requests. /docs/errors/rate_limited says what to do.
      */
     429: Error;
     /**
-     * Something failed on our side.
+     * Something failed on our side. /docs/errors/internal_error says what to do.
      */
     500: Error;
 };
@@ -474,23 +474,23 @@ export type ListSuppliersData = {
 
 export type ListSuppliersErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
     /**
-     * The API key is missing or not valid.
+     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource.
+     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
      */
     403: Error;
     /**
-     * Too many requests.
+     * Too many requests. /docs/errors/rate_limited says what to do.
      */
     429: Error;
     /**
-     * Something failed on our side.
+     * Something failed on our side. /docs/errors/internal_error says what to do.
      */
     500: Error;
 };
@@ -532,27 +532,27 @@ export type GetSupplierData = {
 
 export type GetSupplierErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
     /**
-     * The API key is missing or not valid.
+     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource.
+     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
      */
     403: Error;
     /**
-     * There is no such record, or it is not in the scope of the key.
+     * There is no such record, or it is not in the scope of the key. /docs/errors/not_found says what to do.
      */
     404: Error;
     /**
-     * Too many requests.
+     * Too many requests. /docs/errors/rate_limited says what to do.
      */
     429: Error;
     /**
-     * Something failed on our side.
+     * Something failed on our side. /docs/errors/internal_error says what to do.
      */
     500: Error;
 };
@@ -610,23 +610,23 @@ export type ListSolicitationsData = {
 
 export type ListSolicitationsErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
     /**
-     * The API key is missing or not valid.
+     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource.
+     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
      */
     403: Error;
     /**
-     * Too many requests.
+     * Too many requests. /docs/errors/rate_limited says what to do.
      */
     429: Error;
     /**
-     * Something failed on our side.
+     * Something failed on our side. /docs/errors/internal_error says what to do.
      */
     500: Error;
 };
@@ -688,23 +688,23 @@ export type CountSolicitationsData = {
 
 export type CountSolicitationsErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
     /**
-     * The API key is missing or not valid.
+     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource.
+     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
      */
     403: Error;
     /**
-     * Too many requests.
+     * Too many requests. /docs/errors/rate_limited says what to do.
      */
     429: Error;
     /**
-     * Something failed on our side.
+     * Something failed on our side. /docs/errors/internal_error says what to do.
      */
     500: Error;
 };
@@ -734,27 +734,27 @@ export type GetSolicitationData = {
 
 export type GetSolicitationErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
     /**
-     * The API key is missing or not valid.
+     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource.
+     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
      */
     403: Error;
     /**
-     * There is no such record, or it is not in the scope of the key.
+     * There is no such record, or it is not in the scope of the key. /docs/errors/not_found says what to do.
      */
     404: Error;
     /**
-     * Too many requests.
+     * Too many requests. /docs/errors/rate_limited says what to do.
      */
     429: Error;
     /**
-     * Something failed on our side.
+     * Something failed on our side. /docs/errors/internal_error says what to do.
      */
     500: Error;
 };
@@ -796,23 +796,23 @@ export type ListCertificationsData = {
 
 export type ListCertificationsErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
     /**
-     * The API key is missing or not valid.
+     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource.
+     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
      */
     403: Error;
     /**
-     * Too many requests.
+     * Too many requests. /docs/errors/rate_limited says what to do.
      */
     429: Error;
     /**
-     * Something failed on our side.
+     * Something failed on our side. /docs/errors/internal_error says what to do.
      */
     500: Error;
 };
@@ -858,23 +858,23 @@ export type ListLeadEntitiesData = {
 
 export type ListLeadEntitiesErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
     /**
-     * The API key is missing or not valid.
+     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource.
+     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
      */
     403: Error;
     /**
-     * Too many requests.
+     * Too many requests. /docs/errors/rate_limited says what to do.
      */
     429: Error;
     /**
-     * Something failed on our side.
+     * Something failed on our side. /docs/errors/internal_error says what to do.
      */
     500: Error;
 };
@@ -920,23 +920,23 @@ export type ListCityServicesData = {
 
 export type ListCityServicesErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
     /**
-     * The API key is missing or not valid.
+     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource.
+     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
      */
     403: Error;
     /**
-     * Too many requests.
+     * Too many requests. /docs/errors/rate_limited says what to do.
      */
     429: Error;
     /**
-     * Something failed on our side.
+     * Something failed on our side. /docs/errors/internal_error says what to do.
      */
     500: Error;
 };
@@ -982,23 +982,23 @@ export type ListCoopsData = {
 
 export type ListCoopsErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is.
+     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
      */
     400: Error;
     /**
-     * The API key is missing or not valid.
+     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource.
+     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
      */
     403: Error;
     /**
-     * Too many requests.
+     * Too many requests. /docs/errors/rate_limited says what to do.
      */
     429: Error;
     /**
-     * Something failed on our side.
+     * Something failed on our side. /docs/errors/internal_error says what to do.
      */
     500: Error;
 };
