@@ -38,7 +38,7 @@ export function readCopy(type: StoreType, folder: string): Records {
     const list = lists[index] ?? 'details';
     return [list, new Map(records.map((record) => [idIn(list, record), record]))] as const;
   });
-  return Object.fromEntries(entries) as Records;
+  return Object.fromEntries(entries) as unknown as Records;
 }
 
 function readSqlite(folder: string, lists: readonly (List | 'details')[]): Json[][] {
