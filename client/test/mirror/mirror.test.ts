@@ -53,6 +53,22 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 
+  test('that was killed while it reconciled finds also what was removed behind the place where it broke off', async () => {
+    await mirror(...words());
+    const killed = service.startMirror(...words(), '--reconcile');
+    service.pages.passed = [];
+    service.pages.disturb({ atRequest: 10, moment: 'before', act: () => killed.kill('SIGKILL') });
+    await killed.ended;
+    service.pages.disturb(null);
+    expect(targets().at(-1)).toMatch(/^\/v1\/contracts\?.*cursor=/);
+    await service.publish({ contracts: [{ id: 'ctr_0', deleted: true }] });
+    await service.settle();
+    expect((await mirror(...words(), '--reconcile')).code).toBe(0);
+    const [copy, served] = [readCopy(type, service.folder), await service.served()];
+    expect(copy.contracts.has('ctr_0')).toBe(false);
+    expect(copy).toEqual(served);
+  });
+
   test('asks for what is held with its tag, and of what did not change receives nothing', async () => {
     await mirror(...words());
     expect(details().every(({ isConditional, status }) => !isConditional && status === 200)).toBe(true);
