@@ -13,6 +13,7 @@ import {
 } from '../../client/test/mirror/support/copies.ts';
 import { firstCatalog, history, type Step } from '../../client/test/mirror/support/histories.ts';
 import { MirroredService } from '../../client/test/mirror/support/mirrored-service.ts';
+import type { ImportLines } from '../support/publishing.ts';
 
 /** MIRROR_RUNS asks for more. */
 const RUNS = Number(process.env['MIRROR_RUNS'] ?? 3);
@@ -25,26 +26,31 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
+const imports = { taken: 0, refused: 0 };
+async function publish(lines: ImportLines): Promise<void> {
+  imports[(await service.tryToPublish(lines)) ? 'taken' : 'refused'] += 1;
+}
+
 /** Runs a mirror, and what is to happen meanwhile. Whether it was complete, and nothing happened under it. */
 async function run(words: readonly string[], { isReconciling, during }: Extract<Step, { type: 'sync' }>) {
   const mirror = service.startMirror(...words, ...(isReconciling ? ['--reconcile'] : []));
-  let happened: Promise<unknown> | null = null;
+  const happened: Promise<void>[] = [];
   const act = async (): Promise<void> => {
     const what = during?.what;
     if (what?.type === 'kill-mirror') mirror.kill('SIGKILL');
-    else if (what?.type === 'import') await service.publish(what.lines);
+    else if (what?.type === 'import') await publish(what.lines);
     else {
       await service.killService();
       await service.serve();
     }
   };
-  service.pages.disturb(during && { ...during, act: () => (happened = act()) });
+  service.pages.disturb(during && { ...during, act: () => happened.push(act()) });
   const { code, stderr } = await mirror.ended;
-  await happened;
+  await Promise.all(happened);
   service.pages.disturb(null);
-  const isKilled = happened !== null && during?.what.type === 'kill-mirror';
+  const isKilled = happened.length > 0 && during?.what.type === 'kill-mirror';
   if (!isKilled) expect(code, stderr).toBe(0);
-  return happened === null;
+  return happened.length === 0;
 }
 
 const UNSEEN = ['notices', 'documents', 'questions'];
@@ -75,7 +81,7 @@ async function play(type: StoreType, steps: readonly Step[]): Promise<void> {
     { type: 'sync', isReconciling: false, during: null } as const,
     { type: 'sync', isReconciling: true, during: null } as const,
   ]) {
-    if (step.type === 'import') await service.publish(step.lines);
+    if (step.type === 'import') await publish(step.lines);
     else if (step.type !== 'sync') await service.change(step.type, step.grants);
     else {
       await service.settle();

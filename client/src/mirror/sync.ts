@@ -34,10 +34,12 @@ export interface SyncReport {
 export async function sync(context: SyncContext, { isReconciling, refreshMs }: SyncOptions): Promise<SyncReport> {
   const { store, clock } = context;
   const outcomes = new Map<Kind, KindOutcome | null>();
-  for (const kind of KINDS) outcomes.set(kind, await syncAllowed(context, kind, isReconciling));
+  for (const kind of KINDS) outcomes.set(kind, await unlessForbidden(() => syncAllowed(context, kind, isReconciling)));
+  const isListed = outcomes.get('solicitations') !== null;
+  const details = isListed ? await unlessForbidden(() => syncDetails(context, refreshMs)) : null;
+  if (details === null) outcomes.set('solicitations', null);
   const forbidden = KINDS.filter((kind) => outcomes.get(kind) === null);
   if (forbidden.length > 0) await leaveOut(context, forbidden, isReconciling);
-  const details = forbidden.includes('solicitations') ? null : await syncDetails(context, refreshMs);
   await store.refreshOpen(clock());
   if (isReconciling || store.state.reconciledAt === null)
     await store.saveState({ ...store.state, reconciledAt: new Date(clock()).toISOString() });
@@ -49,13 +51,17 @@ export async function sync(context: SyncContext, { isReconciling, refreshMs }: S
   return { kinds: Object.fromEntries(reports) as SyncReport['kinds'], details, reconciled: isReconciling };
 }
 
-/** Null where the key may not ask for this kind. */
-async function syncAllowed(context: SyncContext, kind: Kind, isReconciling: boolean): Promise<KindOutcome | null> {
+async function syncAllowed(context: SyncContext, kind: Kind, isReconciling: boolean): Promise<KindOutcome> {
   const { store } = context;
+  const outcome = await syncKind(context, kind, isReconciling);
+  if (store.state.kinds[kind].isForbidden) await store.saveState(withKind(store.state, kind, { isForbidden: false }));
+  return outcome;
+}
+
+/** Null where the key may not ask for that. */
+async function unlessForbidden<T>(work: () => Promise<T>): Promise<T | null> {
   try {
-    const outcome = await syncKind(context, kind, isReconciling);
-    if (store.state.kinds[kind].isForbidden) await store.saveState(withKind(store.state, kind, { isForbidden: false }));
-    return outcome;
+    return await work();
   } catch (error) {
     if (error instanceof ForbiddenError) return null;
     throw error;
@@ -85,11 +91,6 @@ async function leaveOut(context: SyncContext, forbidden: readonly Kind[], isReco
 
 async function isForbiddenNow(context: SyncContext, kind: Kind): Promise<boolean> {
   await takeTurn(context);
-  try {
-    await listOf(context.client, kind, { limit: 1, cursor: undefined }, context.abort).pages().next();
-    return false;
-  } catch (error) {
-    if (error instanceof ForbiddenError) return true;
-    throw error;
-  }
+  const list = listOf(context.client, kind, { limit: 1, cursor: undefined }, context.abort);
+  return (await unlessForbidden(() => list.pages().next())) === null;
 }

@@ -16,6 +16,9 @@ import { SmallPages } from './small-pages.ts';
 /** Everyone sees city services: one that is renamed tells when a running service has noticed all that came before. */
 const MARK = 'cs_mark';
 
+/** Asked when the service has noticed everything, it keeps the answer until it notices that something changed. */
+const MARKED = '/v1/city-services?limit=99';
+
 /** `pds serve` on a database of its own, behind small pages, and one partner. */
 export class MirroredService {
   readonly partner: string;
@@ -57,6 +60,7 @@ export class MirroredService {
     this.#serving = startServing(this.#made.config, { PDS_LOG_LEVEL: 'info' });
     this.pages.servicePort = await this.#serving.port();
     this.#client = createClient(`http://127.0.0.1:${this.pages.servicePort}`);
+    await this.#ask(MARKED);
   }
 
   /** Kills it in the middle of whatever it does. */
@@ -70,12 +74,18 @@ export class MirroredService {
     return startMirror(words, { PARTNER_DATA_URL: this.pages.url, PARTNER_DATA_KEY: this.key });
   }
 
-  /** What is refused, as the removal of what others refer to, does not happen. */
   async publish(lines: ImportLines): Promise<void> {
+    await publishLines(this.database, lines);
+  }
+
+  /** Whether it was taken: what is refused, as the removal of what others refer to, does not happen. */
+  async tryToPublish(lines: ImportLines): Promise<boolean> {
     try {
-      await publishLines(this.database, lines);
+      await this.publish(lines);
+      return true;
     } catch (error) {
-      if (!(error instanceof ImportRefusedError)) throw error;
+      if (error instanceof ImportRefusedError) return false;
+      throw error;
     }
   }
 
@@ -93,7 +103,7 @@ export class MirroredService {
     this.#marks += 1;
     const name = `mark ${this.#marks}`;
     await publishLines(this.database, { 'city-services': [{ id: MARK, name }] });
-    while (!(await this.#walk('/v1/city-services')).some((record) => record['name'] === name)) continue;
+    while (!(await this.#ask(MARKED)).includes(name)) continue;
   }
 
   /** All that the partner sees, read without the client. */
@@ -117,6 +127,10 @@ export class MirroredService {
     await this.pages.close();
     await this.#made.drop();
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async status(path: string): Promise<number | undefined> {
+    return (await this.#client?.get(path, { key: this.key }))?.status;
   }
 
   async #ask(path: string): Promise<string> {

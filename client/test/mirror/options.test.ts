@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { readOptions, UsageError } from '../../src/mirror/options.ts';
+import { ProgressBar, timeText } from '../../src/mirror/progress.ts';
+
+const KEY = 'pds_test_abcdefgh_secret';
+const ENVIRONMENT = { PARTNER_DATA_KEY: KEY, PARTNER_DATA_URL: 'https://api.example.com/' };
+const STORE = ['--sqlite', 'copy.sqlite'];
+
+test('a store, the environment and nothing else is enough', () => {
+  expect(readOptions(STORE, ENVIRONMENT)).toEqual({
+    store: { type: 'sqlite', path: 'copy.sqlite' },
+    baseUrl: 'https://api.example.com',
+    apiKey: KEY,
+    watchMs: null,
+    isReconciling: false,
+    reconcileEveryMs: null,
+    refreshMs: 30 * 86_400_000,
+    isJson: false,
+  });
+});
+
+test('the address on the command line goes before that of the environment, and times have units', () => {
+  const words = ['--ndjson', 'copy', '--url', 'http://127.0.0.1:8080', '--watch', '5m', '--reconcile-every', '1d'];
+  expect(readOptions([...words, '--refresh', '12h', '--json'], ENVIRONMENT)).toMatchObject({
+    store: { type: 'ndjson', path: 'copy' },
+    baseUrl: 'http://127.0.0.1:8080',
+    watchMs: 300_000,
+    reconcileEveryMs: 86_400_000,
+    refreshMs: 43_200_000,
+    isJson: true,
+  });
+});
+
+describe('is wrong usage, and told with what to do:', () => {
+  test.each<[string, string[], Record<string, string>, RegExp]>([
+    ['no store', [], ENVIRONMENT, /--sqlite FILE or --ndjson DIRECTORY/],
+    ['two stores', [...STORE, '--ndjson', 'x'], ENVIRONMENT, /one of them/],
+    ['no key', STORE, { PARTNER_DATA_URL: 'https://x' }, /set PARTNER_DATA_KEY/],
+    ['a key with a line feed', STORE, { ...ENVIRONMENT, PARTNER_DATA_KEY: `${KEY}\n` }, /is no key/],
+    ['no address', STORE, { PARTNER_DATA_KEY: KEY }, /--url URL, or PARTNER_DATA_URL/],
+    ['an address that is none', [...STORE, '--url', 'api.example.com'], ENVIRONMENT, /absolute/],
+    ['a password in the address', [...STORE, '--url', 'https://a:b@x'], ENVIRONMENT, /leave them out/],
+    ['a time without a unit', [...STORE, '--watch', '5'], ENVIRONMENT, /--watch takes a time such as/],
+    ['a watch without a pause', [...STORE, '--watch', '0s'], ENVIRONMENT, /from 1s to 24d/],
+    ['a watch longer than a timer', [...STORE, '--watch', '25d'], ENVIRONMENT, /from 1s to 24d/],
+    ['an unknown option', [...STORE, '--key', KEY], ENVIRONMENT, /--key/],
+    ['a key as an argument', [...STORE, KEY], ENVIRONMENT, /belongs to no option/],
+  ])('%s', (_what, words, environment, message) => {
+    const read = (): unknown => readOptions(words, environment);
+    expect(read).toThrow(UsageError);
+    expect(read).toThrow(message);
+    expect(read).not.toThrow(KEY);
+  });
+});
+
+test('a bar shows how far it is and how long the rest takes, and is gone at the end', () => {
+  const drawn: string[] = [];
+  let nowMs = 0;
+  const bar = new ProgressBar(
+    (text) => drawn.push(text),
+    () => nowMs,
+  );
+  bar.begin('solicitations', 100, 700);
+  nowMs = 1_000;
+  bar.advance(300);
+  expect(drawn.at(-1)).toContain('[==========              ] 300 of 700, 2 seconds left');
+  bar.pause(30_000);
+  expect(drawn.at(-1)).toContain('waits 30 seconds for the limit');
+  bar.begin('contracts', 0, null);
+  nowMs = 2_000;
+  bar.advance(12_300);
+  expect(drawn.at(-1)).toBe('\r\u001B[Kcontracts 12,300');
+  bar.end();
+  expect(drawn.at(-1)).toBe('\r\u001B[K');
+});
+
+test('times are told in whole units, rounded up', () => {
+  expect([1_000, 61_000, 1_000_000, 100 * 60_000, 28 * 3_600_000].map(timeText)).toEqual([
+    '1 second',
+    '61 seconds',
+    '17 minutes',
+    '2 hours',
+    '28 hours',
+  ]);
+});
