@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { AccessError } from '../../../../src/access/access-error.ts';
 import { grant, revoke, type Grants } from '../../../../src/access/grant-admin.ts';
 import { ImportRefusedError } from '../../../../src/publishing/problems.ts';
+import { scrape } from '../../../../test/support/administrator.ts';
 import { createClient, walkList, type Client } from '../../../../test/support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database.ts';
 import { makePartner, type PartnerSetup } from '../../../../test/support/partners.ts';
@@ -12,12 +13,6 @@ import { startServing, type Serving } from '../../../../test/support/serving-pro
 import { idIn, LISTS, type Json, type Records } from './copies.ts';
 import { startMirror, type MirrorProcess } from './mirror-process.ts';
 import { SmallPages } from './small-pages.ts';
-
-/** Everyone sees city services: one that is renamed tells when a running service has noticed all that came before. */
-const MARK = 'cs_mark';
-
-/** Asked when the service has noticed everything, it keeps the answer until it notices that something changed. */
-const MARKED = '/v1/city-services?limit=99';
 
 /** `pds serve` on a database of its own, behind small pages, and one partner. */
 export class MirroredService {
@@ -28,7 +23,7 @@ export class MirroredService {
   readonly #made: TestDatabase;
   #serving: Serving | null = null;
   #client: Client | null = null;
-  #marks = 0;
+  #adminPort = 0;
 
   private constructor(made: TestDatabase, pages: SmallPages, partner: string, key: string) {
     this.#made = made;
@@ -60,7 +55,7 @@ export class MirroredService {
     this.#serving = startServing(this.#made.config, { PDS_LOG_LEVEL: 'info' });
     this.pages.servicePort = await this.#serving.port();
     this.#client = createClient(`http://127.0.0.1:${this.pages.servicePort}`);
-    await this.#ask(MARKED);
+    this.#adminPort = await this.#serving.adminPort();
   }
 
   /** Kills it in the middle of whatever it does. */
@@ -98,12 +93,14 @@ export class MirroredService {
     }
   }
 
-  /** Until the running service has noticed all that was done. */
+  /** Until the running service has noticed all that was done: within a second, and answers that it keeps are older until then. */
   async settle(): Promise<void> {
-    this.#marks += 1;
-    const name = `mark ${this.#marks}`;
-    await publishLines(this.database, { 'city-services': [{ id: MARK, name }] });
-    while (!(await this.#ask(MARKED)).includes(name)) continue;
+    const { version } = await this.database.kysely
+      .selectFrom('access.clock')
+      .select('version')
+      .executeTakeFirstOrThrow();
+    const noticed = async (): Promise<number> => (await scrape(this.#adminPort)).get('pds_access_version') ?? 0;
+    while ((await noticed()) < version) continue;
   }
 
   /** All that the partner sees, read without the client. */
