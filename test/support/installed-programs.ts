@@ -30,7 +30,8 @@ export function testWith(...programs: readonly InstalledProgram[]): ReturnType<t
   return test.skipIf(missing.length > 0);
 }
 
-function isInstalled(program: InstalledProgram): boolean {
+/** Whether it is there. */
+export function isInstalled(program: InstalledProgram): boolean {
   return findInstalled(program) !== null;
 }
 
