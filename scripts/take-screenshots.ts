@@ -20,7 +20,7 @@ const SHOTS: Readonly<Record<string, { path: string; prepare?: (page: Page) => P
   'explorer-record': { path: '/docs/explorer#/solicitations/900005', prepare: giveKey },
 };
 
-const DEVICES = { desktop: { width: 1200, height: 700 }, phone: { width: 390, height: 844 } };
+const DEVICES = { desktop: { width: 1200, height: 540 }, phone: { width: 390, height: 844 } };
 
 const [origin = 'http://127.0.0.1:8080', directory = 'screenshots'] = process.argv.slice(2);
 await mkdir(directory, { recursive: true });
