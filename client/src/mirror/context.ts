@@ -70,8 +70,9 @@ export class DetailTags {
     this.isUnchanged = status === 304;
   }
 
+  /** In the place of what is held stands a record without anything: `isUnchanged` says that it is none to be stored. */
   get(): { etag: string; body: string } | undefined {
-    return this.#asked === null ? undefined : { etag: this.#asked, body: 'null' };
+    return this.#asked === null ? undefined : { etag: this.#asked, body: '{"id":""}' };
   }
 
   set(_target: string, { etag }: { etag: string }): void {
