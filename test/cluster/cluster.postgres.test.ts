@@ -31,7 +31,8 @@ let cluster: Cluster;
 let model: Model;
 const published: PublishedDirectory[] = [];
 const partners: TestPartner[] = [];
-let outages: Outages;
+/** Of all tests: the next one may begin within the moment that a recovery takes. */
+const outages = new Outages();
 let client: PatientClient;
 
 beforeAll(async () => {
@@ -52,7 +53,6 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => cluster.close());
 beforeEach(() => {
-  outages = new Outages();
   client = new PatientClient(cluster.client.get, outages);
 });
 afterEach(async ({ task }) => {

@@ -22,8 +22,6 @@ function isStarved(): boolean {
 export class Outages {
   #isAway = false;
   #endedAtMs = Number.NEGATIVE_INFINITY;
-  /** How many 500 were seen. */
-  seen = 0;
 
   /** Lets the primary, or what stands before it, be away while `work` runs. */
   async during(work: () => Promise<unknown>): Promise<void> {
@@ -62,7 +60,6 @@ export class PatientClient {
       expect(this.#outages.excuse(askedAtMs), `${path}: ${answer.body}`).toBe(true);
       expect(performance.now() - askedAtMs).toBeLessThan(LONGEST_REFUSAL_MS);
       expectEnvelope(answer);
-      this.#outages.seen += 1;
       await delay(PAUSE_MS);
     }
   };
