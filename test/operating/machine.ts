@@ -13,7 +13,7 @@ import { ServiceManager } from './service-manager.ts';
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
 /** What is taken to a host. */
-const PROGRAM = ['src', 'migrations', 'sample', 'ops', 'package.json'];
+const PROGRAM = ['src', 'migrations', 'sample', 'docs', 'ops', 'package.json'];
 
 /** Ports in the guide, each of which gets another here. */
 const PORTS = ['8080', '8081', '8090', '8091'];
