@@ -54,7 +54,7 @@ export function readOptions(options: ClientOptions): Settings {
   if (typeof apiKey !== 'string' || !/^[!-~]+$/.test(apiKey))
     throw new TypeError('apiKey has to be a key, as it was given to you');
   return {
-    base: readBaseUrl(baseUrl),
+    base: readBaseUrl('baseUrl', baseUrl),
     apiKey,
     // Browsers refuse to have it called as a method of another object.
     ask: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
@@ -65,12 +65,17 @@ export function readOptions(options: ClientOptions): Settings {
   };
 }
 
-function readBaseUrl(baseUrl: string): string {
+/**
+ * The base URL in one form, whatever its host's case, its port and its last slash were.
+ *
+ * @throws TypeError that begins with `name`.
+ */
+export function readBaseUrl(name: string, baseUrl: string): string {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw new TypeError('baseUrl has to be an absolute URL, such as https://api.example.com');
+    throw new TypeError(`${name} has to be an absolute URL, such as https://api.example.com`);
   if (url.username + url.password + url.search + url.hash !== '')
-    throw new TypeError('baseUrl has to be without a user, a password, a query and a fragment');
+    throw new TypeError(`${name} has to be without a user, a password, a query and a fragment`);
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 

@@ -36,25 +36,26 @@ export async function estimateFirstRun(context: SyncContext, limit: () => RateLi
   }
 }
 
-/** For whoever waits. */
+/** For whoever waits: what is known, and what the limit in force makes of it. */
 export function estimateText({ solicitations, open, limit }: Estimate): string {
+  const timeOf = (requests: number): string => (limit === null ? '' : `, ${timeText(durationMs(requests, limit))}`);
   const sentences: string[] = [];
   if (solicitations !== null && open !== null) {
     const requests = Math.ceil(solicitations / PAGE_SIZE) + open + Math.min(NEVER_READ_A_RUN, solicitations - open);
-    const time = limit === null ? '' : `, ${timeText(durationMs(requests, limit))}`;
     sentences.push(
       `First run: ${number(solicitations)} solicitations, at most ${number(open)} of them open, take ` +
-        `up to ${number(requests)} requests${time}.`,
+        `up to ${number(requests)} requests${timeOf(requests)}.`,
     );
   }
-  const atLimit =
-    limit === null
-      ? ''
-      : ` Your limit of ${number(limit.quota)} requests in ${timeText(limit.windowSeconds * 1_000)} gives a million in ` +
-        `${timeText(durationMs(MANY / PAGE_SIZE, limit))}.`;
   sentences.push(
-    `How many contracts and suppliers there are is not known beforehand: each request gives ${PAGE_SIZE}.${atLimit}`,
+    `How many contracts and suppliers there are is not known beforehand: a million take ` +
+      `${number(MANY / PAGE_SIZE)} requests${timeOf(MANY / PAGE_SIZE)}.`,
   );
+  if (limit !== null)
+    sentences.push(
+      `That is at your limit of ${number(limit.quota)} requests in ${timeText(limit.windowSeconds * 1_000)}; ` +
+        `a slow network or service may take longer.`,
+    );
   return sentences.join(' ');
 }
 

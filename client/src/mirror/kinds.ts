@@ -57,6 +57,14 @@ export function isOpenAt(record: ListedRecord, nowMs: number): boolean {
   return status === 'open' && (typeof closeAt !== 'string' || Date.parse(closeAt) > nowMs);
 }
 
+/**
+ * Whether bidding was live when the service gave this. Which details are read goes by it as well as by this machine's
+ * clock: where that is fast, what is announced shortly before a deadline is not missed.
+ */
+export function isServedOpen(record: ListedRecord): boolean {
+  return record['is_open'] === true;
+}
+
 /** A record's text to compare by: that a deadline passed is no change of the record. */
 export function comparable(kind: Kind, record: ListedRecord): string {
   return JSON.stringify(kind === 'solicitations' ? { ...record, is_open: false } : record);

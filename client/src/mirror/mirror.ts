@@ -86,10 +86,9 @@ function contextOf(
 async function syncOnce(context: SyncContext, options: MirrorOptions, isAsked: boolean): Promise<SyncReport> {
   const { reconcileEveryMs, refreshMs } = options;
   const { reconciledAt } = context.store.state;
-  const isDue =
-    reconcileEveryMs !== null &&
-    reconciledAt !== null &&
-    context.clock() - Date.parse(reconciledAt) >= reconcileEveryMs;
+  const sinceMs = reconciledAt === null ? 0 : context.clock() - Date.parse(reconciledAt);
+  // Before the last time: the clock was wrong then, and would be waited for until it is that late.
+  const isDue = reconcileEveryMs !== null && (sinceMs >= reconcileEveryMs || sinceMs < 0);
   return sync(context, { isReconciling: isAsked || isDue, refreshMs });
 }
 

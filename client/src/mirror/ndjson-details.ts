@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { appendFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { comparable, isOpenAt, type ListedRecord } from './kinds.ts';
+import { comparable, isOpenAt, isServedOpen, type ListedRecord } from './kinds.ts';
 import { compareIds, joinById, readLines, replaceFile, type Line } from './ndjson-files.ts';
 import type { DetailOutcome } from './store.ts';
 
@@ -56,11 +56,6 @@ export class NdjsonDetails {
 
   entryOf(id: string): DetailEntry {
     return this.#entries.get(id) ?? UNREAD;
-  }
-
-  /** Those that were read. */
-  get held(): number {
-    return [...this.#entries.values()].filter(({ readAt }) => readAt !== null).length;
   }
 
   get isJournalEmpty(): boolean {
@@ -149,11 +144,11 @@ export class NdjsonDetails {
 function journalLineOf(id: string, outcome: DetailOutcome, entry: DetailEntry, nowMs: number): JournalLine {
   if (outcome.type === 'gone') return { id, entry: null };
   const read = { ...entry, readAt: new Date(nowMs).toISOString(), isDue: false };
-  // What did not change, its deadline included, is open as long as that has not passed.
+  // What did not change is as open as it was: that is a part of what the service tells apart.
   if (outcome.type === 'unchanged') return { id, entry: read };
   const { etag, detail } = outcome;
   const digest = createHash('sha256').update(comparable('solicitations', detail)).digest('base64url');
-  return { id, entry: { ...read, etag, wasOpen: isOpenAt(detail, nowMs), digest }, detail };
+  return { id, entry: { ...read, etag, wasOpen: isServedOpen(detail), digest }, detail };
 }
 
 export async function* recordsIn(path: string): AsyncGenerator<Line<ListedRecord>, void, undefined> {

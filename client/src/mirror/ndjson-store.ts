@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { comparable, idOf, isOpenAt, type Kind, type ListedRecord } from './kinds.ts';
+import { comparable, idOf, isOpenAt, isServedOpen, type Kind, type ListedRecord } from './kinds.ts';
 import { deadlineOf, earliest, NdjsonDetails, recordsIn } from './ndjson-details.ts';
 import { appendAt, joinById, readLines, replaceFile, Replacement, type Line } from './ndjson-files.ts';
 import { lockDirectory } from './ndjson-lock.ts';
@@ -104,7 +104,8 @@ export class NdjsonStore implements Store {
           present.add(id);
           // Whatever is given by a walk of changes changed, maybe in what only the detail shows.
           const isNew = left === undefined && watermark !== null;
-          if (right !== undefined && (walk.type === 'changes' || isChanged || isNew)) due.add(id);
+          if (right !== undefined && (walk.type === 'changes' || isChanged || isNew || isServedOpen(right)))
+            due.add(id);
           deadlineMs = earliest(deadlineMs, deadlineOf(record, nowMs));
         }
         await replacement.write(lineOf(kind, record, nowMs));
@@ -145,12 +146,12 @@ export class NdjsonStore implements Store {
       else others.push({ id, readAt });
     }
     const byAge = (list: typeof due): typeof due => list.sort((a, b) => (a.readAt < b.readAt ? -1 : 1));
-    const share = shareOf(this.#details.held, options, this.state.detailsAt);
-    return [
-      ...byAge(due),
-      ...unread.slice(0, options.refreshMs === 0 ? unread.length : NEVER_READ_A_RUN),
-      ...byAge(others).slice(0, share),
-    ].map(({ id }) => ({ id, etag: this.#details.entryOf(id).etag }));
+    const share = shareOf(due.length + unread.length + others.length, options, this.state.detailsAt);
+    const first = unread.slice(0, Math.max(NEVER_READ_A_RUN, share));
+    return [...byAge(due), ...first, ...byAge(others).slice(0, Math.max(0, share - first.length))].map(({ id }) => ({
+      id,
+      etag: this.#details.entryOf(id).etag,
+    }));
   }
 
   async saveDetail(id: string, outcome: DetailOutcome, nowMs: number): Promise<boolean> {

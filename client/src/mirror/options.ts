@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { readBaseUrl } from '../options.ts';
 
 /** What a mirror was asked to do. */
 export interface MirrorOptions {
@@ -106,11 +107,11 @@ function readStore({ sqlite, ndjson }: { sqlite?: string; ndjson?: string }): Mi
 
 function readUrl(url: string | undefined): string {
   if (url === undefined || url === '') throw new UsageError('name the service: --url URL, or PARTNER_DATA_URL');
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new UsageError('the URL has to be absolute, such as https://api.example.com');
-  const { username, password } = new URL(url);
-  if (username !== '' || password !== '') throw new UsageError('the URL holds a name or a password: leave them out');
-  return url.replace(/\/+$/, '');
+  try {
+    return readBaseUrl('the URL of the service', url);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
 }
 
 function readKey(key: string | undefined): string {

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { comparable, idOf, isOpenAt, type Kind, type ListedRecord } from './kinds.ts';
+import { comparable, idOf, isServedOpen, type Kind, type ListedRecord } from './kinds.ts';
 import { openSqlite } from './sqlite-file.ts';
 import { DUE_DETAILS, OTHER_DETAILS, TABLES, UNREAD_DETAILS } from './sqlite-layout.ts';
 import { initialState, withCompletedWalk, withKind, type MirrorState, type Walk } from './state.ts';
@@ -62,7 +62,7 @@ export class SqliteStore implements Store {
              on conflict (id) do update set record = excluded.record, walk = excluded.walk`,
           ).run(id, text, walk.number);
         // Whatever is given by a walk of changes changed, maybe in what only the detail shows.
-        const isDue = walk.type === 'changes' || (!isSame && !isFirstCopy);
+        const isDue = walk.type === 'changes' || (!isSame && !isFirstCopy) || isServedOpen(record);
         if (kind === 'solicitations' && isDue) this.#run(`update ${table} set detail_due = 1 where id = ?`).run(id);
       }
       this.#write(`counts of ${kind}`, { walk: walk.number, added, changed });
@@ -99,35 +99,31 @@ export class SqliteStore implements Store {
 
   async listDueDetails(options: DueOptions): Promise<DueDetail[]> {
     const now = new Date(options.nowMs).toISOString();
-    const held = Number(this.#run('select count(*) as held from stored_details').get()?.['held']);
-    const isAll = options.refreshMs === 0;
+    const share = shareOf(await this.countHeld('solicitations'), options, this.#state.detailsAt);
     const list = (statement: string, parameters: Record<string, SQLInputValue>): DueDetail[] =>
       this.#run(statement).all(parameters) as unknown as DueDetail[];
-    return [
-      ...list(DUE_DETAILS, { now }),
-      ...list(UNREAD_DETAILS, { now, most: isAll ? -1 : NEVER_READ_A_RUN }),
-      ...list(OTHER_DETAILS, { now, most: shareOf(held, options, this.#state.detailsAt) }),
-    ];
+    const due = list(DUE_DETAILS, { now });
+    const unread = list(UNREAD_DETAILS, { now, most: Math.max(NEVER_READ_A_RUN, share) });
+    const others = list(OTHER_DETAILS, { now, most: Math.max(0, share - unread.length) });
+    return [...due, ...unread, ...others];
   }
 
   async saveDetail(id: string, outcome: DetailOutcome, nowMs: number): Promise<boolean> {
-    const readAt = new Date(nowMs).toISOString();
-    let isChanged = true;
+    let isChanged = false;
     this.#transaction(() => {
       if (outcome.type === 'gone') {
+        isChanged = true;
         this.#run('delete from stored_solicitations where id = ?').run(id);
         return this.#state;
       }
-      const held = this.#run('select detail from stored_details where id = ?').get(id)?.['detail'];
-      const text = outcome.type === 'unchanged' ? String(held) : comparable('solicitations', outcome.detail);
-      isChanged = held !== text;
-      if (outcome.type === 'received')
+      const readAt = new Date(nowMs).toISOString();
+      if (outcome.type === 'received') {
+        const text = comparable('solicitations', outcome.detail);
+        isChanged = this.#run('select detail from stored_details where id = ?').get(id)?.['detail'] !== text;
         this.#run(
-          `insert into stored_details (id, etag, read_at, was_open, detail) values (?, ?, ?, 0, ?)
-           on conflict (id) do update set etag = excluded.etag, detail = excluded.detail`,
-        ).run(id, outcome.etag, readAt, text);
-      const wasOpen = isOpenAt(JSON.parse(text) as ListedRecord, nowMs);
-      this.#run('update stored_details set read_at = ?, was_open = ? where id = ?').run(readAt, wasOpen ? 1 : 0, id);
+          `insert or replace into stored_details (id, etag, read_at, was_open, detail) values (?, ?, ?, ?, ?)`,
+        ).run(id, outcome.etag, readAt, isServedOpen(outcome.detail) ? 1 : 0, text);
+      } else this.#run('update stored_details set read_at = ? where id = ?').run(readAt, id);
       this.#run('update stored_solicitations set detail_due = 0 where id = ?').run(id);
       return this.#state;
     });

@@ -17,7 +17,7 @@ export interface DueDetail {
 /** Which details are to be read. */
 export interface DueOptions {
   readonly nowMs: number;
-  /** In how much time each detail is read once. */
+  /** In how much time each detail is read once, also where its solicitation is not open. */
   readonly refreshMs: number;
 }
 
@@ -59,14 +59,14 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** Details that were never read, of solicitations that are not open: so many of them are read in each run. */
+/** Of solicitations that are not open, at least so many details that were never read are read in each run. */
 export const NEVER_READ_A_RUN = 100;
 
-/** How many of so many details are read in this run, so that each is read once in the period. */
-export function shareOf(held: number, { nowMs, refreshMs }: DueOptions, lastRun: string | null): number {
-  if (refreshMs === 0) return held;
+/** How many of so many solicitations have their details read in this run, so that each is read once in the period. */
+export function shareOf(solicitations: number, { nowMs, refreshMs }: DueOptions, lastRun: string | null): number {
+  if (refreshMs === 0) return solicitations;
   const elapsedMs = lastRun === null ? 0 : Math.max(0, nowMs - Date.parse(lastRun));
-  return Math.ceil(held * Math.min(1, elapsedMs / refreshMs));
+  return Math.ceil(solicitations * Math.min(1, elapsedMs / refreshMs));
 }
 
 /** What is wrong with the copy, or in its way, and what to do. */

@@ -19,11 +19,11 @@ test('a store, the environment and nothing else is enough', () => {
   });
 });
 
-test('the address on the command line goes before that of the environment, and times have units', () => {
-  const words = ['--ndjson', 'copy', '--url', 'http://127.0.0.1:8080', '--watch', '5m', '--reconcile-every', '1d'];
+test('the address on the command line goes before that of the environment, in one form, and times have units', () => {
+  const words = ['--ndjson', 'copy', '--url', 'HTTP://LocalHost:80/data//', '--watch', '5m', '--reconcile-every', '1d'];
   expect(readOptions([...words, '--refresh', '12h', '--json'], ENVIRONMENT)).toMatchObject({
     store: { type: 'ndjson', path: 'copy' },
-    baseUrl: 'http://127.0.0.1:8080',
+    baseUrl: 'http://localhost/data',
     watchMs: 300_000,
     reconcileEveryMs: 86_400_000,
     refreshMs: 43_200_000,
@@ -39,7 +39,8 @@ describe('is wrong usage, and told with what to do:', () => {
     ['a key with a line feed', STORE, { ...ENVIRONMENT, PARTNER_DATA_KEY: `${KEY}\n` }, /is no key/],
     ['no address', STORE, { PARTNER_DATA_KEY: KEY }, /--url URL, or PARTNER_DATA_URL/],
     ['an address that is none', [...STORE, '--url', 'api.example.com'], ENVIRONMENT, /absolute/],
-    ['a password in the address', [...STORE, '--url', 'https://a:b@x'], ENVIRONMENT, /leave them out/],
+    ['a password in the address', [...STORE, '--url', 'https://a:b@x'], ENVIRONMENT, /without a user, a password/],
+    ['a query in the address', [...STORE, '--url', 'https://x/?a=b'], ENVIRONMENT, /without .* a query/],
     ['a time without a unit', [...STORE, '--watch', '5'], ENVIRONMENT, /--watch takes a time such as/],
     ['a watch without a pause', [...STORE, '--watch', '0s'], ENVIRONMENT, /from 1s to 24d/],
     ['a watch longer than a timer', [...STORE, '--watch', '25d'], ENVIRONMENT, /from 1s to 24d/],

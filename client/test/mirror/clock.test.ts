@@ -1,0 +1,97 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { runMirror } from '../../src/mirror/mirror.ts';
+import { readOptions } from '../../src/mirror/options.ts';
+import { NO_PROGRESS } from '../../src/mirror/progress.ts';
+import type { SyncReport } from '../../src/mirror/sync.ts';
+import { solicitation } from '../../../test/support/publishing.ts';
+import { readCopy, STORES, storeWords } from './support/copies.ts';
+import { firstCatalog } from './support/histories.ts';
+import { MirroredService } from './support/mirrored-service.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+let service: MirroredService;
+afterEach(() => service.close());
+
+const start = async (catalog = firstCatalog()): Promise<void> => {
+  service = await MirroredService.start(catalog, { name: 'acme', everything: true }, { pageSize: 100 });
+};
+
+/** One sync, on a machine whose clock is so far from the service's. */
+async function mirror(words: readonly string[], aheadMs: number): Promise<SyncReport> {
+  const environment = { PARTNER_DATA_URL: service.pages.url, PARTNER_DATA_KEY: service.key };
+  const options = readOptions(words, environment);
+  if (typeof options === 'string') throw new Error(options);
+  let report: SyncReport | undefined;
+  const never = new AbortController().signal;
+  service.pages.passed = [];
+  await runMirror(options, {
+    stop: never,
+    abort: never,
+    progress: NO_PROGRESS,
+    tell: () => undefined,
+    onReport: (told) => {
+      report = told;
+    },
+    clock: () => Date.now() + aheadMs,
+  });
+  if (report === undefined) throw new Error('it told of no sync');
+  return report;
+}
+
+describe.each(STORES)('a mirror into %s', (type) => {
+  test.each([
+    ['fast', 2 * HOUR_MS],
+    ['slow', -2 * HOUR_MS],
+  ])('whose clock is %s reads what is announced before a deadline', async (_clock, aheadMs) => {
+    await start();
+    const words = storeWords(type, service.folder);
+    const soon = {
+      ...solicitation('sol_1', 2),
+      lead_entity_id: 'le_1',
+      close_at: new Date(Date.now() + HOUR_MS).toISOString(),
+    };
+    await service.publish({ solicitations: [soon] });
+    await service.settle();
+    await mirror(words, aheadMs);
+    const notices = [{ id: 1, title: 'An addendum', body: '', created_at: '2026-01-01T00:00:00.000Z' }];
+    await service.publish({ solicitations: [{ ...soon, notices }] });
+    await service.settle();
+    await mirror(words, aheadMs);
+    expect(readCopy(type, service.folder).details.get('sol_1')).toMatchObject({ notices });
+  });
+
+  test('reads the details of all solicitations that are not open in the period, however many were never read', async () => {
+    const closed = Array.from({ length: 400 }, (_, i) => ({
+      ...solicitation(`sol_${i}`, i + 1),
+      lead_entity_id: 'le_1',
+      status: 'closed',
+    }));
+    await start({ ...firstCatalog(), solicitations: closed });
+    const words = [...storeWords(type, service.folder), '--refresh', '30d'];
+    const read = async (days: number): Promise<number> => (await mirror(words, days * DAY_MS)).details?.read ?? 0;
+    expect(await read(0)).toBe(100);
+    expect(readCopy(type, service.folder).details.size).toBe(100);
+    // Half the period: half of them, which is more than the hundred that are read in any case.
+    expect(await read(15)).toBe(201);
+    expect(readCopy(type, service.folder).details.size).toBe(301);
+    // What was never read comes first, then what was read first.
+    expect(await read(25)).toBe(134);
+    const { size } = readCopy(type, service.folder).details;
+    expect(size).toBe(400);
+  });
+
+  test('reconciles when the last time is so long ago, or lies in the future, and not before', async () => {
+    await start();
+    const words = [...storeWords(type, service.folder), '--reconcile-every', '1d'];
+    const isReconciling = async (days: number): Promise<boolean> => (await mirror(words, days * DAY_MS)).reconciled;
+    // The first run is a full walk; those after it find changes alone.
+    expect(await isReconciling(0)).toBe(false);
+    expect(await isReconciling(0.9)).toBe(false);
+    expect(await isReconciling(1.1)).toBe(true);
+    expect(await isReconciling(2)).toBe(false);
+    expect(await isReconciling(0.5)).toBe(true);
+    expect(await isReconciling(1.4)).toBe(false);
+  });
+});
