@@ -1,3 +1,4 @@
+import type { SolicitationCountFilters } from '../client.ts';
 import { ForbiddenError } from '../errors.ts';
 import type { RateLimit } from '../rate-limit.ts';
 import { takeTurn, type SyncContext } from './context.ts';
@@ -12,23 +13,26 @@ const MANY = 1_000_000;
 export interface Estimate {
   /** Null where the key may not ask for them. */
   readonly solicitations: number | null;
-  /** Those of stored status `open`: at most so many details are read. */
+  /** Those whose bidding is live, of which the details are read. */
   readonly open: number | null;
   readonly limit: RateLimit | null;
 }
 
 /**
- * Asks what a first run will take: two requests.
+ * Asks what a first run will take: three requests.
  *
  * @throws the client's errors, StoppedError.
  */
 export async function estimateFirstRun(context: SyncContext, limit: () => RateLimit | null): Promise<Estimate> {
-  const count = async (filters: { status?: 'open' }): Promise<number> => {
+  const count = async (filters: SolicitationCountFilters): Promise<number> => {
     await takeTurn(context);
     return context.client.solicitations.count(filters, { signal: context.abort });
   };
   try {
-    const [solicitations, open] = [await count({}), await count({ status: 'open' })];
+    const solicitations = await count({});
+    // Without a deadline one is open as well, which no filter finds: so those are taken off whose deadline passed.
+    const passed = await count({ status: 'open', closing_before: new Date(context.clock()) });
+    const open = (await count({ status: 'open' })) - passed;
     return { solicitations, open, limit: limit() };
   } catch (error) {
     if (error instanceof ForbiddenError) return { solicitations: null, open: null, limit: limit() };
@@ -43,8 +47,8 @@ export function estimateText({ solicitations, open, limit }: Estimate): string {
   if (solicitations !== null && open !== null) {
     const requests = Math.ceil(solicitations / PAGE_SIZE) + open + Math.min(NEVER_READ_A_RUN, solicitations - open);
     sentences.push(
-      `First run: ${number(solicitations)} solicitations, at most ${number(open)} of them open, take ` +
-        `up to ${number(requests)} requests${timeOf(requests)}.`,
+      `First run: ${number(solicitations)} solicitations, ${number(open)} of them open, take about ` +
+        `${number(requests)} requests${timeOf(requests)}.`,
     );
   }
   sentences.push(
