@@ -62,7 +62,11 @@ export function notFound(): ApiError {
 
 /** 404 of a path that the service does not have. */
 export function unknownPath(): ApiError {
-  return new ApiError(404, 'not_found', 'There is nothing at this path. /openapi.json lists all there is.');
+  return new ApiError(
+    404,
+    'not_found',
+    'There is nothing at this path. The paths of the interface are in /openapi.json, and explained at /docs.',
+  );
 }
 
 /** 405: the path is right, the method is not. */

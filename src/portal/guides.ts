@@ -4,7 +4,7 @@ import { ERROR_CODES, ERROR_PAGES_PATH } from '../http/errors.ts';
 import { OPENAPI_PATH } from '../http/openapi.ts';
 import { escapeHtml } from './html.ts';
 import { renderMarkdown, type RenderedText } from './markdown.ts';
-import { DOCS_PATH, GUIDES_PATH, PICTURES_PATH } from './paths.ts';
+import { DOCS_PATH, EXPLORER_PATH, GUIDES_PATH, PICTURES_PATH, REFERENCE_PATH } from './paths.ts';
 
 /** A page that is written in Markdown. */
 export interface Guide {
@@ -18,7 +18,7 @@ export interface Guide {
 const ROOT = new URL('../../', import.meta.url);
 
 /** The first page, of which the others are parts. */
-export const HOME: Guide = { name: 'Overview', path: DOCS_PATH, file: 'docs/partner-guide/README.md' };
+const HOME: Guide = { name: 'Home', path: DOCS_PATH, file: 'docs/partner-guide/README.md' };
 
 const ERRORS: Guide = { name: 'Errors', path: ERROR_PAGES_PATH, file: 'docs/partner-guide/errors.md' };
 
@@ -60,6 +60,9 @@ export const GUIDES: readonly Guide[] = [...CHAPTERS.flatMap(({ guides }) => gui
 /** What guides may name besides each other, by its place in the project. */
 const OTHER_PATHS: Readonly<Record<string, string>> = { 'docs/openapi.json': OPENAPI_PATH };
 
+/** Where these are named as code, as in `/docs/explorer`, the portal leads to them; elsewhere their host is not known. */
+const ADDRESSES: readonly string[] = [DOCS_PATH, REFERENCE_PATH, EXPLORER_PATH, OPENAPI_PATH];
+
 function guide(id: string, name: string): Guide {
   return { name, path: `${GUIDES_PATH}/${id}`, file: `docs/partner-guide/${id}.md` };
 }
@@ -71,7 +74,7 @@ function guide(id: string, name: string): Guide {
  */
 export async function readGuide({ file }: Guide): Promise<RenderedText> {
   const markdown = await readFile(new URL(file, ROOT), 'utf8');
-  return renderMarkdown(markdown, (href) => resolveLink(file, href));
+  return renderMarkdown(markdown, (href) => resolveLink(file, href), ADDRESSES);
 }
 
 function resolveLink(from: string, href: string): string {

@@ -34,6 +34,8 @@ const CONTENT_SECURITY_POLICY = [
   "require-trusted-types-for 'script'",
 ].join('; ');
 
+const SERVICE = 'Partner data service';
+
 const PLACES = [
   { name: 'Home', path: DOCS_PATH },
   { name: 'Guides', path: `${GUIDES_PATH}/first-request` },
@@ -44,9 +46,11 @@ const PLACES = [
 /** `GET` of a page of the portal, made when it is first asked for. */
 export function registerPage(app: FastifyInstance, path: string, make: () => Promise<Page>): void {
   const render = async (): Promise<string> => renderPage(path, await make());
-  registerStaticText(app, path, 'text/html; charset=utf-8', render, {
-    'Content-Security-Policy': CONTENT_SECURITY_POLICY,
-  });
+  // With a slash behind it, it is what many write; every address in the page is a whole path.
+  for (const address of [path, `${path}/`])
+    registerStaticText(app, address, 'text/html; charset=utf-8', render, {
+      'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+    });
 }
 
 function renderPage(path: string, { title, main, sidebar, styles = [], scripts = [] }: Page): string {
@@ -74,7 +78,7 @@ export function renderHead(title: string, styles: readonly string[]): string {
   return `<meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escapeHtml(title)} · Partner data service</title>
+<title>${escapeHtml(title === SERVICE ? title : `${title} · ${SERVICE}`)}</title>
 <link rel="icon" href="${ASSETS_PATH}/icon.svg" type="image/svg+xml">
 ${styles.map((name) => `<link rel="stylesheet" href="${ASSETS_PATH}/${name}">`).join('\n')}`;
 }
@@ -85,7 +89,7 @@ export function renderHeader(path: string): string {
     (place) => `<li><a href="${place.path}"${markCurrent(place.path, path)}>${place.name}</a></li>`,
   );
   return `<header class="site-header">
-<a class="site-name" href="${DOCS_PATH}">Partner data service</a>
+<a class="site-name" href="${DOCS_PATH}">${SERVICE}</a>
 <nav aria-label="Main"><ul>${links.join('')}</ul></nav>
 </header>`;
 }

@@ -24,8 +24,13 @@ const LANGUAGES: Readonly<Record<string, string>> = {
  * other in several languages become a choice, of which the first is open.
  *
  * @param resolveLink gives the address on the portal of what a link in the file names
+ * @param addresses that are links where they stand as code
  */
-export function renderMarkdown(markdown: string, resolveLink: (href: string) => string): RenderedText {
+export function renderMarkdown(
+  markdown: string,
+  resolveLink: (href: string) => string,
+  addresses: readonly string[],
+): RenderedText {
   const ids = new Set<string>();
   const sections: { id: string; text: string }[] = [];
   let title = '';
@@ -40,6 +45,10 @@ export function renderMarkdown(markdown: string, resolveLink: (href: string) => 
       },
       link({ href, tokens }) {
         return `<a href="${escapeHtml(resolveLink(href))}">${this.parser.parseInline(tokens)}</a>`;
+      },
+      codespan({ text }) {
+        const code = `<code>${escapeHtml(text)}</code>`;
+        return addresses.includes(text) ? `<a href="${text}">${code}</a>` : code;
       },
       image({ href, text }) {
         return `<img src="${escapeHtml(resolveLink(href))}" alt="${escapeHtml(text)}">`;

@@ -4,7 +4,7 @@ import { makeExplorer } from './pages/explorer.ts';
 import { GUIDES } from './guides.ts';
 import { registerPage } from './layout.ts';
 import { makeGuide } from './pages/guide.ts';
-import { EXPLORER_PATH } from './paths.ts';
+import { DOCS_PATH, EXPLORER_PATH, GUIDES_PATH } from './paths.ts';
 import { registerPictures } from './pictures.ts';
 import { registerReferencePage } from './reference-page.ts';
 
@@ -12,6 +12,9 @@ import { registerReferencePage } from './reference-page.ts';
 export function registerPortal(app: FastifyInstance): void {
   for (const guide of GUIDES) registerPage(app, guide.path, () => makeGuide(guide));
   registerPage(app, EXPLORER_PATH, makeExplorer);
+  // Where those come to who know the host's name alone, or take the end off a guide's address.
+  for (const path of ['/', GUIDES_PATH])
+    app.get(path, { schema: { hide: true } }, async (_request, reply) => reply.redirect(DOCS_PATH));
   registerReferencePage(app);
   registerAssets(app);
   registerPictures(app);

@@ -3,7 +3,7 @@ import { fastify, type FastifyInstance } from 'fastify';
 import { OPENAPI_PATH } from '../http/openapi.ts';
 import { registerStaticText } from '../http/static-text.ts';
 import { renderHead, renderHeader } from './layout.ts';
-import { REFERENCE_PATH } from './paths.ts';
+import { DOCS_PATH, REFERENCE_PATH } from './paths.ts';
 
 const SCRIPT_PATH = `${REFERENCE_PATH}/scalar.js`;
 
@@ -36,6 +36,8 @@ ${renderHead('Reference', ['shell.css', 'reference.css'])}
 <a class="skip-link" href="#app">Skip to content</a>
 ${renderHeader(REFERENCE_PATH)}
 <section id="app" tabindex="-1"></section>
+<noscript><p>The reference needs JavaScript. <a href="${OPENAPI_PATH}">The OpenAPI document</a> says the same, and the
+<a href="${DOCS_PATH}">guides</a> do without it.</p></noscript>
 <script src="${SCRIPT_PATH}"></script>
 <script>${START_SCRIPT}</script>
 </body>
@@ -77,5 +79,6 @@ async function loadScript(): Promise<string> {
   await host.register(scalar, { routePrefix: '/docs', configuration: { url: OPENAPI_PATH } });
   const answer = await host.inject('/docs/js/scalar.js');
   await host.close();
+  if (answer.statusCode !== 200) throw new Error(`Scalar's script is not where it was: ${answer.statusCode}`);
   return answer.payload;
 }

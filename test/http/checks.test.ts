@@ -115,7 +115,7 @@ describe('404 of a path', () => {
     expect(message).toContain('nothing at this path');
   });
 
-  test.each(['/', '/favicon.ico', '//v1/contracts', '/health/', '/docs/', '/v10/contracts'])(
+  test.each(['/nothing', '/favicon.ico', '//v1/contracts', '/health/', '/docs/nothing', '/docs//', '/v10/contracts'])(
     'elsewhere needs no key: %s',
     async (path) => {
       expectError(await ask(path), 404, 'not_found');

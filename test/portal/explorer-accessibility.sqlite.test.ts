@@ -7,7 +7,7 @@ import { Explorable, giveKey, type Explorer } from './explorer-service.ts';
 const APPEARANCES: Record<string, BrowserContextOptions> = {
   'in light': { colorScheme: 'light', viewport: { width: 1200, height: 850 } },
   'in dark': { colorScheme: 'dark', viewport: { width: 1200, height: 850 } },
-  'on a phone': { colorScheme: 'light', viewport: { width: 390, height: 800 }, hasTouch: true },
+  'on a phone': { colorScheme: 'light', viewport: { width: 320, height: 700 }, hasTouch: true },
 };
 
 const ADDRESSES = [
@@ -105,12 +105,16 @@ describe('the explorer', () => {
     await page.locator('h2:focus', { hasText: 'Solicitations' }).waitFor();
   });
 
-  testWith('chromium')('goes on where the link that skips to the content is used', async () => {
+  testWith('chromium')('keeps the address of a view when the link that skips to the content is used', async () => {
     const explorer = await explorable.explore('all');
+    const { page } = explorer;
     await explorer.open('#/coops');
-    await explorer.page.getByRole('link', { name: 'Skip to content' }).focus();
-    await explorer.page.keyboard.press('Enter');
-    await expect.poll(() => new URL(explorer.page.url()).hash).toBe('#main');
-    expect(await explorer.page.getByRole('rowheader', { name: 'COSTARS' }).count()).toBe(1);
+    await page.getByRole('link', { name: 'Skip to content' }).focus();
+    await page.keyboard.press('Enter');
+    await page.locator('#main:focus').waitFor();
+    await explorer.open('#/contracts/ctr_hostile');
+    await page.goBack();
+    await page.getByRole('rowheader', { name: 'COSTARS' }).waitFor();
+    expect(new URL(page.url()).hash).toBe('#/coops');
   });
 });

@@ -91,6 +91,9 @@ describe('a key in the explorer', () => {
     const explorer = await explorable.open();
     await giveKey(explorer, UNKNOWN_KEY);
     await expect.poll(() => problemOf(explorer)).toContain('The service does not accept this key (401)');
+    await giveKey(explorer, 'no key');
+    await explorer.page.getByText('This is no key').waitFor();
+    expect(await explorer.page.locator('.problem').count()).toBe(0);
     expect(await remainsOf(explorer)).not.toContain(UNKNOWN_KEY);
     await giveKey(explorer, explorable.key('all'));
     await explorer.settled();
@@ -99,7 +102,7 @@ describe('a key in the explorer', () => {
 
   testWith('chromium')('is not sent where no header can carry it, and not repeated', async () => {
     const explorer = await explorable.open();
-    for (const wrong of ['pds_test_a b', 'pds_test_é', '“pds_test_x”']) {
+    for (const wrong of ['pds_test_a b', 'pds_test_é', '“pds_test_x”', '"pds_test_x"']) {
       await giveKey(explorer, wrong);
       await explorer.page.getByText('This is no key').waitFor();
       expect(await explorer.page.locator('.wrong').textContent()).not.toContain(wrong);
@@ -110,6 +113,7 @@ describe('a key in the explorer', () => {
   testWith('chromium')('that may not see a kind of record is told so, and what it may see is shown', async () => {
     const explorer = await explorable.explore('contracts-only');
     expect(await problemOf(explorer)).toContain('you may not see this (403)');
+    expect(await explorer.page.getByText('What else your key may see').count()).toBe(1);
     await explorer.open('#/contracts');
     expect(await explorer.page.locator('.problem').count()).toBe(0);
     expect(await explorer.page.locator('.view tbody tr').count()).toBe(25);
@@ -124,12 +128,13 @@ describe('a key in the explorer', () => {
       await page.goto(`${explorable.service.url}/docs/explorer#/coops`);
       await giveKey(explorer, explorable.key('few-requests'));
       await explorer.settled();
-      expect(await page.locator('.quota').textContent()).toMatch(/^2 of 3 requests left; all again in \d+ seconds?\.$/);
+      expect(await page.locator('.quota').textContent()).toMatch(/^2 of 3 requests left until \d\d:\d\d:\d\d\.$/);
       for (const address of ['#/city-services', '#/certifications', '#/lead-entities']) await explorer.open(address);
       expect(await problemOf(explorer)).toMatch(/Too many requests \(429\).*try again in \d+ s/);
       const retry = page.getByRole('button', { name: /^Try again in \d+ s$/ });
       expect(await retry.isDisabled()).toBe(true);
       await page.clock.fastForward(61_000);
+      expect(await page.locator('.quota').textContent()).toBe('3 requests are counted anew.');
       await page.getByRole('button', { name: 'Try again', exact: true, disabled: false }).waitFor();
     },
   );

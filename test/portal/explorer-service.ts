@@ -12,7 +12,12 @@ const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
 export const HOSTILE = `<img src=x onerror="document.title='run'"><script>alert(1)</script>"'&amp;`;
 
 const HOSTILE_RECORDS = {
-  'lead-entities': [INVENTED_LEAD_ENTITY, { id: 'le_hostile', name: HOSTILE }],
+  'lead-entities': [
+    INVENTED_LEAD_ENTITY,
+    { id: 'le_hostile', name: HOSTILE },
+    // Among those that are counted first.
+    { id: 'le_a_long_name', name: 'Unbroken'.repeat(25) },
+  ],
   coops: [{ id: 'co_hostile', name: HOSTILE }],
   'city-services': [{ id: 'cs_hostile', name: HOSTILE }],
   certifications: [{ abbreviation: '<b>H', name: HOSTILE, type: 'technical' }],
@@ -70,6 +75,7 @@ function startExplorable(): Promise<TestService> {
       partners: [
         { name: 'all', everything: true },
         { name: 'contracts-only', everything: true, kinds: ['contracts'] },
+        { name: 'revoked', everything: true },
         { name: 'few-requests', everything: true, requestsPerMinute: 3 },
       ],
     }),

@@ -8,7 +8,7 @@ import { renderMarkdown } from '../../src/portal/markdown.ts';
 const ROOT = new URL('../../', import.meta.url);
 
 /** What the portal serves besides guides. */
-const OTHER_PAGES = new Set(['/openapi.json']);
+const OTHER_PAGES = new Set(['/openapi.json', '/docs/reference', '/docs/explorer']);
 
 const RENDERED = new Map(
   await Promise.all(GUIDES.map(async (guide) => [guide.path, (await readGuide(guide)).html] as const)),
@@ -76,6 +76,7 @@ test('a text of a guide is never taken for a tag', () => {
   const { html } = renderMarkdown(
     '# A `<b>` & "c"\n\n```sh\necho "<i>"\n```\n\n[x](https://a.example/?"&b)\n',
     (href) => href,
+    [],
   );
   expect(html).toContain('<code>&lt;b&gt;</code> &amp; &quot;c&quot;');
   expect(html).toContain('echo &quot;&lt;i&gt;&quot;');
@@ -86,9 +87,16 @@ test('ids of headings are those of GitHub', () => {
   const { html } = renderMarkdown(
     '# What `updated_since` cannot show\n## `GET`, HEAD & co.\n## Ü\n## Ü\n',
     (href) => href,
+    [],
   );
   const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
   expect(ids).toEqual(['what-updated_since-cannot-show', 'get-head--co', 'ü', 'ü-1']);
+});
+
+test('a guide leads to the pages of the portal that it names by their address', () => {
+  expect(RENDERED.get('/docs/guides/explorer')).toContain('<a href="/docs/explorer"><code>/docs/explorer</code></a>');
+  expect(RENDERED.get('/docs/guides/first-request')).toContain('<a href="/docs/reference">');
+  expect(RENDERED.get('/docs')).toContain('<a href="/openapi.json"><code>');
 });
 
 test('the OpenAPI document leads from every error to its page', () => {

@@ -14,7 +14,7 @@ const MOST_BYTES = 100_000;
 const READERS: Readonly<Record<string, BrowserContextOptions>> = {
   'a light screen': { colorScheme: 'light', viewport: { width: 1280, height: 900 } },
   'a dark screen': { colorScheme: 'dark', viewport: { width: 1280, height: 900 } },
-  'a phone': { colorScheme: 'light', viewport: { width: 390, height: 844 }, hasTouch: true },
+  'a phone': { colorScheme: 'light', viewport: { width: 320, height: 700 }, hasTouch: true },
 };
 
 let service: TestApp;
@@ -41,6 +41,19 @@ test.each(PATHS)('%s runs and loads nothing but what the service itself has', as
   expect((await service.app.inject({ url: path, headers: { 'if-none-match': answer.headers.etag } })).statusCode).toBe(
     304,
   );
+});
+
+test('a page is found with a slash behind its address, and the home by those who know the host alone', async () => {
+  for (const path of ['/docs', '/docs/explorer', '/docs/guides/paging']) {
+    const [page, other] = [await service.app.inject(path), await service.app.inject(`${path}/`)];
+    expect(other.statusCode).toBe(200);
+    expect(other.payload).toBe(page.payload);
+  }
+  for (const path of ['/', '/docs/guides']) {
+    const answer = await service.app.inject(path);
+    expect([answer.statusCode, answer.headers.location]).toEqual([302, '/docs']);
+  }
+  expect((await service.app.inject('/docs')).payload).toContain('<title>Partner data service</title>');
 });
 
 test('a picture in a guide is served as one, and asked for once', async () => {

@@ -9,7 +9,7 @@ export async function makeExplorer(): Promise<Page> {
     title: 'Explorer',
     styles: ['explorer/explorer.css', 'explorer/views.css'],
     // All of them, so that none is first asked for when another that needs it was read.
-    scripts: MODULES.map((name) => `explorer/${name}`),
+    scripts: ['copy.js', ...MODULES.map((name) => `explorer/${name}`)],
     main: `<h1>Explorer</h1>
 <p>What your key may see: counts, deadlines, lists and records, with the request behind each as <code>curl</code>.</p>
 <div id="explorer" class="explorer"></div>

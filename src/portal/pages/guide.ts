@@ -14,7 +14,7 @@ export async function makeGuide(guide: Guide): Promise<Page> {
     main: `<article class="prose">\n${withContents(text)}</article>`,
     sidebar: renderSidebar(guide.path),
     styles: ['guides.css'],
-    scripts: ['copy-buttons.js'],
+    scripts: ['copy.js', 'copy-buttons.js'],
   };
 }
 

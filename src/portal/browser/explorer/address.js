@@ -12,20 +12,15 @@ export const FIRST_VIEW = 'overview';
 
 /**
  * @param {string} hash as `location.hash` has it
- * @returns {Place | null} null for what is none of these addresses, such as the target of the link that skips to the
- *   content
+ * @returns {Place} the first view where nothing is asked for; a view without a name for what is no address of ours
  */
 export function readAddress(hash) {
-  if (hash === '' || hash === '#' || hash === '#/') {
-    return { view: FIRST_VIEW, id: null, parameters: new URLSearchParams() };
-  }
-  const found = /^#\/([a-z-]+)(?:\/([^/?]+))?(?:\?(.*))?$/.exec(hash);
-  if (found === null) return null;
-  const [, view = '', id, query = ''] = found;
+  if (!/^#\/./.test(hash)) return { view: FIRST_VIEW, id: null, parameters: new URLSearchParams() };
+  const [, view = '', id, query] = /^#\/([a-z-]+)(?:\/([^/?]+))?(?:\?(.*))?$/.exec(hash) ?? [];
   try {
     return { view, id: id === undefined ? null : decodeURIComponent(id), parameters: new URLSearchParams(query) };
   } catch {
-    return null;
+    return { view: '', id: null, parameters: new URLSearchParams() };
   }
 }
 

@@ -23,7 +23,7 @@ import { View } from './view.js';
  *
  * @typedef {object} Known
  * @property {Session} session
- * @property {Map<string, { id: string, name: string }[]>} names reference lists that were read
+ * @property {Map<string, import('./view.js').Names>} names reference lists that were read
  * @property {Map<string, string>} previousPages the address of a page of a list → that of the one before it
  */
 
@@ -33,8 +33,11 @@ const VIEWS = [
   ...LISTS.map(({ view, title }) => ({ view, title })),
 ];
 
-/** @type {Readonly<Record<string, (id: string, view: View) => Promise<Node[]>>>} */
-const RECORDS = { solicitations: showSolicitation, contracts: showContract, suppliers: showSupplier };
+const RECORDS = new Map([
+  ['solicitations', showSolicitation],
+  ['contracts', showContract],
+  ['suppliers', showSupplier],
+]);
 
 const WINDOW_TITLE = document.title;
 
@@ -44,8 +47,7 @@ class Explorer {
   #known = null;
   /** @type {View | null} */
   #view = null;
-  #place = readAddress(location.hash) ?? { view: FIRST_VIEW, id: null, parameters: new URLSearchParams() };
-  #quota = new QuotaLine();
+  #place = readAddress(location.hash);
   #links = VIEWS.map(({ view, title }) => ({ view, node: element('a', { href: listAddress(view) }, title) }));
   #content = element('div', { class: 'view' });
   #told = element('p', { class: 'visually-hidden', role: 'status' });
@@ -56,6 +58,11 @@ class Explorer {
     addEventListener('hashchange', () => this.#onAddress());
     // A page that is left may be kept by the browser as it is, for Back: then without the key and what it showed.
     addEventListener('pagehide', () => this.#forget(null));
+    // Its target would take the place of the view in the address.
+    document.querySelector('.skip-link')?.addEventListener('click', (event) => {
+      event.preventDefault();
+      document.getElementById('main')?.focus();
+    });
     this.#forget(null);
   }
 
@@ -73,12 +80,19 @@ class Explorer {
 
   /** @param {string} key */
   #begin(key) {
-    const session = new Session(key, (quota) => this.#quota.show(quota));
+    const quotaLine = new QuotaLine();
+    const session = new Session(
+      key,
+      (quota) => quotaLine.show(quota),
+      (error) => {
+        if (this.#known?.session === session) this.#forget(error);
+      },
+    );
     this.#known = { session, names: new Map(), previousPages: new Map() };
     const bar = element(
       'div',
       { class: 'session' },
-      this.#quota.node,
+      quotaLine.node,
       button('Forget the key', () => {
         this.#forget(null);
         this.#root.querySelector('input')?.focus();
@@ -91,9 +105,7 @@ class Explorer {
   }
 
   #onAddress() {
-    const place = readAddress(location.hash);
-    if (place === null) return;
-    this.#place = place;
+    this.#place = readAddress(location.hash);
     if (this.#known !== null) void this.#show();
   }
 
@@ -104,46 +116,52 @@ class Explorer {
     const view = new View(known.session, known.names);
     this.#view = view;
     this.#markLinks();
+    const focused = document.activeElement;
     this.#content.setAttribute('aria-busy', 'true');
+    // What is typed into a form that is about to be replaced would be lost.
+    this.#content.inert = true;
     this.#told.textContent = 'Asking the service.';
     let parts;
     try {
       parts = await this.#make(this.#place, view, known.previousPages);
     } catch (error) {
       if (view.signal.aborted) return;
-      if (error instanceof AnswerError && error.status === 401) {
-        this.#forget(error);
-        return;
-      }
       const title = VIEWS.find((it) => it.view === this.#place.view)?.title ?? 'Not shown';
       parts = [element('h2', { tabindex: '-1' }, title), problemBox(error, () => void this.#show())];
+      if (error instanceof AnswerError && error.status === 403)
+        parts.push(element('p', {}, 'What else your key may see is in the other views above.'));
     }
     if (view.signal.aborted) return;
     this.#content.removeAttribute('aria-busy');
+    this.#content.inert = false;
     this.#content.replaceChildren(...parts, view.requests.node);
-    this.#announce();
+    // Whoever went elsewhere meanwhile stays there.
+    this.#announce([focused, document.body].includes(document.activeElement));
   }
 
   /** @param {Place} place @param {View} view @param {Map<string, string>} previousPages @returns {Promise<Node[]>} */
   async #make({ view: name, id, parameters }, view, previousPages) {
-    const showRecord = RECORDS[name];
-    if (id !== null && showRecord !== undefined) return showRecord(id, view);
+    const showRecord = RECORDS.get(name);
+    // The one path below a list that is no record's.
+    const isCount = name === 'solicitations' && id === 'count';
+    if (id !== null && showRecord !== undefined && !isCount) return showRecord(id, view);
     const list = LISTS.find((it) => it.view === name);
     if (list !== undefined && id === null) return showList(list, parameters, view, previousPages);
-    if (name === 'timeline') return showTimeline(view, Date.now());
-    if (name === FIRST_VIEW) return showOverview(view, Date.now());
+    if (name === 'timeline' && id === null) return showTimeline(view);
+    if (name === FIRST_VIEW && id === null) return showOverview(view);
     return [
       element('h2', { tabindex: '-1' }, 'Nothing is here'),
       element('p', {}, 'The address of this page names no view. Choose one above.'),
     ];
   }
 
-  /** Tells where one is, to those who see it and to those who hear it. */
-  #announce() {
+  /** Tells where one is, to those who see it and to those who hear it. @param {boolean} isFollowed whether the focus goes there */
+  #announce(isFollowed) {
     const heading = this.#content.querySelector('h2');
     const title = heading?.textContent ?? '';
     document.title = `${title} · ${WINDOW_TITLE}`;
     this.#told.textContent = '';
+    if (!isFollowed) return;
     heading?.focus({ preventScroll: true });
     if (this.#root.getBoundingClientRect().top < 0) this.#root.scrollIntoView();
   }

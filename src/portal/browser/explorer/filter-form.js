@@ -9,9 +9,6 @@ import { element } from './dom.js';
 const PAGE_SIZES = ['10', '25', '50', '100'];
 const DEFAULT_PAGE_SIZE = '25';
 
-/** Names offered for a field, 100 for each request: a field can be filled without them. */
-const MOST_OFFERED_PAGES = 5;
-
 /**
  * @param {import('./lists.js').List} list
  * @param {URLSearchParams} parameters what its fields hold at first
@@ -54,7 +51,7 @@ function filled(form) {
 }
 
 /** @param {Filter} filter @param {string} value @param {View} view */
-function field({ name, label, values, list, hint, maxLength }, value, view) {
+function field({ name, label, values, list, hint }, value, view) {
   if (values !== undefined) {
     const known = values.includes(value) || value === '' ? values : [...values, value];
     return labelled(name, label, select(name, ['', ...known], value));
@@ -66,7 +63,6 @@ function field({ name, label, values, list, hint, maxLength }, value, view) {
     spellcheck: 'false',
     autocapitalize: 'off',
     placeholder: hint ?? false,
-    maxlength: maxLength === undefined ? false : `${maxLength}`,
   });
   input.value = value;
   if (list === undefined) return labelled(name, label, input);
@@ -80,7 +76,7 @@ function field({ name, label, values, list, hint, maxLength }, value, view) {
 /** @param {string} list @param {HTMLDataListElement} offered @param {View} view */
 async function offer(list, offered, view) {
   try {
-    const names = await view.readNames(list, MOST_OFFERED_PAGES);
+    const { names } = await view.readNames(list, { isBehindView: false });
     offered.replaceChildren(...names.map(({ id, name }) => element('option', { value: id }, name)));
   } catch {
     // The field takes an id all the same, and what failed will be told where it was asked for.

@@ -5,7 +5,13 @@ import { element } from './dom.js';
 const NUMBER = new Intl.NumberFormat('en');
 const DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
 const SHORT_DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const TIME_OF_DAY = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' });
 const TIME = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: 'UTC' });
+
+/** @param {number} ms @returns {string} hours, minutes and seconds by this machine's clock: for what happens in a moment */
+export function formatTimeOfDay(ms) {
+  return TIME_OF_DAY.format(ms);
+}
 
 /** @param {number} number */
 export function formatNumber(number) {

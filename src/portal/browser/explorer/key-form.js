@@ -20,6 +20,7 @@ export function keyForm(error, onKey) {
     required: true,
     'aria-describedby': 'api-key-hint api-key-problem',
   });
+  const problem = error === null ? null : problemBox(error);
   const wrong = element('p', { id: 'api-key-problem', class: 'wrong', role: 'alert' });
   const form = element(
     'form',
@@ -39,7 +40,8 @@ export function keyForm(error, onKey) {
     const key = input.value.trim();
     if (!Session.isSendable(key)) {
       wrong.textContent =
-        'This is no key: keys have neither spaces nor other than plain letters, digits and underscores.';
+        'This is no key: keys have plain letters, digits and underscores, without spaces or quotation marks.';
+      problem?.remove();
       input.setAttribute('aria-invalid', 'true');
       input.focus();
       return;
@@ -47,5 +49,5 @@ export function keyForm(error, onKey) {
     input.value = '';
     onKey(key);
   });
-  return element('div', {}, error !== null && problemBox(error), form);
+  return element('div', {}, problem, form);
 }

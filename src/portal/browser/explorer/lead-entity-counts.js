@@ -10,15 +10,15 @@ import { problemBox } from './problem-box.js';
 
 const COUNTED_AT_ONCE = 10;
 
-/** Of 100 lead entities each. */
-const MOST_PAGES = 5;
-
 /** A part of a view that fills itself, and of which a failure leaves the rest of the view standing. */
 export class LeadEntityCounts {
   #view;
   /** @type {{ id: string, name: string, count: number }[]} */
   #counted = [];
   #left = 0;
+  /** Whether there are no others than those that were read. */
+  #isAll = true;
+  #isCounting = false;
 
   /** @param {View} view */
   constructor(view) {
@@ -28,6 +28,9 @@ export class LeadEntityCounts {
 
   /** Counts the next ones in the interface's order, which is that of their ids. Never throws. */
   async countMore() {
+    // A second press means the same.
+    if (this.#isCounting) return;
+    this.#isCounting = true;
     this.node.setAttribute('aria-busy', 'true');
     const hadFocus = this.node.contains(document.activeElement);
     try {
@@ -41,23 +44,25 @@ export class LeadEntityCounts {
         problemBox(error, () => void this.countMore()),
       );
     }
+    this.#isCounting = false;
     this.node.removeAttribute('aria-busy');
     // The button that was pressed is gone: whoever goes by keyboard stays where they were.
     if (hadFocus) this.node.querySelector('button')?.focus();
   }
 
   async #count() {
-    const names = await this.#view.readNames('/v1/lead-entities', MOST_PAGES);
+    const { names, isAll } = await this.#view.readNames('/v1/lead-entities', { isBehindView: true });
     const next = names.slice(this.#counted.length, this.#counted.length + COUNTED_AT_ONCE);
     const totals = await this.#view.askEach(next, ({ id }) => this.#view.count({ lead_entity: id }));
     this.#counted.push(...next.map((named, index) => ({ ...named, count: totals[index] ?? 0 })));
     this.#left = names.length - this.#counted.length;
+    this.#isAll = isAll;
   }
 
   #chart() {
     const sorted = this.#counted.toSorted((one, other) => other.count - one.count);
     if (sorted.length === 0) return [];
-    const some = this.#left > 0 ? `, the first ${formatNumber(sorted.length)} by id` : '';
+    const some = this.#left > 0 || !this.#isAll ? `, the first ${formatNumber(sorted.length)} by id` : '';
     const bars = sorted.map(({ id, name, count }) => ({
       name,
       address: listAddress('solicitations', { lead_entity: id }),
@@ -69,12 +74,20 @@ export class LeadEntityCounts {
   #moreButton() {
     if (this.#counted.length === 0) return element('p', { class: 'muted' }, 'You see no lead entity.');
     const step = Math.min(COUNTED_AT_ONCE, this.#left);
-    if (step === 0) return '';
+    if (step === 0 && this.#isAll) return '';
+    if (step === 0) {
+      const others = element('a', { href: listAddress('lead-entities') }, 'Lead entities');
+      return element('p', { class: 'muted' }, 'There are more, which are not counted here: see ', others, '.');
+    }
     return element(
       'p',
       { class: 'actions' },
       button(`Count the next ${step}`, () => void this.countMore()),
-      element('span', { class: 'muted' }, `${step} requests; ${formatNumber(this.#left)} are left to count.`),
+      element(
+        'span',
+        { class: 'muted' },
+        `${step} requests; ${formatNumber(this.#left)}${this.#isAll ? '' : ' or more'} are left to count.`,
+      ),
     );
   }
 }

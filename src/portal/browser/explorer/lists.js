@@ -1,9 +1,10 @@
 // The lists of the interface: their parameters, and which fields their tables show.
 
-import { listAddress, recordAddress } from './address.js';
+import { listAddress } from './address.js';
 import { element } from './dom.js';
 import { day, time, webLink, yesOrNo } from './format.js';
-import { status } from './status.js';
+import { recordLink } from './links.js';
+import { status, STATUSES } from './status.js';
 
 /** @typedef {import('./dom.js').Child} Child */
 /** @typedef {import('../../../../client/src/generated/types.gen.ts').Contract} Contract */
@@ -21,7 +22,6 @@ import { status } from './status.js';
  * @property {readonly string[]} [values] all that it takes
  * @property {string} [list] the path of the list whose ids it takes, where that can be offered
  * @property {string} [hint]
- * @property {number} [maxLength]
  */
 
 /**
@@ -37,7 +37,7 @@ import { status } from './status.js';
 const INSTANT_HINT = '2026-04-15T09:00:00Z';
 
 /** @type {Filter} */
-const SEARCH = { name: 'q', label: 'Search', maxLength: 200 };
+const SEARCH = { name: 'q', label: 'Search' };
 /** @type {Filter} */
 const LEAD_ENTITY = { name: 'lead_entity', label: 'Lead entity', list: '/v1/lead-entities', hint: 'an id' };
 /** @type {Filter} */
@@ -52,7 +52,7 @@ const SOLICITATIONS = {
   path: '/v1/solicitations',
   filters: [
     SEARCH,
-    { name: 'status', label: 'Status', values: ['open', 'closed', 'awarded', 'cancelled'] },
+    { name: 'status', label: 'Status', values: STATUSES },
     LEAD_ENTITY,
     { name: 'closing_after', label: 'Closing after', hint: INSTANT_HINT },
     { name: 'closing_before', label: 'Closing before', hint: INSTANT_HINT },
@@ -101,7 +101,7 @@ const SUPPLIERS = {
   path: '/v1/suppliers',
   filters: [
     SEARCH,
-    { name: 'state', label: 'State', maxLength: 2, hint: 'two letters' },
+    { name: 'state', label: 'State', hint: 'two letters' },
     { name: 'certifications', label: 'Certifications', hint: 'MBE,DBE: all of them' },
     CITY_SERVICE,
     UPDATED_SINCE,
@@ -173,11 +173,6 @@ export const LISTS = [
   referenceList('coops', 'Cooperatives', 'coop', ['contracts']),
   referenceList('city-services', 'City services', 'city_service', ['contracts', 'suppliers']),
 ];
-
-/** @param {string} view @param {string} id @param {string} name */
-function recordLink(view, id, name) {
-  return element('a', { href: recordAddress(view, id) }, name);
-}
 
 /** The first ones, and how many more: a contract can have hundreds. @param {readonly { name: string }[]} named */
 function fewNames(named) {

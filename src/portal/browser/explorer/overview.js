@@ -11,16 +11,12 @@ import { STATUSES } from './status.js';
 
 /**
  * @param {View} view
- * @param {number} nowMs
  * @returns {Promise<Node[]>}
  */
-export async function showOverview(view, nowMs) {
-  const live = { status: 'open', closing_after: new Date(nowMs).toISOString() };
-  const [liveCount = 0, ...counts] = await view.askEach([live, ...STATUSES.map((status) => ({ status }))], (filters) =>
-    view.count(filters),
-  );
-  // Each has one status, so that the sum needs no request of its own.
-  const total = counts.reduce((sum, it) => sum + it, 0);
+export async function showOverview(view) {
+  const live = { status: 'open', closing_after: new Date(await view.now()).toISOString() };
+  const asked = [{}, live, ...STATUSES.map((status) => ({ status }))];
+  const [total = 0, liveCount = 0, ...counts] = await view.askEach(asked, (filters) => view.count(filters));
   const byStatus = STATUSES.map((status, index) => ({
     name: status,
     address: listAddress('solicitations', { status }),

@@ -1,14 +1,20 @@
 import { element } from './dom.js';
-import { formatNumber } from './format.js';
+import { formatNumber, formatTimeOfDay } from './format.js';
 
-/** How many requests the partner has left, as the last answer told it. */
+/** How many requests the partner has left, as the last answer told it, until that does not hold any more. */
 export class QuotaLine {
   node = element('p', { class: 'quota' });
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
 
   /** @param {import('./session.js').Quota} quota */
   show({ quota, remaining, resetSeconds }) {
-    this.node.textContent =
-      `${formatNumber(remaining)} of ${formatNumber(quota)} requests left; all again in ` +
-      `${formatNumber(resetSeconds)} ${resetSeconds === 1 ? 'second' : 'seconds'}.`;
+    const resetMs = resetSeconds * 1000;
+    const until = formatTimeOfDay(Date.now() + resetMs);
+    this.node.textContent = `${formatNumber(remaining)} of ${formatNumber(quota)} requests left until ${until}.`;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.node.textContent = `${formatNumber(quota)} requests are counted anew.`;
+    }, resetMs);
   }
 }

@@ -1,13 +1,13 @@
 // Contracts and suppliers, one at a time.
 
-import { listAddress, recordAddress } from './address.js';
+import { listAddress } from './address.js';
 import { description, element, table } from './dom.js';
 import { time, webLink } from './format.js';
+import { listLink, recordLink } from './links.js';
 
 /** @typedef {import('./view.js').View} View */
 /** @typedef {import('./lists.js').Contract} Contract */
 /** @typedef {import('./lists.js').Supplier} Supplier */
-/** @typedef {import('./lists.js').NamedRef} NamedRef */
 
 /**
  * @param {string} id
@@ -35,7 +35,7 @@ export async function showContract(id, view) {
           'Suppliers of this contract',
           ['Name', 'Location', 'States served', 'E-mail', 'Website'],
           contract.suppliers.map((supplier) => [
-            element('a', { href: recordAddress('suppliers', supplier.id) }, supplier.name),
+            recordLink('suppliers', supplier.id, supplier.name),
             supplier.location,
             supplier.states_served.join(', '),
             supplier.email,
@@ -67,11 +67,6 @@ export async function showSupplier(id, view) {
     ]),
     element('p', {}, element('a', { href: listAddress('contracts', { supplier: supplier.id }) }, 'Its contracts')),
   ];
-}
-
-/** @param {string} view @param {string} parameter @param {NamedRef} named */
-export function listLink(view, parameter, { id, name }) {
-  return element('a', { href: listAddress(view, { [parameter]: id }) }, name);
 }
 
 /** @param {readonly Node[]} nodes */

@@ -1,5 +1,6 @@
 // The requests behind what is shown, to be pasted into a shell.
 
+import { copyOrSelect } from '../copy.js';
 import { button, element } from './dom.js';
 
 const TOLD_FOR_MS = 3000;
@@ -55,14 +56,8 @@ export class RequestsPanel {
   }
 
   async #copy() {
-    try {
-      await navigator.clipboard.writeText(this.#commands.join('\n'));
-      this.#told.textContent = 'Copied.';
-    } catch {
-      // Browsers give no clipboard to pages without TLS that are not on this machine.
-      getSelection()?.selectAllChildren(this.#code);
-      this.#told.textContent = 'Selected: copy it with your keyboard.';
-    }
+    const isCopied = await copyOrSelect(this.#code);
+    this.#told.textContent = isCopied ? 'Copied.' : 'Selected: copy it with your keyboard.';
     setTimeout(() => (this.#told.textContent = ''), TOLD_FOR_MS);
   }
 }

@@ -11,21 +11,29 @@ import { AnswerError, NoAnswerError } from './errors.js';
  * @property {number} resetSeconds until the window ends
  */
 
-/** Characters that a header can carry and a key can have: with others `fetch` throws, and its message repeats the key. */
-const SENDABLE = /^[\x21-\x7e]+$/;
+/** What keys are made of. With other characters `fetch` can throw, and its message repeats the key. */
+const SENDABLE = /^[\w-]+$/;
+
+/** For an answer that does not come; the slowest good ones take a few seconds. */
+const LONGEST_WAIT_MS = 30_000;
 
 /** Asks with one key, which lives as long as this object and stands nowhere else. */
 export class Session {
   #key;
   #onQuota;
+  #onRefused;
+  /** How far the service's clock is ahead of this machine's; null before the first answer. @type {number | null} */
+  #aheadMs = null;
 
   /**
    * @param {string} key
    * @param {(quota: Quota) => void} onQuota is told after each answer that carries it
+   * @param {(error: AnswerError) => void} onRefused is told when the service does not accept the key, or no longer
    */
-  constructor(key, onQuota) {
+  constructor(key, onQuota, onRefused) {
     this.#key = key;
     this.#onQuota = onQuota;
+    this.#onRefused = onRefused;
   }
 
   /** @param {string} key */
@@ -46,9 +54,25 @@ export class Session {
     const answer = await this.#fetch(path, signal);
     const quota = readQuota(answer.headers);
     if (quota !== null) this.#onQuota(quota);
+    const answeredAtMs = Date.parse(answer.headers.get('date') ?? '');
+    this.#aheadMs = Number.isNaN(answeredAtMs) ? 0 : answeredAtMs - Date.now();
     const body = await readBody(answer, signal);
     if (answer.status === 200 && body !== null) return body;
-    throw new AnswerError(answer.status, body?.error ?? null, answer.headers);
+    const error = new AnswerError(answer.status, body?.error ?? null, answer.headers);
+    if (error.status === 401) this.#onRefused(error);
+    throw error;
+  }
+
+  /**
+   * The service's time, which decides what is open, to the second: this machine's clock may be wrong.
+   *
+   * @param {AbortSignal} signal
+   * @returns {Promise<number>} milliseconds since 1970
+   */
+  async now(signal) {
+    // Any answer tells it; this one costs no request of the partner's.
+    if (this.#aheadMs === null) await this.ask('/health', signal);
+    return Date.now() + (this.#aheadMs ?? 0);
   }
 
   /** @param {string} path @param {AbortSignal} signal */
@@ -60,7 +84,7 @@ export class Session {
         cache: 'no-store',
         credentials: 'omit',
         redirect: 'error',
-        signal,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(LONGEST_WAIT_MS)]),
       });
     } catch {
       signal.throwIfAborted();

@@ -2,7 +2,7 @@
 
 import { description, element, table } from './dom.js';
 import { formatBytes, time, yesOrNo } from './format.js';
-import { listLink } from './record-view.js';
+import { listLink } from './links.js';
 import { status } from './status.js';
 
 /** @typedef {import('./view.js').View} View */

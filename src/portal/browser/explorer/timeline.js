@@ -1,10 +1,11 @@
 // Deadlines of the next weeks. While they fit in one page of the list, one request shows them all; with more, each week
-// is counted.
+// is counted, and the nearest ones are shown.
 
-import { listAddress, recordAddress } from './address.js';
+import { listAddress } from './address.js';
 import { barChart } from './bar-chart.js';
 import { element } from './dom.js';
 import { formatNumber, formatShortDay, time } from './format.js';
+import { recordLink } from './links.js';
 
 /** @typedef {import('./view.js').View} View */
 /** @typedef {import('./lists.js').Solicitation} Solicitation */
@@ -17,20 +18,19 @@ const LARGEST_PAGE = '100';
 
 /**
  * @param {View} view
- * @param {number} nowMs
  * @returns {Promise<Node[]>}
  */
-export async function showTimeline(view, nowMs) {
+export async function showTimeline(view) {
+  const nowMs = await view.now();
   const weeks = weeksFrom(nowMs);
-  const first = weeks[0] ?? { fromMs: nowMs, toMs: nowMs };
-  const all = closingWithin({ fromMs: first.fromMs, toMs: weeks.at(-1)?.toMs ?? nowMs });
-  /** @type {{ data: Solicitation[], meta: { next_cursor: string | null } }} */
-  const { data, meta } = await view.ask('/v1/solicitations', { ...all, limit: LARGEST_PAGE });
-  const isAll = meta.next_cursor === null;
+  const page = await readPage(view, weeks);
+  const isAll = page.meta.next_cursor === null;
   const counts = isAll
-    ? weeks.map((week) => data.filter(({ close_at }) => isWithin(Date.parse(close_at ?? ''), week)).length)
-    : await view.askEach(weeks, (week) => view.count(closingWithin(week)));
+    ? weeks.map((week) => page.data.filter(({ close_at }) => isWithin(Date.parse(close_at ?? ''), week)).length)
+    : await view.askEach(weeks, (week) => view.count(closingWithin([week])));
   const total = counts.reduce((sum, it) => sum + it, 0);
+  const near = isAll ? weeks : weeks.slice(0, countFitting(counts));
+  const { data } = isAll || near.length === 0 ? page : await readPage(view, near);
   return [
     element('h2', { tabindex: '-1' }, 'Timeline of deadlines'),
     element(
@@ -43,14 +43,30 @@ export async function showTimeline(view, nowMs) {
       'Open solicitations by the week of their deadline',
       'Week',
       weeks.map((week, index) => ({
-        name: `${formatShortDay(week.fromMs)} to ${formatShortDay(week.toMs)}`,
-        address: listAddress('solicitations', closingWithin(week)),
+        name: nameOf(week),
+        address: listAddress('solicitations', closingWithin([week])),
         count: counts[index] ?? 0,
         tone: 'bar-open',
       })),
     ),
-    ...(isAll && data.length > 0 ? deadlines(data, nowMs) : []),
+    ...(near.length > 0 && data.length > 0 ? deadlines(near, data, nowMs) : []),
   ];
+}
+
+/** How many of the first weeks have deadlines that fit in a page together. @param {readonly number[]} counts */
+function countFitting(counts) {
+  let sum = 0;
+  const tooMany = counts.findIndex((count) => (sum += count) > Number(LARGEST_PAGE));
+  return tooMany === -1 ? counts.length : tooMany;
+}
+
+/**
+ * @param {View} view
+ * @param {readonly Week[]} weeks
+ * @returns {Promise<{ data: Solicitation[], meta: { next_cursor: string | null } }>}
+ */
+function readPage(view, weeks) {
+  return view.ask('/v1/solicitations', { ...closingWithin(weeks), limit: LARGEST_PAGE });
 }
 
 /** From now on, the first for seven days; none overlaps. @param {number} nowMs @returns {Week[]} */
@@ -62,13 +78,18 @@ function weeksFrom(nowMs) {
   }));
 }
 
-/** The interface's bounds are inclusive. @param {Week} week */
-function closingWithin({ fromMs, toMs }) {
+/** The interface's bounds are inclusive. @param {readonly Week[]} weeks that follow each other */
+function closingWithin(weeks) {
   return {
     status: 'open',
-    closing_after: new Date(fromMs).toISOString(),
-    closing_before: new Date(toMs).toISOString(),
+    closing_after: new Date(weeks[0]?.fromMs ?? 0).toISOString(),
+    closing_before: new Date(weeks.at(-1)?.toMs ?? 0).toISOString(),
   };
+}
+
+/** @param {Week} week */
+function nameOf({ fromMs, toMs }) {
+  return `${formatShortDay(fromMs)} to ${formatShortDay(toMs)}`;
 }
 
 /** @param {number} ms @param {Week} week */
@@ -76,12 +97,16 @@ function isWithin(ms, { fromMs, toMs }) {
   return ms >= fromMs && ms <= toMs;
 }
 
-/** @param {readonly Solicitation[]} solicitations @param {number} nowMs */
-function deadlines(solicitations, nowMs) {
+/** @param {readonly Week[]} weeks @param {readonly Solicitation[]} solicitations all that close in them @param {number} nowMs */
+function deadlines(weeks, solicitations, nowMs) {
   const closeMs = (/** @type {Solicitation} */ { close_at }) => Date.parse(close_at ?? '');
   const byDeadline = solicitations.toSorted((one, other) => closeMs(one) - closeMs(other));
   return [
-    element('h3', {}, 'By deadline'),
+    element(
+      'h3',
+      {},
+      weeks.length === WEEKS ? 'By deadline' : `By deadline, until ${formatShortDay(weeks.at(-1)?.toMs ?? nowMs)}`,
+    ),
     element(
       'ol',
       { class: 'deadlines' },
@@ -95,7 +120,7 @@ function deadlines(solicitations, nowMs) {
             time(solicitation.close_at),
             ` (${untilThen(closeMs(solicitation) - nowMs)})`,
           ),
-          element('a', { href: recordAddress('solicitations', solicitation.id) }, solicitation.title),
+          recordLink('solicitations', solicitation.id, solicitation.title),
           element('p', { class: 'muted' }, solicitation.lead_entity.name),
         ),
       ),

@@ -4,8 +4,16 @@ import { RequestsPanel } from './requests-panel.js';
 
 /** @typedef {import('./session.js').Session} Session */
 
+/**
+ * @typedef {{ id: string, name: string }} Named
+ * @typedef {{ names: Named[], isAll: boolean }} Names the first ones of a reference list, and whether these are all
+ */
+
 /** How many requests a view has under way at once. */
 const AT_ONCE = 2;
+
+/** Of 100 each: every request counts against the partner's limit. */
+const MOST_PAGES_OF_NAMES = 5;
 
 /** One view, from the moment it is opened until another takes its place. */
 export class View {
@@ -15,13 +23,18 @@ export class View {
 
   /**
    * @param {Session} session
-   * @param {Map<string, { id: string, name: string }[]>} names reference lists that were read with this session
+   * @param {Map<string, Names>} names reference lists that were read with this session
    */
   constructor(session, names) {
     this.#session = session;
     this.#names = names;
     this.requests = new RequestsPanel();
     this.signal = this.#ended.signal;
+  }
+
+  /** The service's time in milliseconds. */
+  now() {
+    return this.#session.now(this.signal);
   }
 
   /**
@@ -83,25 +96,28 @@ export class View {
    * The first records of a reference list; asked once in a session.
    *
    * @param {string} path
-   * @param {number} mostPages of 100
-   * @returns {Promise<{ id: string, name: string }[]>}
+   * @param {{ isBehindView: boolean }} options whether what is shown is made of it, so that the requests are told
+   * @returns {Promise<Names>}
    */
-  async readNames(path, mostPages) {
+  async readNames(path, { isBehindView }) {
     const known = this.#names.get(path);
     if (known !== undefined) return known;
-    /** @type {{ id: string, name: string }[]} */
+    /** @type {Named[]} */
     const names = [];
     /** @type {string | null} */
-    let cursor = null;
-    for (let page = 0; page < mostPages; page++) {
-      /** @type {{ data: { id: string, name: string }[], meta: { next_cursor: string | null } }} */
-      const body = await this.ask(path, { limit: '100', ...(cursor !== null && { cursor }) });
+    let cursor = '';
+    for (let page = 0; page < MOST_PAGES_OF_NAMES && cursor !== null; page++) {
+      const parameters = { limit: '100', ...(cursor !== '' && { cursor }) };
+      /** @type {{ data: Named[], meta: { next_cursor: string | null } }} */
+      const body = isBehindView
+        ? await this.ask(path, parameters)
+        : await this.#session.ask(`${path}?${new URLSearchParams(parameters).toString()}`, this.signal);
       names.push(...body.data);
       cursor = body.meta.next_cursor;
-      if (cursor === null) break;
     }
-    this.#names.set(path, names);
-    return names;
+    const read = { names, isAll: cursor === null };
+    this.#names.set(path, read);
+    return read;
   }
 
   /** Shows another place, which Back leaves again. @param {string} address */
