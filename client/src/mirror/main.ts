@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
-import { ApiError } from '../errors.ts';
+import { ApiError, ConnectionError } from '../errors.ts';
 import { runMirror } from './mirror.ts';
 import { readOptions, USAGE, UsageError, type MirrorOptions } from './options.ts';
-import { NO_PROGRESS, ProgressBar } from './progress.ts';
+import { NO_PROGRESS, ProgressBar, timeText } from './progress.ts';
 import { reportJson, reportText } from './report.ts';
 
 /** What is in flight when it is told to end has so long to be answered. */
@@ -36,7 +36,13 @@ async function mirror(options: MirrorOptions): Promise<number> {
     setTimeout(() => abort.abort(), GRACE_MS).unref();
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);
-  const progress = process.stderr.isTTY ? new ProgressBar((text) => process.stderr.write(text)) : NO_PROGRESS;
+  let unheard: Error | undefined;
+  // Such as `| head -1`, which has read enough; or a disk that is full.
+  process.stdout.on('error', (error) => {
+    unheard ??= error;
+    end();
+  });
+  const progress = process.stderr.isTTY ? new ProgressBar(process.stderr) : NO_PROGRESS;
   const tell = (message: string): void => {
     progress.end();
     process.stderr.write(`partner-data-mirror: ${message}\n`);
@@ -51,27 +57,41 @@ async function mirror(options: MirrorOptions): Promise<number> {
       onReport: (report) => {
         process.stdout.write(options.isJson ? reportJson(report, new Date()) : reportText(report));
       },
+      onFailure: (error, retryInMs) => {
+        tell(`${messageOf(error)}; tried again in ${timeText(retryInMs)}`);
+        if (options.isJson) process.stdout.write(failureJson(error));
+      },
     });
-    return 0;
+    if (unheard === undefined) return 0;
+    throw new Error(`what was done could not be written to standard output: ${unheard.message}`);
   } catch (error) {
     tell(messageOf(error));
-    if (options.isJson) process.stdout.write(`${JSON.stringify({ ok: false, error: describe(error) })}\n`);
+    if (options.isJson && unheard === undefined) process.stdout.write(failureJson(error));
     return 1;
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);
   }
 }
 
+function failureJson(error: unknown): string {
+  const requestId = error instanceof ApiError ? error.requestId : null;
+  const name = error instanceof Error ? error.name : 'Error';
+  return `${JSON.stringify({ ok: false, error: { name, message: messageOf(error), request_id: requestId } })}\n`;
+}
+
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const reason = error.cause instanceof Error && error.name !== 'StoppedError' ? ` (${error.cause.message})` : '';
+  const reason = error instanceof ConnectionError ? ` (${reasonOf(error)})` : '';
   const request = error instanceof ApiError && error.requestId !== null ? ` (request ${error.requestId})` : '';
   return `${error.message}${reason}${request}`;
 }
 
-function describe(error: unknown): object {
-  const requestId = error instanceof ApiError ? error.requestId : null;
-  return { name: error instanceof Error ? error.name : 'Error', message: messageOf(error), request_id: requestId };
+/** What stands at the end of the causes: `fetch` says no more than that it failed. */
+function reasonOf(error: Error): string {
+  let last = error;
+  while (last.cause instanceof Error) last = last.cause;
+  const { code } = last as NodeJS.ErrnoException;
+  return code !== undefined && !last.message.includes(code) ? `${code} ${last.message}`.trim() : last.message;
 }
 
 function version(): string {

@@ -13,9 +13,8 @@ import { estimateFirstRun, estimateText } from './estimate.ts';
 import { NdjsonStore } from './ndjson-store.ts';
 import type { MirrorOptions } from './options.ts';
 import { Pace } from './pace.ts';
-import { timeText } from './progress.ts';
 import { SqliteStore } from './sqlite-store.ts';
-import { CopyError, type Store } from './store.ts';
+import { BusyCopyError, CopyError, type Store } from './store.ts';
 import { sync, type SyncReport } from './sync.ts';
 
 /** What a mirror tells, and how it is ended. */
@@ -27,8 +26,13 @@ export interface MirrorSurroundings {
   readonly progress: ProgressListener & { pause?(ms: number): void };
   readonly tell: (message: string) => void;
   readonly onReport: (report: SyncReport) => void;
+  /** Is told, while it watches, of a sync that failed and is tried again after so many milliseconds. */
+  readonly onFailure: (error: unknown, retryInMs: number) => void;
   readonly clock: () => number;
 }
+
+/** Between two looks at the clock. */
+const LONGEST_PAUSE_MS = 60_000;
 
 /** A service that restarts is waited for: about half a minute. */
 const RETRIES = { retries: 8, minDelayMs: 250, maxDelayMs: 10_000 };
@@ -44,9 +48,12 @@ export async function runMirror(options: MirrorOptions, surroundings: MirrorSurr
   try {
     checkService(store, options);
     const { context, limit } = contextOf(options, surroundings, store);
-    if (store.state.reconciledAt === null) context.tell(estimateText(await estimateFirstRun(context, limit)));
-    if (options.watchMs === null) surroundings.onReport(await syncOnce(context, options, options.isReconciling));
-    else await watch(context, options, options.watchMs, surroundings.onReport);
+    const syncOnce = async (isAsked: boolean): Promise<SyncReport> => {
+      if (store.state.reconciledAt === null) context.tell(estimateText(await estimateFirstRun(context, limit)));
+      return sync(context, { isReconciling: isAsked || isDue(context, options), refreshMs: options.refreshMs });
+    };
+    if (options.watchMs === null) surroundings.onReport(await syncOnce(options.isReconciling));
+    else await watch(context, options.isReconciling, options.watchMs, syncOnce, surroundings);
   } catch (error) {
     if (!surroundings.stop.aborted) throw error;
     if (options.watchMs === null) throw new StoppedError('stopped; the next run goes on from here', { cause: error });
@@ -83,50 +90,59 @@ function contextOf(
   return { context: { client, store, pace, clock, stop, abort, tags, progress, tell }, limit: () => limit };
 }
 
-async function syncOnce(context: SyncContext, options: MirrorOptions, isAsked: boolean): Promise<SyncReport> {
-  const { reconcileEveryMs, refreshMs } = options;
-  const { reconciledAt } = context.store.state;
-  const sinceMs = reconciledAt === null ? 0 : context.clock() - Date.parse(reconciledAt);
+/** Whether the last reconciliation is so long ago. */
+function isDue({ store, clock }: SyncContext, { reconcileEveryMs }: MirrorOptions): boolean {
+  const { reconciledAt } = store.state;
+  if (reconcileEveryMs === null || reconciledAt === null) return false;
+  const sinceMs = clock() - Date.parse(reconciledAt);
   // Before the last time: the clock was wrong then, and would be waited for until it is that late.
-  const isDue = reconcileEveryMs !== null && (sinceMs >= reconcileEveryMs || sinceMs < 0);
-  return sync(context, { isReconciling: isAsked || isDue, refreshMs });
+  return sinceMs >= reconcileEveryMs || sinceMs < 0;
 }
 
 /** Syncs again and again until it is stopped. What passes by itself is told, and tried again at the next time. */
 async function watch(
   context: SyncContext,
-  options: MirrorOptions,
+  isReconciling: boolean,
   everyMs: number,
-  onReport: (report: SyncReport) => void,
+  syncOnce: (isReconciling: boolean) => Promise<SyncReport>,
+  { onReport, onFailure }: MirrorSurroundings,
 ): Promise<void> {
-  const { clock, stop, tell, progress } = context;
-  let isReconciling = options.isReconciling;
-  for (;;) {
-    const nextAtMs = clock() + everyMs;
+  const { stop, progress } = context;
+  for (let isAsked = isReconciling; ;) {
+    // Not the clock of the day, which may be set meanwhile.
+    const nextAtMs = performance.now() + everyMs;
     try {
-      onReport(await syncOnce(context, options, isReconciling));
-      isReconciling = false;
+      onReport(await syncOnce(isAsked));
+      isAsked = false;
     } catch (error) {
       progress.end();
       if (stop.aborted || !isPassing(error)) throw error;
-      tell(`${(error as Error).message}; tried again in ${timeText(Math.max(0, nextAtMs - clock()))}`);
+      onFailure(error, Math.max(0, nextAtMs - performance.now()));
     }
     await waitUntil(context, nextAtMs);
   }
 }
 
-/** Waits, and corrects at each deadline what is open. */
+/** Waits, and corrects at each deadline what is open. Looks at the clock once a minute, since that may be set. */
 async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Promise<void> {
   for (;;) {
     const deadlineMs = await store.refreshOpen(clock());
-    const untilMs = Math.min(atMs, deadlineMs ?? atMs);
-    await pause(Math.max(0, untilMs - clock()), stop);
-    if (clock() >= atMs) return;
+    const untilMs = deadlineMs === null ? LONGEST_PAUSE_MS : Math.max(0, deadlineMs - clock());
+    const leftMs = atMs - performance.now();
+    if (leftMs <= 0) return;
+    await pause(Math.min(leftMs, untilMs, LONGEST_PAUSE_MS), stop);
   }
 }
 
 /** Whether it may be gone at the next time without anybody doing something. */
 function isPassing(error: unknown): boolean {
-  const passing = [ConnectionError, TimeoutError, InternalServerError, RateLimitedError, UnexpectedAnswerError];
+  const passing = [
+    ConnectionError,
+    TimeoutError,
+    InternalServerError,
+    RateLimitedError,
+    UnexpectedAnswerError,
+    BusyCopyError,
+  ];
   return passing.some((type) => error instanceof type);
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { appendFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { comparable, isOpenAt, isServedOpen, type ListedRecord } from './kinds.ts';
-import { compareIds, joinById, readLines, replaceFile, type Line } from './ndjson-files.ts';
-import type { DetailOutcome } from './store.ts';
+import type { CopyFiles } from './ndjson-copy-files.ts';
+import { appendAt, compareIds, joinById, readLines, replaceFile, type Line } from './ndjson-files.ts';
+import { CopyError, type DetailOutcome } from './store.ts';
 
 /** What is known of a detail besides itself. */
 export interface DetailEntry {
@@ -29,29 +29,53 @@ const UNREAD: DetailEntry = { etag: null, readAt: null, wasOpen: false, digest: 
 /** So many are kept in the journal before they are put in their place. */
 const JOURNALLED = 5_000;
 
+/** The file of details. */
+export const DETAILS = 'solicitation-details.ndjson';
+
 /**
  * The details in an NDJSON copy: a file of them in the order of their ids, an index with the tags, and a journal of
  * those that were read since, which one that is killed leaves for the next.
  */
 export class NdjsonDetails {
-  readonly path: string;
+  readonly #files: CopyFiles;
   readonly #indexPath: string;
   readonly #journalPath: string;
   readonly #entries = new Map<string, DetailEntry>();
   #journal = new Map<string, JournalLine>();
+  /** How many bytes of the journal are whole lines. */
+  #journalBytes = 0;
 
-  constructor(directory: string, internal: string) {
-    this.path = join(directory, 'solicitation-details.ndjson');
+  constructor(files: CopyFiles, internal: string) {
+    this.#files = files;
     this.#indexPath = join(internal, 'details-index.ndjson');
     this.#journalPath = join(internal, 'details-journal.ndjson');
   }
 
+  /** @throws CopyError where the index is not what a mirror wrote. */
   async load(): Promise<void> {
-    for await (const line of readLines(this.#indexPath)) {
-      const { id, ...entry } = JSON.parse(line) as DetailEntry & { id: string };
+    for await (const { id, value } of recordsIn(this.#indexPath)) {
+      const { id: _id, ...entry } = value as unknown as DetailEntry & { id: string };
       this.#entries.set(id, entry);
     }
-    for await (const line of readLines(this.#journalPath)) this.#apply(JSON.parse(line) as JournalLine);
+    for await (const line of readLines(this.#journalPath)) {
+      const read = parseLine(line);
+      // A disk that was full, or power that was cut, left half of it. What was not written is read again.
+      if (read === null) break;
+      this.#apply(read as unknown as JournalLine);
+      this.#journalBytes += Buffer.byteLength(line) + 1;
+    }
+    if (!this.#files.isAsLeft(DETAILS)) await this.#readAllAgain();
+  }
+
+  /** The file of details was cut or taken away: what a tag says of it does not hold. */
+  async #readAllAgain(): Promise<void> {
+    for (const [id, entry] of this.#entries)
+      this.#entries.set(id, { ...entry, etag: null, digest: null, isDue: entry.readAt !== null || entry.isDue });
+    this.#journal.clear();
+    this.#journalBytes = 0;
+    await rm(this.#journalPath, { force: true });
+    await this.#saveIndex();
+    await this.#files.remove(DETAILS);
   }
 
   entryOf(id: string): DetailEntry {
@@ -80,7 +104,7 @@ export class NdjsonDetails {
   async save(id: string, outcome: DetailOutcome, nowMs: number): Promise<boolean> {
     const held = this.entryOf(id);
     const line = journalLineOf(id, outcome, held, nowMs);
-    await appendFile(this.#journalPath, `${JSON.stringify(line)}\n`);
+    this.#journalBytes = await appendAt(this.#journalPath, this.#journalBytes, `${JSON.stringify(line)}\n`, false);
     this.#apply(line);
     return line.entry?.digest !== held.digest;
   }
@@ -99,13 +123,16 @@ export class NdjsonDetails {
     await this.#saveIndex();
     await rm(this.#journalPath, { force: true });
     this.#journal = new Map();
+    this.#journalBytes = 0;
     return deadlineMs;
   }
 
   async drop(): Promise<void> {
     this.#entries.clear();
     this.#journal.clear();
-    for (const path of [this.path, this.#indexPath, this.#journalPath]) await rm(path, { force: true });
+    this.#journalBytes = 0;
+    for (const path of [this.#indexPath, this.#journalPath]) await rm(path, { force: true });
+    await this.#files.remove(DETAILS);
   }
 
   #apply(line: JournalLine): void {
@@ -127,11 +154,11 @@ export class NdjsonDetails {
         yield JSON.stringify({ ...detail, is_open: isOpenAt(detail, nowMs) });
       }
     };
-    if (!existsSync(this.path) && this.#journal.size === 0) return deadlineMs;
+    if (!this.#files.exists(DETAILS) && this.#journal.size === 0) return deadlineMs;
     const read = [...this.#journal.values()]
       .sort((a, b) => compareIds(a.id, b.id))
       .map((value) => ({ id: value.id, value }));
-    await replaceFile(this.path, lines(recordsIn(this.path), iterate(read)));
+    await this.#files.replace(DETAILS, lines(recordsIn(this.#files.path(DETAILS)), iterate(read)));
     return deadlineMs;
   }
 
@@ -151,10 +178,29 @@ function journalLineOf(id: string, outcome: DetailOutcome, entry: DetailEntry, n
   return { id, entry: { ...read, etag, wasOpen: isServedOpen(detail), digest }, detail };
 }
 
+/**
+ * The records in a file, which may be missing.
+ *
+ * @throws CopyError where a line is none.
+ */
 export async function* recordsIn(path: string): AsyncGenerator<Line<ListedRecord>, void, undefined> {
+  let number = 0;
   for await (const line of readLines(path)) {
-    const value = JSON.parse(line) as ListedRecord;
+    number += 1;
+    const value = parseLine(line);
+    if (value === null)
+      throw new CopyError(`${path}: line ${number} is not what the mirror wrote: delete the file, and run it again`);
     yield { id: String(value['id']), value };
+  }
+}
+
+/** Null where it is no object. */
+function parseLine(line: string): ListedRecord | null {
+  try {
+    const value = JSON.parse(line) as unknown;
+    return typeof value === 'object' ? (value as ListedRecord | null) : null;
+  } catch {
+    return null;
   }
 }
 

@@ -1,5 +1,5 @@
 import { createReadStream, existsSync } from 'node:fs';
-import { open, rename, type FileHandle } from 'node:fs/promises';
+import { open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** So many characters are written at once. */
@@ -17,33 +17,37 @@ export async function* readLines(path: string): AsyncGenerator<string, void, und
   }
 }
 
-/** Writes a file anew beside the old one, and takes its place when it is complete and on the disk. */
+/** A file that was written anew beside the old one, is complete and on the disk, and takes its place when it is told to. */
 export class Replacement {
   readonly #path: string;
-  readonly #file: FileHandle;
-  #buffered: string[] = [];
-  #size = 0;
+  /** In bytes. */
+  readonly size: number;
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(path: string, size: number) {
     this.#path = path;
-    this.#file = file;
+    this.size = size;
   }
 
-  static async of(path: string): Promise<Replacement> {
-    return new Replacement(path, await open(`${path}.new`, 'w'));
-  }
-
-  async write(line: string): Promise<void> {
-    this.#buffered.push(line, '\n');
-    this.#size += line.length;
-    if (this.#size > BUFFERED) await this.#flush();
-  }
-
-  /** The file is complete; `take` puts it in its place. */
-  async finish(): Promise<void> {
-    await this.#flush();
-    await this.#file.sync();
-    await this.#file.close();
+  /** Writes it; nobody sees it before it is taken. */
+  static async of(path: string, lines: Iterable<string> | AsyncIterable<string>): Promise<Replacement> {
+    const file = await open(`${path}.new`, 'w');
+    try {
+      let buffered: string[] = [];
+      let length = 0;
+      for await (const line of lines) {
+        buffered.push(line, '\n');
+        length += line.length;
+        if (length <= BUFFERED) continue;
+        await file.writeFile(buffered.join(''));
+        buffered = [];
+        length = 0;
+      }
+      await file.writeFile(buffered.join(''));
+      await file.sync();
+      return new Replacement(path, (await file.stat()).size);
+    } finally {
+      await file.close();
+    }
   }
 
   async take(): Promise<void> {
@@ -51,33 +55,35 @@ export class Replacement {
     // Names reach the disk in any order otherwise, and the state must not be there before the records. Windows cannot.
     if (process.platform === 'win32') return;
     const directory = await open(dirname(this.#path), 'r');
-    await directory.sync();
-    await directory.close();
-  }
-
-  async #flush(): Promise<void> {
-    await this.#file.writeFile(this.#buffered.join(''));
-    this.#buffered = [];
-    this.#size = 0;
+    try {
+      await directory.sync();
+    } finally {
+      await directory.close();
+    }
   }
 }
 
 /** Replaces a file by these lines. */
 export async function replaceFile(path: string, lines: Iterable<string> | AsyncIterable<string>): Promise<void> {
-  const replacement = await Replacement.of(path);
-  for await (const line of lines) await replacement.write(line);
-  await replacement.finish();
+  const replacement = await Replacement.of(path, lines);
   await replacement.take();
 }
 
-/** Adds to a file whose first `size` bytes are good, and returns its size then. What follows them is cut off. */
-export async function appendAt(path: string, size: number, text: string): Promise<number> {
+/**
+ * Adds to a file whose first `size` bytes are good, and returns its size then. What follows them is cut off.
+ *
+ * @param isSynced whether it has to be on the disk before anything that is done later.
+ */
+export async function appendAt(path: string, size: number, text: string, isSynced: boolean): Promise<number> {
   const file = await open(path, existsSync(path) ? 'r+' : 'w');
   try {
     await file.truncate(size);
-    const { bytesWritten } = await file.write(Buffer.from(text), 0, null, size);
-    await file.datasync();
-    return size + bytesWritten;
+    const bytes = Buffer.from(text);
+    // A disk that is nearly full takes a part, and refuses the next one.
+    for (let written = 0; written < bytes.length;)
+      written += (await file.write(bytes, written, bytes.length - written, size + written)).bytesWritten;
+    if (isSynced) await file.datasync();
+    return size + bytes.length;
   } finally {
     await file.close();
   }

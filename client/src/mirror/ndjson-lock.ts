@@ -1,4 +1,4 @@
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { CopyError } from './store.ts';
 
 /** Who holds a lock. */
@@ -15,30 +15,61 @@ interface Holder {
  * @throws CopyError where another process holds it.
  */
 export function lockDirectory(path: string, directory: string): () => void {
-  const own: Holder = { pid: process.pid, startedAt: startOf(process.pid) };
+  const own = JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid) } satisfies Holder);
   const prepared = `${path}.${process.pid}`;
   // Linked when it is written, so that nobody sees half of it.
-  writeFileSync(prepared, JSON.stringify(own));
+  writeFileSync(prepared, own);
   try {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        linkSync(prepared, path);
-        return () => rmSync(path, { force: true });
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-        if (attempt > 0 || isHeld(path)) throw new CopyError(`${directory}: another mirror is at work on it`);
-        rmSync(path, { force: true });
-      }
+    if (!takes(prepared, path)) {
+      const found = readLock(path);
+      if ((found !== null && isHeld(found)) || !removes(path, found) || !takes(prepared, path))
+        throw new CopyError(`${directory}: another mirror is at work on it`);
     }
+    return () => {
+      if (readLock(path) === own) rmSync(path, { force: true });
+    };
   } finally {
     rmSync(prepared, { force: true });
   }
 }
 
-function isHeld(path: string): boolean {
+function takes(prepared: string, path: string): boolean {
   try {
-    const { pid, startedAt } = JSON.parse(readFileSync(path, 'utf8')) as Holder;
-    if (pid === process.pid) return startedAt === startOf(pid);
+    linkSync(prepared, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function readLock(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Whether it removed the lock that was found, and not one that another process has taken since. */
+function removes(path: string, found: string | null): boolean {
+  const aside = `${path}.${process.pid}.old`;
+  try {
+    renameSync(path, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return true;
+    throw error;
+  }
+  const isFound = readLock(aside) === found;
+  if (!isFound) takes(aside, path);
+  rmSync(aside, { force: true });
+  return isFound;
+}
+
+function isHeld(lock: string): boolean {
+  try {
+    const { pid, startedAt } = JSON.parse(lock) as Holder;
     process.kill(pid, 0);
     return startedAt === startOf(pid);
   } catch (error) {
@@ -47,11 +78,16 @@ function isHeld(path: string): boolean {
   }
 }
 
-/** When a process started, in the system's own terms (proc(5), field 22 of `stat`). */
+/**
+ * When a process started, in the system's own terms (proc(5), `stat`); null where the system does not say, and where the
+ * process has ended but its parent has not asked for it.
+ */
 function startOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+    // What comes before is its name, which may hold anything. Field 3 is the state, field 22 the start.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
   } catch {
     return null;
   }

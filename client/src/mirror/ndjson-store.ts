@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { comparable, idOf, isOpenAt, isServedOpen, type Kind, type ListedRecord } from './kinds.ts';
-import { deadlineOf, earliest, NdjsonDetails, recordsIn } from './ndjson-details.ts';
-import { appendAt, joinById, readLines, replaceFile, Replacement, type Line } from './ndjson-files.ts';
+import { comparable, idOf, isOpenAt, isServedOpen, KINDS, type Kind, type ListedRecord } from './kinds.ts';
+import { CopyFiles, readJson } from './ndjson-copy-files.ts';
+import { deadlineOf, DETAILS, earliest, NdjsonDetails, recordsIn } from './ndjson-details.ts';
+import { appendAt, joinById, readLines, replaceFile, type Line } from './ndjson-files.ts';
 import { lockDirectory } from './ndjson-lock.ts';
 import { initialState, withCompletedWalk, withKind, type MirrorState, type Walk } from './state.ts';
 import {
@@ -25,6 +26,8 @@ interface SavedState {
   readonly walkBytes: Partial<Record<Kind, number>>;
   /** When `is_open` becomes wrong in a file, in milliseconds since 1970. */
   readonly deadlineMs: number | null;
+  /** The latest moment as of which `is_open` was written: a clock that is set back makes it wrong as well. */
+  readonly openAsOfMs: number;
 }
 
 /**
@@ -32,28 +35,32 @@ interface SavedState {
  * in `.mirror/` until it is complete, and is merged then, line by line: no list has to fit into memory.
  */
 export class NdjsonStore implements Store {
-  readonly #directory: string;
   readonly #internal: string;
+  readonly #files: CopyFiles;
   readonly #details: NdjsonDetails;
   readonly #unlock: () => void;
   #saved: SavedState;
 
-  private constructor(directory: string, saved: SavedState, unlock: () => void) {
-    this.#directory = directory;
-    this.#internal = join(directory, '.mirror');
-    this.#details = new NdjsonDetails(directory, this.#internal);
+  private constructor(internal: string, files: CopyFiles, saved: SavedState, unlock: () => void) {
+    this.#internal = internal;
+    this.#files = files;
+    this.#details = new NdjsonDetails(files, internal);
     this.#saved = saved;
     this.#unlock = unlock;
   }
 
-  /** @throws CopyError where another mirror works on the directory, or its state cannot be read. */
+  /** @throws CopyError where another mirror works on the directory, it holds other files, or its state cannot be read. */
   static async open(directory: string, service: string): Promise<NdjsonStore> {
     const internal = join(directory, '.mirror');
     mkdirSync(internal, { recursive: true });
     const unlock = lockDirectory(join(internal, 'lock'), directory);
     try {
-      const store = new NdjsonStore(directory, readState(join(internal, 'state.json'), service), unlock);
+      const files = new CopyFiles(directory, internal);
+      const saved = readState(join(internal, 'state.json'));
+      if (saved === null) refuseOthers(directory, files);
+      const store = new NdjsonStore(internal, files, saved ?? firstState(service), unlock);
       await store.#details.load();
+      await store.#walkAgain();
       return store;
     } catch (error) {
       unlock();
@@ -73,7 +80,7 @@ export class NdjsonStore implements Store {
     const isFirst = this.state.kinds[kind].walk?.number !== walk.number;
     const size = isFirst ? 0 : (this.#saved.walkBytes[kind] ?? 0);
     const text = records.map((record) => `${JSON.stringify(record)}\n`).join('');
-    const bytes = await appendAt(this.#walkPath(kind), size, text);
+    const bytes = await appendAt(this.#walkPath(kind), size, text, true);
     await this.#save({
       state: withKind(this.state, kind, { walk, walks: walk.number }),
       walkBytes: { ...this.#saved.walkBytes, [kind]: bytes },
@@ -84,14 +91,15 @@ export class NdjsonStore implements Store {
     const { walk, watermark } = this.state.kinds[kind];
     if (walk === null) throw new Error(`${kind}: no walk is under way`);
     const counts = { added: 0, changed: 0, removed: 0 };
+    const isSame = walk.type === 'changes' && walk.received === 0;
     const [due, present] = [new Set<string>(), new Set<string>()];
     const isSolicitations = kind === 'solicitations';
-    const isSame = walk.type === 'changes' && walk.received === 0;
     let { deadlineMs } = this.#saved;
-    if (!isSame || !existsSync(this.#path(kind))) {
-      if (isSolicitations) await this.#mergeDetails(nowMs);
-      const replacement = await Replacement.of(this.#path(kind));
-      for await (const { id, left, right } of joinById(this.#held(kind), this.#received(kind, walk))) {
+    const merge = async function* (
+      held: AsyncIterator<Line<ListedRecord>>,
+      received: AsyncIterator<Line<ListedRecord>>,
+    ) {
+      for await (const { id, left, right } of joinById(held, received)) {
         const record = right ?? (walk.type === 'full' ? undefined : left);
         if (record === undefined) {
           counts.removed += 1;
@@ -108,14 +116,18 @@ export class NdjsonStore implements Store {
             due.add(id);
           deadlineMs = earliest(deadlineMs, deadlineOf(record, nowMs));
         }
-        await replacement.write(lineOf(kind, record, nowMs));
+        yield lineOf(kind, record, nowMs);
       }
-      await replacement.finish();
-      // Before the list: who is killed in between finds the same differences again.
-      if (isSolicitations) await this.#details.markDue(due, present, nowMs);
-      await replacement.take();
+    };
+    if (!isSame || !this.#files.exists(nameOf(kind))) {
+      if (isSolicitations) await this.#mergeDetails(nowMs);
+      await this.#files.replace(nameOf(kind), merge(this.#held(kind), this.#received(kind, walk)), async () => {
+        // Before the list: who is killed in between finds the same differences again.
+        if (isSolicitations) await this.#details.markDue(due, present, nowMs);
+      });
     }
-    await this.#save({ state: withCompletedWalk(this.state, kind, walk), deadlineMs });
+    const openAsOfMs = Math.max(this.#saved.openAsOfMs, nowMs);
+    await this.#save({ state: withCompletedWalk(this.state, kind, walk), deadlineMs, openAsOfMs });
     await rm(this.#walkPath(kind), { force: true });
     return counts;
   }
@@ -125,13 +137,13 @@ export class NdjsonStore implements Store {
     await this.#save({ state: withKind(this.state, kind, { watermark: null, walk: null }) });
     await rm(this.#walkPath(kind), { force: true });
     if (kind === 'solicitations') await this.#details.drop();
-    await replaceFile(this.#path(kind), []);
+    await this.#files.replace(nameOf(kind), []);
     return held;
   }
 
   async countHeld(kind: Kind): Promise<number> {
     let held = 0;
-    for await (const line of readLines(this.#path(kind))) held += line === '' ? 0 : 1;
+    for await (const line of readLines(this.#files.path(nameOf(kind)))) held += line === '' ? 0 : 1;
     return held;
   }
 
@@ -166,11 +178,11 @@ export class NdjsonStore implements Store {
   }
 
   async refreshOpen(nowMs: number): Promise<number | null> {
-    const { deadlineMs } = this.#saved;
-    if (deadlineMs === null || deadlineMs > nowMs) return deadlineMs;
+    const { deadlineMs, openAsOfMs } = this.#saved;
+    if ((deadlineMs === null || deadlineMs > nowMs) && nowMs >= openAsOfMs) return deadlineMs;
     const list = await this.#rewriteSolicitations(nowMs, new Set());
     const details = await this.#details.merge(nowMs);
-    await this.#save({ deadlineMs: earliest(list, details) });
+    await this.#save({ deadlineMs: earliest(list, details), openAsOfMs: nowMs });
     return this.#saved.deadlineMs;
   }
 
@@ -183,25 +195,37 @@ export class NdjsonStore implements Store {
     const { gone } = this.#details;
     if (gone.size > 0) await this.#rewriteSolicitations(nowMs, gone);
     const deadlineMs = await this.#details.merge(nowMs);
-    await this.#save({ deadlineMs: earliest(this.#saved.deadlineMs, deadlineMs) });
+    await this.#save({
+      deadlineMs: earliest(this.#saved.deadlineMs, deadlineMs),
+      openAsOfMs: Math.max(this.#saved.openAsOfMs, nowMs),
+    });
+  }
+
+  /** A file that is not as it was left is made anew by a full walk: one of changes would build upon what is not there. */
+  async #walkAgain(): Promise<void> {
+    for (const kind of KINDS) {
+      if (this.#files.isAsLeft(nameOf(kind))) continue;
+      await this.#save({ state: withKind(this.state, kind, { watermark: null, walk: null }) });
+      await this.#files.accept(nameOf(kind));
+    }
   }
 
   /** Returns the next deadline of those that stay. */
   async #rewriteSolicitations(nowMs: number, gone: ReadonlySet<string>): Promise<number | null> {
     let deadlineMs: number | null = null;
-    const replacement = await Replacement.of(this.#path('solicitations'));
-    for await (const { id, value } of this.#held('solicitations')) {
-      if (gone.has(id)) continue;
-      deadlineMs = earliest(deadlineMs, deadlineOf(value, nowMs));
-      await replacement.write(lineOf('solicitations', value, nowMs));
-    }
-    await replacement.finish();
-    await replacement.take();
+    const lines = async function* (held: AsyncIterable<Line<ListedRecord>>) {
+      for await (const { id, value } of held) {
+        if (gone.has(id)) continue;
+        deadlineMs = earliest(deadlineMs, deadlineOf(value, nowMs));
+        yield lineOf('solicitations', value, nowMs);
+      }
+    };
+    await this.#files.replace(nameOf('solicitations'), lines(this.#held('solicitations')));
     return deadlineMs;
   }
 
   async *#held(kind: Kind): AsyncGenerator<Line<ListedRecord>, void, undefined> {
-    for await (const { value } of recordsIn(this.#path(kind))) yield { id: idOf(kind, value), value };
+    for await (const { value } of recordsIn(this.#files.path(nameOf(kind)))) yield { id: idOf(kind, value), value };
   }
 
   async *#received(kind: Kind, { received }: Walk): AsyncGenerator<Line<ListedRecord>, void, undefined> {
@@ -215,10 +239,6 @@ export class NdjsonStore implements Store {
     this.#saved = saved;
   }
 
-  #path(kind: Kind): string {
-    return join(this.#directory, `${kind}.ndjson`);
-  }
-
   #walkPath(kind: Kind): string {
     return join(this.#internal, `${kind}-walk.ndjson`);
   }
@@ -228,10 +248,29 @@ function lineOf(kind: Kind, record: ListedRecord, nowMs: number): string {
   return JSON.stringify(kind === 'solicitations' ? { ...record, is_open: isOpenAt(record, nowMs) } : record);
 }
 
-function readState(path: string, service: string): SavedState {
-  if (!existsSync(path)) return { layout: 1, state: initialState(service), walkBytes: {}, deadlineMs: null };
-  const saved = JSON.parse(readFileSync(path, 'utf8')) as Omit<SavedState, 'layout'> & { layout: number };
+/** The file of a kind. */
+function nameOf(kind: Kind): string {
+  return `${kind}.ndjson`;
+}
+
+function firstState(service: string): SavedState {
+  return { layout: 1, state: initialState(service), walkBytes: {}, deadlineMs: null, openAsOfMs: 0 };
+}
+
+/** Null where there is none. */
+function readState(path: string): SavedState | null {
+  const saved = readJson(path) as (Omit<SavedState, 'layout'> & { layout: number }) | null;
+  if (saved === null) return null;
   if (saved.layout !== 1)
     throw new CopyError(`${path} has layout ${saved.layout}, and this version writes 1: begin a new copy elsewhere`);
   return { ...saved, layout: 1 };
+}
+
+/** Files of these names that no mirror wrote, such as those of an import, would be lost. */
+function refuseOthers(directory: string, files: CopyFiles): void {
+  const found = [...KINDS.map(nameOf), DETAILS].find((name) => files.exists(name));
+  if (found !== undefined)
+    throw new CopyError(
+      `${directory} holds ${found}, and nothing tells that a mirror wrote it: name another directory, or move it away`,
+    );
 }

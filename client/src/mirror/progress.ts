@@ -12,9 +12,15 @@ export const NO_PROGRESS: ProgressListener = {
   end: () => undefined,
 };
 
+/** Where it is drawn: `process.stderr`, if that is a terminal. */
+export interface Terminal {
+  write(text: string): unknown;
+  readonly columns?: number;
+}
+
 /** One line of a terminal: what is walked, how far it is, and how long the rest will take at this rate. */
 export class ProgressBar implements ProgressListener {
-  readonly #write: (text: string) => void;
+  readonly #terminal: Terminal;
   readonly #clock: () => number;
   #what = '';
   #total: number | null = null;
@@ -24,8 +30,8 @@ export class ProgressBar implements ProgressListener {
   #drawnAtMs = 0;
 
   /** @param clock milliseconds that only rise. */
-  constructor(write: (text: string) => void, clock: () => number = () => performance.now()) {
-    this.#write = write;
+  constructor(terminal: Terminal, clock: () => number = () => performance.now()) {
+    this.#terminal = terminal;
     this.#clock = clock;
   }
 
@@ -45,24 +51,26 @@ export class ProgressBar implements ProgressListener {
 
   /** The limit is used up. */
   pause(ms: number): void {
-    this.#draw(`; waits ${timeText(ms)} for the limit`);
+    this.#draw(`; waits ${timeText(ms)}`);
   }
 
   end(): void {
-    this.#write('\r\u001B[K');
+    this.#terminal.write('\r\u001B[K');
   }
 
-  #draw(more: string): void {
+  #draw(pause: string): void {
     this.#drawnAtMs = this.#clock();
-    this.#write(`\r\u001B[K${this.#what} ${this.#position()}${more}`);
+    const line = this.#describe(pause);
+    // A line that is broken by the terminal could not be taken back. What is said stands first, so that it is seen.
+    this.#terminal.write(`\r\u001B[K${line.slice(0, (this.#terminal.columns ?? 80) - 1)}`);
   }
 
-  #position(): string {
-    const done = this.#done.toLocaleString('en');
-    if (this.#total === null || this.#total < this.#done) return done;
+  #describe(pause: string): string {
+    const done = `${this.#what} ${this.#done.toLocaleString('en')}`;
+    if (this.#total === null || this.#total < this.#done) return done + pause;
     const filled = this.#total === 0 ? BAR : Math.floor((BAR * this.#done) / this.#total);
     const bar = `[${'='.repeat(filled)}${' '.repeat(BAR - filled)}]`;
-    return `${bar} ${done} of ${this.#total.toLocaleString('en')}${this.#rest(this.#total)}`;
+    return `${done} of ${this.#total.toLocaleString('en')}${this.#rest(this.#total)}${pause} ${bar}`;
   }
 
   #rest(total: number): string {

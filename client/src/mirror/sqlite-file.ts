@@ -1,3 +1,4 @@
+import { existsSync, realpathSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { APPLICATION_ID, LAYOUT, LAYOUT_VERSION } from './sqlite-layout.ts';
 import { CopyError } from './store.ts';
@@ -56,15 +57,21 @@ async function loadSqlite(): Promise<Open> {
  * @throws CopyError where another process holds it.
  */
 function lock(Sqlite: Open, path: string): () => void {
-  const database = new Sqlite(`${path}-lock`, { timeout: 0 });
+  // Whatever links lead to it.
+  const database = new Sqlite(`${existsSync(path) ? realpathSync(path) : path}-lock`, { timeout: 0 });
   try {
     database.exec('begin exclusive');
   } catch (error) {
     database.close();
-    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+    if (!isBusy(error)) throw error;
     throw new CopyError(`${path}: another mirror is at work on it`, { cause: error });
   }
   return () => database.close();
+}
+
+/** Whether another process held the file for longer than it was waited for. */
+export function isBusy(error: unknown): boolean {
+  return (error as { errcode?: number }).errcode === SQLITE_BUSY;
 }
 
 const SQLITE_BUSY = 5;

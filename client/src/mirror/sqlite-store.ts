@@ -1,9 +1,10 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { comparable, idOf, isServedOpen, type Kind, type ListedRecord } from './kinds.ts';
-import { openSqlite } from './sqlite-file.ts';
+import { isBusy, openSqlite, type SqliteFile } from './sqlite-file.ts';
 import { DUE_DETAILS, OTHER_DETAILS, TABLES, UNREAD_DETAILS } from './sqlite-layout.ts';
 import { initialState, withCompletedWalk, withKind, type MirrorState, type Walk } from './state.ts';
 import {
+  BusyCopyError,
   NEVER_READ_A_RUN,
   shareOf,
   type Changes,
@@ -18,12 +19,14 @@ type Counts = Pick<Changes, 'added' | 'changed'>;
 
 /** A copy in one SQLite file. Others may read it at any time. */
 export class SqliteStore implements Store {
+  readonly #path: string;
   readonly #database: DatabaseSync;
   readonly #unlock: () => void;
   readonly #statements = new Map<string, StatementSync>();
   #state: MirrorState;
 
-  private constructor(database: DatabaseSync, unlock: () => void, service: string) {
+  private constructor(path: string, { database, unlock }: SqliteFile, service: string) {
+    this.#path = path;
     this.#database = database;
     this.#unlock = unlock;
     this.#state = (this.#read('state') as MirrorState | null) ?? initialState(service);
@@ -31,8 +34,7 @@ export class SqliteStore implements Store {
 
   /** @throws CopyError where the file is another's, or another mirror works on it. */
   static async open(path: string, service: string): Promise<SqliteStore> {
-    const { database, unlock } = await openSqlite(path);
-    return new SqliteStore(database, unlock, service);
+    return new SqliteStore(path, await openSqlite(path), service);
   }
 
   get state(): MirrorState {
@@ -151,7 +153,12 @@ export class SqliteStore implements Store {
 
   /** Runs `work`, and saves the state that it returns with what it wrote. */
   #transaction(work: () => MirrorState): void {
-    this.#database.exec('begin immediate');
+    try {
+      this.#database.exec('begin immediate');
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      throw new BusyCopyError(`${this.#path}: another program has been writing to it for too long`, { cause: error });
+    }
     try {
       const state = work();
       if (state !== this.#state) this.#write('state', state);

@@ -73,3 +73,6 @@ export function shareOf(solicitations: number, { nowMs, refreshMs }: DueOptions,
 export class CopyError extends Error {
   override name = 'CopyError';
 }
+
+/** Another program is in the way, and may be gone in a moment. */
+export class BusyCopyError extends CopyError {}

@@ -45,9 +45,10 @@ async function runWalk(context: SyncContext, kind: Kind, walk: Walk): Promise<Ki
   try {
     await receive(context, kind, walk);
   } catch (error) {
-    // A cursor is refused where it is another partner's, or the service's secret was changed: the walk begins anew.
-    if (!(error instanceof ValidationFailedError) || walk.cursor === null) throw error;
-    return runWalk(context, kind, newWalk(context, kind, walk.type));
+    // A cursor is refused where it is another partner's, or the service's secret was changed: the walk begins anew, once.
+    const { walk: reached } = context.store.state.kinds[kind];
+    if (!(error instanceof ValidationFailedError) || typeof reached?.cursor !== 'string') throw error;
+    await receive(context, kind, newWalk(context, kind, walk.type));
   }
   return { walk: walk.type, ...(await context.store.completeWalk(kind, context.clock())) };
 }
