@@ -15,8 +15,8 @@ export interface Page<T> {
   readonly rateLimit: RateLimit | null;
 }
 
-/** What a list may be asked with: undefined is left out, instants may be dates, names may be lists. */
-export type Query = Readonly<Record<string, string | number | Date | readonly string[] | undefined>>;
+/** What a list may be asked with: undefined and null are left out, instants may be dates, names may be lists. */
+export type Query = Readonly<Record<string, string | number | Date | readonly string[] | undefined | null>>;
 
 /** The records of a list, page after page, as they are asked for. May be walked more than once. */
 export class RecordList<T> implements AsyncIterable<T> {
@@ -85,7 +85,7 @@ function isListBody(body: Partial<ListBody<unknown>>): boolean {
 export function queryString(query: Query): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value === undefined) continue;
+    if (value === undefined || value === null) continue;
     if (value instanceof Date) parameters.set(name, value.toISOString());
     else if (typeof value === 'object') parameters.set(name, value.join(','));
     else parameters.set(name, String(value));

@@ -49,7 +49,13 @@ const LONGEST_MS = 1_000_000_000;
 
 /** @throws TypeError that says which option is wrong, and repeats no key. */
 export function readOptions(options: ClientOptions): Settings {
-  const { baseUrl, apiKey, timeoutMs = DEFAULT_TIMEOUT_MS, retry = {}, cache, onAnswer } = options;
+  const { baseUrl, apiKey, fetch, timeoutMs = DEFAULT_TIMEOUT_MS, retry = {}, cache, onAnswer, ...others } = options;
+  refuseUnknown('', others);
+  expectFunction('fetch', fetch);
+  expectFunction('onAnswer', onAnswer);
+  if (cache !== undefined)
+    for (const name of ['get', 'set'])
+      expectFunction(`cache.${name}`, (cache as unknown as Record<string, unknown>)[name], true);
   // What is not visible ASCII would fail at each request, with a message that holds the key.
   if (typeof apiKey !== 'string' || !/^[!-~]+$/.test(apiKey))
     throw new TypeError('apiKey has to be a key, as it was given to you');
@@ -57,7 +63,7 @@ export function readOptions(options: ClientOptions): Settings {
     base: readBaseUrl('baseUrl', baseUrl),
     apiKey,
     // Browsers refuse to have it called as a method of another object.
-    ask: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    ask: fetch ?? ((input, init) => globalThis.fetch(input, init)),
     timeoutMs: between(1, timeoutMs, LONGEST_MS, 'timeoutMs'),
     retry: readRetryOptions(retry === false ? { retries: 0 } : retry),
     cache,
@@ -85,7 +91,9 @@ function readRetryOptions(given: Partial<RetryOptions>): RetryOptions {
     minDelayMs = DEFAULT_RETRIES.minDelayMs,
     maxDelayMs = DEFAULT_RETRIES.maxDelayMs,
     longestRetryAfterMs = DEFAULT_RETRIES.longestRetryAfterMs,
+    ...others
   } = given;
+  refuseUnknown('retry.', others);
   if (!Number.isSafeInteger(retries)) throw new TypeError('retry.retries has to be a whole number');
   return {
     retries: between(0, retries, Number.MAX_SAFE_INTEGER, 'retry.retries'),
@@ -93,6 +101,16 @@ function readRetryOptions(given: Partial<RetryOptions>): RetryOptions {
     maxDelayMs: between(0, maxDelayMs, LONGEST_MS, 'retry.maxDelayMs'),
     longestRetryAfterMs: between(0, longestRetryAfterMs, LONGEST_MS, 'retry.longestRetryAfterMs'),
   };
+}
+
+/** A name that is mistyped would otherwise change nothing, without a word. */
+function refuseUnknown(prefix: string, others: object): void {
+  for (const name of Object.keys(others)) throw new TypeError(`${prefix}${name} is no option`);
+}
+
+function expectFunction(name: string, value: unknown, isNeeded = false): void {
+  if (typeof value !== 'function' && (isNeeded || value !== undefined))
+    throw new TypeError(`${name} has to be a function`);
 }
 
 function between(least: number, value: number, most: number, name: string): number {

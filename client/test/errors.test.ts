@@ -207,6 +207,12 @@ describe('options that are wrong are refused at once', () => {
     ['retry.retries', { retry: { retries: Infinity } }],
     ['retry.minDelayMs', { retry: { minDelayMs: NaN } }],
     ['retry.longestRetryAfterMs', { retry: { longestRetryAfterMs: '60' } }],
+    ['retry.retires', { retry: { retires: 1 } }],
+    ['timeout', { timeout: 5 }],
+    ['fetch', { fetch: 'secret' }],
+    ['onAnswer', { onAnswer: null }],
+    ['cache.get', { cache: {} }],
+    ['cache.set', { cache: { get: () => undefined } }],
   ])('%s of %j', (name, options) => {
     const create = (): unknown => createClient({ baseUrl: 'https://api.example.com', apiKey: 'key', ...options });
     expect(create).toThrow(TypeError);

@@ -106,6 +106,9 @@ describe('a list', () => {
     expect(await ids(client.solicitations.list({ closing_after: new Date(at), status: 'open', q: undefined }))).toEqual(
       await found(`/v1/solicitations?status=open&closing_after=${at}`),
     );
+    // As programs without types may have it.
+    const nothing = { q: null, status: null } as unknown as { q?: string };
+    expect(await ids(client.solicitations.list(nothing))).toEqual(await found('/v1/solicitations'));
     expect(await ids(client.suppliers.list({ certifications: ['MBE', 'DBE'], state: 'md' }))).toEqual(
       await found('/v1/suppliers?certifications=MBE,DBE&state=md'),
     );

@@ -11,7 +11,7 @@ import { CopyError } from './store.ts';
 export class CopyFiles {
   readonly #directory: string;
   readonly #sizesPath: string;
-  /** By name: the size that a file was left with, and the one that it had before, where a kill came between the two. */
+  /** By name: the size that a file was left with; while it is replaced, the one before and the one after. Null is none. */
   #sizes: Readonly<Record<string, readonly (number | null)[]>>;
 
   /** @throws CopyError where what is remembered cannot be read. */
@@ -48,6 +48,7 @@ export class CopyFiles {
     await prepare();
     await this.#remember(name, [this.#sizeOf(name), replacement.size]);
     await replacement.take();
+    await this.accept(name);
   }
 
   /** Takes it as it is: what it lacks is written anew. */
@@ -58,6 +59,7 @@ export class CopyFiles {
   async remove(name: string): Promise<void> {
     await this.#remember(name, [this.#sizeOf(name), null]);
     await rm(this.path(name), { force: true });
+    await this.accept(name);
   }
 
   #sizeOf(name: string): number | null {

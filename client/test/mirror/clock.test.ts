@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { runMirror } from '../../src/mirror/mirror.ts';
-import { readOptions } from '../../src/mirror/options.ts';
+import { readOptions, type MirrorOptions } from '../../src/mirror/options.ts';
 import { NO_PROGRESS } from '../../src/mirror/progress.ts';
 import type { SyncReport } from '../../src/mirror/sync.ts';
 import { solicitation } from '../../../test/support/publishing.ts';
@@ -18,15 +18,19 @@ const start = async (catalog = firstCatalog()): Promise<void> => {
   service = await MirroredService.start(catalog, { name: 'acme', everything: true }, { pageSize: 100 });
 };
 
-/** One sync, on a machine whose clock is so far from the service's. */
-async function mirror(words: readonly string[], aheadMs: number): Promise<SyncReport> {
+function optionsOf(words: readonly string[]): MirrorOptions {
   const environment = { PARTNER_DATA_URL: service.pages.url, PARTNER_DATA_KEY: service.key };
   const options = readOptions(words, environment);
   if (typeof options === 'string') throw new Error(options);
+  return options;
+}
+
+/** One sync, on a machine whose clock is so far from the service's. */
+async function mirror(words: readonly string[], aheadMs: number): Promise<SyncReport> {
   let report: SyncReport | undefined;
   const never = new AbortController().signal;
   service.pages.passed = [];
-  await runMirror(options, {
+  await runMirror(optionsOf(words), {
     stop: never,
     abort: never,
     progress: NO_PROGRESS,
@@ -40,6 +44,40 @@ async function mirror(words: readonly string[], aheadMs: number): Promise<SyncRe
   if (report === undefined) throw new Error('it told of no sync');
   return report;
 }
+
+test('files of NDJSON whose is_open was written by a clock that was fast are corrected once it is right', async () => {
+  await start();
+  const words = storeWords('ndjson', service.folder);
+  await mirror(words, 100 * 365 * DAY_MS);
+  const isOpen = (): unknown[] => {
+    const { solicitations, details } = readCopy('ndjson', service.folder);
+    return [solicitations.get('sol_2')?.['is_open'], details.get('sol_2')?.['is_open']];
+  };
+  expect(isOpen()).toEqual([false, false]);
+  await mirror(words, 0);
+  expect(isOpen()).toEqual([true, true]);
+});
+
+test('a mirror that watches goes on at its pace when the clock of its machine is set back', async () => {
+  await start();
+  const [stop, abort] = [new AbortController(), new AbortController()];
+  let aheadMs = 0;
+  let reports = 0;
+  await runMirror(optionsOf([...storeWords('sqlite', service.folder), '--watch', '1s']), {
+    stop: stop.signal,
+    abort: abort.signal,
+    progress: NO_PROGRESS,
+    tell: () => undefined,
+    onFailure: () => undefined,
+    clock: () => Date.now() + aheadMs,
+    onReport: () => {
+      aheadMs -= 40 * DAY_MS;
+      reports += 1;
+      if (reports === 3) stop.abort();
+    },
+  });
+  expect(reports).toBe(3);
+});
 
 describe.each(STORES)('a mirror into %s', (type) => {
   test.each([

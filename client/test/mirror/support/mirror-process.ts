@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../../src/mirror/main.ts', import.meta.url));
@@ -9,6 +8,8 @@ const MAIN = fileURLToPath(new URL('../../../src/mirror/main.ts', import.meta.ur
 export interface MirrorProcess {
   readonly pid: number;
   kill(signal: NodeJS.Signals): void;
+  /** Nobody reads any more what it writes to standard output. */
+  closeOutput(): void;
   /** Resolves once this stands in what it told. */
   told(what: string): Promise<void>;
   readonly ended: Promise<MirrorEnd>;
@@ -28,23 +29,18 @@ export function startMirror(words: readonly string[], environment: Readonly<Reco
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   if (child.pid === undefined) throw new Error('the mirror could not be started');
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-    });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   const closed = once(child, 'close') as Promise<[number | null]>;
-  const ended = Promise.all([text(child.stdout), text(child.stderr), closed]).then(([stdout, stderr, [code]]) => ({
-    code,
-    stdout,
-    stderr,
-  }));
+  const ended = closed.then(([code]) => ({ code, stdout, stderr }));
   return {
     pid: child.pid,
     kill: (signal) => child.kill(signal),
+    closeOutput: () => child.stdout.destroy(),
     async told(what) {
-      while (!output.includes(what)) {
-        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`it ended:\n${output}`);
+      while (!(stdout + stderr).includes(what)) {
+        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`it ended:\n${stdout}${stderr}`);
         await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data'), closed]);
       }
     },

@@ -30,6 +30,8 @@ export class SmallPages {
   /** Where the service listens at the moment. */
   servicePort = 0;
   passed: Passed[] = [];
+  /** At this request or the next one after it that has a cursor, the service gets another one; null for none. */
+  spoilCursorAt: number | null = null;
   #disturbance: Disturbance | null = null;
   #count = 0;
 
@@ -70,7 +72,11 @@ export class SmallPages {
     const isConditional = asked.headers['if-none-match'] !== undefined;
     const passed: Passed = { target: asked.url ?? '', isConditional, authorization, status: null };
     this.passed.push(passed);
-    const path = passed.target.replace(/\blimit=100\b/, `limit=${this.#pageSize}`);
+    let path = passed.target.replace(/\blimit=100\b/, `limit=${this.#pageSize}`);
+    if (this.spoilCursorAt !== null && this.#count >= this.spoilCursorAt && path.includes('cursor=')) {
+      path = path.replace(/cursor=[^&]+/, 'cursor=spoiled');
+      this.spoilCursorAt = null;
+    }
     const sent = request({
       port: this.servicePort,
       host: '127.0.0.1',
