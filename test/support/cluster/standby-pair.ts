@@ -1,0 +1,45 @@
+import { openForCommands, type OpenDatabase } from '../../../src/database/database.ts';
+import { migrate } from '../../../src/database/migrator.ts';
+import { createClient, type Client } from '../client.ts';
+import { makePartner } from '../partners.ts';
+import { publishLines, SMALL_CATALOG } from '../publishing.ts';
+import { startTcpProxy, type TcpProxy } from '../tcp-proxy.ts';
+import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from './postgres.ts';
+import { startServicePart } from './service.ts';
+import { Workspace } from './workspace.ts';
+
+/** A primary and its standby, with a service and few records: for what happens when the one takes the other's place. */
+export interface StandbyPair {
+  readonly workspace: Workspace;
+  readonly primary: PostgresPart;
+  readonly standby: ReplicaPart;
+  /** The name under which the primary is reached, which moves to whichever server that is. */
+  readonly name: TcpProxy;
+  /** Of the database, by that name. */
+  readonly url: string;
+  readonly database: OpenDatabase;
+  readonly client: Client;
+  /** Of a partner who sees everything. */
+  readonly key: string;
+  close(): Promise<void>;
+}
+
+export async function startStandbyPair(): Promise<StandbyPair> {
+  const workspace = new Workspace();
+  const primary = await startPrimary(workspace);
+  const name = await startTcpProxy({ port: primary.port });
+  const { href: url } = Object.assign(new URL(primary.url), { port: String(name.port) });
+  const database = openForCommands({ engine: 'postgres', url });
+  await migrate(database, Date.now);
+  await publishLines(database, SMALL_CATALOG);
+  const { key } = await makePartner(database, Date.now, { name: 'acme', everything: true });
+  const standby = await startReplica(workspace, 'standby', primary);
+  const client = createClient((await startServicePart(workspace, url)).url);
+  const close = async (): Promise<void> => {
+    client.close();
+    await database.close();
+    await name.close();
+    await workspace.close();
+  };
+  return { workspace, primary, standby, name, url, database, client, key, close };
+}
