@@ -8,13 +8,13 @@ import { launchBrowser } from '../test/support/browser.ts';
 //   node scripts/take-screenshots.ts http://127.0.0.1:8080 DIRECTORY
 
 /** What is done on a page before its picture is taken. */
-const SHOTS: Readonly<Record<string, { path: string; prepare?: (page: Page) => Promise<void> }>> = {
+const SHOTS: Readonly<Record<string, { path: string; height?: number; prepare?: (page: Page) => Promise<void> }>> = {
   home: { path: '/docs' },
   guide: { path: '/docs/guides/first-request' },
   errors: { path: '/docs/errors' },
   reference: { path: '/docs/reference' },
   'reference-request': { path: '/docs/reference#tag/reference-lists/GET/v1/coops', prepare: sendRequest },
-  'explorer-overview': { path: '/docs/explorer', prepare: giveKey },
+  'explorer-overview': { path: '/docs/explorer', height: 760, prepare: giveKey },
   'explorer-timeline': { path: '/docs/explorer#/timeline', prepare: giveKey },
   'explorer-list': { path: '/docs/explorer#/solicitations?q=invented', prepare: giveKey },
   'explorer-record': { path: '/docs/explorer#/solicitations/900005', prepare: giveKey },
@@ -27,8 +27,8 @@ await mkdir(directory, { recursive: true });
 const browser = await launchBrowser();
 for (const colorScheme of ['light', 'dark'] as const) {
   for (const [device, viewport] of Object.entries(DEVICES)) {
-    for (const [name, { path, prepare }] of Object.entries(SHOTS)) {
-      const page = await browser.newPage({ colorScheme, viewport });
+    for (const [name, { path, height = viewport.height, prepare }] of Object.entries(SHOTS)) {
+      const page = await browser.newPage({ colorScheme, viewport: { ...viewport, height } });
       await page.goto(`${origin}${path}`, { waitUntil: 'networkidle' });
       await prepare?.(page);
       await page.screenshot({ path: join(directory, `${name}-${device}-${colorScheme}.png`), animations: 'disabled' });
