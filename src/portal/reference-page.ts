@@ -3,7 +3,7 @@ import { fastify, type FastifyInstance } from 'fastify';
 import { OPENAPI_PATH } from '../http/openapi.ts';
 import { registerStaticText } from '../http/static-text.ts';
 import { renderHead, renderHeader } from './layout.ts';
-import { DOCS_PATH, REFERENCE_PATH } from './paths.ts';
+import { ASSETS_PATH, DOCS_PATH, REFERENCE_PATH } from './paths.ts';
 
 const SCRIPT_PATH = `${REFERENCE_PATH}/scalar.js`;
 
@@ -38,6 +38,7 @@ ${renderHeader(REFERENCE_PATH)}
 <section id="app" tabindex="-1"></section>
 <noscript><p>The reference needs JavaScript. <a href="${OPENAPI_PATH}">The OpenAPI document</a> says the same, and the
 <a href="${DOCS_PATH}">guides</a> do without it.</p></noscript>
+<script src="${ASSETS_PATH}/reference.js"></script>
 <script src="${SCRIPT_PATH}"></script>
 <script>${START_SCRIPT}</script>
 </body>
