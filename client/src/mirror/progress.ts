@@ -62,7 +62,8 @@ export class ProgressBar implements ProgressListener {
     this.#drawnAtMs = this.#clock();
     const line = this.#describe(pause);
     // A line that is broken by the terminal could not be taken back. What is said stands first, so that it is seen.
-    this.#terminal.write(`\r\u001B[K${line.slice(0, (this.#terminal.columns ?? 80) - 1)}`);
+    const { columns = 0 } = this.#terminal;
+    this.#terminal.write(`\r\u001B[K${columns > 0 ? line.slice(0, columns - 1) : line}`);
   }
 
   #describe(pause: string): string {
