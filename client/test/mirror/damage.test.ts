@@ -52,6 +52,19 @@ describe('a copy in NDJSON', () => {
     await expectWhole([...words(), '--refresh', '0d']);
   });
 
+  test('whose walk ends in what was written and not noted goes on after the last page that was', async () => {
+    const killed = service.startMirror(...words());
+    service.pages.disturb({ atRequest: 9, moment: 'before', act: () => killed.kill('SIGKILL') });
+    await killed.ended;
+    service.pages.disturb(null);
+    expect(service.pages.passed.at(-1)?.target).toMatch(/^\/v1\/suppliers\?.*cursor=/);
+    const walk = file('.mirror/suppliers-walk.ndjson');
+    expect(readFileSync(walk, 'utf8').split('\n').length).toBeGreaterThan(3);
+    // Longer than the page that comes in its place.
+    appendFileSync(walk, `{"id":"sup_9","name":"${'not noted'.repeat(1_000)}"}\n{"id":"sup_9`);
+    await expectWhole(words());
+  });
+
   test.each(['contracts.ndjson', 'solicitations.ndjson', 'solicitation-details.ndjson'])(
     'whose file %s was taken away or cut is whole again after the next run',
     async (name) => {
@@ -112,6 +125,19 @@ describe('a copy in NDJSON', () => {
       );
       expect(code).toBe(1);
     }
+  });
+
+  test('that was cut off before it noted which details are due finds them again', async () => {
+    await mirror(...words());
+    await service.publish({ 'lead-entities': [{ id: 'le_0', name: 'Renamed' }] });
+    await service.settle();
+    // Where the index would be written stands something else: the run ends at this very point.
+    mkdirSync(file('.mirror/details-index.ndjson.new'));
+    const { code, stderr } = await mirror(...words(), '--reconcile');
+    expect(stderr).toContain('details-index.ndjson.new');
+    expect(code).toBe(1);
+    rmSync(file('.mirror/details-index.ndjson.new'), { recursive: true });
+    await expectWhole([...words(), '--reconcile']);
   });
 
   test('is not held by a mirror that has ended, but whose parent has not asked for it', async () => {
