@@ -6,7 +6,7 @@ import { CopyError } from './store.ts';
 /** For a reader that holds the file for a moment. */
 const BUSY_TIMEOUT_MS = 10_000;
 
-type Open = new (path: string, options?: { timeout?: number }) => DatabaseSync;
+type Open = new (path: string) => DatabaseSync;
 
 /** An open copy, and what lets the next mirror have it. */
 export interface SqliteFile {
@@ -25,7 +25,9 @@ export async function openSqlite(path: string): Promise<SqliteFile> {
   let database: DatabaseSync | undefined;
   try {
     unlock = lock(Sqlite, path);
-    database = new Sqlite(path, { timeout: BUSY_TIMEOUT_MS });
+    database = new Sqlite(path);
+    // Not the option of the constructor, which the first versions do not know.
+    database.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
     prepare(database, path);
     return { database, unlock };
   } catch (error) {
@@ -58,7 +60,7 @@ async function loadSqlite(): Promise<Open> {
  */
 function lock(Sqlite: Open, path: string): () => void {
   // Whatever links lead to it.
-  const database = new Sqlite(`${existsSync(path) ? realpathSync(path) : path}-lock`, { timeout: 0 });
+  const database = new Sqlite(`${existsSync(path) ? realpathSync(path) : path}-lock`);
   try {
     database.exec('begin exclusive');
   } catch (error) {

@@ -165,8 +165,11 @@ export class SqliteStore implements Store {
       this.#database.exec('commit');
       this.#state = state;
     } catch (error) {
-      // A full disk may have ended it already.
-      if (this.#database.isTransaction) this.#database.exec('rollback');
+      try {
+        this.#database.exec('rollback');
+      } catch {
+        // A full disk has ended it already.
+      }
       throw error;
     }
   }

@@ -14,12 +14,12 @@ import { startOrigin } from './origin.ts';
 
 /**
  * Other platforms come from npm, into a folder of their own: in this project's lock file they would bring the binaries
- * of all systems. Nothing that they bring runs while they are installed. Node 20.0.0 is the oldest that is promised;
- * npm has it for Linux.
+ * of all systems. Nothing that they bring runs while they are installed. Node 20.0.0 is the oldest that is promised, and
+ * 22.13.0 the oldest for copies in SQLite; npm has them for Linux.
  */
-const HAS_OLDEST_NODE = process.platform === 'linux';
-const OLDEST_NODE = HAS_OLDEST_NODE ? [`node-linux-${process.arch}@20.0.0`] : [];
-const PLATFORMS = ['deno@2.9.6', 'bun@1.4.5', ...OLDEST_NODE];
+const HAS_OLD_NODES = process.platform === 'linux';
+const OLD_NODES = ['20.0.0', '22.13.0'].map((version) => `node-${version}@npm:node-linux-${process.arch}@${version}`);
+const PLATFORMS = ['deno@2.9.6', 'bun@1.4.5', ...(HAS_OLD_NODES ? OLD_NODES : [])];
 
 let service: TestService;
 let installed: InstalledClient;
@@ -94,7 +94,21 @@ function findBinary(pattern: string): string | undefined {
 
 test('the package works in the newest Node', () => runOn(process.execPath));
 
-test.skipIf(!HAS_OLDEST_NODE)('the package works in Node 20.0.0', () => runOn(findBinary('node-*/bin/node')));
+test.skipIf(!HAS_OLD_NODES)('the package works in Node 20.0.0', () => runOn(findBinary('node-20.0.0/bin/node')));
+
+test.skipIf(!HAS_OLD_NODES).each([
+  ['NDJSON', '20.0.0', '--ndjson'],
+  ['SQLite', '22.13.0', '--sqlite'],
+])('the mirror keeps a copy in %s in Node %s', async (_store, version, option) => {
+  const copy = join(platforms, `copy-${version}`);
+  const env = { PARTNER_DATA_URL: service.url, PARTNER_DATA_KEY: key };
+  const main = join(installed.project, 'node_modules/partner-data-client/dist/mirror/main.js');
+  for (const added of [71, 0]) {
+    const words = [main, option, copy, '--reconcile', '--json'];
+    const told = await run(findBinary(`node-${version}/bin/node`) ?? '', words, { env });
+    expect(JSON.parse(told)).toMatchObject({ ok: true, kinds: { 'lead-entities': { held: 71, added, removed: 0 } } });
+  }
+});
 
 test('the package works in Deno, which may reach the network and the environment alone', () =>
   runOn(findBinary('@deno/*/deno'), 'run', '--no-prompt', '--no-lock', '--no-remote', '--allow-net', '--allow-env'));
