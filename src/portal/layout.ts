@@ -43,11 +43,20 @@ const PLACES = [
   { name: 'Explorer', path: EXPLORER_PATH },
 ];
 
-/** `GET` of a page of the portal, made when it is first asked for. */
-export function registerPage(app: FastifyInstance, path: string, make: () => Promise<Page>): void {
+/**
+ * `GET` of a page of the portal, made when it is first asked for.
+ *
+ * @param others at which it is given as well: every address in the page is a whole path
+ */
+export function registerPage(
+  app: FastifyInstance,
+  path: string,
+  make: () => Promise<Page>,
+  others: readonly string[] = [],
+): void {
   const render = async (): Promise<string> => renderPage(path, await make());
-  // With a slash behind it, it is what many write; every address in the page is a whole path.
-  for (const address of [path, `${path}/`])
+  // With a slash behind it, it is what many write.
+  for (const address of [path, `${path}/`, ...others])
     registerStaticText(app, address, 'text/html; charset=utf-8', render, {
       'Content-Security-Policy': CONTENT_SECURITY_POLICY,
     });

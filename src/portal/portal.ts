@@ -8,13 +8,14 @@ import { DOCS_PATH, EXPLORER_PATH, GUIDES_PATH } from './paths.ts';
 import { registerPictures } from './pictures.ts';
 import { registerReferencePage } from './reference-page.ts';
 
+/** Where those come to who know the host's name alone, or take the end off a guide's address. */
+const OTHER_WAYS_HOME: readonly string[] = ['/', GUIDES_PATH, `${GUIDES_PATH}/`];
+
 /** `/docs`: what a partner's developers read and try. Needs no key, and no other server. */
 export function registerPortal(app: FastifyInstance): void {
-  for (const guide of GUIDES) registerPage(app, guide.path, () => makeGuide(guide));
+  for (const guide of GUIDES)
+    registerPage(app, guide.path, () => makeGuide(guide), guide.path === DOCS_PATH ? OTHER_WAYS_HOME : []);
   registerPage(app, EXPLORER_PATH, makeExplorer);
-  // Where those come to who know the host's name alone, or take the end off a guide's address.
-  for (const path of ['/', GUIDES_PATH])
-    app.get(path, { schema: { hide: true } }, async (_request, reply) => reply.redirect(DOCS_PATH));
   registerReferencePage(app);
   registerAssets(app);
   registerPictures(app);

@@ -62,9 +62,10 @@ const CONTENT_SECURITY_POLICY = [
  * Scalar puts styles into the page, which its policy, unlike that of the others, has to allow.
  */
 export function registerReferencePage(app: FastifyInstance): void {
-  registerStaticText(app, REFERENCE_PATH, 'text/html; charset=utf-8', async () => PAGE, {
-    'Content-Security-Policy': CONTENT_SECURITY_POLICY,
-  });
+  for (const address of [REFERENCE_PATH, `${REFERENCE_PATH}/`])
+    registerStaticText(app, address, 'text/html; charset=utf-8', async () => PAGE, {
+      'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+    });
   registerStaticText(app, SCRIPT_PATH, 'text/javascript; charset=utf-8', loadScript);
 }
 
