@@ -11,7 +11,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readCopy, STORES, storeWords } from './support/copies.ts';
 import { firstCatalog } from './support/histories.ts';
@@ -176,18 +175,6 @@ test('a copy in SQLite is one copy, whatever links lead to it', async () => {
   expect((await first.ended).code).toBe(0);
 });
 
-test('a writer in a copy in SQLite is waited for, and named where that takes too long', async () => {
-  const words = storeWords('sqlite', service.folder);
-  await mirror(...words);
-  const other = new DatabaseSync(words[1] ?? '');
-  other.exec('begin immediate');
-  const { code, stderr } = await mirror(...words);
-  other.close();
-  expect(stderr).toContain('another program has been writing to it for too long');
-  expect(code).toBe(1);
-  expect((await mirror(...words)).code).toBe(0);
-}, 60_000);
-
 describe.each(STORES)('a mirror into %s', (type) => {
   const words = (): string[] => storeWords(type, service.folder);
 
@@ -199,20 +186,6 @@ describe.each(STORES)('a mirror into %s', (type) => {
     expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 });
-
-test('a mirror that watches waits for a service that is not there yet, and tells it', async () => {
-  await service.killService();
-  const watching = service.startMirror(...storeWords('ndjson', service.folder), '--watch', '1s', '--json');
-  await watching.told('"ok":false');
-  await service.serve();
-  await watching.told('"ok":true');
-  watching.kill('SIGTERM');
-  const { code, stdout, stderr } = await watching.ended;
-  expect(code).toBe(0);
-  expect(stderr).toMatch(/no complete answer from .*; tried again in \d+ seconds?/);
-  for (const line of stdout.trimEnd().split('\n')) expect(JSON.parse(line)).toHaveProperty('ok');
-  expect(readCopy('ndjson', service.folder)).toEqual(await service.served());
-}, 120_000);
 
 test('a mirror ends with 1 and one message where nobody reads what it tells', async () => {
   const watching = service.startMirror(...storeWords('ndjson', service.folder), '--watch', '1s', '--json');

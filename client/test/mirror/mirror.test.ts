@@ -1,5 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, watch as watchFiles } from 'node:fs';
-import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -98,28 +97,6 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(read).toHaveLength(4);
   });
 
-  test('reads a solicitation once more after its deadline', async () => {
-    const close_at = new Date(Date.now() + 8_000).toISOString();
-    // Several: one that is not open is read in any run, whichever it is.
-    const ids = ['sol_1', 'sol_3', 'sol_5'];
-    const publish = (more: object): Promise<void> =>
-      service.publish({
-        solicitations: ids.map((id) => ({ ...OPEN, id, ref: Number(id.slice(4)) + 1, close_at, ...more })),
-      });
-    await publish({});
-    await service.settle();
-    await mirror(...words());
-    const notices = [{ id: 1, title: 'At the last moment', body: '', created_at: '2026-01-01T00:00:00.000Z' }];
-    await publish({ notices });
-    await service.settle();
-    while (Date.now() <= Date.parse(close_at)) await service.settle();
-    await mirror(...words());
-    const copy = readCopy(type, service.folder);
-    for (const id of ids) expect(copy.details.get(id)).toMatchObject({ notices, is_open: false });
-    await mirror(...words());
-    expect(details().filter(({ target }) => ids.some((id) => target.endsWith(`/${id}`))).length).toBeLessThan(2);
-  });
-
   test('leaves out what the key may not ask for, tells it once, and drops it when it reconciles', async () => {
     await mirror(...words());
     await setPartner(service.database, Date.now, 'acme', {
@@ -164,24 +141,6 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     first.kill('SIGKILL');
     await first.ended;
     expect((await mirror(...words())).code).toBe(0);
-  });
-
-  test('that watches syncs again, corrects what is open at each deadline, and ends with 0 when it is told to', async () => {
-    const closeAt = new Date(Date.now() + 8_000).toISOString();
-    await service.publish({ solicitations: [{ ...OPEN, close_at: closeAt }] });
-    const watching = service.startMirror(...words(), '--watch', '1h', '--json');
-    await watching.told('"ok":true');
-    const isOpen = (): unknown => readCopy(type, service.folder).solicitations.get('sol_1')?.['is_open'];
-    expect(isOpen()).toBe(true);
-    const count = service.pages.passed.length;
-    if (type === 'ndjson') await once(watchFiles(join(service.folder, 'copy')), 'change');
-    while (isOpen() === true) await service.settle();
-    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(closeAt));
-    expect(service.pages.passed).toHaveLength(count);
-    watching.kill('SIGTERM');
-    const { code, stdout } = await watching.ended;
-    expect(code).toBe(0);
-    expect(stdout.trimEnd().split('\n')).toHaveLength(1);
   });
 
   test('that watches goes on when the service was away', async () => {

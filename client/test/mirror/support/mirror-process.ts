@@ -1,8 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../../src/mirror/main.ts', import.meta.url));
+
+/** Each start would compile the same anew otherwise. */
+const NODE_COMPILE_CACHE = join(tmpdir(), 'pds-tests-compiled');
 
 /** A mirror in a process of its own, as partners run it. */
 export interface MirrorProcess {
@@ -22,10 +27,10 @@ export interface MirrorEnd {
   readonly stderr: string;
 }
 
-/** Starts it with this command line and environment, and nothing else of the environment but PATH. */
+/** Starts it with this command line and environment, and of the environment else PATH alone. */
 export function startMirror(words: readonly string[], environment: Readonly<Record<string, string>>): MirrorProcess {
   const child = spawn(process.execPath, [MAIN, ...words], {
-    env: { PATH: process.env['PATH'], ...environment },
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   if (child.pid === undefined) throw new Error('the mirror could not be started');

@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test, type TestContext } from 'vitest';
+import { solicitation } from '../../../test/support/publishing.ts';
+import { readCopy, STORES, storeWords } from './support/copies.ts';
+import { firstCatalog } from './support/histories.ts';
+import { MirroredService } from './support/mirrored-service.ts';
+import { SmallPages } from './support/small-pages.ts';
+
+// What takes its time because it is about time. So these run side by side, each with a service of its own.
+
+/** Requests a minute of a partner whose limit is reached. */
+const QUOTA = 80;
+/** What another program of the partner has asked for already: most, so that both mirrors come to the limit at once. */
+const USED = 65;
+
+/** Until a deadline: time for a service, and two mirrors after each other, on a machine that does much else. */
+const AHEAD_MS = 20_000;
+
+const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
+
+/** The context is that of the test: those that run side by side have no other. */
+async function start({ onTestFinished }: TestContext, requestsPerMinute = 1_000_000): Promise<MirroredService> {
+  const service = await MirroredService.start(firstCatalog(), { name: 'acme', everything: true, requestsPerMinute });
+  onTestFinished(() => service.close());
+  return service;
+}
+
+describe.concurrent('in their time', { timeout: 300_000 }, () => {
+  test('two mirrors and another program on one limit are never refused twice in a row, and all is copied', async (context) => {
+    const service = await start(context, QUOTA);
+    const second = await SmallPages.start(3);
+    context.onTestFinished(() => second.close());
+    second.servicePort = service.pages.servicePort;
+    for (let asked = 0; asked < USED; asked += 1) await service.status('/v1/coops');
+    const mirrors = [
+      service.startMirror(...storeWords('sqlite', service.folder)),
+      service.startMirror(...storeWords('ndjson', service.folder), '--url', second.url),
+    ];
+    for (const mirror of mirrors) {
+      const { code, stderr } = await mirror.ended;
+      expect(code, stderr).toBe(0);
+    }
+    for (const pages of [service.pages, second]) {
+      const statuses = pages.passed.map(({ status }) => status);
+      expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(20);
+      statuses.forEach((status, index) => {
+        if (status === 429) expect(statuses[index + 1]).not.toBe(429);
+      });
+    }
+    // More than one window's worth was asked for.
+    expect(service.pages.passed.length + second.passed.length).toBeGreaterThan(QUOTA - USED);
+    expect(readCopy('sqlite', service.folder)).toEqual(readCopy('ndjson', service.folder));
+  });
+
+  test.for(STORES)('a mirror into %s reads a solicitation once more after its deadline', async (type, context) => {
+    const service = await start(context);
+    const words = storeWords(type, service.folder);
+    const close_at = new Date(Date.now() + AHEAD_MS).toISOString();
+    // Several: one that is not open is read in any run, whichever it is.
+    const ids = ['sol_1', 'sol_3', 'sol_5'];
+    const publish = (more: object): Promise<void> =>
+      service.publish({
+        solicitations: ids.map((id) => ({ ...OPEN, id, ref: Number(id.slice(4)) + 1, close_at, ...more })),
+      });
+    await publish({});
+    await service.settle();
+    await service.startMirror(...words).ended;
+    const notices = [{ id: 1, title: 'At the last moment', body: '', created_at: '2026-01-01T00:00:00.000Z' }];
+    await publish({ notices });
+    await service.settle();
+    expect(Date.now()).toBeLessThan(Date.parse(close_at));
+    await sleep(Date.parse(close_at) - Date.now() + 1);
+    await service.startMirror(...words).ended;
+    const copy = readCopy(type, service.folder);
+    for (const id of ids) expect(copy.details.get(id)).toMatchObject({ notices, is_open: false });
+    service.pages.passed = [];
+    await service.startMirror(...words).ended;
+    const again = service.pages.passed.filter(({ target }) => ids.some((id) => target.endsWith(`/${id}`)));
+    expect(again.length).toBeLessThan(2);
+  });
+
+  test.for(STORES)(
+    'a mirror into %s that watches corrects what is open at each deadline, asks nothing for it, and ends with 0 when it is told to',
+    async (type, context) => {
+      const service = await start(context);
+      const closeAt = new Date(Date.now() + AHEAD_MS).toISOString();
+      await service.publish({ solicitations: [{ ...OPEN, close_at: closeAt }] });
+      await service.settle();
+      const watching = service.startMirror(...storeWords(type, service.folder), '--watch', '1h', '--json');
+      await watching.told('"ok":true');
+      const isOpen = (): unknown => readCopy(type, service.folder).solicitations.get('sol_1')?.['is_open'];
+      expect(isOpen()).toBe(true);
+      const count = service.pages.passed.length;
+      await sleep(Date.parse(closeAt) - Date.now() + 1);
+      // Files are written a moment later.
+      await expect.poll(isOpen, { timeout: 10_000 }).toBe(false);
+      expect(service.pages.passed).toHaveLength(count);
+      watching.kill('SIGTERM');
+      const { code, stdout } = await watching.ended;
+      expect(code).toBe(0);
+      expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+    },
+  );
+
+  test('a mirror that watches waits for a service that is not there yet, and tells it', async (context) => {
+    const service = await start(context);
+    await service.killService();
+    const watching = service.startMirror(...storeWords('ndjson', service.folder), '--watch', '1s', '--json');
+    await watching.told('"ok":false');
+    await service.serve();
+    await watching.told('"ok":true');
+    watching.kill('SIGTERM');
+    const { code, stdout, stderr } = await watching.ended;
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/no complete answer from .*; tried again in \d+ seconds?/);
+    for (const line of stdout.trimEnd().split('\n')) expect(JSON.parse(line)).toHaveProperty('ok');
+    expect(readCopy('ndjson', service.folder)).toEqual(await service.served());
+  });
+
+  test('a writer in a copy in SQLite is waited for, and named where that takes too long', async (context) => {
+    const service = await start(context);
+    const words = storeWords('sqlite', service.folder);
+    await service.startMirror(...words).ended;
+    const other = new DatabaseSync(words[1] ?? '');
+    other.exec('begin immediate');
+    const { code, stderr } = await service.startMirror(...words).ended;
+    other.close();
+    expect(stderr).toContain('another program has been writing to it for too long');
+    expect(code).toBe(1);
+    expect((await service.startMirror(...words).ended).code).toBe(0);
+  });
+});
