@@ -29,6 +29,9 @@ interface Options {
   smoke: boolean;
 }
 
+/** As many as the service serves in any turn of its event loop. */
+const SMOKE_CONNECTIONS = 8;
+
 const command = new Command('bench')
   .description(`Measures the service beside its baselines. Parts: ${PARTS.map(({ name }) => name).join(', ')}.`)
   .argument('[parts...]', 'only these parts', parts, [])
@@ -70,7 +73,8 @@ try {
     settings: {
       rounds: options.smoke ? 1 : options.rounds,
       seconds: options.smoke ? 1 : options.seconds,
-      connections: options.connections,
+      // A process that has just started is slow, and refuses a crowd for a moment: no refusal may come to so few.
+      connections: options.smoke ? SMOKE_CONNECTIONS : options.connections,
       samples: options.smoke ? 20 : options.samples,
       engines: options.engines,
       isSmoke: options.smoke,
