@@ -5,8 +5,8 @@ import { replaceFile, Replacement } from './ndjson-files.ts';
 import { CopyError } from './store.ts';
 
 /**
- * The files of a copy that others read. How large each one was left is remembered, so that one that was cut, changed or
- * taken away since is noticed, and not built upon.
+ * The files of a copy that others read. How large each one was left is remembered, so that one that was cut or taken
+ * away since is noticed, and not built upon.
  */
 export class CopyFiles {
   readonly #directory: string;
