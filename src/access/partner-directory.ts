@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Environment } from '../config.ts';
 import type { OpenDatabase } from '../database/database.ts';
+import { numberOf, type Revision } from '../database/revision.ts';
 import type { Clock } from '../instant.ts';
 import { DEMO_KEY_ID } from './demo-key.ts';
 import { digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from './keys.ts';
@@ -38,25 +39,26 @@ export interface FoundPartner {
   readonly keyId: string;
 }
 
-/** How the database looks from here, by the version that is read from it twice a second. */
+/** How the database looks from here, by the revision that is read from it twice a second. */
 export interface DirectoryState {
   /** Whether it could be read the last time. */
   readonly isReachable: boolean;
   /** Since it was asked for what was read last; infinite before the first time. */
   readonly versionAgeMs: number;
+  /** The number in that revision. */
   readonly version: number;
 }
 
-/** A key that was found to be good, and stays so until it expires or a newer version is noticed. */
+/** A key that was found to be good, and stays so until it expires or another revision is noticed. */
 interface GoodKey {
   readonly found: FoundPartner;
   readonly expiresAtMs: number;
 }
 
 /**
- * Finds the partner behind a key. What it has read it remembers, filed under the version of
- * `access.clock` that the same statement read; a newer version there, looked for twice a
- * second, makes all of it be read again. So a revoked key, a suspension or a changed grant
+ * Finds the partner behind a key. What it has read it remembers, filed under the revision of
+ * `access.clock` that the same statement read; another revision there, looked for twice a
+ * second, makes all of it be read again, whether changes came or were lost. So a revoked key, a suspension or a changed grant
  * takes effect within a second, on a replica or behind PgBouncer too.
  */
 export class PartnerDirectory {
@@ -70,7 +72,7 @@ export class PartnerDirectory {
    * the memory of the process.
    */
   readonly #good = new LRUCache<string, GoodKey>({ max: REMEMBERED_KEYS });
-  #version = 0;
+  #revision: Revision | null = null;
   #versionReadAtMs = Number.NEGATIVE_INFINITY;
   #isReachable = true;
   #isStarted = false;
@@ -82,14 +84,14 @@ export class PartnerDirectory {
   }
 
   /**
-   * Reads the version for the first time, and from then on twice a second until `stop()`.
+   * Reads the revision for the first time, and from then on twice a second until `stop()`.
    * Without it nothing is remembered.
    *
    * @throws what the database throws where it cannot be read.
    */
   async start(): Promise<void> {
     this.#isStarted = true;
-    await this.#readVersion();
+    await this.#readRevision();
     this.#pollLater();
   }
 
@@ -100,7 +102,7 @@ export class PartnerDirectory {
   }
 
   /**
-   * The partner that a key belongs to, suspended or not, as of the newest version that is known
+   * The partner that a key belongs to, suspended or not, as of the newest revision that is known
    * here, and the key's public id. At once where the key is remembered.
    *
    * @returns null for a key that is malformed, unknown, revoked, expired or of another environment.
@@ -120,15 +122,15 @@ export class PartnerDirectory {
     return this.#load(parsed.id).then((loaded) => loaded && this.#verify(key, parsed, loaded));
   }
 
-  /** The newest version of `access.clock` that is known here. */
-  get version(): number {
-    return this.#version;
+  /** The newest revision of `access.clock` that is known here; null before the first was read. */
+  get revision(): Revision | null {
+    return this.#revision;
   }
 
   /** For who looks after the service. */
   get state(): DirectoryState {
     const versionAgeMs = this.#now() - this.#versionReadAtMs;
-    return { isReachable: this.#isReachable, versionAgeMs, version: this.#version };
+    return { isReachable: this.#isReachable, versionAgeMs, version: numberOf(this.#revision ?? '0') };
   }
 
   /** The same for a key that was found to be good before; null for any other, which may be good too. */
@@ -143,14 +145,15 @@ export class PartnerDirectory {
    * @returns null where there is no such partner.
    */
   async refresh(partnerId: number): Promise<Partner | null> {
+    const before = this.#revision;
     const partner = await loadPartner(this.#options.database, partnerId, this.#options.requestsPerMinute);
-    if (partner !== null) this.#noticeVersion(partner.version);
+    if (partner !== null) this.#notice(partner.revision, before);
     return partner;
   }
 
   #findGood(key: string): GoodKey | null {
     const good = this.#isGraceOver() ? undefined : this.#good.get(digestOf(key));
-    return good?.found.partner.version === this.#version ? good : null;
+    return good?.found.partner.revision === this.#revision ? good : null;
   }
 
   #verify(key: string, { id, environment }: ParsedKey, known: KnownKey): FoundPartner | null {
@@ -168,7 +171,7 @@ export class PartnerDirectory {
   #remembered(keyId: string): KnownKey | null {
     if (this.#isGraceOver()) return null;
     const known = this.#known.get(keyId);
-    return known?.partner.version === this.#version ? known : null;
+    return known?.partner.revision === this.#revision ? known : null;
   }
 
   #isGraceOver(): boolean {
@@ -177,9 +180,11 @@ export class PartnerDirectory {
 
   async #load(keyId: string): Promise<KnownKey | null> {
     const { database, requestsPerMinute } = this.#options;
+    let before = this.#revision;
     let loaded = await loadByKeyId(database, keyId, requestsPerMinute);
-    // A newer version was noticed while it was read. Once more is enough: what was restored from a backup stays older.
-    if (loaded !== null && loaded.partner.version < this.#version) {
+    // Another revision was noticed while this was read, which may be older. The second read began after that.
+    if (loaded !== null && this.#revision !== before && loaded.partner.revision !== this.#revision) {
+      before = this.#revision;
       loaded = await loadByKeyId(database, keyId, requestsPerMinute);
     }
     if (loaded === null) {
@@ -187,20 +192,26 @@ export class PartnerDirectory {
       return null;
     }
     this.#known.set(keyId, loaded);
-    this.#noticeVersion(loaded.partner.version);
+    this.#notice(loaded.partner.revision, before);
     return loaded;
   }
 
-  /** A look-up may see a change before the next poll does; one that was overtaken must not undo that. */
-  #noticeVersion(version: number): void {
-    if (version > this.#version) this.#version = version;
+  /**
+   * Takes a revision that was read for the current one, unless another was noticed since the read began: a look-up may
+   * see a change before the next poll does, and a read that was overtaken must not undo that. Numbers do not tell which
+   * is newer: after a promotion or a restore that lost changes, the number of what was lost may be the greater one.
+   *
+   * @param before the current one when the read began.
+   */
+  #notice(revision: Revision, before: Revision | null): void {
+    if (this.#revision === before) this.#revision = revision;
   }
 
-  async #readVersion(): Promise<void> {
+  async #readRevision(): Promise<void> {
     // Taken before the read: a read that hangs for seconds tells how things stood when it began.
     const askedAtMs = this.#now();
-    // Not only when it is greater: a database restored from a backup has a smaller one.
-    this.#version = await this.#options.database.readVersion();
+    const before = this.#revision;
+    this.#notice(await this.#options.database.readRevision(), before);
     this.#versionReadAtMs = askedAtMs;
   }
 
@@ -213,7 +224,7 @@ export class PartnerDirectory {
   async #poll(): Promise<void> {
     const { logger } = this.#options;
     try {
-      await this.#readVersion();
+      await this.#readRevision();
       if (!this.#isReachable) logger?.info('the version of partners and keys can be read again');
       this.#isReachable = true;
     } catch (error) {

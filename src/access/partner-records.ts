@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
+import { revision } from '../database/revision.ts';
 import type { KeyEnvironment } from './keys.ts';
 import { KINDS, type Kind, type Partner } from './scope.ts';
 
@@ -65,7 +66,7 @@ function partnerRows({ kysely }: Database) {
     .innerJoin('access.clock as clock', (join) => join.on(sql<boolean>`true`))
     .leftJoin('access.grants as granted', 'granted.partner_id', 'partner.id')
     .select([
-      'clock.version',
+      revision.as('revision'),
       'partner.id',
       'partner.name',
       'partner.everything_since',
@@ -85,7 +86,7 @@ function toPartner(row: PartnerRow, rows: readonly PartnerRow[], requestsPerMinu
   const kinds = parseStoredKinds(row.kinds);
   return {
     id: row.id,
-    version: row.version,
+    revision: row.revision,
     name: row.name,
     isSuspended: row.suspended_at !== null,
     requestsPerMinute: row.requests_per_minute ?? requestsPerMinute,

@@ -1,3 +1,5 @@
+import type { Revision } from '../database/revision.ts';
+
 /** The kinds of resource that a partner may be limited to, as `pds partner set --kinds` names them. */
 export const KINDS = [
   'contracts',
@@ -27,7 +29,7 @@ export interface Scope {
 export interface Partner {
   readonly id: number;
   /** Of `access.clock`, as the statement that read the partner saw it: what belongs to a partner may be filed under it. */
-  readonly version: number;
+  readonly revision: Revision;
   readonly name: string;
   readonly isSuspended: boolean;
   readonly requestsPerMinute: number;

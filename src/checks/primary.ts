@@ -3,6 +3,7 @@ import type { Environment } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { SERVING_SETTINGS } from '../database/postgres.ts';
 import { shownPostgresUrl } from '../database/postgres-url.ts';
+import { readRevision, type Revision } from '../database/revision.ts';
 import { readAbilities, type Privilege } from '../database/roles.ts';
 import type { Clock } from '../instant.ts';
 import { checkContents, CLOCK_TOLERANCE_MS } from './contents.ts';
@@ -14,7 +15,7 @@ export interface PrimaryState {
   /** See `readIdentity`. */
   readonly identity: string | null;
   /** Of `access.clock`. */
-  readonly version: number;
+  readonly revision: Revision;
 }
 
 /** Looks at the PostgreSQL server that is written to, and at what this role finds there. */
@@ -35,7 +36,7 @@ export async function checkPrimary(
     ];
     if (!mayRead) return found;
     const { findings: contents, isReadable } = await checkContents(database, environment, clock);
-    if (isReadable) state = { identity: await readIdentity(database), version: await readAccessVersion(database) };
+    if (isReadable) state = { identity: await readIdentity(database), revision: await readRevision(database.kysely) };
     return [...found, ...contents];
   });
   return { findings, state };
@@ -119,9 +120,4 @@ export async function readIdentity({ kysely }: Database): Promise<string | null>
     select concat_ws('/', (select system_identifier from pg_control_system()), oid) as identity
     from pg_catalog.pg_database where datname = current_database()`.execute(kysely);
   return rows[0]?.identity ?? null;
-}
-
-export async function readAccessVersion({ kysely }: Database): Promise<number> {
-  const { version } = await kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
-  return version;
 }

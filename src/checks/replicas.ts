@@ -2,10 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { shownPostgresUrl } from '../database/postgres-url.ts';
+import { numberOf, readRevision } from '../database/revision.ts';
 import { readAbilities } from '../database/roles.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import { onPostgres } from './postgres-server.ts';
-import { readAccessVersion, readIdentity, type PrimaryState } from './primary.ts';
+import { readIdentity, type PrimaryState } from './primary.ts';
 
 /** How long a replica may take to show what its primary showed before. */
 const PATIENCE_MS = 2_000;
@@ -43,8 +44,12 @@ async function findMismatch(about: string, database: Database, primary: PrimaryS
 
 /** Whether it shows what the primary showed before. */
 async function checkProgress(about: string, database: Database, primary: PrimaryState | null): Promise<Finding> {
-  const isBehind = async (): Promise<boolean> =>
-    primary !== null && (await readAccessVersion(database)) < primary.version;
+  const isBehind = async (): Promise<boolean> => {
+    if (primary === null) return false;
+    const revision = await readRevision(database.kysely);
+    // The same number with another token comes from changes that the primary has lost.
+    return revision !== primary.revision && numberOf(revision) <= numberOf(primary.revision);
+  };
   const giveUpAtMs = performance.now() + PATIENCE_MS;
   let behind = await isBehind();
   while (behind && performance.now() < giveUpAtMs) {

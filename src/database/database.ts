@@ -2,6 +2,7 @@ import type { ControlledTransaction, Kysely, RawBuilder } from 'kysely';
 import type { DatabaseConfig } from '../config.ts';
 import type { Operator } from './audit.ts';
 import { openPostgresForCommands, openPostgresForServing } from './postgres.ts';
+import type { Revision } from './revision.ts';
 import { openSqlite } from './sqlite.ts';
 import type { SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
@@ -30,7 +31,7 @@ export interface OpenDatabase extends Database {
    * Runs a statement that is built once for each shape, and kept (see `statement.ts`). SQLite
    * answers at once. PostgreSQL may answer from a replica.
    *
-   * @param build must depend on `shape` alone. What it reads as `version` has to be that of `access.clock`.
+   * @param build must depend on `shape` alone. What it reads as `revision` has to be that of `access.clock`.
    * @param source `primary` where no replica will do.
    */
   run<Row>(
@@ -40,11 +41,11 @@ export interface OpenDatabase extends Database {
     source?: ReadSource,
   ): Row[] | Promise<Row[]>;
   /**
-   * The version of `access.clock`: rises with every change of partners, keys or grants, and with
-   * every publication. A serving process asks for it twice a second, and learns so whether the
+   * The revision of `access.clock`: another one after every change of partners, keys or grants, and
+   * after every publication. A serving process reads it twice a second, and learns so whether the
    * database is there.
    */
-  readVersion(): Promise<number>;
+  readRevision(): Promise<Revision>;
   /** What `run` read is older than what a client has seen: lets it read from the primary until a replica has caught up. */
   distrustReplicas(): void;
   /** PostgreSQL's servers as they look from here now, the primary first; none where the database is opened for a command, and on SQLite. */

@@ -4,6 +4,7 @@ import type { PoolState } from './database.ts';
 import { DatabaseBusyError, DatabaseUnavailableError } from './errors.ts';
 import { isConnectionLost, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 import { PostgresPulse } from './postgres-pulse.ts';
+import type { Revision } from './revision.ts';
 
 /** How long a request waits for a connection. */
 const CONNECTION_TIMEOUT_MS = 1_000;
@@ -85,16 +86,16 @@ export class PostgresLink {
   }
 
   /**
-   * Reads the version of `access.clock` on a connection that no other query uses.
+   * Reads the revision of `access.clock` on a connection that no other query uses.
    *
    * @throws where the server does not answer in time.
    */
-  async readVersion(): Promise<number> {
+  async readRevision(): Promise<Revision> {
     try {
-      const version = await this.#pulse.read();
+      const revision = await this.#pulse.read();
       this.#heard();
       this.#isUp = true;
-      return version;
+      return revision;
     } catch (error) {
       if (performance.now() - this.#heardAtMs > SILENCE_MS || isConnectionLost(error)) this.#giveUp();
       throw error;

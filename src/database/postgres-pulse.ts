@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { READ_REVISION, type Revision } from './revision.ts';
 
 /** Time for one attempt. Two of them and the pause between two pulses are less than the 2 s that an outage may take to be noticed. */
 const TIMEOUT_MS = 500;
@@ -7,7 +8,7 @@ const TIMEOUT_MS = 500;
 const FIRST_TIMEOUT_MS = 3_000;
 
 /**
- * Reads the version of `access.clock`, and with it whether the server is there: on a connection
+ * Reads the revision of `access.clock`, and with it whether the server is there: on a connection
  * of its own, so that it neither waits behind slow queries nor is mistaken for one.
  */
 export class PostgresPulse {
@@ -21,7 +22,7 @@ export class PostgresPulse {
   }
 
   /** @throws where there is no answer on the connection that it has, nor on a new one. */
-  async read(): Promise<number> {
+  async read(): Promise<Revision> {
     if (this.#client !== null) {
       try {
         return await this.#ask(this.#client);
@@ -56,12 +57,14 @@ export class PostgresPulse {
     return client;
   }
 
-  async #ask(client: pg.Client): Promise<number> {
-    const question = { text: 'select version from access.clock', query_timeout: this.#timeoutMs };
+  async #ask(client: pg.Client): Promise<Revision> {
+    const question = { text: READ_REVISION, query_timeout: this.#timeoutMs };
     try {
-      const { rows } = await client.query<{ version: string }>(question);
+      const { rows } = await client.query<{ revision: Revision }>(question);
+      const [row] = rows;
+      if (row === undefined) throw new Error('access.clock is empty');
       this.#timeoutMs = TIMEOUT_MS;
-      return Number(rows[0]?.version);
+      return row.revision;
     } catch (error) {
       this.#drop();
       throw error;

@@ -4,6 +4,7 @@ import type { OpenDatabase, ReadSource } from './database.ts';
 import { PostgresLink } from './postgres-link.ts';
 import { readPostgresUrl } from './postgres-url.ts';
 import { ReplicatedReads } from './replicated-reads.ts';
+import { readRevision } from './revision.ts';
 import { bindSlots, StatementCache, type SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
@@ -61,10 +62,7 @@ export function openPostgresForCommands(url: string): OpenDatabase {
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   return openDatabase(kysely, {
     query: (statement) => pool.query(statement),
-    readVersion: async () => {
-      const { version } = await kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
-      return version;
-    },
+    readRevision: () => readRevision(kysely),
     distrustReplicas: () => undefined,
     close: async () => {
       if (!pool.ended) await pool.end();
@@ -99,7 +97,7 @@ function openLink(url: string): PostgresLink {
   return new PostgresLink(config, isPooled);
 }
 
-type Reads = Pick<OpenDatabase, 'readVersion' | 'distrustReplicas' | 'servers' | 'close'> & {
+type Reads = Pick<OpenDatabase, 'readRevision' | 'distrustReplicas' | 'servers' | 'close'> & {
   query(statement: pg.QueryConfig, source: ReadSource): Promise<pg.QueryResult>;
 };
 
@@ -116,7 +114,7 @@ function openDatabase(kysely: Kysely<Tables>, reads: Reads): OpenDatabase {
       const { rows } = await reads.query(query, source);
       return rows as Row[];
     },
-    readVersion: () => reads.readVersion(),
+    readRevision: () => reads.readRevision(),
     distrustReplicas: () => reads.distrustReplicas(),
     ...(reads.servers !== undefined && { servers: () => reads.servers?.() ?? [] }),
     close: async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { EPOCH, formatInstant, latestOf, nextMillisecond, type Clock } from '../instant.ts';
 import type { Database } from './database.ts';
@@ -38,19 +39,6 @@ export async function drawInstant(transaction: Database, clock: Clock, after = E
 export async function raiseAccessVersion({ kysely }: Database): Promise<void> {
   await kysely
     .updateTable('access.clock')
-    .set({ version: sql<number>`version + 1` })
-    .execute();
-}
-
-/**
- * Takes the version far beyond whatever it may have been: to as many milliseconds as the instant
- * counts since 1970. After a restore the versions that were lost come again, and a server that
- * did not notice the restore itself would take what it keeps under one of them for current.
- */
-export async function leapAccessVersion({ kysely }: Database, instant: string): Promise<void> {
-  const { version } = await kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
-  await kysely
-    .updateTable('access.clock')
-    .set({ version: Math.max(version, Date.parse(instant)) })
+    .set({ version: sql<number>`version + 1`, token: randomUUID() })
     .execute();
 }

@@ -5,6 +5,7 @@ import { Kysely, SqliteDialect, type RawBuilder, type SqliteDatabase, type Sqlit
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from './database.ts';
 import { DatabaseUnavailableError } from './errors.ts';
+import { readRevision } from './revision.ts';
 import { describeSqliteError, makePrivateFile, prepareFolder, SqliteConnection, sqliteFiles } from './sqlite-files.ts';
 import { bindSlots, StatementCache, type SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
@@ -77,10 +78,7 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       const statement = prepared.prepare(text);
       for (const parameters of parameterLists) statement.run(parameters);
     },
-    readVersion: async () => {
-      const { version } = await kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
-      return version;
-    },
+    readRevision: () => readRevision(kysely),
     distrustReplicas: () => undefined,
     close: async () => {
       if (closed) return;

@@ -113,6 +113,8 @@ interface SolicitationTotalRow {
 interface ClockRow {
   /** Rises with every change of partners, keys or grants and with every publication. */
   version: number;
+  /** Random, written by the same change: see `revision.ts`. */
+  token: string;
   last_instant: string;
   last_publication: string;
 }

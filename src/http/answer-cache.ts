@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Partner } from '../access/scope.ts';
+import type { Revision } from '../database/revision.ts';
 import type { Clock } from '../instant.ts';
 import { EncodedText, sendEncoded } from './encoded-text.ts';
 import { JSON_TYPE } from './error-handling.ts';
@@ -29,7 +30,7 @@ export interface Answer {
   /** The `X-Sync-Watermark`; null for none. */
   readonly watermark: string | null;
   /** Of `access.clock`, as the very statement that read the rows saw it; null where the answer is not to be kept. */
-  readonly version: number | null;
+  readonly revision: Revision | null;
   /** The moment from which it is no longer true: an `is_open` in it changes. Infinity for none. */
   readonly goodUntilMs: number;
 }
@@ -67,17 +68,17 @@ declare module 'fastify' {
 }
 
 /**
- * Answers by partner and address, all of one version of `access.clock`. Whatever can change what
- * a partner gets raises that version: a publication, its grants, its limits, its suspension, its
- * keys. So an answer is current wherever the partner, as the directory has it now, was read at
- * the version that the answer's own rows were read at; only the passing of a deadline is looked
+ * Answers by partner and address, all of one revision of `access.clock`. Whatever can change what
+ * a partner gets makes another revision: a publication, its grants, its limits, its suspension, its
+ * keys, and changes that are lost. So an answer is current wherever the partner, as the directory has it now, was read at
+ * the revision that the answer's own rows were read at; only the passing of a deadline is looked
  * at besides.
  */
 export class AnswerCache {
   readonly #clock: Clock;
   readonly #answers: LRUCache<string, KeptAnswer>;
   readonly #askedOnce = new LRUCache<string, true>({ max: MOST_ASKED_ONCE });
-  #version = 0;
+  #revision: Revision | null = null;
   #hits = 0;
   #misses = 0;
   #evictions = 0;
@@ -109,15 +110,12 @@ export class AnswerCache {
     };
   }
 
-  /**
-   * Drops what is of another version: what is finished from now on is kept where it is of this one.
-   * Not only where it is greater: a database restored from a backup has a smaller one.
-   */
-  notice(version: number): void {
-    if (version === this.#version) return;
+  /** Drops what is of another revision: what is finished from now on is kept where it is of this one. */
+  notice(revision: Revision | null): void {
+    if (revision === this.#revision) return;
     this.#answers.clear();
     this.#askedOnce.clear();
-    this.#version = version;
+    this.#revision = revision;
   }
 
   /**
@@ -126,7 +124,7 @@ export class AnswerCache {
    * @param url as the client sent it.
    */
   find(partner: Partner, url: string): KeptAnswer | null {
-    this.notice(partner.version);
+    this.notice(partner.revision);
     const key = keyOf(partner, url);
     const kept = this.#answers.get(key);
     if (kept === undefined) return null;
@@ -144,14 +142,14 @@ export class AnswerCache {
   finish(
     partner: Partner,
     url: string,
-    { body, rows, watermark, version, goodUntilMs }: Answer,
+    { body, rows, watermark, revision, goodUntilMs }: Answer,
     route: string | null,
   ): KeptAnswer {
     this.#misses += 1;
     const text = new EncodedText(body);
     const answer = { text, rows, watermark, route, goodFromMs: this.#clock(), goodUntilMs };
     // The rows may be newer than the partner, and the partner older than what another request brought.
-    if (version !== null && version === partner.version && version === this.#version) {
+    if (revision !== null && revision === partner.revision && revision === this.#revision) {
       this.#keep(keyOf(partner, url), answer);
     }
     return answer;

@@ -31,7 +31,7 @@ interface KeptExchange {
  * framework as if nothing had been looked at: so every refusal is made there.
  *
  * The checks of path, parameters, cursor and permission were passed when the answer was made, for
- * this partner, this version and this address. What does not depend on the address is looked at
+ * this partner, this revision and this address. What does not depend on the address is looked at
  * here: the key, the limit, the head of the request.
  *
  * To be called before anything else listens for requests.
@@ -52,7 +52,7 @@ export function addKeptAnswers(
 
   const find = (request: IncomingMessage, response: ServerResponse): KeptExchange | null => {
     const startedMs = performance.now();
-    cache.notice(directory.version);
+    cache.notice(directory.revision);
     // An ending server tells each client so, in a header that is made later.
     if ((request.method !== 'GET' && request.method !== 'HEAD') || !server.listening) return null;
     const key = readBearerKey(request.rawHeaders);

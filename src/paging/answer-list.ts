@@ -47,7 +47,7 @@ export async function answerList<Filters extends object>(
     asking: clientOf(request),
     walkFor: (scope, place, isFresh) => list.walk(scope, filters, { ...place, isFresh }),
   };
-  const { data, rows, lastKey, hasMore, changesAt, version, watermark } =
+  const { data, rows, lastKey, hasMore, changesAt, revision, watermark } =
     position === null
       ? await readFirstPage(
           services.database,
@@ -64,7 +64,7 @@ export async function answerList<Filters extends object>(
     body: `{"data":[${data}],"meta":${JSON.stringify({ next_cursor: nextCursor, limit })}}`,
     rows,
     watermark,
-    version,
+    revision,
     goodUntilMs: changesAt === null ? Infinity : Date.parse(changesAt),
   });
 }

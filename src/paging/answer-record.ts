@@ -7,7 +7,7 @@ import type { OpenDatabase } from '../database/database.ts';
 import type { SlotValues } from '../database/statement.ts';
 import type { Services } from '../services.ts';
 import { clientOf, type Asking } from './asking.ts';
-import { keepingVersion, readAsPlanned, seenEvents, type Planned, type SeenEvents } from './events.ts';
+import { keepingRevision, readAsPlanned, seenEvents, type Planned, type SeenEvents } from './events.ts';
 import type { ListParts, PartPlace } from './list-parts.ts';
 
 /** A statement that gives one record as its finished text, or nothing. */
@@ -54,7 +54,7 @@ export async function answerRecord(
     body: text,
     rows: 1,
     watermark: null,
-    version: keepingVersion(found),
+    revision: keepingRevision(found),
     goodUntilMs: changesAt === null ? Infinity : Date.parse(changesAt),
   });
 }
@@ -72,7 +72,7 @@ export async function answerCount(
     body: JSON.stringify({ total }),
     rows: 0,
     watermark: null,
-    version: keepingVersion(found),
+    revision: keepingRevision(found),
     goodUntilMs: Infinity,
   });
 }
@@ -109,7 +109,7 @@ function countPart(services: Services, partnerId: number, count: CountAnswer, pl
   });
 }
 
-/** Reads what a statement finds, together with the version to keep it under. */
+/** Reads what a statement finds, together with the revision to keep it under. */
 export async function readWithEvents<Row extends object>(
   database: OpenDatabase,
   partnerId: number,

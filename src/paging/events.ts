@@ -1,9 +1,10 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { OpenDatabase } from '../database/database.ts';
+import { catalogStateOf, revision, type Revision } from '../database/revision.ts';
 import { slot } from '../database/statement.ts';
 import { EPOCH, nextMillisecond } from '../instant.ts';
 
-/** What a statement saw of the series of publications and grants, and of the version that files everything. */
+/** What a statement saw of the series of publications and grants, and of the revision that files everything. */
 export interface SeenEvents {
   /** The last publication in the catalog; the beginning of 1970 before the first. */
   readonly published_at: string;
@@ -11,8 +12,8 @@ export interface SeenEvents {
   readonly announced_at: string;
   /** The last change of the partner's grants; the beginning of 1970 before the first. */
   readonly grants_changed_at: string;
-  /** Of `access.clock`: rises with every publication, and every change of partners, keys and grants. */
-  readonly version: number;
+  /** Of `access.clock`: another one after every publication, and every change of partners, keys and grants. */
+  readonly revision: Revision;
 }
 
 /** Four looks into an index each. Takes the slot `partner_id`. */
@@ -21,14 +22,14 @@ export const seenEvents: RawBuilder<SeenEvents> = sql<SeenEvents>`select
   (select last_publication from access.clock) as announced_at,
   coalesce((select grants_changed_at from access.partners where id = ${slot('partner_id')}), ${sql.lit(EPOCH)})
     as grants_changed_at,
-  (select version from access.clock) as version`;
+  (select ${revision} from access.clock as clock) as revision`;
 
 /**
- * The version under which what the same statement read may be kept; null where a publication's
- * two commits lay around it, so that it may have seen the version of one and the rows of the other.
+ * The revision under which what the same statement read may be kept; null where a publication's
+ * two commits lay around it, so that it may have seen the revision of one and the rows of the other.
  */
-export function keepingVersion({ published_at, announced_at, version }: SeenEvents): number | null {
-  return published_at === announced_at ? version : null;
+export function keepingRevision(seen: SeenEvents): Revision | null {
+  return seen.published_at === seen.announced_at ? seen.revision : null;
 }
 
 type Events = Pick<SeenEvents, 'published_at' | 'grants_changed_at'>;
@@ -49,17 +50,17 @@ const MOST_ATTEMPTS = 10;
 
 /** What was planned by what stood in the catalog. */
 export interface Planned {
-  /** The publications at which that was read: a plan is good for the page that is read at all of them, so at the same. */
+  /** See `catalogState`: a plan is good for a page that is read in the states that all of its parts were read in, so in the same. */
   readonly asOf: readonly string[];
 }
 
-/** Puts together what the parts of a plan say; a part that depends on no publication says nothing. */
+/** Puts together what the parts of a plan say; a part that depends on nothing in the catalog says nothing. */
 export function plannedAt(...parts: readonly ({ readonly asOf: string | null } | null | undefined)[]): string[] {
   return parts.flatMap((part) => part?.asOf ?? []);
 }
 
 /**
- * Reads what was planned at the publication that it was planned for: a plan may name the words of
+ * Reads what was planned in the state of the catalog that it was planned for: a plan may name the words of
  * the search index, and a publication that comes in between may bring more.
  *
  * @param read plans and reads; `isFresh` asks for a plan that depends on nothing read before.
@@ -70,7 +71,7 @@ export async function readAsPlanned<Row extends SeenEvents>(
 ): Promise<Row> {
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
     const { row, asOf } = await read(attempt > 0);
-    if (asOf.every((instant) => instant === row.published_at)) return row;
+    if (asOf.every((state) => state === catalogStateOf(row))) return row;
     // One of two replicas may be ahead of the other.
     database.distrustReplicas();
   }

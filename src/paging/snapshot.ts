@@ -1,10 +1,11 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
 import type { Engine, OpenDatabase, ReadSource } from '../database/database.ts';
+import type { Revision } from '../database/revision.ts';
 import { limitSlot, type SlotValues } from '../database/statement.ts';
 import type { Asking } from './asking.ts';
 import {
-  keepingVersion,
+  keepingRevision,
   lastEvent,
   readAsPlanned,
   seenEvents,
@@ -65,8 +66,8 @@ export interface Page {
   readonly lastKey: string | null;
   readonly hasMore: boolean;
   readonly changesAt: string | null;
-  /** The version to keep the page under; null where it is not to be kept. */
-  readonly version: number | null;
+  /** The revision to keep the page under; null where it is not to be kept. */
+  readonly revision: Revision | null;
 }
 
 /** A page with the watermark of the moment in which it was read. */
@@ -107,14 +108,14 @@ export async function readFirstPage(
     const seen = await readNewestEvents(database, question.partner.id, since);
     // The most frequent question of a client that keeps in step is answered without looking for anything.
     if (seen.published_at === seen.announced_at && lastEvent(seen) < since) {
-      const version = keepingVersion(seen);
+      const revision = keepingRevision(seen);
       return {
         data: '',
         rows: 0,
         lastKey: null,
         hasMore: false,
         changesAt: null,
-        version,
+        revision,
         watermark: watermarkOf(seen),
       };
     }
@@ -136,7 +137,7 @@ export async function readFirstPage(
       scope = await refreshScope();
     } else if (isWhole) {
       const reflected = { published_at: beforeRefresh, grants_changed_at: scope.changedAt };
-      return { ...toPage(row, question.limit), version: null, watermark: watermarkOf(reflected) };
+      return { ...toPage(row, question.limit), revision: null, watermark: watermarkOf(reflected) };
     }
     before = row;
   }
@@ -263,7 +264,7 @@ function toPage(row: PageRow, limit: number): Page {
     lastKey: row.last_key,
     hasMore: row.walked > limit,
     changesAt: row.changes_at,
-    version: row.isMixed === true ? null : keepingVersion(row),
+    revision: row.isMixed === true ? null : keepingRevision(row),
   };
 }
 

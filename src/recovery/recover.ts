@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { recordChange, type Change } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { recordHistory } from '../database/history.ts';
-import { leapAccessVersion, raiseAccessVersion } from '../database/series.ts';
+import { raiseAccessVersion } from '../database/series.ts';
 import { EPOCH, latestOf, type Clock } from '../instant.ts';
 import { announcePublication, nextPublication, tidyUp } from '../publishing/announce.ts';
 import { lockCatalog } from '../publishing/lock.ts';
@@ -52,7 +52,6 @@ export async function recover(
     const lastEvent = await readLastEvent(transaction);
     const newestTrace = await readNewestTrace(transaction);
     const instant = await announcePublication(transaction, publication, clock, after);
-    await leapAccessVersion(transaction, instant);
     await recordHistory(transaction);
     const recovered = { instant, lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace, records };
     const details = { ...change.details, recovered_at: instant, last_event: recovered.lastEvent, records };

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from '../database/database.ts';
+import { catalogState } from '../database/revision.ts';
 import { limitSlot, slot } from '../database/statement.ts';
-import { EPOCH } from '../instant.ts';
 import type { SearchedTable } from './search-index.ts';
 import { prefixToken, tokensOfPrefix, type QueryWord } from './words.ts';
 
@@ -15,9 +15,9 @@ const KEPT_PREFIXES = 2_000;
 /** After every word that begins with a prefix: no letter or digit comes after it. */
 const LAST_CHARACTER = '\u{10ffff}';
 
-/** Words as they stand in the index, as of a publication. */
+/** Words as they stand in the index, in one state of the catalog. */
 export interface ExpandedWords {
-  /** The last publication when the words were read: what is asked with them has to be read at the same. */
+  /** The state of the catalog when the words were read: what is asked with them has to be read in the same. */
   readonly asOf: string;
   /** For each word of the query the words that begin with it; null where the index has a token for all of them, or there are too many. */
   readonly expansions: readonly (readonly string[] | null)[];
@@ -39,7 +39,7 @@ export class WordExpansion {
     this.#table = table;
   }
 
-  /** @param isFresh true forgets what was found before: it was read at an earlier publication. */
+  /** @param isFresh true forgets what was found before: it was read in another state of the catalog. */
   async expand(words: readonly QueryWord[], isFresh: boolean): Promise<ExpandedWords> {
     if (isFresh) this.#kept.clear();
     for (;;) {
@@ -49,7 +49,7 @@ export class WordExpansion {
         const found = prefixToken(prefix) === null ? await this.#tokensOf(prefix) : null;
         expansions.push(found !== null && found.length <= MOST_WORDS ? found : null);
       }
-      // All of them have to be of one publication.
+      // All of them have to be of one state.
       if (asOf === this.#asOf) return { asOf, expansions };
     }
   }
@@ -74,11 +74,11 @@ export class WordExpansion {
           select (select term from ${vocabulary} where term >= word.term || ' ' limit 1)
           from word where word.term < ${slot('end')} limit ${limitSlot('most')}
         )
-        select coalesce((select max(instant) from catalog.publications), ${sql.lit(EPOCH)}) as as_of, word.term as word
+        select ${catalogState} as as_of, word.term as word
         from (select 1) left join word on word.term >= ${slot('prefix')} and word.term < ${slot('end')}`,
       { prefix, end: prefix + LAST_CHARACTER, most: MOST_WORDS + 2 },
     );
-    const asOf = rows[0]?.as_of ?? EPOCH;
+    const asOf = rows[0]?.as_of ?? '';
     if (asOf !== this.#asOf) this.#kept.clear();
     this.#asOf = asOf;
     const words = rows.flatMap(({ word }) => word ?? []);

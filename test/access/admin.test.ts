@@ -41,6 +41,10 @@ function issueAcme(lifetimeMs: number | null = null) {
   return issueKey(made.database, clock, 'acme', { environment: 'test', lifetimeMs });
 }
 
+function readClock() {
+  return made.database.kysely.selectFrom('access.clock').select(['version', 'token']).executeTakeFirstOrThrow();
+}
+
 /** All rows that say who may see what. */
 async function accessRows() {
   const { kysely } = made.database;
@@ -241,7 +245,7 @@ describe('a key', () => {
   });
 });
 
-test('every change raises the version that running servers look at', async () => {
+test('every change raises the number that running servers look at, and writes another token beside it', async () => {
   const { key } = await issueAcme();
   const keyId = key.slice(9, 17);
   const changes = [
@@ -256,8 +260,10 @@ test('every change raises the version that running servers look at', async () =>
     () => revokeKey(made.database, clock, keyId),
   ];
   for (const change of changes) {
-    const before = await made.database.readVersion();
+    const before = await readClock();
     await change();
-    expect(await made.database.readVersion()).toBe(before + 1);
+    const after = await readClock();
+    expect(after.version).toBe(before.version + 1);
+    expect(after.token).not.toBe(before.token);
   }
 });

@@ -64,7 +64,7 @@ describe('a key', () => {
     expect(found?.keyId).toBe(key.slice(9, 17));
     expect(found?.partner).toEqual({
       id: 1,
-      version: await made.database.readVersion(),
+      revision: await made.database.readRevision(),
       name: 'acme',
       isSuspended: false,
       requestsPerMinute: 600,

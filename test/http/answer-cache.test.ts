@@ -19,20 +19,20 @@ let service: TestApp;
 let port: number;
 let asked: number;
 let goodUntilMs: number;
-/** What the rows' version is, given that of the partner. */
-let versionOf: (partnerVersion: number) => number | null;
+/** What the rows' revision is, given that of the partner. */
+let revisionOf: (partnerRevision: string) => string | null;
 
 beforeEach(async () => {
   asked = 0;
   goodUntilMs = Number.POSITIVE_INFINITY;
-  versionOf = (version) => version;
+  revisionOf = (revision) => revision;
   service = await createTestApp({
     config: { requestsPerMinute: 1_000_000 },
     addRoutes(app) {
       app.get('/v1/kept', { config: { kind: 'contracts', parameters: {} } }, (request, reply) => {
         asked += 1;
-        const version = versionOf(request.partner.version);
-        return sendAnswer(request, reply, { body: BODY, rows: 1, watermark: WATERMARK, version, goodUntilMs });
+        const revision = revisionOf(request.partner.revision);
+        return sendAnswer(request, reply, { body: BODY, rows: 1, watermark: WATERMARK, revision, goodUntilMs });
       });
     },
   });
@@ -169,11 +169,14 @@ describe('an answer that was given before', () => {
 
 describe('an answer is not kept', () => {
   test.each([
-    ['without a version', (): null => null],
-    ['where its rows are newer than the partner', (version: number): number => version + 1],
-    ['where its rows are older than the partner', (version: number): number => version - 1],
-  ])('%s', async (_case, version) => {
-    versionOf = version;
+    ['without a revision', (): null => null],
+    ['if its rows are of another number than the partner', (revision: string): string => `1${revision}`],
+    [
+      'if its rows are of the same number as the partner, with another token',
+      (revision: string): string => `${revision}x`,
+    ],
+  ])('%s', async (_case, revision) => {
+    revisionOf = revision;
     await ask();
     await ask();
     expect(asked).toBe(2);

@@ -4,13 +4,22 @@ import type { Partner } from '../../src/access/scope.ts';
 import { AnswerCache, type Answer, type KeptAnswer } from '../../src/http/answer-cache.ts';
 import { EPOCH } from '../../src/instant.ts';
 
-function partnerAt(version: number, id = 1): Partner {
+function partnerAt(revision: number | string, id = 1): Partner {
   const scope = { everythingSince: EPOCH, leadEntities: new Map(), coops: new Map(), changedAt: EPOCH };
-  return { id, version, name: 'acme', isSuspended: false, requestsPerMinute: 600, kinds: null, scope };
+  return {
+    id,
+    revision: String(revision),
+    name: 'acme',
+    isSuspended: false,
+    requestsPerMinute: 600,
+    kinds: null,
+    scope,
+  };
 }
 
-function answerAt(version: number | null, more: Partial<Answer> = {}): Answer {
-  return { body: '{"data":[]}', rows: 0, watermark: null, goodUntilMs: Number.POSITIVE_INFINITY, ...more, version };
+function answerAt(revision: number | string, more: Partial<Answer> = {}): Answer {
+  const answer = { body: '{"data":[]}', rows: 0, watermark: null, goodUntilMs: Number.POSITIVE_INFINITY };
+  return { ...answer, ...more, revision: String(revision) };
 }
 
 function plainOf({ text }: KeptAnswer): string {
@@ -27,7 +36,7 @@ function ask(cache: AnswerCache, partner: Partner, url: string, answer: Answer):
 }
 
 describe('kept answers', () => {
-  test('are found for the partner, the version and the address, and not for any other', () => {
+  test('are found for the partner, the revision and the address, and not for any other', () => {
     const cache = new AnswerCache(() => 0);
     ask(cache, partnerAt(5), '/v1/coops', answerAt(5));
     expect(cache.find(partnerAt(5), '/v1/coops')).not.toBeNull();
@@ -36,15 +45,15 @@ describe('kept answers', () => {
     expect(cache.find(partnerAt(6), '/v1/coops')).toBeNull();
   });
 
-  test.each([4, 6])('are gone once another version was seen, be it %i after 5', (other) => {
+  test.each(['4-a', '6-a', '5-b'])('are gone once another revision was seen, be it %s after 5-a', (other) => {
     const cache = new AnswerCache(() => 0);
-    ask(cache, partnerAt(5), '/v1/coops', answerAt(5));
+    ask(cache, partnerAt('5-a'), '/v1/coops', answerAt('5-a'));
     cache.find(partnerAt(other), '/v1/contracts');
-    expect(cache.find(partnerAt(5), '/v1/coops')).toBeNull();
+    expect(cache.find(partnerAt('5-a'), '/v1/coops')).toBeNull();
     expect(cache.bytes).toBe(0);
   });
 
-  test('are not of a request that another one, with a newer version, overtook', () => {
+  test('are not of a request that another one, with a newer revision, overtook', () => {
     const cache = new AnswerCache(() => 0);
     cache.find(partnerAt(5), '/v1/coops');
     cache.find(partnerAt(6), '/v1/contracts');
@@ -62,7 +71,7 @@ describe('kept answers', () => {
       expect(findings.map(() => ask(cache, partnerAt(1), url, answer) !== undefined)).toEqual(findings);
     }
     cache.find(partnerAt(2), '/v1/coops');
-    expect(ask(cache, partnerAt(2), '/v1/contracts', { ...long, version: 2 })).toBeUndefined();
+    expect(ask(cache, partnerAt(2), '/v1/contracts', { ...long, revision: '2' })).toBeUndefined();
     expect(cache.bytes).toBe(0);
   });
 

@@ -153,12 +153,13 @@ describe('pds restore', { timeout: 120_000 }, () => {
   test('migrates a backup of an older version', async () => {
     await files.use(async ({ kysely }) => {
       for (const table of ['audit', 'usage']) await sql.raw(`drop table access.${table}`).execute(kysely);
-      await kysely.deleteFrom('access.migrations').where('number', '=', 2).execute();
+      await sql`alter table access.clock drop column token`.execute(kysely);
+      await kysely.deleteFrom('access.migrations').where('number', '>=', 2).execute();
       await backUp();
     });
     const { code, stdout } = await restore();
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ migrations: ['access 2: usage and audit'] });
+    expect(JSON.parse(stdout)).toMatchObject({ migrations: ['access 2: usage and audit', 'access 3: revision token'] });
     expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
   });
 

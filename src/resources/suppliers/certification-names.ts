@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { OpenDatabase } from '../../database/database.ts';
-import { EPOCH } from '../../instant.ts';
+import { catalogState } from '../../database/revision.ts';
 
 /** The certifications that a filter names. */
 export interface NamedCertifications {
-  /** The last publication when the names were read: what is asked with them has to be read at the same. */
+  /** The state of the catalog when the names were read: what is asked with them has to be read in the same. */
   readonly asOf: string;
   /** Abbreviations, each once; null for what no certification is called, which no supplier holds. */
   readonly abbreviations: readonly (string | null)[];
@@ -24,7 +24,7 @@ interface NameRow {
   readonly name: string | null;
 }
 
-/** Knows the names of the certifications, read once for each publication. */
+/** Knows the names of the certifications, read once for each state of the catalog. */
 export class CertificationNames {
   readonly #database: OpenDatabase;
   #kept: Names | null = null;
@@ -38,7 +38,7 @@ export class CertificationNames {
    * A name may hold commas itself, so at each place the longest one that fits is taken. Case
    * counts only where two differ by nothing else.
    *
-   * @param isFresh true forgets what was read before: it was read at an earlier publication.
+   * @param isFresh true forgets what was read before: it was read in another state of the catalog.
    */
   async resolve(value: string, isFresh: boolean): Promise<NamedCertifications> {
     if (isFresh) this.#kept = null;
@@ -59,7 +59,7 @@ export class CertificationNames {
     const all = await this.#database.run<NameRow>(
       'names of certifications',
       () => sql<NameRow>`select seen.as_of, certification.abbreviation, certification.name
-        from (select coalesce(max(instant), ${sql.lit(EPOCH)}) as as_of from catalog.publications) as seen
+        from (select ${catalogState} as as_of) as seen
         left join catalog.certifications as certification on 1 = 1
         order by certification.abbreviation`,
       {},
@@ -75,7 +75,7 @@ export class CertificationNames {
       ...rows.map(({ abbreviation }) => [abbreviation, abbreviation] as const),
     ]);
     const mostParts = 1 + Math.max(0, ...[...known.keys()].map((name) => name.split(',').length - 1));
-    return { asOf: all[0]?.as_of ?? EPOCH, known, mostParts };
+    return { asOf: all[0]?.as_of ?? '', known, mostParts };
   }
 }
 

@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { issueKey } from '../../src/access/key-admin.ts';
+import { startStandbyPair, type StandbyPair } from '../support/cluster/standby-pair.ts';
+import { testWith } from '../support/installed-programs.ts';
+import { change, makeLostChanges, makeOtherChanges, readNumber } from './lost-changes.ts';
+
+const test = testWith('postgresql');
+
+let pair: StandbyPair;
+beforeAll(async () => {
+  pair = await startStandbyPair();
+}, 60_000);
+afterAll(() => pair.close());
+
+test('after a promotion that lost changes and as many others before the service is connected again, a revoked key is refused within a second and a lost release is not served', async () => {
+  const { key, client, primary, standby, name, database } = pair;
+  const { key: revokedKey } = await issueKey(database, Date.now, 'acme', { environment: 'test', lifetimeMs: null });
+  await standby.catchUp();
+  // The standby's network is gone: from here on it gets nothing.
+  await standby.query(`alter system set primary_conninfo = ''`);
+  await standby.query('select pg_reload_conf()');
+  while ((await standby.query('select 1 from pg_stat_wal_receiver')).length > 0) await sleep(20);
+
+  const lost = await makeLostChanges(database, Date.now);
+  const lostNumber = await readNumber(database);
+  const paths = ['/v1/contracts', '/v1/contracts?q=release', '/v1/contracts/ctr_1'];
+  for (const path of paths) while (!(await client.get(path, { key })).body.includes('Lost release')) await sleep(20);
+  // Now they are kept.
+  for (const path of paths) expect((await client.get(path, { key })).body).toContain('Lost release');
+  expect((await client.get('/v1/contracts', { key: revokedKey })).status).toBe(200);
+
+  name.cut();
+  await primary.kill();
+  await standby.query('select pg_promote()');
+  const other = await change(standby.url, async (promoted) => {
+    const instant = await makeOtherChanges(promoted, revokedKey, Date.now);
+    expect(await readNumber(promoted)).toBe(lostNumber);
+    return instant;
+  });
+  expect(other).not.toBe(lost);
+  name.moveTo(standby.port);
+  name.thaw();
+  for (let at = 0; (await client.get(`/v1/solicitations/count?q=back${at}`, { key })).status !== 200; at += 1)
+    await sleep(20);
+  const connectedAtMs = performance.now();
+  while ((await client.get('/v1/contracts', { key: revokedKey })).status !== 401) {
+    expect(performance.now() - connectedAtMs, 'a revoked key is good').toBeLessThan(1_000);
+    await sleep(20);
+  }
+
+  const watermark = new Date(Date.parse(other) + 1).toISOString();
+  for (const path of [...paths, ...paths]) {
+    const { body, headers } = await client.get(path, { key });
+    expect(body).toContain('Other release');
+    if (path !== '/v1/contracts/ctr_1') expect(headers['x-sync-watermark']).toBe(watermark);
+  }
+});

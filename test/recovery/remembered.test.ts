@@ -1,0 +1,56 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { issueKey } from '../../src/access/key-admin.ts';
+import { inTransaction } from '../../src/database/database.ts';
+import { raiseAccessVersion } from '../../src/database/series.ts';
+import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+const PATHS = ['/v1/contracts', '/v1/contracts?q=ctr', '/v1/contracts/ctr_1'];
+
+let service: TestService;
+
+beforeEach(async () => {
+  service = await withImportDirectory(SMALL_CATALOG, (directory) =>
+    startService({ directories: [directory], clock: Date.now, partners: [{ name: 'all', everything: true }] }),
+  );
+});
+afterEach(() => service.close());
+
+/** What `pds serve` sees if a change was lost and another one was made in its place before it looked again. */
+async function replaceLastChange(revokedKeyId: string): Promise<void> {
+  await inTransaction(service.database, async (transaction) => {
+    const { kysely } = transaction;
+    await raiseAccessVersion(transaction);
+    await kysely
+      .updateTable('access.clock')
+      .set({ version: sql<number>`version - 1` })
+      .execute();
+    await kysely.updateTable('access.keys').set({ revoked_at: 'now' }).where('id', '=', revokedKeyId).execute();
+    await kysely
+      .updateTable('catalog.contracts')
+      .set({ document: sql<string>`replace(document, 'Contract ctr_1', 'Contract replaced')` })
+      .where('id', '=', 'ctr_1')
+      .execute();
+  });
+}
+
+test('a key and a response that a server remembers are dropped if another change has the number that they are filed under', async () => {
+  const { key } = service.partner('all');
+  const revoked = await issueKey(service.database, Date.now, 'all', { environment: 'test', lifetimeMs: null });
+  await service.noticeChanges();
+  expect((await service.get('/v1/contracts', { key: revoked.key })).status).toBe(200);
+  for (const path of [...PATHS, ...PATHS]) expect((await service.get(path, { key })).body).toContain('Contract ctr_1');
+  const { version: before } = await readClock();
+
+  await replaceLastChange(revoked.details.id);
+  expect((await readClock()).version).toBe(before);
+  await service.noticeChanges();
+
+  expect((await service.get('/v1/contracts', { key: revoked.key })).status).toBe(401);
+  for (const path of PATHS) expect((await service.get(path, { key })).body).toContain('Contract replaced');
+});
+
+function readClock() {
+  return service.database.kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
+}

@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { issueKey } from '../../src/access/key-admin.ts';
+import { setPartner } from '../../src/access/partner-admin.ts';
+import { databaseUrlOf } from '../commands/run-pds.ts';
+import { createClient, type Client } from '../support/client.ts';
+import { createTestDatabase, onServer, type TestDatabase } from '../support/database.ts';
+import { makePartner } from '../support/partners.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { startServingOf, MAIN, type Serving } from '../support/serving-process.ts';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
+import { change, makeLostChanges, makeOtherChanges, readNumber } from './lost-changes.ts';
+
+/** A database of the server of this run, by its own name and by that of the proxy. */
+let made: TestDatabase;
+let name: string;
+let proxy: TcpProxy;
+let serving: Serving | null;
+let client: Client | null;
+let key: string;
+let revokedKey: string;
+
+/** Of another database on the same server. */
+function urlOf(database: string, port?: number): string {
+  const url = new URL(databaseUrlOf(made.config));
+  url.pathname = `/${database}`;
+  if (port !== undefined) url.port = String(port);
+  return url.href;
+}
+
+beforeEach(async () => {
+  made = await createTestDatabase();
+  name = new URL(databaseUrlOf(made.config)).pathname.slice(1);
+  await publishLines(made.database, SMALL_CATALOG);
+  ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
+  ({ key: revokedKey } = await issueKey(made.database, Date.now, 'acme', { environment: 'test', lifetimeMs: null }));
+  await made.database.close();
+  await onServer(`create database ${name}_other template ${name}`);
+  serving = null;
+  client = null;
+  proxy = await startTcpProxy({ port: Number(new URL(urlOf(name)).port) });
+});
+afterEach(async () => {
+  client?.close();
+  serving?.kill('SIGKILL');
+  await serving?.closed;
+  await proxy.close();
+  for (const database of ['lost', 'other', 'replica'])
+    await onServer(`drop database if exists ${name}_${database} with (force)`);
+  await made.drop();
+});
+
+async function serve(replicaUrls: string): Promise<Client> {
+  serving = startServingOf(MAIN, {
+    PDS_DATABASE_URL: urlOf(name, proxy.port),
+    PDS_REPLICA_URLS: replicaUrls,
+    PDS_ADMIN_PORT: '0',
+  });
+  client = createClient(`http://127.0.0.1:${await serving.port()}`);
+  return client;
+}
+
+/** Puts the other database in the place of the one that is served, while no connection is open. */
+async function replace(): Promise<void> {
+  proxy.cut();
+  await onServer(
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname in ('${name}', '${name}_other')`,
+  );
+  await onServer(`alter database ${name} rename to ${name}_lost`);
+  await onServer(`alter database ${name}_other rename to ${name}`);
+  proxy.thaw();
+}
+
+test('a revoked key and a lost release are gone within a second once a database with the same number, and the same timestamp of its release, takes the place of the one that is served', async () => {
+  // As it comes about if the clock of whoever publishes is behind the last timestamp.
+  const sameMs = Date.now() + 60_000;
+  const lost = await change(urlOf(name), async (database) => ({
+    instant: await makeLostChanges(database, () => sameMs),
+    number: await readNumber(database),
+  }));
+  const other = await change(urlOf(`${name}_other`), async (database) => ({
+    instant: await makeOtherChanges(database, revokedKey, () => sameMs),
+    number: await readNumber(database),
+  }));
+  expect(other).toEqual(lost);
+
+  const { get } = await serve('');
+  const paths = ['/v1/contracts', '/v1/contracts/ctr_1', '/v1/contracts?q=release'];
+  for (const path of [...paths, ...paths]) expect((await get(path, { key })).body).toContain('Lost release');
+  expect((await get('/v1/contracts', { key: revokedKey })).status).toBe(200);
+  expect((await get('/v1/suppliers?certifications=Lost+Enterprise', { key })).body).toContain('sup_1');
+
+  await replace();
+  for (let at = 0; (await get(`/v1/solicitations/count?q=back${at}`, { key })).status !== 200; at += 1) await sleep(20);
+  const readsAtMs = performance.now();
+  while ((await get('/v1/contracts', { key: revokedKey })).status !== 401) {
+    expect(performance.now() - readsAtMs, 'a revoked key is good').toBeLessThan(1_000);
+    await sleep(20);
+  }
+  for (const path of [...paths, ...paths]) expect((await get(path, { key })).body).toContain('Other release');
+  expect((await get('/v1/suppliers?certifications=Other+Enterprise', { key })).body).toContain('sup_1');
+  expect((await get('/v1/suppliers?certifications=Lost+Enterprise', { key })).body).not.toContain('sup_1');
+});
+
+test.each([
+  ['the same number as', 0],
+  ['a greater number than', 1],
+])(
+  'a replica that is left with %s the database that took the place of its primary is not read from',
+  async (_, more) => {
+    await change(urlOf(name), async (database) => {
+      await makeLostChanges(database, Date.now);
+      for (let at = 0; at < more; at += 1) {
+        await setPartner(database, Date.now, 'acme', { requestsPerMinute: 900_000 + at });
+      }
+    });
+    await change(urlOf(`${name}_other`), (database) => makeOtherChanges(database, revokedKey, Date.now));
+    // To the service this is a replica that has received everything so far, and from then on nothing.
+    await onServer(`create database ${name}_replica template ${name}`);
+    const { get } = await serve(urlOf(`${name}_replica`));
+    for (let limit = 1; limit <= 5; limit += 1) {
+      expect((await get(`/v1/contracts?limit=${limit}`, { key })).body).toContain('Lost release');
+    }
+
+    await replace();
+    let limit = 10;
+    const replacedAtMs = performance.now();
+    while (!(await get(`/v1/contracts?limit=${(limit += 1)}`, { key })).body.includes('Other release')) {
+      expect(performance.now() - replacedAtMs, 'the replica is read from').toBeLessThan(4_000);
+      await sleep(50);
+    }
+    while ((limit += 1) <= 100) {
+      expect((await get(`/v1/contracts?limit=${limit}`, { key })).body).toContain('Other release');
+    }
+    // Nor while the database that took the place is down.
+    proxy.cut();
+    limit = 0;
+    while ((await get(`/v1/suppliers?limit=${(limit += 1)}`, { key })).status === 200) await sleep(50);
+    for (const path of ['/v1/coops', '/v1/lead-entities', '/v1/city-services']) {
+      expect((await get(path, { key })).status).toBe(500);
+    }
+  },
+);
+
+test('a replica that has received more than the service knows of responds while the primary is down', async () => {
+  await onServer(`create database ${name}_replica template ${name}`);
+  const { get } = await serve(urlOf(`${name}_replica`));
+  expect((await get('/v1/contracts', { key })).status).toBe(200);
+  proxy.cut();
+  // The last change of the primary, which the service could not see any more.
+  await change(urlOf(`${name}_replica`), (database) => makeLostChanges(database, Date.now));
+  const cutAtMs = performance.now();
+  let limit = 0;
+  while (!(await get(`/v1/contracts?limit=${(limit += 1)}`, { key })).body.includes('Lost release')) {
+    expect(performance.now() - cutAtMs, 'the replica is not read from').toBeLessThan(4_000);
+    await sleep(50);
+  }
+});
