@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { FoundPartner, PartnerDirectory } from '../access/partner-directory.ts';
 import type { Admission } from './admission.ts';
-import { rateLimited, unauthorized } from './errors.ts';
+import { tooManyFailures, unauthorized } from './errors.ts';
 import { goOnWith } from './go-on-with.ts';
 import { onlyHeader } from './raw-headers.ts';
 import type { KnownRequests } from './kept-answers.ts';
@@ -25,7 +25,7 @@ export function addAuthentication(
     request.keyId = keyId;
   };
   const refuse = ({ isExceeded, resetSeconds }: Allowance): void => {
-    throw isExceeded ? rateLimited(resetSeconds) : unauthorized();
+    throw isExceeded ? tooManyFailures(resetSeconds) : unauthorized();
   };
   const findByHeaders = (rawHeaders: readonly string[]): ReturnType<PartnerDirectory['findByKey']> => {
     const key = readBearerKey(rawHeaders);

@@ -96,6 +96,18 @@ export function rateLimited(retryAfterSeconds: number): ApiError {
   );
 }
 
+/** 429 for an address from which too many requests came without a valid key; valid keys are not limited by it. */
+export function tooManyFailures(retryAfterSeconds: number): ApiError {
+  return new ApiError(
+    429,
+    'rate_limited',
+    'Too many requests without a valid API key came from this address. This is not the request limit of a partner, and ' +
+      `requests with a valid key are still answered: correct the key, or try again in ${retryAfterSeconds} s, as the ` +
+      'Retry-After header says.',
+    { 'Retry-After': String(retryAfterSeconds) },
+  );
+}
+
 /** For who counts how often there was too much to do. */
 export class OverloadedError extends ApiError {}
 

@@ -61,9 +61,17 @@ function parseValue<T>(name: string, text: string, parameter: Parameter<T>): T {
   try {
     return parameter.parse(text);
   } catch (error) {
-    if (error instanceof InvalidParameter) throw validationFailed(`The parameter "${name}" ${error.message}.`);
-    throw error;
+    if (!(error instanceof InvalidParameter)) throw error;
+    // Usually an unset variable in the caller's code, so the message says more than what is accepted.
+    const message = isBlank(text)
+      ? `The parameter "${name}" is blank: it ${error.message}. Leave it out if you do not need it.`
+      : `The parameter "${name}" ${error.message}.`;
+    throw validationFailed(message);
   }
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === '';
 }
 
 /** The same parameters as a schema for the OpenAPI document. */
@@ -95,7 +103,7 @@ export const cursorParameter: Parameter<string> = {
     description: 'The `meta.next_cursor` of the page before, as it is, together with the same filters. Opaque.',
   }),
   parse(value) {
-    if (value === '') throw new InvalidParameter('must be the "meta.next_cursor" of the page before, as it is');
+    if (isBlank(value)) throw new InvalidParameter('must be the "meta.next_cursor" of the page before, as it is');
     return value;
   },
 };
@@ -112,7 +120,7 @@ export const freeText: Parameter<string | undefined> = {
     const text = value.normalize('NFC');
     if (Array.from(text).length > LONGEST_TEXT)
       throw new InvalidParameter(`must have no more than ${LONGEST_TEXT} characters`);
-    return text.trim() === '' ? undefined : text;
+    return isBlank(text) ? undefined : text;
   },
 };
 
@@ -131,9 +139,19 @@ export function instantParameter(description: string): Parameter<string> {
   };
 }
 
-/** The id of a related record. Any text is accepted: one that names nothing matches nothing. */
-export function idParameter(description: string): Parameter<string> {
-  return { schema: Type.String({ description }), parse: (value) => value };
+/**
+ * The id of a related record. Any text that is not blank is accepted, and one that names nothing matches nothing.
+ *
+ * @param list the path whose records have these ids, such as `/v1/coops`.
+ */
+export function idParameter(list: string, description: string): Parameter<string> {
+  return {
+    schema: Type.String({ minLength: 1, description: `${description}: an \`id\` of \`${list}\`.` }),
+    parse(value) {
+      if (isBlank(value)) throw new InvalidParameter(`must be an id from ${list}`);
+      return value;
+    },
+  };
 }
 
 /** One of a few words, spelt exactly so. */

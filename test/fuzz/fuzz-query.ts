@@ -43,7 +43,9 @@ function rightValue({ name, schema }: ParameterEntry, known: KnownValues): fc.Ar
     return some(hostileText.filter((text) => storable(text) && text.split(',').every((part) => part.trim() !== '')));
   }
   const longest = schema.maxLength ?? 2_000;
-  return some(hostileText.filter((text) => storable(text) && Array.from(text.normalize('NFC')).length <= longest));
+  const isLongEnough = (text: string): boolean => schema.minLength === undefined || text.trim() !== '';
+  const isShortEnough = (text: string): boolean => Array.from(text.normalize('NFC')).length <= longest;
+  return some(hostileText.filter((text) => storable(text) && isLongEnough(text) && isShortEnough(text)));
 }
 
 /** Values that break the schema of a parameter, or the rules of all text; encoded as far as that is the point. */
@@ -98,6 +100,7 @@ function wrongValue({ name, schema }: ParameterEntry): fc.Arbitrary<string> {
     others.push(fc.integer({ min: schema.maxLength + 1, max: 3_000 }).map((length) => 'q'.repeat(length)));
   }
   if (name === 'certifications') others.push(fc.constantFrom('', ',', 'MBE,', ',MBE', 'MBE,,WBE', '%20', 'MBE,%09'));
+  if (schema.minLength !== undefined) others.push(fc.constantFrom('', '%20', '%09%C2%A0'));
   if (name === 'cursor') others.push(encoded(hostileText));
   return fc.oneof(unreadable, ...others);
 }

@@ -100,7 +100,13 @@ describe('failed authentications', () => {
     expect(new Set(first.map(({ statusCode }) => statusCode))).toEqual(new Set([401]));
     const [refused] = await failAs('192.0.2.1', 1);
     expect(refused?.statusCode).toBe(429);
-    expect(refused?.headers['retry-after']).toMatch(/^(60|59)$/);
+    const seconds = String(refused?.headers['retry-after']);
+    expect(seconds).toMatch(/^(60|59)$/);
+    expect(refused?.json<{ error: { message: string } }>().error.message).toBe(
+      'Too many requests without a valid API key came from this address. This is not the request limit of a partner, ' +
+        `and requests with a valid key are still answered: correct the key, or try again in ${seconds} s, as the ` +
+        'Retry-After header says.',
+    );
     expect((await ask(service.key)).statusCode).toBe(200);
     expect((await ask('wrong', '/v1/coops', '192.0.2.2')).statusCode).toBe(401);
   });

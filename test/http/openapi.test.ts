@@ -69,6 +69,21 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  test('names only parameters that are refused when they are blank, except "q"', async () => {
+    const { authorization: headers } = service;
+    const accepted: string[] = [];
+    for (const [path, { parameters = [] }] of operations()) {
+      for (const { name } of parameters.filter((parameter) => parameter.in === 'query')) {
+        for (const blank of ['', '=', '=%20']) {
+          const answer = await service.app.inject({ url: `${path}?${name}${blank}`, headers });
+          if (answer.statusCode === 200) accepted.push(name);
+          else expect(answer.body).toContain(String.raw`\"${name}\" is blank`);
+        }
+      }
+    }
+    expect(new Set(accepted)).toEqual(new Set(['q']));
+  });
+
   test('explains the headers: the request id everywhere, the watermark on lists', () => {
     for (const [path, { responses }] of operations()) {
       const headers = Object.keys(responses['200']?.headers ?? {});

@@ -5,8 +5,6 @@ import { freeText } from './question-texts.ts';
 
 const UNKNOWN_IDS = [
   'nothing_here',
-  '',
-  ' ',
   '%',
   '*',
   "' or 1=1 --",

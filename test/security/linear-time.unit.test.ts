@@ -102,7 +102,7 @@ const OF_THE_HEAD: [name: string, read: (text: string) => unknown][] = [
 
 const PARAMETERS = {
   ...{ q: freeText, limit: limitParameter, cursor: cursorParameter, state: stateParameter },
-  ...{ certifications: certificationsParameter, id: idParameter(''), at: instantParameter('') },
+  ...{ certifications: certificationsParameter, id: idParameter('/v1/things', ''), at: instantParameter('') },
   status: oneOfParameter(['open'], ''),
 };
 

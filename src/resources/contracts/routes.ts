@@ -20,10 +20,10 @@ import { contract } from './schema.ts';
 
 const parameters = {
   q: freeText,
-  lead_entity: idParameter('Only contracts of this lead entity: an `id` of `/v1/lead-entities`.'),
-  coop: idParameter('Only contracts of this cooperative: an `id` of `/v1/coops`.'),
-  supplier: idParameter('Only contracts with this supplier: an `id` of `/v1/suppliers`.'),
-  city_service: idParameter('Only contracts for this city service: an `id` of `/v1/city-services`.'),
+  lead_entity: idParameter('/v1/lead-entities', 'Only contracts of this lead entity'),
+  coop: idParameter('/v1/coops', 'Only contracts of this cooperative'),
+  supplier: idParameter('/v1/suppliers', 'Only contracts with this supplier'),
+  city_service: idParameter('/v1/city-services', 'Only contracts for this city service'),
   updated_since: instantParameter(
     'Only contracts that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk.',
   ),

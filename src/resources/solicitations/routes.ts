@@ -31,7 +31,7 @@ const filterParameters = {
     STATUSES,
     'Only solicitations of this stored status; one whose deadline has passed is still `open`.',
   ),
-  lead_entity: idParameter('Only solicitations of this issuer: an `id` of `/v1/lead-entities`.'),
+  lead_entity: idParameter('/v1/lead-entities', 'Only solicitations of this issuer'),
   closing_after: instantParameter('Only solicitations that close at this instant or later; none without a close date.'),
   closing_before: instantParameter(
     'Only solicitations that close at this instant or earlier; none without a close date.',

@@ -25,7 +25,7 @@ const parameters = {
   q: freeText,
   state: stateParameter,
   certifications: certificationsParameter,
-  city_service: idParameter('Only suppliers that offer this city service: an `id` of `/v1/city-services`.'),
+  city_service: idParameter('/v1/city-services', 'Only suppliers that offer this city service'),
   updated_since: instantParameter(
     'Only suppliers that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk.',
   ),
