@@ -33,7 +33,10 @@ export interface Serving {
   readonly origin: string;
   readonly readiness: Readiness;
   readonly metrics: Registry;
-  /** Answers what is in flight, then closes everything. */
+  /**
+   * Is not ready from then on, and closes everything after a while in which connections are still accepted, and after
+   * all requests in flight were answered.
+   */
   close(): Promise<void>;
 }
 
@@ -91,7 +94,6 @@ export async function startServing(
     shedRequests: () => app.admission.refused,
   };
   const readiness = new Readiness(database, parts);
-  opened.defer(() => readiness.drain());
   boundConnections(app.server, logger);
   const host = await resolveHost(config.host, 'PDS_HOST or --host');
   await app.listen({ host, port: config.port, backlog: MOST_UNACCEPTED });
@@ -101,7 +103,12 @@ export async function startServing(
     origin: app.listeningOrigin,
     readiness,
     metrics: servingMetrics(database.engine, requests, parts),
-    close: () => everything.disposeAsync(),
+    async close() {
+      // First, so that whoever directs requests here stops before the listener closes.
+      readiness.drain();
+      await app.linger();
+      await everything.disposeAsync();
+    },
   };
 }
 

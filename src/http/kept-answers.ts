@@ -54,7 +54,7 @@ export function addKeptAnswers(
     const startedMs = performance.now();
     cache.notice(directory.revision);
     // An ending server tells each client so, in a header that is made later.
-    if ((request.method !== 'GET' && request.method !== 'HEAD') || !server.listening) return null;
+    if ((request.method !== 'GET' && request.method !== 'HEAD') || app.isDraining) return null;
     const key = readBearerKey(request.rawHeaders);
     const found = key === null ? null : directory.findGoodKey(key);
     if (found === null) return null;

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publish } from '../../src/publishing/publication.ts';
 import { listSources } from '../../src/publishing/source.ts';
+import { readReadiness } from '../support/administrator.ts';
 import { createClient } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
@@ -102,6 +103,50 @@ test.each([1, 3])(
     expect(new Set(await Promise.all(slow.map(({ isWhole }) => isWhole)))).toEqual(new Set([true]));
   },
 );
+
+test.each([1, 3])(
+  'SIGTERM fails no request of clients that open a connection for each one, as long as they are directed here (%i processes)',
+  { timeout: 60_000 },
+  async (workers) => {
+    const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' }, '--workers', String(workers));
+    started.push(serving);
+    if (workers > 1) await serving.said('all workers answer requests');
+    const [port, admin] = [await serving.port(), await serving.adminPort()];
+    const failures: string[] = [];
+    let answered = 0;
+    let isDirectedHere = true;
+    const clients = Array.from({ length: 24 }, async () => {
+      while (isDirectedHere) {
+        const { status, error } = await askOnce(port, answered % 2 === 0 ? '/v1/coops' : '/health');
+        if (status !== 200) failures.push(error ?? String(status));
+        answered += 1;
+      }
+    });
+    while (answered < 300) await delay(10);
+    serving.kill('SIGTERM');
+    while ((await readReadiness(admin)).status === 200) await delay(5);
+    const before = answered;
+    // A proxy that asks for the readiness needs a moment to act on it.
+    await delay(200);
+    isDirectedHere = false;
+    await Promise.all(clients);
+    expect(failures).toEqual([]);
+    expect(answered).toBeGreaterThan(before);
+    expect(await serving.exited).toEqual([0, null]);
+  },
+);
+
+/** Asks over a connection of its own, which the client would keep open if it could. */
+async function askOnce(port: number, path: string): Promise<{ status?: number; error?: string }> {
+  const client = createClient(`http://127.0.0.1:${port}`);
+  try {
+    return { status: (await client.get(path, { key })).status };
+  } catch (error) {
+    return { error: String(error) };
+  } finally {
+    client.close();
+  }
+}
 
 test('a client that never reads keeps no process from ending in time', { timeout: 60_000 }, async () => {
   const serving = startServing(made.config);
