@@ -20,7 +20,7 @@ export async function openAdminPort(config: Config, logger: Logger): Promise<Adm
   const address = await resolveHost(adminHost, 'PDS_ADMIN_HOST');
   let admin: AdminServer;
   try {
-    admin = await startAdminServer(address, adminPort, logger);
+    admin = await startAdminServer({ name: adminHost, address, port: adminPort }, logger);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new CommandError(

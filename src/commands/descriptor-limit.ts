@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Logger } from 'pino';
+import { MAX_ADMIN_CONNECTIONS } from '../monitoring/admin-server.ts';
+import { throttleWarning } from '../monitoring/throttled-warning.ts';
 
-/** Kept free for the database, the log and whatever else is opened while connections take all they can. */
-const RESERVED_DESCRIPTORS = 64;
+/** Kept free for the database, the log, administrators and whatever else is opened while connections take all they can. */
+const RESERVED_DESCRIPTORS = 64 + MAX_ADMIN_CONNECTIONS;
 
 /** How often it is said at most that connections are refused. */
 const WARN_EVERY_MS = 10_000;
@@ -17,18 +19,13 @@ export function boundConnections(server: Server, logger: Pick<Logger, 'warn'>): 
   const limit = readDescriptorLimit();
   if (limit === null) return;
   server.maxConnections = Math.max(limit - RESERVED_DESCRIPTORS, Math.floor(limit / 4));
-  let refused = 0;
-  let warnedAtMs = Number.NEGATIVE_INFINITY;
-  server.on('drop', () => {
-    refused += 1;
-    if (performance.now() - warnedAtMs < WARN_EVERY_MS) return;
+  const warn = throttleWarning(WARN_EVERY_MS, (refused) =>
     logger.warn(
       { refused, open: server.maxConnections, descriptors: limit },
       'connections are refused, since as many are open as the limit on file descriptors allows',
-    );
-    warnedAtMs = performance.now();
-    refused = 0;
-  });
+    ),
+  );
+  server.on('drop', warn);
 }
 
 /** How many files and sockets this process may have open; null where that is not known or not limited. */

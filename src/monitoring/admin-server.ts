@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { isIP, type AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
 import type { ReadinessReport } from './readiness.ts';
+import { throttleWarning } from './throttled-warning.ts';
 
 /** What is shown to administrators. */
 export interface AdminView {
@@ -27,8 +28,24 @@ const STARTING: AdminView = {
   readMetrics: async () => '',
 };
 
-/** Those who ask are few and near: a connection that takes longer is none of theirs. */
-const REQUEST_TIMEOUT_MS = 10_000;
+/**
+ * Admin clients are few: some scrapers, probes and load balancers, and an operator. `descriptor-limit.ts` reserves a file
+ * descriptor for each of these connections, so that no number of them takes one from the partners.
+ */
+export const MAX_ADMIN_CONNECTIONS = 32;
+
+/** Admin clients are near, so short timeouts are safe. A connection that sends nothing makes room for others soon. */
+const TIMEOUTS = {
+  headersTimeout: 3_000,
+  requestTimeout: 5_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 500,
+};
+
+/** An admin client that does not read its response is closed after this. */
+const IDLE_TIMEOUT_MS = 10_000;
+
+const WARN_EVERY_MS = 10_000;
 
 interface AdminAnswer {
   readonly status: number;
@@ -39,16 +56,29 @@ interface AdminAnswer {
 /**
  * Starts it.
  *
+ * @param name the configured host, which requests may name. All others must name an IP address or `localhost`: a browser
+ *   can be made to send requests here by a page whose own host name resolves to this address (DNS rebinding).
+ * @param address what the name resolves to.
  * @param port 0 lets the system choose.
  * @throws what the system says where it cannot listen.
  */
 export async function startAdminServer(
-  host: string,
-  port: number,
-  logger: Pick<Logger, 'error'>,
+  { name, address, port }: { name: string; address: string; port: number },
+  logger: Pick<Logger, 'error' | 'warn'>,
 ): Promise<AdminServer> {
   let view = STARTING;
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
+  const warnOfHost = throttleWarning(WARN_EVERY_MS, (requests) =>
+    logger.warn(
+      { requests },
+      'requests to the admin port are refused with 421: their Host is not an IP address, "localhost" or PDS_ADMIN_HOST',
+    ),
+  );
+  const server = createServer(TIMEOUTS, (request, response) => {
+    if (!isOwnHost(request.headers.host, name)) {
+      warnOfHost();
+      response.writeHead(421, { 'content-length': 0, connection: 'close' }).end();
+      return;
+    }
     answer(view, request).then(
       (found) => send(response, found),
       (error: unknown) => {
@@ -57,11 +87,22 @@ export async function startAdminServer(
       },
     );
   });
-  server.listen(port, host);
+  server.maxConnections = MAX_ADMIN_CONNECTIONS;
+  server.timeout = IDLE_TIMEOUT_MS;
+  server.on(
+    'drop',
+    throttleWarning(WARN_EVERY_MS, (refused) =>
+      logger.warn(
+        { refused, open: MAX_ADMIN_CONNECTIONS },
+        'connections to the admin port are refused: too many are open',
+      ),
+    ),
+  );
+  server.listen(port, address);
   await once(server, 'listening');
-  const { address, port: chosen, family } = server.address() as AddressInfo;
+  const { address: bound, port: chosen, family } = server.address() as AddressInfo;
   return {
-    origin: `http://${family === 'IPv6' ? `[${address}]` : address}:${chosen}`,
+    origin: `http://${family === 'IPv6' ? `[${bound}]` : bound}:${chosen}`,
     show(next) {
       view = next;
     },
@@ -72,6 +113,14 @@ export async function startAdminServer(
       await closed;
     },
   };
+}
+
+/** Whether a Host header names this server itself; HTTP/1.0 clients, which send none, are no browsers. */
+function isOwnHost(header: string | undefined, name: string): boolean {
+  if (header === undefined) return true;
+  const host = header.replace(/:\d*$/, '').toLowerCase();
+  const isIpv6 = host.startsWith('[') && host.endsWith(']') && isIP(host.slice(1, -1)) === 6;
+  return isIpv6 || isIP(host) === 4 || host === 'localhost' || host === name.toLowerCase();
 }
 
 async function answer(view: AdminView, { method, url = '/' }: IncomingMessage): Promise<AdminAnswer> {

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { askAdmin } from '../support/administrator.ts';
 import { createClient } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
@@ -61,6 +62,40 @@ test('more connections than there are file descriptors: who is connected is serv
   const later = createClient(`http://127.0.0.1:${port}`);
   stack.defer(() => later.close());
   while ((await later.get('/v1/coops', { key }).catch(() => null))?.status !== 200) await delay(20);
+  serving.kill('SIGTERM');
+  expect(await serving.exited).toEqual([0, null]);
+});
+
+test('hundreds of half-sent requests to the admin port reset no connection of a partner, and let administrators in later', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true });
+  serving = startServingThrough(['prlimit', '--nofile=256:256'], made.config);
+  const [port, admin] = [await serving.port(), await serving.adminPort()];
+  const partner = createClient(`http://127.0.0.1:${port}`);
+  stack.defer(() => partner.close());
+  expect((await partner.get('/v1/coops', { key })).status).toBe(200);
+
+  const sockets: Socket[] = [];
+  stack.defer(() => sockets.forEach((socket) => socket.destroy()));
+  const ends: Promise<unknown>[] = [];
+  for (let count = 0; count < 400; count += 1) {
+    const socket = connect(admin, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.resume();
+    ends.push(new Promise((resolve) => socket.once('close', resolve)));
+    socket.write('GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n');
+    sockets.push(socket);
+  }
+  await serving.said('connections to the admin port are refused: too many are open');
+  // On the connection that is open, and on as many new ones as are left for partners.
+  const clients = Array.from({ length: 60 }, () => createClient(`http://127.0.0.1:${port}`));
+  for (const client of clients) stack.defer(() => client.close());
+  const answers = await Promise.all([partner, ...clients].map(({ get }) => get('/v1/coops', { key })));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+
+  // Each is closed in time, though its client never gives up.
+  await Promise.all(ends);
+  expect((await askAdmin(admin, '/livez')).status).toBe(200);
   serving.kill('SIGTERM');
   expect(await serving.exited).toEqual([0, null]);
 });

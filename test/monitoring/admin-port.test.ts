@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startAdminServer } from '../../src/monitoring/admin-server.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { askAdmin, readReadiness, scrape, type ReadinessAnswer } from '../support/administrator.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
@@ -75,6 +77,40 @@ describe('the port for administrators', () => {
       slow.destroy();
     },
   );
+
+  test.each([[[]], [['--workers', '2']]])(
+    'answers only requests that name an IP address or localhost, so that no page can rebind its name to it %j',
+    async (options) => {
+      const serving = serve({}, ...options);
+      const admin = await serving.adminPort();
+      const own = ['127.0.0.1', '10.1.2.3:8081', '[::1]', `[fe80::1]:${admin}`, `localhost:${admin}`, 'LocalHost'];
+      for (const host of own) {
+        expect((await askAdmin(admin, '/livez', 'GET', host)).status, host).toBe(200);
+      }
+      const others = ['attacker.example', `attacker.example:${admin}`, '127.0.0.1.attacker.example', 'localhost.'];
+      for (const host of [...others, '[attacker.example]', '1', 'localhost:x', '127.0.0.1@attacker.example', '::1']) {
+        for (const path of ['/livez', '/readyz', '/metrics', '/nothing']) {
+          expect(await askAdmin(admin, path, 'GET', host), host).toEqual({ status: 421, type: undefined, body: '' });
+        }
+      }
+      await serving.said('requests to the admin port are refused with 421');
+      await serving.port();
+      await end(serving);
+    },
+  );
+
+  test('also answers requests that name the host of its settings', async () => {
+    const server = await startAdminServer(
+      { name: 'Metrics.internal', address: '127.0.0.1', port: 0 },
+      pino({ enabled: false }),
+    );
+    const port = Number(new URL(server.origin).port);
+    for (const host of ['metrics.internal', `METRICS.internal:${port}`, '127.0.0.1']) {
+      expect((await askAdmin(port, '/livez', 'GET', host)).status, host).toBe(200);
+    }
+    expect((await askAdmin(port, '/livez', 'GET', 'other.internal')).status).toBe(421);
+    await server.close();
+  });
 
   test.each([[[]], [['--workers', '2']]])(
     'is named where it is taken, and the process ends with 1 %j',

@@ -16,9 +16,10 @@ export interface AdminAnswer {
   readonly body: string;
 }
 
-/** Asks a port of the loopback, over a connection of its own. */
-export async function askAdmin(port: number, path: string, method = 'GET'): Promise<AdminAnswer> {
-  const sent = get({ port, host: '127.0.0.1', path, method, agent: false });
+/** Asks a port of the loopback, over a connection of its own; `host` is the Host header where it is to be another. */
+export async function askAdmin(port: number, path: string, method = 'GET', host?: string): Promise<AdminAnswer> {
+  const headers = host === undefined ? {} : { host };
+  const sent = get({ port, host: '127.0.0.1', path, method, headers, agent: false });
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   return { status: response.statusCode ?? 0, type: response.headers['content-type'], body: await text(response) };
 }
