@@ -71,7 +71,12 @@ export function formatInstant(epochMs: number): string {
 
 /** The instant one millisecond after this one. */
 export function nextMillisecond(instant: string): string {
-  return formatInstant(Date.parse(instant) + 1);
+  return addMilliseconds(instant, 1);
+}
+
+/** The instant so many milliseconds after this one, or before it. */
+export function addMilliseconds(instant: string, milliseconds: number): string {
+  return formatInstant(Date.parse(instant) + milliseconds);
 }
 
 /** The latest of some instants. */

@@ -188,6 +188,7 @@ async function deleteGrants(
 
 /** Lets queries tell that a scope read before this instant is not the newest. */
 async function noteChange({ kysely }: Database, partnerId: number, instant: string): Promise<void> {
+  await kysely.insertInto('access.grant_changes').values({ partner_id: partnerId, instant }).execute();
   await kysely.updateTable('access.partners').set({ grants_changed_at: instant }).where('id', '=', partnerId).execute();
 }
 

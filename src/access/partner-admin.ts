@@ -74,6 +74,9 @@ export async function insertPartner(
     })
     .returning(['id', 'name'])
     .executeTakeFirstOrThrow();
+  if (everything) {
+    await transaction.kysely.insertInto('access.grant_changes').values({ partner_id: partner.id, instant }).execute();
+  }
   await recordChange(transaction, clock, { action: 'partner create', partner: name, details: { everything } });
   return partner;
 }

@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import { EPOCH, formatInstant, latestOf, nextMillisecond, type Clock } from '../instant.ts';
+import { addMilliseconds, EPOCH, formatInstant, latestOf, type Clock } from '../instant.ts';
 import type { Database } from './database.ts';
 
 /**
+ * Between two instants of the series is one millisecond that is not: the watermark of the earlier one. So no `updated_at`
+ * that is drawn from the series equals a watermark.
+ */
+const LEAST_DISTANCE_MS = 2;
+
+/**
  * Draws the next instant of the one series that publications and changes of grants share:
- * later than every earlier one by at least a millisecond, even if the clock stepped back.
+ * later than every earlier one by at least two milliseconds, even if the clock stepped back.
  *
  * Holds the lock on `access.clock` until the end of the transaction, so that instants become
  * visible in the order in which they were drawn: draw late, commit soon. The last publication
@@ -29,7 +35,7 @@ export async function drawInstant(transaction: Database, clock: Clock, after = E
     )
     .executeTakeFirstOrThrow();
   const now = formatInstant(clock());
-  const earliest = nextMillisecond(latestOf(drawn.last_instant, drawn.published ?? EPOCH, after));
+  const earliest = addMilliseconds(latestOf(drawn.last_instant, drawn.published ?? EPOCH, after), LEAST_DISTANCE_MS);
   const instant = now > earliest ? now : earliest;
   await kysely.updateTable('access.clock').set({ last_instant: instant }).execute();
   return instant;

@@ -31,6 +31,8 @@ export interface Tables {
   'access.clock': ClockRow;
   'access.partners': PartnerRow;
   'access.grants': GrantRow;
+  /** Each timestamp at which a partner's grants changed. */
+  'access.grant_changes': { partner_id: number; instant: string };
   'access.keys': KeyRow;
   'access.usage': UsageRow;
   'access.audit': AuditRow;

@@ -9,6 +9,7 @@ import { clientOf } from './asking.ts';
 import { encodeCursor } from './cursor.ts';
 import type { ListParts, PartPlace } from './list-parts.ts';
 import { readFirstPage, readNextPage, type ListedRecords, type PageQuestion, type Walk } from './snapshot.ts';
+import { filtersFrom, readSince } from './updated-since.ts';
 
 /** Where a walk goes on. */
 export interface WalkPlace extends PartPlace {
@@ -36,7 +37,13 @@ export async function answerList<Filters extends object>(
   const { partner, position, cursorBinding } = request;
   if (cursorBinding === null) throw new Error(`the route ${request.routeOptions.url} takes no cursor`);
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
-  const filters = cursorBinding.filters as Filters;
+  // As the client wrote them: cursors are bound to these.
+  const asked = cursorBinding.filters as Filters & { updated_since?: string };
+  const since =
+    asked.updated_since === undefined
+      ? null
+      : await readSince(services.database, partner.id, asked.updated_since, position?.watermark ?? null);
+  const filters = filtersFrom<Filters>(asked, since);
   const question: PageQuestion = {
     partner,
     records: list.records,
@@ -49,12 +56,7 @@ export async function answerList<Filters extends object>(
   };
   const { data, rows, lastKey, hasMore, changesAt, revision, watermark } =
     position === null
-      ? await readFirstPage(
-          services.database,
-          question,
-          (filters as { updated_since?: string }).updated_since ?? null,
-          () => getNewestScope(services, partner.id),
-        )
+      ? await readFirstPage(services.database, question, since, () => getNewestScope(services, partner.id))
       : { ...(await readNextPage(services.database, question, position.watermark)), watermark: position.watermark };
   const nextCursor =
     hasMore && lastKey !== null

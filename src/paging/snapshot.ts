@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
-import type { Engine, OpenDatabase, ReadSource } from '../database/database.ts';
+import type { Engine, OpenDatabase } from '../database/database.ts';
 import type { Revision } from '../database/revision.ts';
 import { limitSlot, type SlotValues } from '../database/statement.ts';
 import type { Asking } from './asking.ts';
@@ -14,6 +14,7 @@ import {
   type SeenEvents,
 } from './events.ts';
 import type { ListParts, PartPlace } from './list-parts.ts';
+import type { Since } from './updated-since.ts';
 
 /** How the records of a list are read and written out, the same for every page of it. */
 export interface ListedRecords {
@@ -95,19 +96,19 @@ const MOST_ATTEMPTS = 10;
  *   grant before it was in `access` by then; and `catalog` is committed first, so every
  *   publication that `access` announces was in it.
  *
- * @param since the `updated_since` of the request; null without one.
+ * @param since what the `updated_since` of the request means; null without one.
  * @param refreshScope gives the partner's scope as it is now, where the one that came with the request has become stale.
  */
 export async function readFirstPage(
   database: OpenDatabase,
   question: PageQuestion,
-  since: string | null,
+  since: Since | null,
   refreshScope: () => Promise<Scope>,
 ): Promise<FirstPage> {
-  if (since !== null) {
-    const seen = await readNewestEvents(database, question.partner.id, since);
+  if (since !== null && since.seen !== null) {
+    const { seen, from } = since;
     // The most frequent question of a client that keeps in step is answered without looking for anything.
-    if (seen.published_at === seen.announced_at && lastEvent(seen) < since) {
+    if (seen.published_at === seen.announced_at && lastEvent(seen) < from) {
       const revision = keepingRevision(seen);
       return {
         data: '',
@@ -266,19 +267,4 @@ function toPage(row: PageRow, limit: number): Page {
     changesAt: row.changes_at,
     revision: row.isMixed === true ? null : keepingRevision(row),
   };
-}
-
-/** The last events, at the primary where a replica has seen less than the client: which that is, or it asks for the future. */
-async function readNewestEvents(database: OpenDatabase, partnerId: number, since: string): Promise<SeenEvents> {
-  const seen = await readEvents(database, partnerId, 'any');
-  if (watermarkOf(seen) >= since) return seen;
-  const newest = await readEvents(database, partnerId, 'primary');
-  if (watermarkOf(newest) > watermarkOf(seen)) database.distrustReplicas();
-  return newest;
-}
-
-async function readEvents(database: OpenDatabase, partnerId: number, source: ReadSource): Promise<SeenEvents> {
-  const [seen] = await database.run('events', () => seenEvents, { partner_id: partnerId }, source);
-  if (seen === undefined) throw new Error('a statement that always gives a row gave none');
-  return seen;
 }

@@ -23,11 +23,14 @@ export type SyncBound = 'least' | 'most';
  */
 export class Model {
   readonly records: Records;
+  readonly #releases: readonly string[];
   readonly #texts = new WeakMap<object, SearchedText>();
   readonly #visible = new WeakMap<ModelScope, Visible>();
 
-  constructor(records: Records) {
+  /** @param releases when something was published. */
+  constructor(records: Records, releases: readonly string[]) {
     this.records = records;
+    this.#releases = releases;
   }
 
   /** All records that match, in their served form and order. `now` decides `is_open`. */
@@ -87,6 +90,7 @@ export class Model {
   }
 
   #contracts(filters: Filters, scope: ModelScope, sync: SyncBound): Served[] {
+    const since = this.#since(filters, scope);
     const { contracts } = this.visible(scope);
     const found = visibleOnes(this.records.contracts, contracts).filter(
       (contract) =>
@@ -95,12 +99,13 @@ export class Model {
         holds(filters['coop'], (id) => contract.coop_id === id) &&
         holds(filters['supplier'], (id) => contract.supplier_ids.includes(id)) &&
         holds(filters['city_service'], (id) => contract.city_service_ids.includes(id)) &&
-        isSince(contracts.get(contract.id), filters, sync),
+        isSince(contracts.get(contract.id), since, sync),
     );
     return ordered(found).map((contract) => servedContract(contract, this.records));
   }
 
   #suppliers(filters: Filters, scope: ModelScope, sync: SyncBound): Served[] {
+    const since = this.#since(filters, scope);
     const { suppliers } = this.visible(scope);
     const asked = holds(filters['certifications'], (list) =>
       askedCertifications(list, this.records.certifications.values()),
@@ -112,12 +117,13 @@ export class Model {
         holds(filters['state'], (state) => isInState(supplier, state)) &&
         holds(filters['city_service'], (id) => supplier.city_service_ids.includes(id)) &&
         (asked === true || asked.every(({ abbreviation }) => supplier.certifications.includes(abbreviation))) &&
-        isSince(suppliers.get(supplier.id), filters, sync),
+        isSince(suppliers.get(supplier.id), since, sync),
     );
     return ordered(found).map((supplier) => servedSupplier(supplier, this.records, 'list'));
   }
 
   #solicitations(filters: Filters, scope: ModelScope, now: string, sync: SyncBound): Served[] {
+    const since = this.#since(filters, scope);
     const { solicitations } = this.visible(scope);
     const found = visibleOnes(this.records.solicitations, solicitations).filter(
       (it) =>
@@ -126,9 +132,19 @@ export class Model {
         holds(filters['lead_entity'], (id) => it.lead_entity_id === id) &&
         holds(filters['closing_after'], (after) => it.close_at !== null && it.close_at >= bound(after)) &&
         holds(filters['closing_before'], (before) => it.close_at !== null && it.close_at <= bound(before)) &&
-        isSince(solicitations.get(it.id), filters, sync),
+        isSince(solicitations.get(it.id), since, sync),
     );
     return ordered(found).map((solicitation) => servedSolicitation(solicitation, this.records, now));
+  }
+
+  /** From when on a sync gives changes: `updated_since` as it is if it is a watermark, else five seconds before it. */
+  #since({ updated_since: asked }: Filters, scope: ModelScope): string | null {
+    if (asked === undefined) return null;
+    const sinceMs = Date.parse(bound(asked));
+    const granted = [scope.everythingSince, ...Object.values(scope.leadEntities), ...Object.values(scope.coops)];
+    const events = [...this.#releases, ...granted.filter((at) => at !== null)];
+    const isWatermark = events.some((event) => Date.parse(event) + 1 === sinceMs);
+    return isWatermark || sinceMs <= 0 ? bound(asked) : new Date(sinceMs - 5_000).toISOString();
   }
 
   #certifications(filters: Filters): Served[] {
@@ -149,12 +165,15 @@ export class Model {
 
 /** Reads directories in the order in which they were imported into an empty database. */
 export function loadModel(directories: readonly PublishedDirectory[]): Model {
-  return new Model(readRecords(directories));
+  return new Model(
+    readRecords(directories),
+    directories.map(({ publishedAt }) => publishedAt),
+  );
 }
 
-function isSince(seen: Sighting | undefined, filters: Filters, sync: SyncBound): boolean {
+function isSince(seen: Sighting | undefined, since: string | null, sync: SyncBound): boolean {
   const at = sync === 'least' ? seen?.first : seen?.last;
-  return holds(filters['updated_since'], (since) => at !== undefined && at >= bound(since));
+  return since === null || (at !== undefined && at >= since);
 }
 
 function visibleOnes<T>(records: ReadonlyMap<string, T>, visible: { has(id: string): boolean }): T[] {

@@ -110,7 +110,7 @@ function filters(parameters: Record<string, fc.Arbitrary<string>>): fc.Arbitrary
 
 function aroundEach(instants: readonly string[]): fc.Arbitrary<number> {
   return fc
-    .tuple(fc.constantFrom(...instants), fc.constantFrom(-31_536_000_000, -1, 0, 0, 1, 86_400_000))
+    .tuple(fc.constantFrom(...instants), fc.constantFrom(-31_536_000_000, -1, 0, 0, 1, 2, 5_000, 5_001, 86_400_000))
     .map(([instant, byMs]) => Date.parse(instant) + byMs);
 }
 

@@ -69,14 +69,14 @@ describe('publication', () => {
     expect(await made.database.kysely.selectFrom('catalog.coops').selectAll().execute()).toHaveLength(1);
   });
 
-  test('draws instants that rise by a millisecond at least, even where the clock steps back', async () => {
+  test('draws instants that rise and leave room for a watermark between two, even where the clock steps back', async () => {
     const first = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
     nowMs -= 86_400_000;
     const second = await importLines({ coops: [{ id: 'co_y', name: 'Z' }] });
     const granted = await inTransaction(made.database, (transaction) => drawInstant(transaction, () => 0));
     const third = await importLines({ coops: [{ id: 'co_y', name: 'W' }] });
     const series = [first.instant, second.instant, granted, third.instant].map((instant) => Date.parse(instant ?? ''));
-    expect(series.slice(1).map((instant, index) => instant - (series[index] ?? 0))).toEqual([1, 1, 1]);
+    expect(series.slice(1).map((instant, index) => instant - (series[index] ?? 0))).toEqual([2, 2, 2]);
   });
 
   test('goes on after a publication whose announcement a crash kept from being written', async () => {
@@ -85,7 +85,7 @@ describe('publication', () => {
       .values({ number: 7, instant: '2031-01-01T00:00:00.000Z' })
       .execute();
     const { instant } = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
-    expect(instant).toBe('2031-01-01T00:00:00.001Z');
+    expect(instant).toBe('2031-01-01T00:00:00.002Z');
   });
 
   test('reads gzip, a byte order mark, CRLF, empty lines and a last line without an end', async () => {

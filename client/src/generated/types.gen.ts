@@ -325,7 +325,7 @@ export type ListContractsData = {
          */
         city_service?: string;
         /**
-         * Only contracts that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk.
+         * Only contracts that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier.
          */
         updated_since?: string;
         /**
@@ -457,7 +457,7 @@ export type ListSuppliersData = {
          */
         city_service?: string;
         /**
-         * Only suppliers that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk.
+         * Only suppliers that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier.
          */
         updated_since?: string;
         /**
@@ -593,7 +593,7 @@ export type ListSolicitationsData = {
          */
         closing_before?: string;
         /**
-         * Only solicitations that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk. New notices, documents and questions do not count: re-read the detail for them.
+         * Only solicitations that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier. New notices, documents and questions do not count: re-read the detail for them.
          */
         updated_since?: string;
         /**
@@ -679,7 +679,7 @@ export type CountSolicitationsData = {
          */
         closing_before?: string;
         /**
-         * Only solicitations that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk. New notices, documents and questions do not count: re-read the detail for them.
+         * Only solicitations that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier. New notices, documents and questions do not count: re-read the detail for them.
          */
         updated_since?: string;
     };

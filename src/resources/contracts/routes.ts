@@ -25,7 +25,8 @@ const parameters = {
   supplier: idParameter('/v1/suppliers', 'Only contracts with this supplier'),
   city_service: idParameter('/v1/city-services', 'Only contracts for this city service'),
   updated_since: instantParameter(
-    'Only contracts that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk.',
+    'Only contracts that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your ' +
+      'last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier.',
   ),
   cursor: cursorParameter,
   limit: limitParameter,

@@ -12,6 +12,7 @@ import {
 import { answerList } from '../../paging/answer-list.ts';
 import { answerCount, answerRecord } from '../../paging/answer-record.ts';
 import { ListParts } from '../../paging/list-parts.ts';
+import { filtersFrom, readSince } from '../../paging/updated-since.ts';
 import type { Turns } from '../../paging/turns.ts';
 import { SearchPlanner } from '../../search/search-plan.ts';
 import type { Services } from '../../services.ts';
@@ -38,7 +39,8 @@ const filterParameters = {
   ),
   updated_since: instantParameter(
     'Only solicitations that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your ' +
-      'last walk. New notices, documents and questions do not count: re-read the detail for them.',
+      'last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier. ' +
+      'New notices, documents and questions do not count: re-read the detail for them.',
   ),
 };
 const listParameters = { ...filterParameters, cursor: cursorParameter, limit: limitParameter };
@@ -81,12 +83,15 @@ export function registerSolicitations(app: FastifyInstance, services: Services, 
       response: objectResponses(count),
     },
     config: { kind: 'solicitations', parameters: filterParameters },
-    handler: (request, reply) => {
-      const { partner, parameters } = request;
+    handler: async (request, reply) => {
+      const { partner } = request;
+      const parameters: SolicitationFilters = request.parameters;
+      const { updated_since: asked } = parameters;
+      const since = asked === undefined ? null : await readSince(database, partner.id, asked, null);
+      const filters = filtersFrom(parameters, since);
       return answerCount(services, request, reply, {
         parts,
-        query: (place, isFresh) =>
-          countSolicitations(database, planner, partner.scope, parameters, { ...place, isFresh }),
+        query: (place, isFresh) => countSolicitations(database, planner, partner.scope, filters, { ...place, isFresh }),
       });
     },
   });

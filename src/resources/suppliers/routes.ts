@@ -27,7 +27,8 @@ const parameters = {
   certifications: certificationsParameter,
   city_service: idParameter('/v1/city-services', 'Only suppliers that offer this city service'),
   updated_since: instantParameter(
-    'Only suppliers that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk.',
+    'Only suppliers that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your ' +
+      'last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier.',
   ),
   cursor: cursorParameter,
   limit: limitParameter,

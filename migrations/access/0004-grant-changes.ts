@@ -1,0 +1,23 @@
+import { orderedText, type Migration } from '../../src/database/migration.ts';
+
+/** When a partner's grants changed: with the publications, this is what tells a watermark from any other timestamp. */
+export const grantChanges: Migration = {
+  number: 4,
+  name: 'grant changes',
+  isAdditive: true,
+  statements(engine) {
+    const partners = engine === 'sqlite' ? 'partners' : 'access.partners';
+    return [
+      `create table access.grant_changes (
+        partner_id bigint not null references ${partners} (id),
+        instant ${orderedText(engine)} not null,
+        primary key (partner_id, instant))`,
+      // Revocations and what was granted before them are not recorded. A watermark of one of these is read as five seconds
+      // earlier, once, unless it is the last.
+      `insert into access.grant_changes (partner_id, instant)
+        select id, grants_changed_at from access.partners where grants_changed_at > '1970-01-01T00:00:00.000Z'
+        union select id, everything_since from access.partners where everything_since is not null
+        union select partner_id, granted_at from access.grants`,
+    ];
+  },
+};

@@ -1,0 +1,195 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { walkList } from '../support/client.ts';
+import {
+  contract,
+  publishLines,
+  SMALL_CATALOG,
+  solicitation,
+  supplier,
+  withImportDirectory,
+} from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+import { KINDS, type Served } from './copy.ts';
+import { firstCatalog, LEAD_ENTITIES, startWriter } from './writer-process.ts';
+
+let service: TestService;
+afterEach(() => service.close());
+
+const SECOND_MS = 1_000;
+const iso = (ms: number): string => new Date(ms).toISOString();
+
+describe('an updated_since that is not a watermark', () => {
+  let nowMs: number;
+  const clock = (): number => nowMs;
+  /** When each kind was last published. */
+  let releasedMs: number;
+
+  async function start(): Promise<void> {
+    nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+    service = await withImportDirectory(SMALL_CATALOG, (directory) =>
+      startService({
+        directories: [directory],
+        clock,
+        partners: [
+          { name: 'all', everything: true },
+          { name: 'a', leadEntities: ['le_a'] },
+        ],
+      }),
+    );
+    nowMs += 3_600 * SECOND_MS;
+    const name = 'Renamed';
+    await publishLines(
+      service.database,
+      {
+        contracts: ['ctr_1', 'ctr_2'].map((id) => ({ ...contract(id), name })),
+        suppliers: ['sup_1', 'sup_2'].map((id) => ({ ...supplier(id), name })),
+        solicitations: [1, 2].map((ref) => ({ ...solicitation(`sol_${ref}`, ref), title: name })),
+      },
+      { clock },
+    );
+    releasedMs = nowMs;
+    await service.noticeChanges();
+  }
+
+  const read = async (path: string, sinceMs: number, partner = 'all', limits = [100]): Promise<string[]> => {
+    const pages = await service.walk(`/v1/${path}?updated_since=${iso(sinceMs)}`, service.partner(partner).key, limits);
+    return pages.flatMap(({ body }) => (JSON.parse(body) as { data: Served[] }).data.map(({ id }) => id));
+  };
+  const count = async (sinceMs: number): Promise<number> => {
+    const { body } = await service.get(`/v1/solicitations/count?updated_since=${iso(sinceMs)}`, {
+      key: service.partner('all').key,
+    });
+    return (JSON.parse(body) as { total: number }).total;
+  };
+
+  test('gives what changed up to five seconds before it, on every page and in the count', async () => {
+    await start();
+    for (const kind of KINDS) {
+      const changed = (await read(kind, releasedMs)).toSorted();
+      expect(changed.length).toBeGreaterThanOrEqual(2);
+      // The clock of a client that began its last walk when the release was drawn, and not yet visible.
+      for (const laterMs of [2, 400, 5 * SECOND_MS]) {
+        expect(await read(kind, releasedMs + laterMs), `${kind} ${laterMs}`).toEqual(changed);
+        expect(await read(kind, releasedMs + laterMs, 'all', [1]), `${kind} ${laterMs}`).toEqual(changed);
+      }
+      expect(await read(kind, releasedMs + 5 * SECOND_MS + 1)).toEqual([]);
+    }
+    expect(await count(releasedMs + 400)).toBe(2);
+    expect(await count(releasedMs + 5 * SECOND_MS + 1)).toBe(0);
+    // The greatest `updated_at` of a copy.
+    nowMs = releasedMs + 3 * SECOND_MS;
+    await publishLines(service.database, { contracts: [{ ...contract('ctr_2'), name: 'Again' }] }, { clock });
+    await service.noticeChanges();
+    expect(await read('contracts', nowMs)).toEqual(['ctr_1', 'ctr_2']);
+  });
+
+  test('is never one that this service gave out: with nothing new, that gives nothing, in the count neither', async () => {
+    await start();
+    for (const kind of KINDS) expect(await read(kind, releasedMs + 1)).toEqual([]);
+    expect(await count(releasedMs + 1)).toBe(0);
+  });
+
+  test('is never a watermark of a change of grants, also after grants were revoked and given again', async () => {
+    await start();
+    const { key } = service.partner('a');
+    const watermarks: string[] = [];
+    const leadEntity = { everything: false, leadEntities: ['le_b'], coops: [] };
+    for (const change of [grant, revoke, grant, revoke]) {
+      nowMs += 100;
+      await change(service.database, clock, 'a', leadEntity);
+      await service.noticeChanges();
+      const { headers } = await service.get('/v1/contracts', { key });
+      watermarks.push(String(headers['x-sync-watermark']));
+    }
+    expect(watermarks).toEqual([101, 201, 301, 401].map((laterMs) => iso(releasedMs + laterMs)));
+    for (const watermark of watermarks) expect(await read('contracts', Date.parse(watermark), 'a')).toEqual([]);
+    // To another partner it was not given out.
+    expect(await read('contracts', Date.parse(String(watermarks[0])))).toEqual(['ctr_1', 'ctr_2']);
+  });
+
+  test('is what an updated_at is, also where the clock stands still and each event follows the one before at once', async () => {
+    await start();
+    const { key } = service.partner('all');
+    for (const name of ['One', 'Two', 'Three']) {
+      await publishLines(service.database, { contracts: [{ ...contract('ctr_1'), name }] }, { clock });
+    }
+    await service.noticeChanges();
+    const { body } = await service.get('/v1/contracts/ctr_1', { key });
+    const { updated_at: updatedAt } = JSON.parse(body) as { updated_at: string };
+    // Changed by the release before all of these.
+    expect(await read('contracts', Date.parse(updatedAt))).toContain('ctr_2');
+  });
+});
+
+/** A partner that knows only the interface: it passes its own clock, or the greatest `updated_at` that it has. */
+class Follower {
+  readonly records = new Map<string, Served>();
+  readonly #path: string;
+  readonly #key: string;
+  readonly #by: 'clock' | 'updated_at';
+  #since = '1970-01-01T00:00:00.000Z';
+
+  constructor(kind: string, key: string, by: 'clock' | 'updated_at') {
+    this.#path = `/v1/${kind}`;
+    this.#key = key;
+    this.#by = by;
+  }
+
+  async sync(): Promise<void> {
+    const beganAt = iso(Date.now());
+    const pages = await walkList(service.get, `${this.#path}?updated_since=${this.#since}`, this.#key, [7]);
+    const received = pages.flatMap(({ body }) => (JSON.parse(body) as { data: Served[] }).data);
+    for (const record of received) this.records.set(record.id, record);
+    const greatest =
+      received
+        .map((record) => String(record['updated_at']))
+        .sort()
+        .at(-1) ?? this.#since;
+    if (this.#by === 'clock') this.#since = beganAt;
+    else if (greatest > this.#since) this.#since = greatest;
+  }
+}
+
+test('clients that pass their own clock or the greatest updated_at lose nothing, with importers and grants at work', async () => {
+  service = await withImportDirectory(firstCatalog(), (directory) =>
+    startService({
+      directories: [directory],
+      clock: Date.now,
+      partners: [
+        { name: 'all', everything: true },
+        { name: 'some', leadEntities: LEAD_ENTITIES.slice(0, 2) },
+        { name: 'few' },
+      ],
+    }),
+  );
+  const database = service.databaseConfig;
+  const writing = new AbortController();
+  const writers = Promise.all([
+    startWriter({ database, role: 'importer', seed: 11, rounds: 40, clockSkewMs: 0 }).exited,
+    startWriter({ database, role: 'importer', seed: 12, rounds: 40, clockSkewMs: 0 }).exited,
+    startWriter({ database, role: 'granter', seed: 13, rounds: 40, clockSkewMs: 0 }).exited,
+  ]).finally(() => writing.abort());
+  const followers = KINDS.flatMap((kind) =>
+    (['clock', 'updated_at'] as const).flatMap((by) =>
+      ['all', 'some'].map((name) => ({ kind, by, name, follower: new Follower(kind, service.partner(name).key, by) })),
+    ),
+  );
+  let walks = 0;
+  while (!writing.signal.aborted) {
+    for (const { follower } of followers) await follower.sync();
+    walks += followers.length;
+    await delay(10);
+  }
+  expect(await writers).toEqual([0, 0, 0]);
+  expect(walks).toBeGreaterThan(3 * followers.length);
+  await service.noticeChanges();
+  for (const { kind, by, name, follower } of followers) {
+    await follower.sync();
+    const pages = await walkList(service.get, `/v1/${kind}`, service.partner(name).key, [100]);
+    for (const record of pages.flatMap(({ body }) => (JSON.parse(body) as { data: Served[] }).data)) {
+      expect(follower.records.get(record.id), `${name} by ${by}: ${record.id}`).toEqual(record);
+    }
+  }
+}, 120_000);
