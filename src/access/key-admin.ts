@@ -17,7 +17,17 @@ export interface KeyDetails {
   readonly createdAt: string;
   /** The first instant at which it is refused; null for never. */
   readonly expiresAt: string | null;
+  /** When the life that it was issued with ends, whether or not it was rotated since; null for never. */
+  readonly issuedExpiresAt: string | null;
+  /** The public id of the key that was issued in its place last; null for a key that was not rotated. */
+  readonly replacedBy: string | null;
   readonly revokedAt: string | null;
+}
+
+/** A key that was rotated, after the rotation. */
+export interface ReplacedKey extends KeyDetails {
+  /** True if an earlier rotation promised it a longer overlap than this one, which it keeps. */
+  readonly keepsEarlierOverlap: boolean;
 }
 
 /** A key just issued, and the only time that its text is known. */
@@ -49,9 +59,9 @@ export function issueKey(
 }
 
 /**
- * Issues a key that takes the place of another, which stays good for the overlap, though never
- * longer than it would have been. The new one is for the same environment and lives as long as
- * the old one was given when it was issued.
+ * Issues a key that takes the place of another. The old key stays good for the overlap, or for
+ * that of an earlier rotation if it ends later, but never beyond the life that it was issued with.
+ * The new key is for the same environment and gets that same life, from now on.
  *
  * @throws AccessError where there is no such key, or it is good no more.
  */
@@ -60,7 +70,7 @@ export function rotateKey(
   clock: Clock,
   keyId: string,
   overlapMs: number,
-): Promise<{ issued: NewKey; replaced: KeyDetails }> {
+): Promise<{ issued: NewKey; replaced: ReplacedKey }> {
   return inTransaction(database, async (transaction) => {
     await raiseAccessVersion(transaction);
     const nowMs = clock();
@@ -68,19 +78,29 @@ export function rotateKey(
     if (old.state !== 'active') {
       throw new AccessError(`key ${keyId} is ${old.state}: issue a new one with "pds key issue ${old.partner}"`);
     }
-    const lifetimeMs = old.expiresAt === null ? null : Date.parse(old.expiresAt) - Date.parse(old.createdAt);
+    const { issuedExpiresAt } = old;
+    const lifetimeMs = issuedExpiresAt === null ? null : Date.parse(issuedExpiresAt) - Date.parse(old.createdAt);
     const issued = await insertKey(transaction, nowMs, old.partner, old.environment, lifetimeMs);
     const overlapEnd = formatInstant(nowMs + overlapMs);
-    const expiresAt = old.expiresAt !== null && old.expiresAt < overlapEnd ? old.expiresAt : overlapEnd;
+    const promisedEnd = findPromisedEnd(old);
+    const keepsEarlierOverlap = promisedEnd !== null && promisedEnd > overlapEnd;
+    const wantedEnd = keepsEarlierOverlap ? promisedEnd : overlapEnd;
+    const expiresAt = issuedExpiresAt !== null && issuedExpiresAt < wantedEnd ? issuedExpiresAt : wantedEnd;
     await transaction.kysely
       .updateTable('access.keys')
-      .set({ expires_at: expiresAt })
+      .set({ expires_at: expiresAt, replaced_by: issued.details.id })
       .where('id', '=', keyId)
       .execute();
     const details = { good_until: expiresAt, replaced_by: issued.details.id, expires_at: issued.details.expiresAt };
     await recordChange(transaction, clock, { action: 'key rotate', partner: old.partner, keyId, details });
-    return { issued, replaced: await getKey(transaction, nowMs, keyId) };
+    return { issued, replaced: { ...(await getKey(transaction, nowMs, keyId)), keepsEarlierOverlap } };
   });
+}
+
+/** Until when an earlier rotation promised a key to stay good; null for a key that was not rotated. */
+function findPromisedEnd({ expiresAt, issuedExpiresAt, replacedBy }: KeyDetails): string | null {
+  // After a restore the key that replaced it may be gone; its shorter life was carried over.
+  return replacedBy !== null || expiresAt !== issuedExpiresAt ? expiresAt : null;
 }
 
 /**
@@ -163,6 +183,7 @@ async function insertKey(
 ): Promise<NewKey> {
   const partner = await getPartnerReference(transaction, partnerName);
   const { key, id, digest } = issueKeyText(environment);
+  const expiresAt = lifetimeMs === null ? null : formatInstant(nowMs + lifetimeMs);
   await transaction.kysely
     .insertInto('access.keys')
     .values({
@@ -171,7 +192,8 @@ async function insertKey(
       digest,
       environment,
       created_at: formatInstant(nowMs),
-      expires_at: lifetimeMs === null ? null : formatInstant(nowMs + lifetimeMs),
+      expires_at: expiresAt,
+      issued_expires_at: expiresAt,
     })
     .execute();
   return { key, details: await getKey(transaction, nowMs, id) };
@@ -187,6 +209,8 @@ function keyRows({ kysely }: Database) {
       'key.environment',
       'key.created_at',
       'key.expires_at',
+      'key.issued_expires_at',
+      'key.replaced_by',
       'key.revoked_at',
     ]);
 }
@@ -201,6 +225,8 @@ function toDetails(row: KeyListRow, nowMs: number): KeyDetails {
     state: stateAt(row, formatInstant(nowMs)),
     createdAt: row.created_at,
     expiresAt: row.expires_at,
+    issuedExpiresAt: row.issued_expires_at,
+    replacedBy: row.replaced_by,
     revokedAt: row.revoked_at,
   };
 }

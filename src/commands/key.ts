@@ -34,7 +34,10 @@ export async function rotate(
   output.result({ ...newKeyJson(issued), replaces: keyJson(replaced) }, issued.key);
   if (!output.isJson) {
     output.note(describeNewKey(issued));
-    output.note(`It takes the place of ${replaced.id}, which is refused from ${replaced.expiresAt ?? 'now'} on.`);
+    const kept = replaced.keepsEarlierOverlap
+      ? ` An earlier rotation promised that; to end it now: pds key revoke ${replaced.id}.`
+      : '';
+    output.note(`It takes the place of ${replaced.id}, which is refused from ${replaced.expiresAt ?? 'now'} on.${kept}`);
   }
 }
 
@@ -58,9 +61,10 @@ export function renderKeys(keys: readonly KeyDetails[]): string {
     key.createdAt,
     key.expiresAt ?? 'never',
     key.revokedAt ?? '-',
+    key.replacedBy ?? '-',
     key.partner,
   ]);
-  return renderColumns([['KEY ID', 'FOR', 'STATE', 'CREATED', 'EXPIRES', 'REVOKED', 'PARTNER'], ...rows]);
+  return renderColumns([['KEY ID', 'FOR', 'STATE', 'CREATED', 'EXPIRES', 'REVOKED', 'REPLACED BY', 'PARTNER'], ...rows]);
 }
 
 /** A key as `--json` shows it. */
@@ -72,6 +76,8 @@ export function keyJson(key: KeyDetails): Record<string, unknown> {
     state: key.state,
     created_at: key.createdAt,
     expires_at: key.expiresAt,
+    issued_expires_at: key.issuedExpiresAt,
+    replaced_by: key.replacedBy,
     revoked_at: key.revokedAt,
   };
 }

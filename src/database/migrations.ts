@@ -2,6 +2,7 @@ import { partnersAndKeys } from '../../migrations/access/0001-partners-and-keys.
 import { usageAndAudit } from '../../migrations/access/0002-usage-and-audit.ts';
 import { revisionToken } from '../../migrations/access/0003-revision-token.ts';
 import { grantChanges } from '../../migrations/access/0004-grant-changes.ts';
+import { keyLifetimes } from '../../migrations/access/0005-key-lifetimes.ts';
 import { publishedRecords } from '../../migrations/catalog/0001-published-records.ts';
 import { searchIndexes } from '../../migrations/catalog/0002-search-indexes.ts';
 import { numbersInOrder } from '../../migrations/catalog/0003-numbers-in-order.ts';
@@ -10,5 +11,5 @@ import type { Migration, TableGroup } from './migration.ts';
 /** All migrations, in the order they run. Add to the end of a group; never edit what was released. */
 export const MIGRATIONS: Readonly<Record<TableGroup, readonly Migration[]>> = {
   catalog: [publishedRecords, searchIndexes, numbersInOrder],
-  access: [partnersAndKeys, usageAndAudit, revisionToken, grantChanges],
+  access: [partnersAndKeys, usageAndAudit, revisionToken, grantChanges, keyLifetimes],
 };

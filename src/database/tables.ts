@@ -149,7 +149,12 @@ export interface KeyRow {
   digest: string;
   environment: 'live' | 'test';
   created_at: string;
+  /** The first instant at which it is refused: that of `issued_expires_at`, or the end of the overlap of a rotation. */
   expires_at: string | null;
+  /** When the life that it was issued with ends; null for never. A rotation leaves it alone. */
+  issued_expires_at: string | null;
+  /** The public id of the key that was issued in its place last. */
+  replaced_by: string | null;
   revoked_at: string | null;
 }
 

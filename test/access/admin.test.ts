@@ -214,8 +214,39 @@ describe('a key', () => {
     const second = await rotateKey(made.database, clock, hour.details.id, 24 * HOUR_MS);
     expect(second.issued.details.expiresAt).toBe('2026-06-01T13:30:00.000Z');
     expect(second.replaced.expiresAt).toBe('2026-06-01T13:00:00.000Z');
-    const third = await rotateKey(made.database, clock, hour.details.id, 0);
+    const third = await rotateKey(made.database, clock, second.issued.details.id, 0);
     expect(third.replaced).toMatchObject({ state: 'expired', expiresAt: '2026-06-01T12:30:00.000Z' });
+  });
+
+  test.each([
+    ['of a year', 365 * 24 * HOUR_MS, '2027-06-01T13:00:00.000Z'],
+    ['that never expires', null, null],
+  ])('%s that is rotated twice gives each new key the life that it was issued with', async (_, lifeMs, end) => {
+    const old = await issueAcme(lifeMs);
+    const first = await rotateKey(made.database, clock, old.details.id, 24 * HOUR_MS);
+    nowMs += HOUR_MS;
+    const second = await rotateKey(made.database, clock, old.details.id, 24 * HOUR_MS);
+    expect(second.issued.details.expiresAt).toBe(end);
+    expect(second.replaced).toMatchObject({
+      issuedExpiresAt: old.details.expiresAt,
+      replacedBy: second.issued.details.id,
+    });
+    const third = await rotateKey(made.database, clock, first.issued.details.id, HOUR_MS);
+    expect(third.issued.details.expiresAt).toBe(end);
+  });
+
+  test('that is rotated again keeps the overlap that was promised, and gets a longer one', async () => {
+    const old = await issueAcme(48 * HOUR_MS);
+    const rotate = async (overlapMs: number) => {
+      const { replaced } = await rotateKey(made.database, clock, old.details.id, overlapMs);
+      return [replaced.expiresAt, replaced.keepsEarlierOverlap];
+    };
+    expect(await rotate(24 * HOUR_MS)).toEqual(['2026-06-02T12:00:00.000Z', false]);
+    expect(await rotate(HOUR_MS)).toEqual(['2026-06-02T12:00:00.000Z', true]);
+    expect(await rotate(0)).toEqual(['2026-06-02T12:00:00.000Z', true]);
+    expect(await rotate(30 * HOUR_MS)).toEqual(['2026-06-02T18:00:00.000Z', false]);
+    expect(await rotate(72 * HOUR_MS)).toEqual(['2026-06-03T12:00:00.000Z', false]);
+    expect(await rotate(0)).toEqual(['2026-06-03T12:00:00.000Z', true]);
   });
 
   test('that is good no more cannot be rotated', async () => {

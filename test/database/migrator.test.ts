@@ -53,6 +53,50 @@ test('an empty database is made ready by the first command that meets it', async
   expect(await prepareSchema(database, clock)).toEqual([]);
 });
 
+test('a key that was rotated before its life was kept apart gets it back from the audit trail', async () => {
+  await makeOlderSchema(database, { catalog: MIGRATIONS.catalog.length, access: 2 });
+  const { kysely } = database;
+  const [issued, cut, end] = ['2026-04-01T00:00:00.000Z', '2026-04-16T00:00:00.000Z', '2027-04-01T00:00:00.000Z'];
+  await kysely
+    .insertInto('access.partners')
+    .values({ name: 'acme', grants_changed_at: issued, created_at: issued })
+    .execute();
+  const key = async (id: string, expires_at: string | null): Promise<void> => {
+    await sql`insert into access.keys (id, partner_id, digest, environment, created_at, expires_at)
+      select ${id}, id, '', 'test', ${issued}, ${expires_at} from access.partners`.execute(kysely);
+  };
+  const audit = async (action: string, key_id: string, details: object): Promise<void> => {
+    const row = { at: issued, actor: 'alice@desk', partner: 'acme', action, key_id, details: JSON.stringify(details) };
+    await kysely.insertInto('access.audit').values(row).execute();
+  };
+  await key('rotated0', cut);
+  await audit('key issue', 'rotated0', { environment: 'test', expires_at: end });
+  await audit('key rotate', 'rotated0', { good_until: cut, replaced_by: 'rotated1', expires_at: end });
+  await key('rotated1', cut);
+  await audit('key rotate', 'rotated1', { good_until: cut, replaced_by: 'newest00', expires_at: end });
+  await key('newest00', end);
+  await key('forever0', cut);
+  await audit('key issue', 'forever0', { environment: 'test', expires_at: null });
+  await audit('key rotate', 'forever0', { good_until: cut, replaced_by: 'newest00', expires_at: null });
+  await key('plain000', end);
+  await key('untraced', cut);
+  await audit('key rotate', 'untraced', { good_until: cut, replaced_by: 'newest00', expires_at: null });
+  await migrate(database, clock);
+  const keys = await kysely
+    .selectFrom('access.keys')
+    .select(['id', 'expires_at', 'issued_expires_at', 'replaced_by'])
+    .orderBy('id')
+    .execute();
+  expect(keys.map((row) => Object.values(row))).toEqual([
+    ['forever0', cut, null, 'newest00'],
+    ['newest00', end, end, null],
+    ['plain000', end, end, null],
+    ['rotated0', cut, end, 'rotated1'],
+    ['rotated1', cut, end, 'newest00'],
+    ['untraced', cut, cut, 'newest00'],
+  ]);
+});
+
 test('a first migration that was cut off between its two groups is brought to its end by the next command', async () => {
   await migrate(database, clock);
   for (const table of ['audit', 'usage', 'keys', 'grants', 'partners', 'clock', 'settings', 'migrations']) {

@@ -285,11 +285,12 @@ describe('as the writer', () => {
   }, 60_000);
 
   test('a command that is for the owner says so', async () => {
-    const { kysely } = asOwner;
-    const newest = { number: MIGRATIONS.access.length, name: '', applied_at: '' };
-    await kysely.deleteFrom('access.migrations').where('number', '=', newest.number).execute();
+    const { number = 0, name = '' } = MIGRATIONS.access.at(-1) ?? {};
+    await sql`delete from access.migrations where number = ${number}`.execute(asOwner.kysely);
     const migrating = await pds(writer, 'migrate');
-    await kysely.insertInto('access.migrations').values(newest).execute();
+    await sql`insert into access.migrations (number, name, applied_at) values (${number}, ${name}, '')`.execute(
+      asOwner.kysely,
+    );
     expect(migrating.code).toBe(1);
     expect(migrating.stderr).toMatch(/permission denied .*"pds recover" are for the owner of the tables/s);
   });

@@ -12,6 +12,7 @@ import {
   suspendPartner,
 } from '../../src/access/partner-admin.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
+import { MIGRATIONS } from '../../src/database/migrations.ts';
 import { sqliteFiles } from '../../src/database/sqlite-files.ts';
 import { runPds } from '../commands/run-pds.ts';
 import type { SqliteFiles } from '../support/sqlite-files.ts';
@@ -101,6 +102,9 @@ describe('pds restore', { timeout: 120_000 }, () => {
           [rotated, ['active', true]],
         ]),
       );
+      // Rotated again, in place of the key that is gone: the life that it was issued with is still known.
+      const { issued } = await rotateKey(database, Date.now, rotated, 0);
+      expect(issued.details.expiresAt).toBeNull();
       expect(await getPartner(database, Date.now, 'acme')).toMatchObject({ everythingSince: null });
       // What was lifted since the backup is as it was.
       const bolt = await getPartner(database, Date.now, 'bolt');
@@ -152,14 +156,16 @@ describe('pds restore', { timeout: 120_000 }, () => {
 
   test('migrates a backup of an older version', async () => {
     await files.use(async ({ kysely }) => {
-      for (const table of ['audit', 'usage']) await sql.raw(`drop table access.${table}`).execute(kysely);
-      await sql`alter table access.clock drop column token`.execute(kysely);
-      await kysely.deleteFrom('access.migrations').where('number', '>=', 2).execute();
+      const tables = ['audit', 'usage', 'grant_changes', 'keys', 'grants', 'partners', 'clock', 'settings'];
+      for (const table of tables) await sql.raw(`drop table access.${table}`).execute(kysely);
+      for (const statement of MIGRATIONS.access[0]?.statements('sqlite') ?? []) await sql.raw(statement).execute(kysely);
+      await kysely.deleteFrom('access.migrations').where('number', '>', 1).execute();
       await backUp();
     });
     const { code, stdout } = await restore();
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ migrations: ['access 2: usage and audit', 'access 3: revision token'] });
+    const pending = MIGRATIONS.access.slice(1).map(({ number, name }) => `access ${number}: ${name}`);
+    expect(JSON.parse(stdout)).toMatchObject({ migrations: pending });
     expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
   });
 
