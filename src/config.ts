@@ -29,9 +29,16 @@ export interface Config {
   readonly auditRetentionDays: number;
 }
 
-/** The environment variables are wrong; the message lists every problem, a line each. */
+/** The environment variables are wrong. */
 export class ConfigError extends Error {
   override name = 'ConfigError';
+  /** All of them, a sentence each; the message has a line for each. */
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
@@ -142,7 +149,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       problems.push(`${name} is not a setting of this version; the settings are ${Object.keys(VARIABLES).join(', ')}`);
     }
   }
-  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
+  if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
 }
 

@@ -40,5 +40,6 @@ function describeValue(value: unknown): string {
   }
   if (value === null) return '-';
   if (typeof value === 'object') return `(${describeDetails(value)})`;
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  // Quoted where it could be taken for another name and its value.
+  return typeof value === 'string' && !/[\s=,()"]/.test(value) ? value : JSON.stringify(value);
 }

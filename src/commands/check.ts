@@ -21,7 +21,7 @@ export async function check(isJson: boolean): Promise<number> {
   // A key that was given in the place of something else must not be repeated.
   const findings = (await findAll()).map((finding) => ({ ...finding, message: withoutKeys(finding.message) }));
   const isOk = findings.every(({ status }) => status !== 'fail');
-  output.result({ ok: isOk, findings }, findings.map(describeFinding).join('\n'));
+  output.result({ ok: isOk, findings }, findings.flatMap(describeFinding));
   setTimeout(() => process.exit(), LINGER_MS).unref();
   return isOk ? 0 : 1;
 }
@@ -33,11 +33,11 @@ async function findAll(): Promise<Finding[]> {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const advice = 'set it right: nothing starts before, and nothing else was looked at';
-    return error.message.split('\n').map((message) => fail('settings', message, advice));
+    return error.problems.map((message) => fail('settings', message, advice));
   }
   return runChecks(config, Date.now, describeFailure);
 }
 
-function describeFinding({ about, status, message, advice }: Finding): string {
-  return `${MARKS[status]}  ${about}: ${message}${advice === null ? '' : `\n      → ${advice}`}`;
+function describeFinding({ about, status, message, advice }: Finding): string[] {
+  return [`${MARKS[status]}  ${about}: ${message}`, ...(advice === null ? [] : [`      → ${advice}`])];
 }

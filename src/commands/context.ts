@@ -1,9 +1,10 @@
 import { withoutKeys } from '../access/keys.ts';
-import { readConfig, type Config } from '../config.ts';
+import { ConfigError, readConfig, type Config } from '../config.ts';
 import { openForCommands, type OpenDatabase } from '../database/database.ts';
 import { isHistoryOther } from '../database/history.ts';
 import { prepareSchema } from '../database/migrator.ts';
 import type { Clock } from '../instant.ts';
+import { printable } from '../printable.ts';
 import { announceCutOff } from '../publishing/announce.ts';
 import { describeFailure } from './failure.ts';
 import { operatorOfProcess } from './operator.ts';
@@ -36,10 +37,12 @@ export async function runCommand(isJson: boolean, work: () => Promise<number | u
     // A key that was given in the place of a name must not be repeated.
     const message = withoutKeys(describeFailure(error, databaseOfProcess()));
     const output = processOutput(isJson);
-    output.note(`error: ${message}`);
+    const problems = error instanceof ConfigError ? error.problems.map(withoutKeys) : [message];
+    output.note(problems.map((problem, index) => (index === 0 ? `error: ${problem}` : problem)));
     if (isJson) output.result({ error: { message } }, '');
     if (error instanceof Error && ['debug', 'trace'].includes(process.env['PDS_LOG_LEVEL'] ?? '')) {
-      output.note(withoutKeys(error.stack ?? ''));
+      const stack = error.stack?.replace(error.message, () => printable(error.message)) ?? '';
+      output.note(withoutKeys(stack).split('\n'));
     }
   }
 }

@@ -42,7 +42,7 @@ export async function importDirectory(
     if (!(error instanceof ImportRefusedError)) throw error;
     // A key that was given in the place of a directory must not be repeated.
     const problems = error.problems.map((problem) => ({ ...problem, file: withoutKeys(problem.file) }));
-    for (const problem of problems) output.note(describeProblem(problem));
+    output.note(problems.map(describeProblem));
     const count =
       problems.length >= 100
         ? 'the first 100 problems'
@@ -69,7 +69,7 @@ function jsonOf({ instant, kinds, renderedAnew, notes }: PublicationReport): obj
   return { published_at: instant, kinds, rendered_anew: renderedAnew, notes };
 }
 
-function describeReport(report: PublicationReport, directory: string, { dryRun }: ImportOptions): string {
+function describeReport(report: PublicationReport, directory: string, { dryRun }: ImportOptions): string[] {
   const { instant, kinds, renderedAnew, notes } = report;
   const rows = Object.entries(kinds).map(([kind, counts]) => [
     ...[counts.added, counts.changed, counts.unchanged, counts.removed].map(String),
@@ -81,9 +81,9 @@ function describeReport(report: PublicationReport, directory: string, { dryRun }
       ? 'Nothing changed, so nothing was published.'
       : `Published ${basename(directory)} at ${instant}.`;
   return [
-    renderColumns([['ADDED', 'CHANGED', 'UNCHANGED', 'REMOVED', 'KIND'], ...rows]),
+    ...renderColumns([['ADDED', 'CHANGED', 'UNCHANGED', 'REMOVED', 'KIND'], ...rows]),
     ...(renderedAnew > 0 ? [`${renderedAnew} other records changed with what they embed.`] : []),
     ...notes,
     outcome,
-  ].join('\n');
+  ];
 }

@@ -37,7 +37,7 @@ function jsonOf({ id, line, details }: FoundKey): object {
   return { line, ...(details === null ? { id, state: 'unknown' } : keyJson(details)) };
 }
 
-function renderFound(found: readonly FoundKey[]): string {
+function renderFound(found: readonly FoundKey[]): string[] {
   const rows = found.map(({ id, line, details }) => [
     String(line),
     id,

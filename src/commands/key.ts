@@ -37,7 +37,9 @@ export async function rotate(
     const kept = replaced.keepsEarlierOverlap
       ? ` An earlier rotation promised that; to end it now: pds key revoke ${replaced.id}.`
       : '';
-    output.note(`It takes the place of ${replaced.id}, which is refused from ${replaced.expiresAt ?? 'now'} on.${kept}`);
+    output.note(
+      `It takes the place of ${replaced.id}, which is refused from ${replaced.expiresAt ?? 'now'} on.${kept}`,
+    );
   }
 }
 
@@ -53,7 +55,7 @@ export async function revoke({ database, clock, output }: CommandContext, keyId:
 }
 
 /** A table of keys, with a heading. */
-export function renderKeys(keys: readonly KeyDetails[]): string {
+export function renderKeys(keys: readonly KeyDetails[]): string[] {
   const rows = keys.map((key) => [
     key.id,
     key.environment,
@@ -64,7 +66,10 @@ export function renderKeys(keys: readonly KeyDetails[]): string {
     key.replacedBy ?? '-',
     key.partner,
   ]);
-  return renderColumns([['KEY ID', 'FOR', 'STATE', 'CREATED', 'EXPIRES', 'REVOKED', 'REPLACED BY', 'PARTNER'], ...rows]);
+  return renderColumns([
+    ['KEY ID', 'FOR', 'STATE', 'CREATED', 'EXPIRES', 'REVOKED', 'REPLACED BY', 'PARTNER'],
+    ...rows,
+  ]);
 }
 
 /** A key as `--json` shows it. */

@@ -1,4 +1,5 @@
 import { write, writeSync } from 'node:fs';
+import { printableJson } from '../printable.ts';
 
 /** What a pipe takes in one piece (`PIPE_BUF` of Linux), so that lines of several processes do not mix. */
 const LARGEST_WRITE_BYTES = 4_096;
@@ -47,8 +48,9 @@ export class LogOutput {
     this.#options = options;
   }
 
-  /** Takes a line, with its end. Never throws, and never waits. */
-  write(line: string): void {
+  /** Takes a line of JSON, with its end. Never throws, and never waits. */
+  write(json: string): void {
+    const line = printableJson(json);
     const bytes = Buffer.byteLength(line);
     if (this.#waitingBytes + bytes > MOST_WAITING_BYTES) {
       this.#dropped += 1;

@@ -1,19 +1,36 @@
+import { printable, printableJson } from '../printable.ts';
+
+/**
+ * Text of one line, or of several. What is not printable is escaped in each, newlines included: a
+ * name cannot command the terminal, nor look like another line.
+ */
+export type Lines = string | readonly string[];
+
 /** Where a command says what it has to say: on stdout what was asked for, on stderr what there is to tell about it. */
 export interface Output {
   readonly isJson: boolean;
   /** What the command was asked for: the text, or with `--json` the value. */
-  result(value: unknown, text: string): void;
+  result(value: unknown, text: Lines): void;
   /** What was done, in a sentence on stderr, or with `--json` the value on stdout. */
-  done(value: unknown, sentence: string): void;
+  done(value: unknown, sentence: Lines): void;
   /** A remark on stderr. */
-  note(sentence: string): void;
+  note(sentence: Lines): void;
 }
 
 /** The output of a command that runs in this process. */
 export function processOutput(isJson: boolean): Output {
-  const write = (text: string): void => void process.stdout.write(`${text}\n`);
-  const note = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
-  const writeJson = (value: unknown): void => write(JSON.stringify(value, null, 2));
+  return createOutput(isJson, process.stdout, process.stderr);
+}
+
+/** An output that writes to these streams. */
+export function createOutput(
+  isJson: boolean,
+  stdout: Pick<NodeJS.WritableStream, 'write'>,
+  stderr: Pick<NodeJS.WritableStream, 'write'>,
+): Output {
+  const write = (lines: Lines): void => void stdout.write(textOf(lines));
+  const note = (lines: Lines): void => void stderr.write(textOf(lines));
+  const writeJson = (value: unknown): void => void stdout.write(`${printableJson(JSON.stringify(value, null, 2))}\n`);
   return {
     isJson,
     note,
@@ -22,24 +39,27 @@ export function processOutput(isJson: boolean): Output {
   };
 }
 
+function textOf(lines: Lines): string {
+  return (typeof lines === 'string' ? [lines] : lines).map((line) => `${printable(line)}\n`).join('');
+}
+
 /**
- * Rows as columns that stand under each other, the first row being the heading; names, which may be long, belong last.
+ * Rows as lines with aligned columns, the first row being the heading; names, which may be long, belong last.
  *
  * @param numeric the columns, counted from 0, whose cells end under each other.
  */
-export function renderColumns(rows: readonly (readonly string[])[], numeric: readonly number[] = []): string {
+export function renderColumns(rows: readonly (readonly string[])[], numeric: readonly number[] = []): string[] {
   const widths: number[] = [];
-  for (const row of rows) {
+  const shown = rows.map((row) => row.map(printable));
+  for (const row of shown) {
     row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
   }
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) =>
-          numeric.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
-        )
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  return shown.map((row) =>
+    row
+      .map((cell, column) =>
+        numeric.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+      )
+      .join('  ')
+      .trimEnd(),
+  );
 }

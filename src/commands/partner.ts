@@ -60,7 +60,10 @@ export async function show({ config, database, clock, output }: CommandContext, 
     ...(coops.length > 0 ? [renderGrants('COOP', coops)] : []),
     ...(keys.length > 0 ? [renderKeys(keys)] : []),
   ];
-  output.result(value, sections.join('\n\n'));
+  output.result(
+    value,
+    sections.flatMap((section, index) => (index === 0 ? section : ['', ...section])),
+  );
 }
 
 /** `pds partner suspend NAME` */
@@ -147,7 +150,7 @@ function grantsJson({ everything, leadEntities, coops }: Grants): Record<string,
   return { everything, lead_entities: leadEntities, coops };
 }
 
-function renderGrants(heading: string, grants: readonly Grant[]): string {
+function renderGrants(heading: string, grants: readonly Grant[]): string[] {
   const rows = grants.map(({ id, name, grantedAt }) => [id, grantedAt, name ?? '(no longer in the catalog)']);
   return renderColumns([[heading, 'GRANTED', 'NAME'], ...rows]);
 }

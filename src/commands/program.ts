@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { withoutKeys } from '../access/keys.ts';
 import type { Kind } from '../access/scope.ts';
+import { printable } from '../printable.ts';
 import { addCommand, onDatabase, run, type JsonOption } from './command-line.ts';
 import {
   collect,
@@ -35,7 +36,7 @@ const program = new Command('pds')
   .description('Partner data service: read-only JSON over HTTP for the partners of a purchasing marketplace.')
   .version(manifest.version)
   .helpCommand(true)
-  .configureOutput({ outputError: (message, write) => write(withoutKeys(message)) })
+  .configureOutput({ outputError: (message, write) => write(printableError(withoutKeys(message))) })
   .exitOverride();
 
 addCommand(program, 'serve')
@@ -239,6 +240,12 @@ function partnerCommands(): Promise<typeof import('./partner.ts')> {
 
 function keyCommands(): Promise<typeof import('./key.ts')> {
   return import('./key.ts');
+}
+
+/** What commander says of a command line, which it quotes: a line, and perhaps a hint of its own on another. */
+function printableError(message: string): string {
+  const lines = message.trimEnd().split(/\n(?=\(Did you mean [^\n]*\)$)/);
+  return lines.map((line) => `${printable(line)}\n`).join('');
 }
 
 function refuse(command: Command, message: string): never {

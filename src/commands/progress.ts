@@ -1,4 +1,5 @@
 import cliProgress from 'cli-progress';
+import { printable } from '../printable.ts';
 import type { Output } from './output.ts';
 
 /** How often a line is written where there is no terminal to draw a bar on. */
@@ -31,7 +32,7 @@ export function startProgress(output: Output): Progress {
   return {
     show(doing, done, total, details = []) {
       if (bar !== null) {
-        const payload = { doing, details: details.map((detail) => ` | ${detail}`).join('') };
+        const payload = { doing, details: details.map((detail) => ` | ${printable(detail)}`).join('') };
         // A new step has an estimate of its own.
         if (shown === doing) bar.update(done, payload);
         else {

@@ -14,11 +14,8 @@ export async function updateRoles({ database, clock, output }: CommandContext, r
     throw error instanceof RolesError ? new CommandError(error.message, { cause: error }) : error;
   });
   const { reader, writer } = roles;
-  output.done(
-    { reader, writer, created, reader_settings: SERVING_SETTINGS },
-    [
-      `${reader} may serve and ${writer} may run commands. Run this again after each "pds migrate".`,
-      ...created.map((role) => `${role} is new and has no password: give it one in psql with "\\password ${role}".`),
-    ].join('\n'),
-  );
+  output.done({ reader, writer, created, reader_settings: SERVING_SETTINGS }, [
+    `${reader} may serve and ${writer} may run commands. Run this again after each "pds migrate".`,
+    ...created.map((role) => `${role} is new and has no password: give it one in psql with "\\password ${role}".`),
+  ]);
 }

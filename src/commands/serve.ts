@@ -104,7 +104,7 @@ function greet(origin: string, config: Config, hasDemoKey: boolean | null): void
   if (hasDemoKey === null) return;
   output.note(
     hasDemoKey
-      ? `Try it:\n\n  curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/contracts?q=asphalt&limit=1'\n`
+      ? ['Try it:', '', `  curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/contracts?q=asphalt&limit=1'`, '']
       : 'This database was not empty, so --demo left it as it was: ask with a key of your own.',
   );
 }

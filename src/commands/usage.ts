@@ -33,7 +33,7 @@ function renderReport<Subject>(
   { days, lines, total }: UsageReport<Subject>,
   heading: readonly string[],
   cellsOf: (subject: Subject) => string[],
-): string {
+): string[] {
   const period = `${days[0] ?? ''} TO ${days.at(-1) ?? ''}`;
   const rows = [
     [...heading, 'REQUESTS', 'RECORDS', 'LIMITED', 'FAILED', period],

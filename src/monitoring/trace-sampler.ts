@@ -30,9 +30,9 @@ const SAMPLERS = new Map<string, (ratio: number) => Sampler>(
 export function readSampler({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share }: Environment): Sampler {
   const make = SAMPLERS.get(name === undefined || name === '' ? 'parentbased_always_on' : name);
   if (make === undefined) {
-    throw new ConfigError(`OTEL_TRACES_SAMPLER must be one of ${[...SAMPLERS.keys()].join(', ')}`);
+    throw new ConfigError([`OTEL_TRACES_SAMPLER must be one of ${[...SAMPLERS.keys()].join(', ')}`]);
   }
   const ratio = share === undefined || share === '' ? 1 : Number(share);
-  if (!(ratio >= 0 && ratio <= 1)) throw new ConfigError('OTEL_TRACES_SAMPLER_ARG must be a share from 0 to 1');
+  if (!(ratio >= 0 && ratio <= 1)) throw new ConfigError(['OTEL_TRACES_SAMPLER_ARG must be a share from 0 to 1']);
   return make(ratio);
 }

@@ -1,3 +1,5 @@
+import { printable } from '../printable.ts';
+
 /** Something wrong with the input, told so that whoever made it can find it. */
 export interface Problem {
   file: string;
@@ -13,9 +15,6 @@ const MOST_PROBLEMS = 100;
 
 /** Of a field's path and of a reason: both may repeat what stood in the input, which may be of any length. */
 const LONGEST_QUOTE = 300;
-
-/** What a terminal takes for a command, or what changes the order in which a line is read. */
-const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /** The input was refused; nothing was written. Holds the first hundred problems. */
 export class ImportRefusedError extends Error {
@@ -39,7 +38,7 @@ export class ProblemList {
 
   /** @throws ImportRefusedError once there are a hundred. */
   add(problem: Problem): void {
-    this.#problems.push({ ...problem, field: printable(problem.field), reason: printable(problem.reason) });
+    this.#problems.push({ ...problem, field: quote(problem.field), reason: quote(problem.reason) });
     if (this.#problems.length >= MOST_PROBLEMS) this.throwIfAny();
   }
 
@@ -53,7 +52,6 @@ export class ProblemList {
   }
 }
 
-function printable(text: string): string {
-  const cut = text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text;
-  return cut.replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+function quote(text: string): string {
+  return printable(text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text);
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { ApiError, ConnectionError } from '../errors.ts';
 import { runMirror } from './mirror.ts';
 import { readOptions, USAGE, UsageError, type MirrorOptions } from './options.ts';
+import { printable, printableJson } from './printable.ts';
 import { NO_PROGRESS, ProgressBar, timeText } from './progress.ts';
 import { reportJson, reportText } from './report.ts';
 
@@ -17,7 +18,7 @@ async function main(): Promise<number> {
     options = readOptions(process.argv.slice(2), process.env);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`partner-data-mirror: ${error.message}\n\n${USAGE}`);
+    process.stderr.write(`partner-data-mirror: ${printable(error.message)}\n\n${USAGE}`);
     return 2;
   }
   if (options === 'help' || options === 'version') {
@@ -45,7 +46,7 @@ async function mirror(options: MirrorOptions): Promise<number> {
   const progress = process.stderr.isTTY ? new ProgressBar(process.stderr) : NO_PROGRESS;
   const tell = (message: string): void => {
     progress.end();
-    process.stderr.write(`partner-data-mirror: ${message}\n`);
+    process.stderr.write(`partner-data-mirror: ${printable(message)}\n`);
   };
   try {
     await runMirror(options, {
@@ -76,7 +77,8 @@ async function mirror(options: MirrorOptions): Promise<number> {
 function failureJson(error: unknown): string {
   const requestId = error instanceof ApiError ? error.requestId : null;
   const name = error instanceof Error ? error.name : 'Error';
-  return `${JSON.stringify({ ok: false, error: { name, message: messageOf(error), request_id: requestId } })}\n`;
+  const json = JSON.stringify({ ok: false, error: { name, message: messageOf(error), request_id: requestId } });
+  return `${printableJson(json)}\n`;
 }
 
 function messageOf(error: unknown): string {

@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createOutput, renderColumns } from '../../src/commands/output.ts';
+import { describeProblem, ProblemList } from '../../src/publishing/problems.ts';
+import { printable as printableInMirror, printableJson as jsonInMirror } from '../../client/src/mirror/printable.ts';
+import { printable, printableJson } from '../../src/printable.ts';
+import { commandingText, commandsIn } from '../support/terminal-text.ts';
+
+const linesOf = (shown: string): string[] => shown.split('\n').slice(0, -1);
+
+/** What a command with this output wrote. */
+function written(isJson: boolean, write: (output: ReturnType<typeof createOutput>) => void): string {
+  const chunks: string[] = [];
+  const stream = { write: (chunk: string | Uint8Array) => chunks.push(String(chunk)) > 0 };
+  write(createOutput(isJson, stream, stream));
+  return chunks.join('');
+}
+
+test('a table has as many lines as rows and its columns aligned, whatever is in its cells', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(commandingText, commandingText), { minLength: 1 }), (rows) => {
+      const shown = written(false, ({ result }) => result(null, renderColumns(rows)));
+      expect(commandsIn(shown)).toEqual([]);
+      expect(linesOf(shown)).toHaveLength(rows.length);
+      const width = Math.max(...rows.map(([first]) => printable(first).length));
+      expect(linesOf(shown).map((line) => line.slice(width, width + 2).trim())).toEqual(rows.map(() => ''));
+    }),
+  );
+});
+
+test('a sentence that quotes any text is one line', () => {
+  fc.assert(
+    fc.property(commandingText, (text) => {
+      for (const write of ['note', 'done'] as const) {
+        const shown = written(false, (output) =>
+          write === 'note' ? output.note(`error: "${text}"`) : output.done(null, `error: "${text}"`),
+        );
+        expect(commandsIn(shown)).toEqual([]);
+        expect(linesOf(shown)).toHaveLength(1);
+      }
+    }),
+  );
+});
+
+test('JSON is exactly the value, and nothing in it commands a terminal', () => {
+  fc.assert(
+    fc.property(fc.dictionary(commandingText, fc.oneof(commandingText, fc.string({ unit: 'binary' }))), (value) => {
+      const shown = written(true, ({ result }) => result(value, ''));
+      expect(commandsIn(shown)).toEqual([]);
+      expect(JSON.parse(shown)).toEqual(value);
+      for (const escape of [printableJson, jsonInMirror]) {
+        expect(JSON.parse(escape(JSON.stringify(value)))).toEqual(value);
+        expect(commandsIn(escape(JSON.stringify(value)))).toEqual([]);
+      }
+    }),
+  );
+});
+
+test('a problem of an import is one line, whatever its file, field and reason hold', () => {
+  fc.assert(
+    fc.property(commandingText, commandingText, commandingText, (file, field, reason) => {
+      const problems = new ProblemList();
+      problems.add({ file, line: 1, field, reason });
+      expect(() => problems.throwIfAny()).toThrow();
+      const shown = written(false, ({ note }) => note([describeProblem({ file, line: 1, field, reason })]));
+      expect(commandsIn(shown)).toEqual([]);
+      expect(linesOf(shown)).toHaveLength(1);
+    }),
+  );
+});
+
+test('letters of every script, signs and accents are shown as they are, also by the mirror', () => {
+  for (const text of [
+    'Zürich',
+    'Île-de-France',
+    '東京都',
+    'مدينة',
+    'עיר',
+    'नगर',
+    '🏗️'.replace('\ufe0f', ''),
+    'a\u0301',
+    '→ …',
+  ]) {
+    expect([printable(text), printableInMirror(text), printableJson(text)]).toEqual([text, text, text]);
+  }
+});
+
+test('what the mirror says is one line without commands', () => {
+  fc.assert(
+    fc.property(commandingText, (text) => {
+      expect(commandsIn(printableInMirror(text))).toEqual([]);
+      expect(printableInMirror(text)).not.toContain('\n');
+    }),
+  );
+});
