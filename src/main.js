@@ -10,4 +10,5 @@ enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/pds', import.me
 // A report that Node writes when it fails would hold the environment, and in it the passwords of databases.
 if (process.report) process.report.excludeEnv = true;
 
-await import('./commands/program.ts');
+const { runProgram } = await import('./commands/program.ts');
+await runProgram();

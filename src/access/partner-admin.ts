@@ -56,12 +56,7 @@ export async function insertPartner(
   clock: Clock,
   { name, instant, everything }: { name: string; instant: string; everything: boolean },
 ): Promise<PartnerReference> {
-  if (!NAME.test(name)) {
-    throw new AccessError(
-      'the name of a partner is 1 to 64 letters (A-Z, a-z), digits, ".", "_" and "-", begins with a letter or digit, ' +
-        'and is not a key',
-    );
-  }
+  checkPartnerName(name);
   const taken = await findPartnerLike(transaction, name);
   if (taken !== null) throw new AccessError(`a partner named "${taken.name}" exists already: choose another name`);
   const partner = await transaction.kysely
@@ -79,6 +74,15 @@ export async function insertPartner(
   }
   await recordChange(transaction, clock, { action: 'partner create', partner: name, details: { everything } });
   return partner;
+}
+
+/** @throws AccessError for a name that no partner can have, as `createPartner` says. */
+export function checkPartnerName(name: string): void {
+  if (NAME.test(name)) return;
+  throw new AccessError(
+    'the name of a partner is 1 to 64 letters (A-Z, a-z), digits, ".", "_" and "-", begins with a letter or digit, ' +
+      'and is not a key',
+  );
 }
 
 /** A partner by its name in whatever letter case: two that differ in nothing else would be taken for one another. */

@@ -59,7 +59,7 @@ async function checkSchema(database: Database): Promise<{ finding: Finding; isRe
 
 /** What to do with a database that is not there yet. */
 export const EMPTY_ADVICE =
-  'is PDS_DATABASE_URL right? If it is to be a new one: the first command, or the first start, prepares it';
+  'is PDS_DATABASE_URL right? If it is to be a new one: "pds import DIR", "pds migrate" or the first start prepares it';
 
 /** Whether instants go on from where clients are. */
 async function checkHistory(database: Database): Promise<Finding[]> {

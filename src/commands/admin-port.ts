@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { startAdminServer, type AdminServer } from '../monitoring/admin-server.ts';
 import { CommandError } from './command-error.ts';
+import { ADMIN_PORT, describeListenError } from './failure.ts';
 import { resolveHost } from './serving.ts';
 
 /**
@@ -22,10 +23,7 @@ export async function openAdminPort(config: Config, logger: Logger): Promise<Adm
   try {
     admin = await startAdminServer({ name: adminHost, address, port: adminPort }, logger);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new CommandError(
-      `the port for administrators: ${reason}. Choose another with PDS_ADMIN_HOST and PDS_ADMIN_PORT`,
-    );
+    throw error instanceof Error ? new CommandError(describeListenError(error, ADMIN_PORT), { cause: error }) : error;
   }
   logger.info(`administrators find /livez, /readyz and /metrics at ${admin.origin}`);
   return admin;

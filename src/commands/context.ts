@@ -1,8 +1,11 @@
 import { withoutKeys } from '../access/keys.ts';
-import { ConfigError, readConfig, type Config } from '../config.ts';
+import { ConfigError, readConfig, type Config, type DatabaseConfig } from '../config.ts';
 import { openForCommands, type OpenDatabase } from '../database/database.ts';
+import { NoDatabaseError } from '../database/errors.ts';
 import { isHistoryOther } from '../database/history.ts';
-import { prepareSchema } from '../database/migrator.ts';
+import { prepareSchema, readSchemaState } from '../database/migrator.ts';
+import { shownPostgresUrl } from '../database/postgres-url.ts';
+import { hasSqliteFiles, sqliteFiles } from '../database/sqlite-files.ts';
 import type { Clock } from '../instant.ts';
 import { printable } from '../printable.ts';
 import { announceCutOff } from '../publishing/announce.ts';
@@ -48,7 +51,9 @@ export async function runCommand(isJson: boolean, work: () => Promise<number | u
 }
 
 export interface DatabaseSettings {
-  /** False leaves the schema as it is; otherwise an empty database and an older SQLite file are migrated. */
+  /** True for a command that makes the database if there is none, or fills an empty one. */
+  readonly mayCreate?: boolean;
+  /** False leaves the schema as it is; otherwise an older SQLite file is migrated. */
   readonly shouldPrepare?: boolean;
   /** True for the command that ends what it would be warned of. */
   readonly recovers?: boolean;
@@ -62,16 +67,19 @@ export const HISTORY_WARNING =
  * Runs a command on the database, and closes it whatever comes.
  *
  * @returns what `work` returns: the exit code, or nothing for 0.
+ * @throws NoDatabaseError before anything is made, if there is no database and the command may not make one.
  */
 export async function withDatabase(
   isJson: boolean,
   work: (context: CommandContext) => Promise<number | undefined>,
-  { shouldPrepare = true, recovers = false }: DatabaseSettings = {},
+  { mayCreate = false, shouldPrepare = true, recovers = false }: DatabaseSettings = {},
 ): Promise<number | undefined> {
   const config = configOfProcess();
   const output = processOutput(isJson);
+  if (!mayCreate) refuseMissingFiles(config.database);
   const database = openForCommands(config.database, operatorOfProcess(config));
   try {
+    if (!mayCreate && (await readSchemaState(database)).isEmpty) throw noDatabase(config.database);
     const ran = shouldPrepare ? await prepareSchema(database, Date.now) : [];
     // Said aloud, since an empty database is often the wrong one.
     if (ran.length > 0) output.note(`Prepared the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
@@ -83,6 +91,19 @@ export async function withDatabase(
   } finally {
     await database.close();
   }
+}
+
+/** Opening a SQLite database for a command would make its files. */
+function refuseMissingFiles(database: DatabaseConfig): void {
+  if (database.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(database.path))) throw noDatabase(database);
+}
+
+function noDatabase(database: DatabaseConfig): NoDatabaseError {
+  return new NoDatabaseError(
+    database.engine === 'sqlite'
+      ? `there is no database ${database.path} yet`
+      : `the database ${shownPostgresUrl(database.url)} is still empty`,
+  );
 }
 
 function databaseOfProcess(): Config['database'] | null {

@@ -1,7 +1,7 @@
 import { getSystemErrorMap } from 'node:util';
 import { AccessError } from '../access/access-error.ts';
 import { ConfigError, type DatabaseConfig } from '../config.ts';
-import { DatabaseUnavailableError, SchemaVersionError } from '../database/errors.ts';
+import { DatabaseUnavailableError, NoDatabaseError, SchemaVersionError } from '../database/errors.ts';
 import { isTlsError } from '../database/postgres-errors.ts';
 import { shownPostgresUrl } from '../database/postgres-url.ts';
 import { describeSqliteError, sqliteFiles } from '../database/sqlite-files.ts';
@@ -14,6 +14,7 @@ const SAYS_IT_ALL = [
   AccessError,
   ConfigError,
   DatabaseUnavailableError,
+  NoDatabaseError,
   SchemaVersionError,
 ];
 
@@ -43,9 +44,7 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
   if (SAYS_IT_ALL.some((known) => error instanceof known)) return error.message;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   // What a worker process gets from the primary names no more than the code.
-  if (syscall === 'bind')
-    return `${error.message.replace(/^bind (\w+)/, wordsOfCode)}. Choose another with --host and --port`;
-  if (syscall === 'listen') return `${error.message}. Choose another with --host and --port`;
+  if (syscall === 'bind' || syscall === 'listen') return describeListenError(error, PARTNERS_PORT);
   if (database?.engine === 'sqlite') {
     const { catalog, access } = sqliteFiles(database.path);
     const message = describeSqliteError(error, [catalog, access]);
@@ -68,6 +67,35 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
     }
   }
   return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;
+}
+
+/** A port that the service listens on, and the settings that name it. */
+export interface ListeningPort {
+  /** Such as `the port for partners`. */
+  readonly what: string;
+  readonly host: string;
+  readonly port: string;
+}
+
+/** Named by the settings, also if an option gave it: that is said besides. */
+const PARTNERS_PORT: ListeningPort = { what: 'partners', host: 'PDS_HOST (or --host)', port: 'PDS_PORT (or --port)' };
+
+export const ADMIN_PORT: ListeningPort = { what: 'administrators', host: 'PDS_ADMIN_HOST', port: 'PDS_ADMIN_PORT' };
+
+/**
+ * Says of an error of `listen` which port it is about, why, and what to do.
+ *
+ * @param error as Node gives it to a process that listens itself, or to a worker.
+ */
+export function describeListenError(error: Error, { what, host, port }: ListeningPort): string {
+  const { code } = error as NodeJS.ErrnoException;
+  const reason = error.message.replace(/^bind (\w+)/, wordsOfCode);
+  const begin = `cannot listen for ${what}: ${reason}.`;
+  if (code === 'EADDRINUSE')
+    return `${begin} Stop what uses that port, perhaps another "pds serve", or choose another with ${port}`;
+  if (code === 'EACCES')
+    return `${begin} Choose a port above 1023 with ${port}, or let the user of the service have this one`;
+  return `${begin} Choose another address with ${host}`;
 }
 
 /** `bind EADDRINUSE` → `listen EADDRINUSE: address already in use`, as Node itself says it. */

@@ -1,12 +1,17 @@
-import { basename, resolve } from 'node:path';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
 import { withoutKeys } from '../access/keys.ts';
+import { openForCommands } from '../database/database.ts';
+import { NoDatabaseError } from '../database/errors.ts';
+import { migrate } from '../database/migrator.ts';
 import { ImportLockedError } from '../publishing/lock.ts';
 import { describeProblem, ImportRefusedError } from '../publishing/problems.ts';
 import { publish, type PublicationReport, type PublishOptions } from '../publishing/publication.ts';
 import { listSources, type Source } from '../publishing/source.ts';
 import { CommandError } from './command-error.ts';
-import type { CommandContext } from './context.ts';
-import { renderColumns } from './output.ts';
+import { configOfProcess, withDatabase, type CommandContext } from './context.ts';
+import { processOutput, renderColumns } from './output.ts';
 import { startProgress, type Progress } from './progress.ts';
 
 export interface ImportOptions {
@@ -20,22 +25,15 @@ export interface ImportOptions {
  *
  * @returns the exit code: 1 where the input was refused.
  */
-export async function importDirectory(
-  { database, clock, output }: CommandContext,
-  directory: string,
-  options: ImportOptions,
-): Promise<number> {
+export async function importDirectory(isJson: boolean, directory: string, options: ImportOptions): Promise<number> {
+  const output = processOutput(isJson);
   try {
+    // Before a database is made: settings, and a directory that holds something to import.
+    configOfProcess();
     const sources = await listSources(directory);
-    const progress = startProgress(output);
-    const report = await publish(database, sources, {
-      clock,
-      directory: withoutKeys(basename(resolve(directory))),
-      ...options,
-      onWaiting: () => output.note('Another import is running: waiting for it, up to a minute.'),
-      onRead: showReading(sources, progress),
-    }).finally(progress.stop);
-    output.done({ dry_run: options.dryRun, ...jsonOf(report) }, describeReport(report, directory, options));
+    const work = (context: CommandContext): Promise<undefined> => publishSources(context, sources, directory, options);
+    if (options.dryRun) await tryOut(isJson, work);
+    else await withDatabase(isJson, work, { mayCreate: true });
     return 0;
   } catch (error) {
     if (error instanceof ImportLockedError) throw new CommandError(error.message, { cause: error });
@@ -51,6 +49,48 @@ export async function importDirectory(
     output.note(`error: ${message}`);
     if (output.isJson) output.result({ error: { message, problems } }, '');
     return 1;
+  }
+}
+
+async function publishSources(
+  { database, clock, output }: CommandContext,
+  sources: readonly Source[],
+  directory: string,
+  options: ImportOptions,
+): Promise<undefined> {
+  const progress = startProgress(output);
+  const report = await publish(database, sources, {
+    clock,
+    directory: withoutKeys(basename(resolve(directory))),
+    ...options,
+    onWaiting: () => output.note('Another import is running: waiting for it, up to a minute.'),
+    onRead: showReading(sources, progress),
+  }).finally(progress.stop);
+  output.done({ dry_run: options.dryRun, ...jsonOf(report) }, describeReport(report, directory, options));
+}
+
+/** Runs a dry run on the database; if there is none, on an empty one in a temporary folder. */
+async function tryOut(isJson: boolean, work: (context: CommandContext) => Promise<undefined>): Promise<void> {
+  try {
+    await withDatabase(isJson, work);
+    return;
+  } catch (error) {
+    if (!(error instanceof NoDatabaseError)) throw error;
+  }
+  const output = processOutput(isJson);
+  output.note('There is no database yet (PDS_DATABASE_URL): this is what an import into an empty one would do.');
+  const folder = mkdtempSync(join(tmpdir(), 'pds-dry-run-'));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  // Also if the process is told to end.
+  process.once('exit', remove);
+  const database = openForCommands({ engine: 'sqlite', path: join(folder, 'pds.sqlite') });
+  try {
+    await migrate(database, Date.now);
+    await work({ config: configOfProcess(), database, clock: Date.now, output });
+  } finally {
+    await database.close();
+    process.off('exit', remove);
+    remove();
   }
 }
 

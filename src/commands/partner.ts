@@ -1,6 +1,7 @@
 import { grant, listGrants, revoke, type Grant, type Grants } from '../access/grant-admin.ts';
 import { listKeys } from '../access/key-admin.ts';
 import {
+  checkPartnerName,
   createPartner,
   getPartner,
   listPartners,
@@ -13,6 +14,11 @@ import type { Kind } from '../access/scope.ts';
 import type { CommandContext } from './context.ts';
 import { keyJson, renderKeys } from './key.ts';
 import { renderColumns } from './output.ts';
+
+/** @throws AccessError for a name that no partner can have: looked at before a database is made for it. */
+export function checkName(name: string): void {
+  checkPartnerName(name);
+}
 
 /** `pds partner create NAME` */
 export async function create(context: CommandContext, name: string, everything: boolean): Promise<undefined> {

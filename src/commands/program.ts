@@ -3,6 +3,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { withoutKeys } from '../access/keys.ts';
 import type { Kind } from '../access/scope.ts';
 import { printable } from '../printable.ts';
+import type { CommandContext } from './context.ts';
 import { addCommand, onDatabase, run, type JsonOption } from './command-line.ts';
 import {
   collect,
@@ -32,7 +33,8 @@ interface SetOptions extends JsonOption {
   kinds?: Kind[] | 'all';
 }
 
-const program = new Command('pds')
+/** What can be typed. */
+export const program = new Command('pds')
   .description('Partner data service: read-only JSON over HTTP for the partners of a purchasing marketplace.')
   .version(manifest.version)
   .helpCommand(true)
@@ -62,7 +64,7 @@ addCommand(program, 'migrate')
       options,
       async (context) => (await import('./migrate.ts')).migrateDatabase(context),
       // Otherwise an older PostgreSQL schema would be refused before it could be migrated.
-      { shouldPrepare: false },
+      { mayCreate: true, shouldPrepare: false },
     ),
   );
 
@@ -79,8 +81,8 @@ addCommand(program, 'import')
       command: Command,
     ) => {
       if (options.allowRemovals && !options.replace) refuse(command, '--allow-removals goes with --replace only');
-      return onDatabase(options, async (context) =>
-        (await import('./import.ts')).importDirectory(context, directory, {
+      return run(options, async () =>
+        (await import('./import.ts')).importDirectory(options.json === true, directory, {
           replace: options.replace === true,
           allowRemovals: options.allowRemovals === true,
           dryRun: options.dryRun === true,
@@ -96,9 +98,12 @@ addCommand(partner, 'create')
   .argument('<name>', '1 to 64 letters, digits, ".", "_" and "-"')
   .option('--everything', 'grant it everything at once')
   .action((name: string, options: JsonOption & { everything?: true }) =>
-    onDatabase(options, async (context) =>
-      (await partnerCommands()).create(context, name, options.everything === true),
-    ),
+    run(options, async ({ withDatabase }) => {
+      const { checkName, create } = await partnerCommands();
+      checkName(name);
+      const work = (context: CommandContext) => create(context, name, options.everything === true);
+      return withDatabase(options.json === true, work, { mayCreate: true });
+    }),
   );
 
 addCommand(partner, 'list')
@@ -198,23 +203,26 @@ addCommand(key, 'revoke')
 addRecoveryCommands(program);
 addOperationsCommands(program);
 
-// A reader that wants no more, such as `head`, is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0);
-  process.stderr.write(
-    `error: the output could not be written (${error.message}). What the command did stays done: ` +
-      'a key that was not seen is to be revoked and issued again\n',
-  );
-  process.exit(1);
-});
-// Remarks that nobody can be told decide nothing.
-process.stderr.on('error', () => undefined);
+/** Runs the command line of this process, and sets its exit code. */
+export async function runProgram(): Promise<void> {
+  // A reader that wants no more, such as `head`, is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    process.stderr.write(
+      `error: the output could not be written (${error.message}). What the command did stays done: ` +
+        'a key that was not seen is to be revoked and issued again\n',
+    );
+    process.exit(1);
+  });
+  // Remarks that nobody can be told decide nothing.
+  process.stderr.on('error', () => undefined);
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  if (!(error instanceof CommanderError)) throw error;
-  process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
+  }
 }
 
 function addGrantCommand(name: string): Command {

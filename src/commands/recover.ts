@@ -1,17 +1,43 @@
 import { ImportLockedError } from '../publishing/lock.ts';
-import { recover, type Recovery } from '../recovery/recover.ts';
+import { previewRecovery, recover, type Recovery, type RecoveryPreview } from '../recovery/recover.ts';
 import { CommandError } from './command-error.ts';
 import type { CommandContext } from './context.ts';
+import { ask } from './question.ts';
+
+export interface RecoverCommandOptions {
+  /** A timestamp that partners may have seen, if the operator knows of one. */
+  readonly after: string | undefined;
+  /** Only reports. */
+  readonly isDryRun: boolean;
+  /** Does not ask. */
+  readonly isConfirmed: boolean;
+}
 
 /**
- * `pds recover`: lets the series of instants go on after history was lost.
+ * `pds recover`: lets the series of instants go on after history was lost. Asks on the terminal
+ * before it changes anything, unless it is confirmed.
  *
- * @param after an instant that partners may have seen, where the operator knows of one.
+ * @returns the exit code: 1 if the operator said no.
  */
 export async function recoverDatabase(
   { database, clock, output }: CommandContext,
-  after: string | undefined,
-): Promise<undefined> {
+  { after, isDryRun, isConfirmed }: RecoverCommandOptions,
+): Promise<number> {
+  if (isDryRun || !isConfirmed) {
+    const preview = await previewRecovery(database);
+    const lines = describePreview(preview);
+    if (isDryRun) {
+      const { lastEvent, newestTrace, records } = preview;
+      const json = { dry_run: true, recovered_at: null, last_event: lastEvent, records, newest_trace: newestTrace };
+      output.done(json, [...lines, 'A dry run: nothing was changed.']);
+      return 0;
+    }
+    output.note(lines);
+    if (!(await ask(output, 'Recover now?'))) {
+      output.note('Nothing was changed.');
+      return 1;
+    }
+  }
   const recovery = await recover(database, {
     clock,
     ...(after !== undefined && { after }),
@@ -21,6 +47,18 @@ export async function recoverDatabase(
   });
   output.done({ ...jsonOfRecovery(recovery), newest_trace: recovery.newestTrace }, describeRecovery(recovery));
   if (recovery.newestTrace !== null) output.note(describeLostAccess(recovery.newestTrace));
+  return 0;
+}
+
+function describePreview({ lastEvent, newestTrace, records }: RecoveryPreview): string[] {
+  return [
+    `The last event that this database knows of was ${lastEvent === null ? 'none' : `at ${lastEvent}`}. A recovery draws a ` +
+      `timestamp after it, and all ${records} records count as changed from then on: the next sync of every partner reads ` +
+      'all that it may see once more. It cannot be undone.',
+    ...(newestTrace === null
+      ? []
+      : [`Partners, grants and keys are as of ${newestTrace}; a recovery leaves them as they are.`]),
+  ];
 }
 
 export function jsonOfRecovery({ instant, lastEvent, records }: Recovery): object {

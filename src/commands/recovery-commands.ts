@@ -1,6 +1,13 @@
 import type { Command } from 'commander';
 import { addCommand, onDatabase, run, type JsonOption } from './command-line.ts';
 import { parseAfter } from './option-values.ts';
+import { canAsk } from './question.ts';
+
+interface RecoverOptions extends JsonOption {
+  after?: string;
+  dryRun?: true;
+  yes?: true;
+}
 
 /** The commands for the day on which something was lost, and for the days before. */
 export function addRecoveryCommands(program: Command): void {
@@ -24,14 +31,24 @@ export function addRecoveryCommands(program: Command): void {
   addCommand(program, 'recover')
     .description('go on after history was lost: a standby was promoted, or a backup restored by other means')
     .option('--after <instant>', 'an instant that partners may have seen, such as 2026-04-15T09:00:00Z', parseAfter)
-    .action((options: JsonOption & { after?: string }) =>
-      onDatabase(
+    .option('--dry-run', 'only report what would change')
+    .option('--yes', 'do not ask first')
+    .action((options: RecoverOptions, command: Command) => {
+      const { after, dryRun: isDryRun = false, yes: isConfirmed = false } = options;
+      if (!isDryRun && !isConfirmed && !canAsk()) {
+        const typed = `pds recover${after === undefined ? '' : ` --after ${after}`}`;
+        command.error(
+          `error: every partner reads all records again after a recovery, and there is no terminal to ask on. See what it ` +
+            `would do with "${typed} --dry-run", then run "${typed} --yes"`,
+        );
+      }
+      return onDatabase(
         options,
-        async (context) => (await import('./recover.ts')).recoverDatabase(context, options.after),
+        async (context) => (await import('./recover.ts')).recoverDatabase(context, { after, isDryRun, isConfirmed }),
         // Otherwise it would name itself as what has to be done.
         { recovers: true },
-      ),
-    );
+      );
+    });
 }
 
 const isJson = (options: JsonOption): boolean => options.json === true;

@@ -47,6 +47,30 @@ export function prepareFolder(files: SqliteFiles): void {
   refuseLoneFiles(files);
 }
 
+/**
+ * Whether there is a database, made by an earlier command or start. True also for one that may not
+ * be looked at: opening it says why.
+ *
+ * @throws DatabaseUnavailableError if one file is there without the other, or the folder above is missing.
+ */
+export function hasSqliteFiles(files: SqliteFiles): boolean {
+  const folder = dirname(resolve(files.catalog));
+  if (!existsSync(folder) && !existsSync(dirname(folder))) {
+    throw new DatabaseUnavailableError(noFolderMessage(files.catalog));
+  }
+  refuseLoneFiles(files);
+  return holdsBytes(files.catalog) && holdsBytes(files.access);
+}
+
+/** A file that another process makes at this moment holds none yet. */
+function holdsBytes(file: string): boolean {
+  try {
+    return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  } catch {
+    return true;
+  }
+}
+
 /** @throws DatabaseUnavailableError where one file is there without the other. */
 export function refuseLoneFiles({ catalog, access }: SqliteFiles): void {
   refuseLoneFile(catalog, access);

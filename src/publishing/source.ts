@@ -28,7 +28,7 @@ export class ArchiveTooLargeError extends Error {
   override name = 'ArchiveTooLargeError';
 }
 
-const FILE_NAME = /^(.+)\.ndjson(\.gz)?$/;
+const FILE_NAME = /^(.+)\.ndjson(\.gz)?$/s;
 
 /**
  * The import files of a directory, in the order in which records refer to each other.

@@ -55,11 +55,12 @@ export async function backup(path: string, target: string, options: BackupOption
     const file = sqliteFiles(path)[group];
     if (!existsSync(file)) throw new RecoveryError(`there is no ${file}: nothing to back up (PDS_DATABASE_URL)`);
   }
-  makeLastFolder(dirname(resolve(target)));
-  refuseFullDisk(dirname(resolve(target)), path);
-  // Only the owner may enter it, and it is not mistaken for a backup before it is one.
-  const partial = mkdtempSync(`${resolve(target)}.partial-`);
+  const removeFolder = makeLastFolder(dirname(resolve(target)));
+  let partial: string | null = null;
   try {
+    refuseFullDisk(dirname(resolve(target)), path);
+    // Only the owner may enter it, and it is not mistaken for a backup before it is one.
+    partial = mkdtempSync(`${resolve(target)}.partial-`);
     const manifest = await fill(partial, path, options);
     try {
       renameSync(partial, target);
@@ -71,7 +72,8 @@ export async function backup(path: string, target: string, options: BackupOption
     syncToDisk(dirname(resolve(target)));
     return manifest;
   } catch (error) {
-    rmSync(partial, { recursive: true, force: true });
+    if (partial !== null) rmSync(partial, { recursive: true, force: true });
+    removeFolder();
     throw error;
   }
 }

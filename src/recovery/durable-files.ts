@@ -11,6 +11,7 @@ import {
   mkdirSync,
   openSync,
   renameSync,
+  rmdirSync,
   statSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
@@ -39,12 +40,20 @@ export async function digestFile(path: string, onRead: (bytes: number) => void):
 /**
  * Makes a folder, and none above it: a path to a disk that is not mounted is a mistake.
  *
+ * @returns what takes it away again, if this made it and nothing is in it.
  * @throws RecoveryError where the folder above is missing.
  */
-export function makeLastFolder(folder: string): void {
-  if (existsSync(folder)) return;
+export function makeLastFolder(folder: string): () => void {
+  if (existsSync(folder)) return () => undefined;
   if (!existsSync(dirname(folder))) throw new RecoveryError(`there is no folder ${dirname(folder)}: make it first`);
   mkdirSync(folder, { recursive: true });
+  return () => {
+    try {
+      rmdirSync(folder);
+    } catch {
+      // Something else is in it meanwhile.
+    }
+  };
 }
 
 /** Gives a file the owner and the permissions of another one, or of a folder the owner alone. */

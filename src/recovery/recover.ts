@@ -28,6 +28,21 @@ export interface Recovery {
   readonly records: number;
 }
 
+/** What a recovery would do, read without changing anything or waiting for anyone. */
+export type RecoveryPreview = Omit<Recovery, 'instant'>;
+
+/** Reads what `recover` would do now. */
+export async function previewRecovery(database: Database): Promise<RecoveryPreview> {
+  const lastEvent = await readLastEvent(database);
+  let records = 0;
+  for (const table of ['suppliers', 'contracts', 'solicitations'] as const) {
+    const { rows } = await sql<{ records: number }>`
+      select count(*) as records from ${sql.table(`catalog.${table}`)}`.execute(database.kysely);
+    records += Number(rows[0]?.records ?? 0);
+  }
+  return { lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace: await readNewestTrace(database), records };
+}
+
 /**
  * Goes on after history was lost: a backup was restored, or a replica promoted that lagged. What
  * clients have seen may then be later than anything in the database, and records may have changed

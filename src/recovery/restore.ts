@@ -55,7 +55,7 @@ export async function restore(path: string, folder: string, options: RestoreOpti
   let doneBytes = 0;
   await verifyFiles(folder, manifest, (bytes) => onProgress?.('checking', (doneBytes += bytes), totalBytes));
 
-  makeLastFolder(dirname(resolve(path)));
+  const removeFolder = makeLastFolder(dirname(resolve(path)));
   const replaced = lockReplaced(path);
   const staging = `${path}.restoring`;
   try {
@@ -72,6 +72,8 @@ export async function restore(path: string, folder: string, options: RestoreOpti
   } finally {
     rmSync(staging, { recursive: true, force: true });
     replaced.close();
+    // Unless the database is in it.
+    removeFolder();
   }
 }
 

@@ -141,7 +141,7 @@ test('pds check fails where the server was restored since, and pds recover was n
   expect((await check()).troubles).toEqual([
     expect.stringMatching(/^fail\|history: the server has been promoted or restored/),
   ]);
-  await runPds(['recover'], { PDS_DATABASE_URL: url });
+  await runPds(['recover', '--yes'], { PDS_DATABASE_URL: url });
   expect((await check()).troubles).toEqual([]);
 });
 

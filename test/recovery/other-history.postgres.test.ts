@@ -24,7 +24,7 @@ test('a command tells that the server is on another history, until pds recover h
   // An import does not end the warning: what was lost before it is still unknown to clients.
   await publishLines(database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
   expect((await runPds(['partner', 'list'], settings)).stderr).toContain('pds recover');
-  expect((await runPds(['recover'], settings)).stderr).not.toContain('warning:');
+  expect((await runPds(['recover', '--yes'], settings)).stderr).not.toContain('warning:');
   expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
   await made.drop();
 });

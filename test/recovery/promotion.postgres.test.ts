@@ -62,7 +62,7 @@ test('pg_dump and pg_restore bring a database back that pds recover lets go on',
   const restoredSettings = { PDS_DATABASE_URL: restored.href };
   // The dump is of the same server and timeline, but its tables are others.
   expect((await runPds(['partner', 'list'], restoredSettings)).stderr).toContain('pds recover');
-  const recovered = await runPds(['recover', '--json'], restoredSettings);
+  const recovered = await runPds(['recover', '--yes', '--json'], restoredSettings);
   expect(recovered.code).toBe(0);
   expect((await runPds(['partner', 'list'], restoredSettings)).stderr).toBe('');
 
@@ -113,7 +113,7 @@ test('a promoted standby that lagged has every client in step again after pds re
   expect(warned.code).toBe(0);
   expect(warned.stderr).toMatch(/promoted or restored.*pds recover/);
 
-  const recovered = await runPds(['recover'], settings);
+  const recovered = await runPds(['recover', '--yes'], settings);
   expect(recovered.code).toBe(0);
   expect(recovered.stderr).toContain('A KEY THAT WAS REVOKED SINCE IS GOOD AGAIN');
   expect((await listKeys(pair.database, Date.now, 'acme')).find(({ id }) => id === lostRevocation.id)?.state).toBe(

@@ -82,7 +82,7 @@ test('pds recover says how old partners and keys are, and that revoked keys may 
     .selectFrom('access.audit')
     .select((eb) => eb.fn.max('at').as('at'))
     .execute();
-  const { code, stdout, stderr } = await runPds(['recover', '--json'], settings);
+  const { code, stdout, stderr } = await runPds(['recover', '--yes', '--json'], settings);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ records: 7 });
   expect(stderr).toMatch(/A KEY THAT WAS REVOKED SINCE IS GOOD AGAIN/);

@@ -48,7 +48,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     expect(statSync(sqliteFiles(files.path).access).mode & 0o777).toBe(0o600);
     cpSync(report.replaced[0] ?? '', files.path);
     cpSync(report.replaced[1] ?? '', sqliteFiles(files.path).access);
-    expect((await runPds(['recover'], files.settings)).code).toBe(0);
+    expect((await runPds(['recover', '--yes'], files.settings)).code).toBe(0);
     await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
   });
 
@@ -158,7 +158,8 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await files.use(async ({ kysely }) => {
       const tables = ['audit', 'usage', 'grant_changes', 'keys', 'grants', 'partners', 'clock', 'settings'];
       for (const table of tables) await sql.raw(`drop table access.${table}`).execute(kysely);
-      for (const statement of MIGRATIONS.access[0]?.statements('sqlite') ?? []) await sql.raw(statement).execute(kysely);
+      for (const statement of MIGRATIONS.access[0]?.statements('sqlite') ?? [])
+        await sql.raw(statement).execute(kysely);
       await kysely.deleteFrom('access.migrations').where('number', '>', 1).execute();
       await backUp();
     });

@@ -1,0 +1,180 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { program } from '../../src/commands/program.ts';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
+import { databaseUrlOf, runPds } from './run-pds.ts';
+
+/** Where a form of a command is run, and what it is given. */
+interface Place {
+  /** Holds nothing but `empty/` and `sample/`, and is the folder for temporary files too. */
+  readonly folder: string;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+interface Form {
+  /** `SAMPLE` and `EMPTY` are folders of the place, `NONE` one that is not there. */
+  readonly line: string;
+  readonly code: 0 | 1 | 2;
+  /** What stderr says; with PostgreSQL too, unless `postgres` is given. */
+  readonly says?: RegExp;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+const NO_DATABASE = /there is no database .*|the database \S+ is still empty/;
+const NEXT = /run "pds import DIR" or "pds migrate"\. Nothing was made$/m;
+
+/** A command that works on a database that is there. */
+const needsDatabase = (...lines: string[]): Form[] => lines.map((line) => ({ line, code: 1, says: NEXT }));
+const wrongUsage = (...lines: string[]): Form[] => lines.map((line) => ({ line, code: 2 }));
+
+/** Every command in the forms in which it only reads, or fails, where there is no database. */
+const FORMS: Readonly<Record<string, readonly Form[]>> = {
+  serve: [
+    ...wrongUsage('serve --workers 0', 'serve --port x'),
+    { line: 'serve --demo', code: 1, settings: { PDS_ENVIRONMENT: 'production' } },
+    { line: 'serve', code: 1, settings: { PDS_ADMIN_PORT: '8080', PDS_PORT: '8080' } },
+  ],
+  migrate: wrongUsage('migrate now', 'migrate --dry-run'),
+  import: [
+    ...wrongUsage('import', 'import SAMPLE --allow-removals'),
+    { line: 'import NONE', code: 1, says: /NONE|none/ },
+    { line: 'import EMPTY', code: 1, says: /holds no import file/ },
+    { line: 'import NONE --dry-run', code: 1 },
+    { line: 'import SAMPLE --dry-run', code: 0, says: /^There is no database yet/ },
+    { line: 'import SAMPLE', code: 1, settings: { PDS_PORT: 'x' } },
+  ],
+  'partner create': [...wrongUsage('partner create'), { line: 'partner create a/b', code: 1, says: /1 to 64 letters/ }],
+  'partner list': needsDatabase('partner list', 'partner list --json'),
+  'partner show': needsDatabase('partner show acme'),
+  'partner suspend': needsDatabase('partner suspend acme'),
+  'partner resume': needsDatabase('partner resume acme'),
+  'partner grant': [...wrongUsage('partner grant acme'), ...needsDatabase('partner grant acme --everything')],
+  'partner revoke': [...wrongUsage('partner revoke acme'), ...needsDatabase('partner revoke acme --everything')],
+  'partner set': [...wrongUsage('partner set acme'), ...needsDatabase('partner set acme --kinds all')],
+  'key issue': [...wrongUsage('key issue acme --expires-in 0d'), ...needsDatabase('key issue acme')],
+  'key list': needsDatabase('key list', 'key list acme'),
+  'key rotate': [...wrongUsage('key rotate abcdefgh --overlap x'), ...needsDatabase('key rotate abcdefgh')],
+  'key find': needsDatabase('key find'),
+  'key revoke': needsDatabase('key revoke abcdefgh'),
+  backup: [...wrongUsage('backup'), { line: 'backup NONE/backup', code: 1 }, { line: 'backup EMPTY', code: 1 }],
+  restore: [...wrongUsage('restore'), { line: 'restore NONE', code: 1 }, { line: 'restore SAMPLE', code: 1 }],
+  recover: [...wrongUsage('recover --after x', 'recover'), ...needsDatabase('recover --yes', 'recover --dry-run')],
+  audit: [...wrongUsage('audit --days 0'), ...needsDatabase('audit', 'audit --partner acme')],
+  check: [...wrongUsage('check all'), { line: 'check', code: 0 }],
+  usage: needsDatabase('usage', 'usage acme'),
+  roles: needsDatabase('roles'),
+};
+
+const engine = inject('engine');
+
+/** The names of all commands that do something, such as `partner create`. */
+function commandsOf(command: Command, prefix: string[] = []): string[] {
+  return command.commands.flatMap((child) => {
+    const path = [...prefix, child.name()];
+    return child.commands.length > 0 ? commandsOf(child, path) : [path.join(' ')];
+  });
+}
+
+test('every command is in the table of those that are tried', () => {
+  expect(Object.keys(FORMS).toSorted()).toEqual(commandsOf(program).toSorted());
+});
+
+describe.concurrent('a command that only reads or fails makes no file, folder, schema or table', () => {
+  test.each(Object.entries(FORMS))('%s', { timeout: 60_000 }, async (_, forms) => {
+    for (const form of forms) await tryOut(form);
+  });
+});
+
+describe('a command that fails on a database that is there leaves it as it was', () => {
+  let made: TestDatabase;
+  beforeAll(async () => {
+    made = await createTestDatabase();
+  });
+  afterAll(() => made.drop());
+
+  test('partner create, import and key issue', async () => {
+    const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+    const rows = () => made.database.kysely.selectFrom('access.clock').selectAll().execute();
+    const before = await rows();
+    for (const words of [
+      ['partner', 'create', 'a/b'],
+      ['import', '/nowhere'],
+      ['key', 'issue', 'nobody'],
+    ]) {
+      expect((await runPds(words, settings)).code).toBe(1);
+    }
+    expect(await rows()).toEqual(before);
+  });
+});
+
+/** Runs a form of a command where there is no database, and sees that it made nothing. */
+async function tryOut({ line, code, says, settings = {} }: Form): Promise<void> {
+  await withPlace(async ({ folder, settings: common }, readSchemas) => {
+    const words = line
+      .split(' ')
+      .map((word) =>
+        word
+          .replace('SAMPLE', join(folder, 'sample'))
+          .replace('EMPTY', join(folder, 'empty'))
+          .replace('NONE', join(folder, 'none')),
+      );
+    const before = { files: treeOf(folder), schemas: await readSchemas() };
+    const outcome = await runPds(words, { ...common, ...settings });
+    expect({ line, code: outcome.code, outcome }).toMatchObject({ line, code });
+    if (says === NEXT) expect(outcome.stderr).toMatch(NO_DATABASE);
+    if (says !== undefined) expect(outcome.stderr).toMatch(says);
+    expect({ line, files: treeOf(folder), schemas: await readSchemas() }).toEqual({ line, ...before });
+  });
+}
+
+async function withPlace(work: (place: Place, readSchemas: () => Promise<string[]>) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'pds-place-'));
+  const empty = engine === 'postgres' ? await createEmptyDatabase() : null;
+  try {
+    mkdirSync(join(folder, 'empty'));
+    mkdirSync(join(folder, 'sample'));
+    writeFileSync(join(folder, 'sample', 'coops.ndjson'), `${JSON.stringify(SMALL_CATALOG.coops[0])}\n`);
+    const url = empty === null ? `sqlite:${join(folder, 'data', 'pds.sqlite')}` : databaseUrlOf(empty.config);
+    const port = String(await findFreePort());
+    const settings = { PDS_DATABASE_URL: url, PDS_PORT: port, PDS_ADMIN_PORT: '0', TMPDIR: folder };
+    await work({ folder, settings }, () => schemasOf(empty));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    await empty?.drop();
+  }
+}
+
+function treeOf(folder: string): string[] {
+  return (readdirSync(folder, { recursive: true }) as string[]).toSorted();
+}
+
+/** Schemas, and what is in them. */
+async function schemasOf(empty: TestDatabase | null): Promise<string[]> {
+  if (empty === null) return [];
+  const { rows } = await sql<{ name: string }>`
+    select nspname as name from pg_catalog.pg_namespace where nspname !~ '^pg_'
+    union all select nspname || '.' || relname from pg_catalog.pg_class
+      join pg_catalog.pg_namespace on pg_namespace.oid = relnamespace
+      where nspname !~ '^pg_' and nspname <> 'information_schema'`.execute(empty.database.kysely);
+  return rows.map(({ name }) => name).toSorted();
+}
+
+test('a dry run into no database reports what an import into an empty one would do', async () => {
+  await withImportDirectory(SMALL_CATALOG, async (directory) => {
+    await withPlace(async ({ settings }) => {
+      const { code, stdout, stderr } = await runPds(['import', directory, '--dry-run', '--json'], settings);
+      expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('no database yet') as string });
+      expect(JSON.parse(stdout)).toMatchObject({
+        dry_run: true,
+        published_at: null,
+        kinds: { coops: { added: 1 }, 'lead-entities': { added: 2 } },
+      });
+    });
+  });
+});
