@@ -17,7 +17,7 @@ export async function backupDatabase(isJson: boolean, directory: string): Promis
       `${partial} is what a backup that was cut off, or is running, has left: it can be removed if none runs.`,
     );
   }
-  const progress = startProgress(output);
+  const progress = startProgress(output, 'Interrupted; no backup was made.');
   const made = await backup(path, directory, {
     clock: Date.now,
     version: manifest.version,

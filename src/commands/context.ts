@@ -10,6 +10,7 @@ import type { Clock } from '../instant.ts';
 import { printable } from '../printable.ts';
 import { announceCutOff } from '../publishing/announce.ts';
 import { describeFailure } from './failure.ts';
+import { InterruptedError } from './interruption.ts';
 import { operatorOfProcess } from './operator.ts';
 import { processOutput, type Output } from './output.ts';
 
@@ -36,12 +37,13 @@ export async function runCommand(isJson: boolean, work: () => Promise<number | u
   try {
     process.exitCode = (await work()) ?? 0;
   } catch (error) {
-    process.exitCode = 1;
+    process.exitCode = error instanceof InterruptedError ? error.exitCode : 1;
     // A key that was given in the place of a name must not be repeated.
     const message = withoutKeys(describeFailure(error, databaseOfProcess()));
     const output = processOutput(isJson);
     const problems = error instanceof ConfigError ? error.problems.map(withoutKeys) : [message];
-    output.note(problems.map((problem, index) => (index === 0 ? `error: ${problem}` : problem)));
+    const begin = error instanceof InterruptedError ? '' : 'error: ';
+    output.note(problems.map((problem, index) => (index === 0 ? begin + problem : problem)));
     if (isJson) output.result({ error: { message } }, '');
     if (error instanceof Error && ['debug', 'trace'].includes(process.env['PDS_LOG_LEVEL'] ?? '')) {
       const stack = error.stack?.replace(error.message, () => printable(error.message)) ?? '';

@@ -7,6 +7,7 @@ import { shownPostgresUrl } from '../database/postgres-url.ts';
 import { describeSqliteError, sqliteFiles } from '../database/sqlite-files.ts';
 import { RecoveryError } from '../recovery/recovery-error.ts';
 import { CommandError } from './command-error.ts';
+import { InterruptedError } from './interruption.ts';
 
 const SAYS_IT_ALL = [
   CommandError,
@@ -14,6 +15,7 @@ const SAYS_IT_ALL = [
   AccessError,
   ConfigError,
   DatabaseUnavailableError,
+  InterruptedError,
   NoDatabaseError,
   SchemaVersionError,
 ];

@@ -58,13 +58,18 @@ async function publishSources(
   directory: string,
   options: ImportOptions,
 ): Promise<undefined> {
-  const progress = startProgress(output);
+  const progress = startProgress(output, 'Interrupted; nothing was published.');
+  const { interruption } = progress;
   const report = await publish(database, sources, {
     clock,
     directory: withoutKeys(basename(resolve(directory))),
     ...options,
     onWaiting: () => output.note('Another import is running: waiting for it, up to a minute.'),
     onRead: showReading(sources, progress),
+    onCommit: () => {
+      interruption.throwIfInterrupted();
+      interruption.saysFromNowOn('Interrupted while it was being published: "pds audit" shows whether it was.');
+    },
   }).finally(progress.stop);
   output.done({ dry_run: options.dryRun, ...jsonOf(report) }, describeReport(report, directory, options));
 }

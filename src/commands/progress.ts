@@ -1,5 +1,6 @@
 import cliProgress from 'cli-progress';
 import { printable } from '../printable.ts';
+import { watchForInterruption, type Interruption } from './interruption.ts';
 import type { Output } from './output.ts';
 
 /** How often a line is written where there is no terminal to draw a bar on. */
@@ -12,11 +13,17 @@ export interface Progress {
    * @param details what else there is to say.
    */
   readonly show: (doing: string, done: number, total: number, details?: readonly string[]) => void;
+  readonly interruption: Interruption;
   readonly stop: () => void;
 }
 
-/** A bar on a terminal; elsewhere a line now and then. */
-export function startProgress(output: Output): Progress {
+/**
+ * A bar on a terminal; elsewhere a line now and then. Ctrl-C and SIGTERM give the terminal back as
+ * it was, and the next `show` throws an InterruptedError.
+ *
+ * @param interrupted what the operator reads then.
+ */
+export function startProgress(output: Output, interrupted: string): Progress {
   const bar = process.stderr.isTTY
     ? new cliProgress.SingleBar({
         format: '{doing} {bar} {percentage}%{details} | {eta_formatted} left',
@@ -29,8 +36,11 @@ export function startProgress(output: Output): Progress {
     : null;
   let shown: string | null = null;
   let lastLineAtMs: number | null = null;
+  const interruption = watchForInterruption(output, interrupted, () => bar?.stop());
   return {
+    interruption,
     show(doing, done, total, details = []) {
+      interruption.throwIfInterrupted();
       if (bar !== null) {
         const payload = { doing, details: details.map((detail) => ` | ${printable(detail)}`).join('') };
         // A new step has an estimate of its own.
@@ -48,6 +58,9 @@ export function startProgress(output: Output): Progress {
       lastLineAtMs = performance.now();
       output.note(`${doing}: ${[`${Math.floor((100 * done) / Math.max(1, total))} %`, ...details].join(', ')}`);
     },
-    stop: () => bar?.stop(),
+    stop() {
+      interruption.stop();
+      bar?.stop();
+    },
   };
 }

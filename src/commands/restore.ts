@@ -22,7 +22,7 @@ export async function restoreDatabase(
   const config = configOfProcess();
   const path = sqlitePath(config, 'pg_restore, or recovery to a point in time');
   const output = processOutput(isJson);
-  const progress = startProgress(output);
+  const progress = startProgress(output, 'Interrupted; nothing was restored.');
   const report = await restore(path, directory, {
     clock: Date.now,
     operator: operatorOfProcess(config),

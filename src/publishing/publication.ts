@@ -34,6 +34,8 @@ export interface PublishOptions {
   stride?: number;
   /** Called once if another import has to be waited for. */
   onWaiting?: () => void;
+  /** Called just before the commit, the last moment at which throwing leaves nothing published. */
+  onCommit?: () => void;
   /** Called as bytes of a source are read and its lines are done. */
   onRead?: (source: Source, bytes: number, lines: number) => void;
 }
@@ -71,6 +73,7 @@ export async function publish(
   const transaction = await database.kysely.startTransaction().execute();
   try {
     const report = await publishWithin({ ...database, kysely: transaction }, sources, options);
+    if (report.instant !== null) options.onCommit?.();
     await (report.instant === null ? transaction.rollback() : transaction.commit()).execute();
     // It is published; a failure from here on is none of the import.
     const isTidy = report.instant === null || (await tidyUp(database, changesIn(report)).catch(() => true));
