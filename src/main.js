@@ -7,6 +7,10 @@ import { fileURLToPath } from 'node:url';
 // This file is JavaScript, since one file to strip is enough for Node to load what strips: 14 MB.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/pds', import.meta.url)));
 
+// By default SIGUSR1 opens Node's inspector, through which any program of the machine could read keys from memory.
+// Where the command line is ours, --disable-sigusr1 does this from the first moment; this is for all other starts.
+process.on('SIGUSR1', () => undefined);
+
 // A report that Node writes when it fails would hold the environment, and in it the passwords of databases.
 if (process.report) process.report.excludeEnv = true;
 

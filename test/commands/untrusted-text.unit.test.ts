@@ -19,7 +19,7 @@ function written(isJson: boolean, write: (output: ReturnType<typeof createOutput
 test('a table has as many lines as rows and its columns aligned, whatever is in its cells', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(commandingText, commandingText), { minLength: 1 }), (rows) => {
-      const shown = written(false, ({ result }) => result(null, renderColumns(rows)));
+      const shown = written(false, (output) => output.result(null, renderColumns(rows)));
       expect(commandsIn(shown)).toEqual([]);
       expect(linesOf(shown)).toHaveLength(rows.length);
       const width = Math.max(...rows.map(([first]) => printable(first).length));
@@ -45,7 +45,7 @@ test('a sentence that quotes any text is one line', () => {
 test('JSON is exactly the value, and nothing in it commands a terminal', () => {
   fc.assert(
     fc.property(fc.dictionary(commandingText, fc.oneof(commandingText, fc.string({ unit: 'binary' }))), (value) => {
-      const shown = written(true, ({ result }) => result(value, ''));
+      const shown = written(true, (output) => output.result(value, ''));
       expect(commandsIn(shown)).toEqual([]);
       expect(JSON.parse(shown)).toEqual(value);
       for (const escape of [printableJson, jsonInMirror]) {
@@ -62,7 +62,7 @@ test('a problem of an import is one line, whatever its file, field and reason ho
       const problems = new ProblemList();
       problems.add({ file, line: 1, field, reason });
       expect(() => problems.throwIfAny()).toThrow();
-      const shown = written(false, ({ note }) => note([describeProblem({ file, line: 1, field, reason })]));
+      const shown = written(false, (output) => output.note([describeProblem({ file, line: 1, field, reason })]));
       expect(commandsIn(shown)).toEqual([]);
       expect(linesOf(shown)).toHaveLength(1);
     }),

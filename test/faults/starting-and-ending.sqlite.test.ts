@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -31,6 +32,12 @@ function serve(...options: string[]): Serving {
   return serving;
 }
 
+/** The processes that a process has started, which Linux lists. */
+function childrenOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return text === '' ? [] : text.split(' ').map(Number);
+}
+
 /** A connection on which half a request was sent: the end of the service waits two seconds for the rest. */
 async function sendHalf(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
@@ -46,7 +53,7 @@ describe('a host that cannot be listened on is named, with what to do, and the e
   test.each([
     [
       '192.0.2.1',
-      /^error: listen EADDRNOTAVAIL: address not available 192\.0\.2\.1(:\d+)?\. Choose another with --host and --port$/m,
+      /^error: cannot listen for partners: listen EADDRNOTAVAIL: address not available 192\.0\.2\.1(:\d+)?\. Choose another address with PDS_HOST \(or --host\)$/m,
     ],
     [
       'nowhere.invalid',
@@ -60,6 +67,49 @@ describe('a host that cannot be listened on is named, with what to do, and the e
       expect(serving.output()).toMatch(message);
       expect(serving.output().match(/error:/g)).toHaveLength(1);
     }
+  });
+});
+
+test('a port that is taken is named with its setting and what to do, also by workers', async () => {
+  const first = serve();
+  const port = await first.port();
+  for (const workers of ['1', '2']) {
+    const second = serve('--port', String(port), '--workers', workers);
+    expect(await second.exited).toEqual([1, null]);
+    await second.closed;
+    expect(second.output()).toContain(
+      `error: cannot listen for partners: listen EADDRINUSE: address already in use 127.0.0.1:${port}. ` +
+        'Stop what uses that port, perhaps another "pds serve", or choose another with PDS_PORT (or --port)\n',
+    );
+  }
+});
+
+describe('SIGUSR1 opens no inspector, and the service goes on', () => {
+  test.each([
+    ['1', ''],
+    ['2', ''],
+    // As the unit and npm start it.
+    ['1', '--disable-sigusr1'],
+  ])('with --workers %s %s', async (workers, option) => {
+    const inspector = await findFreePort();
+    const options = `${option} --inspect-port=${inspector}`.trim();
+    const serving = startServing(made.config, { NODE_OPTIONS: options }, '--workers', workers);
+    started.push(serving);
+    const port = await serving.port();
+    if (workers !== '1') await serving.said('all workers answer requests');
+    const pids = [serving.pid, ...childrenOf(serving.pid)];
+    expect(pids).toHaveLength(workers === '1' ? 1 : 1 + Number(workers));
+    for (const pid of pids) process.kill(pid, 'SIGUSR1');
+    // An inspector listens within some ten milliseconds; twenty answers take longer.
+    for (let request = 0; request < 20; request += 1) {
+      expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
+      await delay(10);
+    }
+    for (const offset of pids.keys()) {
+      await expect(fetch(`http://127.0.0.1:${inspector + offset}/json`)).rejects.toThrow('fetch failed');
+    }
+    expect(serving.output()).not.toContain('Debugger listening');
+    expect([serving.pid, ...childrenOf(serving.pid)]).toEqual(pids);
   });
 });
 

@@ -121,8 +121,8 @@ describe('the port for administrators', () => {
       expect(await second.exited).toEqual([1, null]);
       await second.closed;
       expect(second.output()).toContain(
-        `error: the port for administrators: listen EADDRINUSE: address already in use 127.0.0.1:${admin}. ` +
-          'Choose another with PDS_ADMIN_HOST and PDS_ADMIN_PORT\n',
+        `error: cannot listen for administrators: listen EADDRINUSE: address already in use 127.0.0.1:${admin}. ` +
+          'Stop what uses that port, perhaps another "pds serve", or choose another with PDS_ADMIN_PORT\n',
       );
       await end(first);
     },

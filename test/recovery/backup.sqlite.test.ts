@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { SqliteConnection, sqliteFiles } from '../../src/database/sqlite-files.ts';
-import { backup } from '../../src/recovery/backup.ts';
+import { backup, type BackupOptions } from '../../src/recovery/backup.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -23,10 +23,24 @@ beforeEach(async () => {
 });
 afterEach(() => made.drop());
 
-function backUp(target: string) {
+function backUp(target: string, options: Partial<BackupOptions> = {}) {
   if (made.config.engine !== 'sqlite') throw new Error('this is about SQLite');
-  return backup(made.config.path, target, { clock: Date.now, version: 'test' });
+  return backup(made.config.path, target, { clock: Date.now, version: 'test', ...options });
 }
+
+test.each(['copying', 'checking'] as const)('a backup that is interrupted while %s leaves nothing', async (step) => {
+  const before = readdirSync(folder);
+  const interrupted = backUp(join(folder, 'backups', 'new'), {
+    onProgress: (current) => {
+      if (current === step) throw new Error('interrupted');
+    },
+  });
+  await expect(interrupted).rejects.toThrow('interrupted');
+  expect(readdirSync(folder)).toEqual(before);
+  // Nor a lock: the same is done at once.
+  await createPartner(made.database, Date.now, 'acme', { everything: true });
+  await backUp(join(folder, 'backups', 'new'));
+});
 
 /** One value from a backup. */
 function ask(target: string, group: 'catalog' | 'access', statement: string): unknown {

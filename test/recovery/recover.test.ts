@@ -3,6 +3,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recover } from '../../src/recovery/recover.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
+import { runPdsInTerminal } from '../support/in-terminal.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 const KINDS = ['contracts', 'suppliers', 'solicitations'] as const;
@@ -93,4 +95,50 @@ test('pds recover says how old partners and keys are, and that revoked keys may 
   expect(rows).toEqual([{ action: 'recover' }]);
   expect((await runPds(['recover', '--after', '2926-01-01T00:00:00Z'], settings)).code).toBe(2);
   expect((await runPds(['recover', '--after', 'yesterday'], settings)).code).toBe(2);
+});
+
+/** All that a recovery changes. */
+async function stateOf({ kysely }: TestService['database']): Promise<unknown> {
+  const tables = [
+    'catalog.publications',
+    'catalog.contracts',
+    'access.clock',
+    'access.settings',
+    'access.audit',
+  ] as const;
+  return Promise.all(tables.map(async (table) => sql`select * from ${sql.table(table)} order by 1`.execute(kysely)));
+}
+
+test('pds recover --dry-run reports what it would change, and changes nothing', async () => {
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
+  const before = await stateOf(service.database);
+  const { code, stdout } = await runPds(['recover', '--dry-run', '--json'], settings);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ dry_run: true, recovered_at: null, records: 7 });
+  expect((await runPds(['recover', '--dry-run'], settings)).stderr).toMatch(/all 7 records .*nothing was changed\.$/ms);
+  expect(await stateOf(service.database)).toEqual(before);
+});
+
+test('pds recover is refused without a terminal unless it is confirmed, with the command to type', async () => {
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
+  const before = await stateOf(service.database);
+  const { code, stderr } = await runPds(['recover', '--after', '2026-01-01T00:00:00Z'], settings);
+  expect(code).toBe(2);
+  expect(stderr).toContain('then run "pds recover --after 2026-01-01T00:00:00.000Z --yes"');
+  expect(await stateOf(service.database)).toEqual(before);
+});
+
+testWith('python').each([
+  ['', 1],
+  ['no', 1],
+  ['yes please', 1],
+  ['ctrl-c', -2],
+  ['y', 0],
+])('pds recover asks on a terminal, and %j ends it with %i (needs python3)', async (typed, code) => {
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
+  const before = await stateOf(service.database);
+  const outcome = await runPdsInTerminal(['recover'], settings, { text: '[y/N]', typed });
+  expect(outcome).toMatchObject({ code, output: expect.stringContaining('all 7 records') as string });
+  if (code === 0) expect(outcome.output).toContain('Recovered at');
+  else expect(await stateOf(service.database)).toEqual(before);
 });

@@ -1,5 +1,5 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { grant, listGrants, revoke } from '../../src/access/grant-admin.ts';
@@ -14,6 +14,7 @@ import {
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { MIGRATIONS } from '../../src/database/migrations.ts';
 import { sqliteFiles } from '../../src/database/sqlite-files.ts';
+import { restore as restoreInProcess } from '../../src/recovery/restore.ts';
 import { runPds } from '../commands/run-pds.ts';
 import type { SqliteFiles } from '../support/sqlite-files.ts';
 import { cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
@@ -153,6 +154,24 @@ describe('pds restore', { timeout: 120_000 }, () => {
       { endpoint: '/v1/coops', requests: 7 },
     ]);
   });
+
+  test.each(['checking', 'copying', 'recovering'] as const)(
+    'that is interrupted while %s leaves the database as it was',
+    async (step) => {
+      await backUp();
+      await files.use((database) => renameCity(database, 'Renamed since'));
+      const before = readdirSync(dirname(files.path)).toSorted();
+      const interrupted = restoreInProcess(files.path, join(files.folder, 'backup'), {
+        clock: Date.now,
+        onProgress: (current) => {
+          if (current === step) throw new Error('interrupted');
+        },
+      });
+      await expect(interrupted).rejects.toThrow('interrupted');
+      expect(readdirSync(dirname(files.path)).toSorted()).toEqual(before);
+      expect(await files.use(cityNames)).toEqual(['Renamed since', 'City of B']);
+    },
+  );
 
   test('migrates a backup of an older version', async () => {
     await files.use(async ({ kysely }) => {
