@@ -38,7 +38,7 @@ export async function previewRecovery(database: Database): Promise<RecoveryPrevi
   for (const table of ['suppliers', 'contracts', 'solicitations'] as const) {
     const { rows } = await sql<{ records: number }>`
       select count(*) as records from ${sql.table(`catalog.${table}`)}`.execute(database.kysely);
-    records += Number(rows[0]?.records ?? 0);
+    records += rows[0]?.records ?? 0;
   }
   return { lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace: await readNewestTrace(database), records };
 }
