@@ -6,6 +6,7 @@ import type { TestService } from '../../test/support/service.ts';
 import { installPackedClient, type InstalledClient } from './support/installed-client.ts';
 import { ROOT, run } from './support/programs.ts';
 import { startSampleService } from './support/sample-service.ts';
+import { TYPED_PROGRAM } from './support/typed-program.ts';
 
 let service: TestService;
 let installed: InstalledClient;
@@ -67,7 +68,7 @@ describe('the package', () => {
     ],
   ])('is typed for strict programs %s', async (name, options, include) => {
     const { project } = installed;
-    writeFileSync(join(project, 'program.ts'), PROGRAM);
+    writeFileSync(join(project, 'program.ts'), TYPED_PROGRAM);
     const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true };
     const typeRoots = [join(ROOT, 'node_modules', '@types')];
     const config = join(project, `${name.replaceAll(/\W+/g, '-')}.json`);
@@ -76,37 +77,6 @@ describe('the package', () => {
     expect(await run('tsc', ['-p', config])).toBe('');
   });
 });
-
-/** Uses the types as users do; what must not be accepted is marked. */
-const PROGRAM = `
-import { createClient, memoryCache, NotFoundError, type Contract, type Page, type SolicitationDetail } from 'partner-data-client';
-const client = createClient({ baseUrl: 'https://api.example.com', apiKey: 'key', cache: memoryCache(), retry: { retries: 2 } });
-export async function main(signal: AbortSignal, since: string | undefined): Promise<string[]> {
-  const names: string[] = [];
-  for await (const contract of client.contracts.list({ q: 'fire', updated_since: since }, { signal })) {
-    const known: Contract = contract;
-    names.push(known.name, known.coop?.name ?? 'none');
-    // @ts-expect-error a record has the fields of the interface alone
-    known.title;
-  }
-  for await (const page of client.solicitations.list({ status: 'open', closing_after: new Date() }).pages()) {
-    const { watermark, nextCursor, data }: Page<{ id: string; is_open: boolean }> = page;
-    names.push(watermark, nextCursor ?? '', ...data.map(({ id }) => id));
-  }
-  const detail: SolicitationDetail = await client.solicitations.get(7);
-  names.push(...detail.notices.map(({ title }) => title));
-  client.suppliers.list({ certifications: ['MBE', 'DBE'], state: 'PA' });
-  // @ts-expect-error drafts are not served
-  client.solicitations.list({ status: 'draft' });
-  // @ts-expect-error there is no such parameter
-  client.contracts.list({ lead: 'x' });
-  // @ts-expect-error contracts have no number
-  void client.contracts.get(7).catch((error: unknown) => error instanceof NotFoundError && error.requestId);
-  // @ts-expect-error nothing can be asked without a key
-  createClient({ baseUrl: '' });
-  return names;
-}
-`;
 
 describe('the examples', () => {
   test("the README's first one, in five lines, gives the first answer", async () => {

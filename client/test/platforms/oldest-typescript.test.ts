@@ -1,0 +1,51 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { installPackedClient, type InstalledClient } from '../support/installed-client.ts';
+import { run, runNpm } from '../support/programs.ts';
+import { TYPED_PROGRAM } from '../support/typed-program.ts';
+
+/** The oldest version that the client's README promises. */
+const OLDEST = '4.9.5';
+
+let installed: InstalledClient;
+
+beforeAll(async () => {
+  installed = await installPackedClient();
+  writeFileSync(join(installed.project, 'program.ts'), TYPED_PROGRAM);
+}, 300_000);
+afterAll(() => installed.remove());
+
+/** Checks the program strictly, the client's declarations too. */
+async function check(tsc: string, module: string, moduleResolution: string, more: object = {}): Promise<string> {
+  const compilerOptions = {
+    ...{ module, moduleResolution, target: 'es2022', lib: ['es2022', 'dom'], types: [] },
+    ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true },
+    ...more,
+  };
+  const config = join(installed.project, `${module}-${moduleResolution}.json`);
+  writeFileSync(config, JSON.stringify({ compilerOptions, include: ['program.ts'] }));
+  return run(tsc, ['-p', config], { cwd: installed.project });
+}
+
+test(
+  `is typed for strict programs in TypeScript ${OLDEST}, however it finds modules`,
+  // The compiler is downloaded.
+  { timeout: 300_000, retry: 2 },
+  async () => {
+    const folder = join(installed.project, 'oldest');
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'package.json'), '{"private":true}');
+    await runNpm(['install', '--no-save', '--ignore-scripts', '--prefer-offline', `typescript@${OLDEST}`], folder);
+    const tsc = join(folder, 'node_modules/.bin/tsc');
+    expect(await run(tsc, ['--version'])).toBe(`Version ${OLDEST}\n`);
+    expect(await check(tsc, 'node16', 'node16')).toBe('');
+    expect(await check(tsc, 'esnext', 'node')).toBe('');
+    expect(await check(tsc, 'commonjs', 'node')).toBe('');
+  },
+);
+
+test('is typed with moduleResolution node in the newest TypeScript', async () => {
+  expect(await check('tsc', 'esnext', 'node10', { ignoreDeprecations: '6.0' })).toBe('');
+});
