@@ -33,6 +33,7 @@ export async function restoreDatabase(
   output.done(
     {
       made_at: manifest.made_at,
+      ...(report.dropped.length > 0 && { dropped: report.dropped }),
       migrations,
       ...jsonOfRecovery(recovery),
       ...(kept !== null && { carried_over: jsonOfCarried(kept.carriedOver), gone: kept.gone }),
@@ -44,9 +45,15 @@ export async function restoreDatabase(
 }
 
 function noteWhatFollows(
-  { manifest, migrations, kept, replaced, isLockUncertain }: RestoreReport,
+  { manifest, dropped, migrations, kept, replaced, isLockUncertain }: RestoreReport,
   output: Output,
 ): void {
+  if (dropped.length > 0) {
+    output.note(
+      `WARNING: the backup held what this service does not make, and it was dropped: ${dropped.join(', ')}. ` +
+        'Find out who changed the backup, and whether its partners, keys and grants are what they should be.',
+    );
+  }
   if (migrations.length > 0) output.note(`Migrated: ${migrations.join(', ')}.`);
   if (kept === null) {
     output.note('The replaced database could not be read, or there was none, or it was another one.');

@@ -189,6 +189,12 @@ async function lastApplied(database: Database, group: TableGroup): Promise<numbe
   return newest?.number ?? null;
 }
 
+/** Makes the ledger. A restored backup is compared with this definition, so it is as final as a released migration. */
+export function ledgerStatement(group: TableGroup): string {
+  return `create table if not exists ${group}.migrations (
+    number bigint primary key, name text not null, applied_at text not null)`;
+}
+
 /**
  * Waits until no other process migrates this group, and makes the ledger where there is none.
  *
@@ -202,14 +208,7 @@ async function lockLedger(transaction: Database, group: TableGroup, hasLedger: b
     await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`.execute(transaction.kysely);
     await sql.raw(`create schema if not exists ${group}`).execute(transaction.kysely);
   }
-  if (!hasLedger) {
-    await sql
-      .raw(
-        `create table if not exists ${group}.migrations (
-          number bigint primary key, name text not null, applied_at text not null)`,
-      )
-      .execute(transaction.kysely);
-  }
+  if (!hasLedger) await sql.raw(ledgerStatement(group)).execute(transaction.kysely);
   if (transaction.engine === 'sqlite') {
     // Takes the file's write lock also where the table was there already.
     await sql.raw(`update ${group}.migrations set number = number where false`).execute(transaction.kysely);

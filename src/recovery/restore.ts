@@ -8,6 +8,7 @@ import { EPOCH, formatInstant, latestOf, type Clock } from '../instant.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
 import { carryOver, type CarriedOver, type Gone } from './carry-over.ts';
 import { keepAs, makeLastFolder, makeLike, moveIfThere, syncToDisk } from './durable-files.ts';
+import { removeForeignSchema } from './foreign-schema.ts';
 import { recover, type Recovery } from './recover.ts';
 import { RecoveryError } from './recovery-error.ts';
 import { lockReplaced, type ReplacedDatabase, type ReplacedFile } from './replaced-database.ts';
@@ -23,6 +24,8 @@ export interface RestoreOptions {
 
 export interface RestoreReport {
   readonly manifest: BackupManifest;
+  /** Triggers, views, tables and indexes in the backup that are not this service's, and were dropped. */
+  readonly dropped: readonly string[];
   /** Names of the migrations that ran on what was restored. */
   readonly migrations: readonly string[];
   readonly recovery: Recovery;
@@ -37,7 +40,7 @@ export interface RestoreReport {
 /**
  * Puts a backup in the place of a SQLite database.
  *
- * The backup is checked and copied beside the database, migrated, and recovered there: its
+ * The backup is checked and copied beside the database, cleaned of schema that is not ours, migrated, and recovered there: its
  * instants go on after all that the replaced database knows, and what was taken away from
  * partners since the backup stays taken away. Then each file takes its place by a rename, the
  * catalog first. Between the two renames the database is as after a publication whose process
@@ -62,10 +65,19 @@ export async function restore(path: string, folder: string, options: RestoreOpti
     onProgress?.('copying', 0, totalBytes);
     const staged = stage(folder, staging, path);
     onProgress?.('recovering', 0, totalBytes);
-    const { migrations, recovery, kept } = await renew(staged, replaced, manifest, options);
+    const dropped = [
+      ...removeForeignSchema(staged, 'catalog'),
+      ...removeForeignSchema(sqliteFiles(staged).access, 'access'),
+    ];
+    const { migrations, recovery, kept } = await renew(
+      staged,
+      replaced,
+      { made_at: manifest.made_at, ...(dropped.length > 0 && { dropped }) },
+      options,
+    );
     const aside = formatInstant(clock()).replaceAll(':', '-');
     return {
-      ...{ manifest, migrations, recovery, kept },
+      ...{ manifest, dropped, migrations, recovery, kept },
       replaced: putInPlace(staged, replaced, aside),
       isLockUncertain: [replaced.catalog, replaced.access].some(({ state }) => state === 'damaged'),
     };
@@ -92,7 +104,7 @@ function stage(folder: string, staging: string, path: string): string {
 async function renew(
   staged: string,
   replaced: ReplacedDatabase,
-  manifest: BackupManifest,
+  details: Readonly<Record<string, unknown>>,
   { clock, operator, after = EPOCH }: RestoreOptions,
 ): Promise<Pick<RestoreReport, 'migrations' | 'recovery' | 'kept'>> {
   const database = openForCommands({ engine: 'sqlite', path: staged }, operator);
@@ -103,7 +115,7 @@ async function renew(
     const recovery = await recover(database, {
       clock,
       after: latestOf(after, replaced.lastEvent),
-      change: { action: 'restore', details: { made_at: manifest.made_at } },
+      change: { action: 'restore', details },
     });
     return { migrations, recovery, kept };
   } finally {

@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, getPartner } from '../../src/access/partner-admin.ts';
 import { openForCommands, openForServing } from '../../src/database/database.ts';
+import { SqliteConnection } from '../../src/database/sqlite-files.ts';
 import { runPds } from '../commands/run-pds.ts';
 import { createClient } from '../support/client.ts';
 import { publishLines, solicitation } from '../support/publishing.ts';
@@ -107,6 +110,79 @@ describe('pds restore', { timeout: 120_000 }, () => {
     // Nothing that was written since went to the replaced files.
     await files.use((database) => createPartner(database, Date.now, 'after', { everything: false }));
     await files.use(async (database) => expect((await getPartner(database, Date.now, 'after')).name).toBe('after'));
+  });
+});
+
+/** Runs statements on a file of the backup, and corrects the manifest as someone who can write to both would. */
+function tamper(group: 'catalog' | 'access', statements: string): void {
+  const path = join(target, `${group}.sqlite`);
+  const connection = new SqliteConnection(path);
+  connection.exec(`pragma journal_mode = delete; ${statements}`);
+  connection.close();
+  const bytes = readFileSync(path);
+  const { files: described } = JSON.parse(readFileSync(join(target, 'backup.json'), 'utf8')) as {
+    files: Record<string, object>;
+  };
+  const changed = { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+  editManifest({ files: { ...described, [group]: { ...described[group], ...changed } } });
+}
+
+describe('pds restore of a backup that was tampered with', { timeout: 120_000 }, () => {
+  test('drops triggers, views, tables and indexes that the migrations do not make, and names them', async () => {
+    const schema = (): Promise<Set<string>> =>
+      files.use(async ({ kysely }) => {
+        const { rows } = await sql<{ it: string }>`
+          select 'catalog ' || type || ' ' || name as it from catalog.sqlite_schema
+          union all select 'access ' || type || ' ' || name from access.sqlite_schema`.execute(kysely);
+        return new Set(rows.map(({ it }) => it));
+      });
+    const before = await schema();
+    await backUp();
+    tamper(
+      'access',
+      `create trigger forge after insert on audit begin update partners set everything_since = '2020' where name = 'bolt'; end;
+       create table stolen (digest text); create index slow on partners (name || id);`,
+    );
+    tamper(
+      'catalog',
+      'create view shown as select * from solicitations; create virtual table words using fts5 (word);',
+    );
+    const { code, stdout, stderr } = await restore();
+    expect(stderr).toContain('WARNING: the backup held what this service does not make, and it was dropped');
+    expect(code).toBe(0);
+    expect((JSON.parse(stdout) as { dropped: string[] }).dropped).toEqual(
+      expect.arrayContaining([
+        'access trigger forge',
+        'access table stolen',
+        'access index slow',
+        'catalog view shown',
+      ]),
+    );
+    expect([...(await schema())].filter((it) => !before.has(it))).toEqual([]);
+    await files.use(async (database) => {
+      await createPartner(database, Date.now, 'after', { everything: false });
+      expect(await getPartner(database, Date.now, 'bolt')).toMatchObject({ everythingSince: null });
+    });
+    const { stdout: trail } = await runPds(['audit', '--json'], files.settings);
+    expect(trail).toContain('access trigger forge');
+  });
+
+  test.each([
+    [
+      'a table of another definition',
+      'drop table settings; create table settings (name text, value text as (name))',
+      'table settings has another definition',
+    ],
+    ['a table that is missing', 'drop table grants', 'it has no table grants'],
+  ])('refuses %s by name, and leaves the database as it is', async (_, statements, reason) => {
+    await backUp();
+    await files.use((database) => renameCity(database, 'Renamed since'));
+    tamper('access', statements);
+    const { code, stderr } = await restore();
+    expect(stderr).toContain(reason);
+    expect(code).toBe(1);
+    expect([...contents().keys()]).toEqual(['pds.access.sqlite', 'pds.sqlite']);
+    expect(await files.use(cityNames)).toEqual(['Renamed since', 'City of B']);
   });
 });
 

@@ -1,0 +1,95 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { TableGroup } from '../database/migration.ts';
+import { MIGRATIONS } from '../database/migrations.ts';
+import { ledgerStatement } from '../database/migrator.ts';
+import { SqliteConnection } from '../database/sqlite-files.ts';
+import { RecoveryError } from './recovery-error.ts';
+
+/** A row of `sqlite_schema`; `sql` is null for the indexes that SQLite makes for unique columns. */
+interface SchemaObject {
+  readonly type: string;
+  readonly name: string;
+  readonly sql: string | null;
+}
+
+/** Tables that `analyze` makes. */
+const STATISTICS = /^sqlite_stat\d$/;
+
+/**
+ * Removes from a file of a backup all triggers, views, tables and indexes that the migrations do not make. A trigger or a
+ * view that someone put there would run with the next write or read.
+ *
+ * @returns what was removed, as `access trigger forge_keys`.
+ * @throws RecoveryError if a table or an index of the service is missing or has another definition. It cannot be dropped
+ *   without its data, and an expression in it would run too.
+ */
+export function removeForeignSchema(path: string, group: TableGroup): string[] {
+  const file = new SqliteConnection(path);
+  try {
+    file.exec('pragma trusted_schema = off; pragma foreign_keys = off');
+    const found = readSchema(file, 'main');
+    // First of all, so that nothing below runs them.
+    const programs = found.filter(({ type }) => type === 'trigger' || type === 'view');
+    programs.forEach((object) => dropObject(file, object));
+    const expected = readMigratedSchema(group, readLastMigration(file));
+    refuseChanged(found, expected);
+    const unknown = found.filter((object) => !programs.includes(object) && !expected.has(keyOf(object)));
+    const foreign = unknown.filter(({ name }) => !STATISTICS.test(name));
+    foreign.forEach((object) => dropObject(file, object));
+    return [...programs, ...foreign].map((object) => printable(`${group} ${keyOf(object)}`));
+  } catch (error) {
+    const reason = printable(error instanceof Error ? error.message : String(error));
+    throw new RecoveryError(
+      `the backup's ${group} is not as "pds backup" made it (${reason}): restore another one. Nothing was replaced`,
+      { cause: error },
+    );
+  } finally {
+    file.close();
+  }
+}
+
+function refuseChanged(found: readonly SchemaObject[], expected: ReadonlyMap<string, string | null>): void {
+  const definitions = new Map(found.map((object) => [keyOf(object), object.sql]));
+  for (const [key, sql] of expected) {
+    if (!definitions.has(key)) throw new Error(`it has no ${key}`);
+    if (definitions.get(key) !== sql) throw new Error(`its ${key} has another definition`);
+  }
+}
+
+/** The schema that the first migrations of a group make. */
+function readMigratedSchema(group: TableGroup, lastNumber: number): Map<string, string | null> {
+  const model = new SqliteConnection(':memory:');
+  try {
+    model.exec(`attach ':memory:' as ${group}`);
+    model.exec(ledgerStatement(group));
+    for (const migration of MIGRATIONS[group].filter(({ number }) => number <= lastNumber)) {
+      for (const statement of migration.statements('sqlite')) model.exec(statement);
+    }
+    return new Map(readSchema(model, group).map((object) => [keyOf(object), object.sql]));
+  } finally {
+    model.close();
+  }
+}
+
+function readSchema(connection: DatabaseSync, schema: string): SchemaObject[] {
+  const rows = connection.prepare(`select type, name, sql from ${schema}.sqlite_schema`).all();
+  return rows.map(({ type, name, sql }) => ({
+    ...{ type: String(type), name: String(name) },
+    // Layout is no difference.
+    sql: sql === null ? null : String(sql).replaceAll(/\s+/g, ' '),
+  }));
+}
+
+function readLastMigration(connection: DatabaseSync): number {
+  return Number(connection.prepare('select max(number) as number from migrations').get()?.['number']);
+}
+
+const keyOf = ({ type, name }: SchemaObject): string => `${type} ${name}`;
+
+function dropObject(connection: DatabaseSync, { type, name }: SchemaObject): void {
+  // It may have gone with its table.
+  connection.exec(`drop ${type} if exists "${name.replaceAll('"', '""')}"`);
+}
+
+/** Names in a file that was tampered with could command the terminal. */
+const printable = (text: string): string => text.replaceAll(/[^ -~]/g, '?');
