@@ -99,7 +99,17 @@ test('a key that was rotated before its life was kept apart gets it back from th
 
 test('a first migration that was cut off between its two groups is brought to its end by the next command', async () => {
   await migrate(database, clock);
-  for (const table of ['audit', 'usage', 'keys', 'grants', 'partners', 'clock', 'settings', 'migrations']) {
+  for (const table of [
+    'audit',
+    'usage',
+    'keys',
+    'grant_changes',
+    'grants',
+    'partners',
+    'clock',
+    'settings',
+    'migrations',
+  ]) {
     await sql.raw(`drop table access.${table}`).execute(database.kysely);
   }
   expect(await prepareSchema(database, clock)).toHaveLength(MIGRATIONS.access.length);

@@ -129,6 +129,7 @@ describe('PostgreSQL lets', () => {
     expect(accessOf(powers)).toEqual({
       'access.audit': '',
       'access.clock': 'select',
+      'access.grant_changes': 'select',
       'access.grants': 'select',
       'access.keys': 'select',
       'access.migrations': 'select',
@@ -144,6 +145,7 @@ describe('PostgreSQL lets', () => {
     expect(accessOf(powers)).toEqual({
       'access.audit': 'select insert delete',
       'access.clock': 'select update',
+      'access.grant_changes': 'select insert',
       'access.grants': 'select insert delete',
       'access.keys': 'select insert update',
       'access.migrations': 'select',
