@@ -1,32 +1,20 @@
 import type { Engine } from '../database/database.ts';
-import { KnownWords } from './known-words.ts';
-import { isAscii, prefixTokens, stemToken, wordsOf } from './words.ts';
+import { prefixTokens, stemToken, wordsOf } from './words.ts';
 
 /** Bytes of words and stems kept of one record; a tsvector of PostgreSQL holds a megabyte, overhead included. */
 const MOST_BYTES_OF_A_RECORD = 400_000;
 
-interface Token {
-  readonly text: string;
-  /** The last record that it was given for. */
-  record: number;
-}
+/** An import meets the same few words again and again: stemming them each time would take longer than all the rest. */
+const MAX_CACHED_WORDS = 50_000;
 
-interface KnownWord {
-  readonly tokens: readonly Token[];
-  /** What it counts for in the size of an entry. */
-  readonly bytes: number;
-  /** The last record that held it. */
-  record: number;
-}
+/** Longer words are rarely met again. */
+const MAX_CACHED_WORD_LENGTH = 40;
 
 /** Makes what the search index holds of a record. One for each thread. */
 export class Tokenizer {
   readonly #engine: Engine;
-  readonly #words = new KnownWords((word) => this.#learn(word));
-  readonly #tokens = new Map<string, Token>();
-  #record = 0;
-  #found: string[] = [];
-  #bytes = 0;
+  /** The tokens of each word. A `Map`, because its hash is seeded: no text can be made whose words collide. */
+  readonly #tokensByWord = new Map<string, readonly string[]>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -34,47 +22,30 @@ export class Tokenizer {
 
   /**
    * The words of a record's texts, their English stems and, on SQLite, their short beginnings:
-   * each once, the first 400 kB of them.
+   * each once, the first 400 kB of them. Words after these are not looked at.
    */
   tokensOf(texts: readonly (string | null)[]): string[] {
-    if (this.#words.isFull) {
-      this.#words.clear();
-      this.#tokens.clear();
-    }
-    this.#record += 1;
-    this.#found = [];
-    this.#bytes = 0;
+    const tokens = new Set<string>();
+    let bytes = 0;
     for (const text of texts) {
-      if (text === null) continue;
-      if (isAscii(text)) this.#words.eachOfAscii(text, this.#add);
-      else for (const word of wordsOf(text)) this.#add(this.#words.get(word));
+      for (const word of wordsOf(text ?? '')) {
+        if (tokens.has(word)) continue;
+        bytes += 2 * Buffer.byteLength(word);
+        if (bytes > MOST_BYTES_OF_A_RECORD) return [...tokens];
+        for (const token of this.#tokensByWord.get(word) ?? this.#makeTokens(word)) tokens.add(token);
+      }
     }
-    return this.#found;
+    return [...tokens];
   }
 
-  readonly #add = (word: KnownWord): void => {
-    if (word.record === this.#record || this.#bytes > MOST_BYTES_OF_A_RECORD) return;
-    word.record = this.#record;
-    this.#bytes += word.bytes;
-    if (this.#bytes > MOST_BYTES_OF_A_RECORD) return;
-    for (const token of word.tokens) {
-      if (token.record === this.#record) continue;
-      token.record = this.#record;
-      this.#found.push(token.text);
-    }
-  };
-
-  #learn(word: string): KnownWord {
+  #makeTokens(slice: string): readonly string[] {
+    // Its own string: a slice of the text would keep the text in memory.
+    const word = Buffer.from(slice).toString();
     const stem = stemToken(word);
-    const texts = [word, ...(stem === null ? [] : [stem]), ...(this.#engine === 'sqlite' ? prefixTokens(word) : [])];
-    return { tokens: texts.map((text) => this.#token(text)), bytes: 2 * Buffer.byteLength(word), record: 0 };
-  }
-
-  #token(text: string): Token {
-    const known = this.#tokens.get(text);
-    if (known !== undefined) return known;
-    const token = { text, record: 0 };
-    this.#tokens.set(text, token);
-    return token;
+    const tokens = [word, ...(stem === null ? [] : [stem]), ...(this.#engine === 'sqlite' ? prefixTokens(word) : [])];
+    if (word.length > MAX_CACHED_WORD_LENGTH) return tokens;
+    if (this.#tokensByWord.size >= MAX_CACHED_WORDS) this.#tokensByWord.clear();
+    this.#tokensByWord.set(word, tokens);
+    return tokens;
   }
 }
