@@ -1,9 +1,18 @@
 import { stem } from 'porter2';
 
-/** Cuts a text into words: decomposed, without marks, in lower case, letters and digits only. */
+/** Cuts a text into words: decomposed, without marks, case folded, letters and digits only. */
 export function cutWords(text: string): string[] {
-  const plain = text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
-  return plain.match(/[\p{L}\p{Nd}]+/gu) ?? [];
+  const plain = text.normalize('NFKD').replaceAll(/\p{M}/gu, '');
+  return (
+    Array.from(plain, foldCharacter)
+      .join('')
+      .match(/[\p{L}\p{Nd}]+/gu) ?? []
+  );
+}
+
+/** On its own, a character is never at the end of a word, so that a sigma has one lower case. */
+function foldCharacter(character: string): string {
+  return character === 'ẞ' ? 'ss' : character.toUpperCase().toLowerCase();
 }
 
 /** What of a record is searched, cut and stemmed once. */

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Tokenizer } from '../../src/search/tokenizer.ts';
 import { prefixToken, queryWords, tokensOfPrefix, wordsOf } from '../../src/search/words.ts';
+import { cutWords } from '../model/words.ts';
 
 const tokenizers = { sqlite: new Tokenizer('sqlite'), postgres: new Tokenizer('postgres') };
 
@@ -39,6 +40,15 @@ describe('a search', () => {
     ['2024-017', 'RFP-2024-017'],
     ['fire', 'ﬁre safety'],
     ['istanbul', 'İstanbul'],
+    ['STRASSE', 'Straße'],
+    ['straße', 'STRASSE'],
+    ['STRAẞE', 'Straße'],
+    ['οδος', 'ΟΔΟΣ'],
+    ['ΟΔΌΣ', 'οδός'],
+    ['οδοσ', 'Οδός'],
+    ['IŞIK', 'ışık'],
+    ['isik', 'ışık'],
+    ['ısparta', 'Isparta'],
     ['電', '電気工事'],
     ['100%', '100 percent'],
     ['"fire" AND (safety)*', 'Fire and safety'],
@@ -88,5 +98,78 @@ describe('a search', () => {
     expect(Math.max(...postgres.tokensOf(['é'.repeat(5_000)]).map((token) => Buffer.byteLength(token)))).toBeLessThan(
       2_046,
     );
+  });
+
+  test('keeps the same words whatever was read before, and stops at the same word', () => {
+    const texts = ['1', '2'].map((part) => Array.from({ length: 30_000 }, (_, index) => `${part}0${index}`).join(' '));
+    const tokenizer = new Tokenizer('postgres');
+    const [first, second, again] = [...texts, texts[0] ?? ''].map((text) => tokenizer.tokensOf([text]).join(' '));
+    expect(again === first).toBe(true);
+    expect(second === new Tokenizer('postgres').tokensOf([texts[1] ?? '']).join(' ')).toBe(true);
+  });
+});
+
+describe('case folding', () => {
+  const all = Array.from({ length: 0x110000 }, (_, code) => code)
+    .filter((code) => code < 0xd800 || code > 0xdfff)
+    .map((code) => String.fromCodePoint(code));
+  const cased = all.filter((character) => /\p{L}/u.test(character) && /\p{CWCF}|\p{CWU}|\p{CWL}/u.test(character));
+  const folded = (text: string): string => wordsOf(text).join(' ');
+
+  test('leaves nothing that Unicode would fold further, and changes nothing when done again', () => {
+    const words = wordsOf(all.join(' '));
+    // Unicode folds Cherokee to capitals, which came first; here it is in lower case, as all else.
+    expect(words.filter((word) => /[\p{CWCF}--\p{Script=Cherokee}]/v.test(word))).toEqual([]);
+    expect(words.length).toBeGreaterThan(100_000);
+    expect(wordsOf(words.join(' ')).join(' ') === words.join(' ')).toBe(true);
+  });
+
+  test("makes one of all letters that regular expressions match regardless of case, by Unicode's simple folding", () => {
+    const letters = cased.join('');
+    const apart = cased.flatMap((letter) =>
+      (letters.match(new RegExp(letter, 'giu')) ?? [])
+        .filter((other) => folded(other) !== folded(letter))
+        .map((other) => `${letter} ${other}`),
+    );
+    expect(cased.length).toBeGreaterThan(2_500);
+    expect(apart).toEqual([]);
+  });
+
+  // https://www.unicode.org/Public/UCD/latest/ucd/CaseFolding.txt, status F, without combining marks.
+  test.each([
+    ['ß', 'ss'],
+    ['ẞ', 'ss'],
+    ['ﬀ', 'ff'],
+    ['ﬃ', 'ffi'],
+    ['ﬆ', 'st'],
+    ['ŉ', 'ʼn'],
+    ['ǰ', 'j'],
+    ['և', 'եւ'],
+    ['ﬓ', 'մն'],
+    ['ΐ', 'ι'],
+    ['İ', 'i'],
+  ])('makes %s into %s', (character, expected) => {
+    expect(folded(character)).toBe(expected);
+  });
+
+  test('beyond lower case and decomposition changes nothing but what Unicode folds, and dotless i', () => {
+    const lower = (text: string): string =>
+      text
+        .normalize('NFKD')
+        .replace(/\p{M}+/gu, '')
+        .toLowerCase();
+    const others = cased.filter(
+      (letter) => folded(letter) !== (lower(letter).match(/[\p{L}\p{Nd}]+/gu) ?? []).join(' '),
+    );
+    expect(others.filter((letter) => !/\p{CWCF}/u.test(lower(letter)))).toEqual(['ı']);
+  });
+
+  test('is that of the model, for every character at the beginning, in the middle and at the end of a word', () => {
+    const text = all
+      .filter((character) => /[[\p{L}\p{M}\p{N}]--[\p{Script=Han}\p{Script=Hangul}]]/v.test(character))
+      .map((character) => `${character}Σa aΣ${character}aΣ aΣ${character}`)
+      .join(' ');
+    expect(wordsOf(text).join(' ') === cutWords(text).join(' ')).toBe(true);
+    expect(wordsOf(text).length).toBeGreaterThan(30_000);
   });
 });

@@ -19,8 +19,11 @@ import { readPath, routedUrl } from '../../src/http/request-target.ts';
 import { LONGEST_HEAD_BYTES } from '../../src/http/server-options.ts';
 import { parseInstant } from '../../src/instant.ts';
 import { decodeCursor } from '../../src/paging/cursor.ts';
+import { linePreparer } from '../../src/publishing/line-preparer.ts';
+import { readLines } from '../../src/publishing/lines.ts';
 import { lineParser } from '../../src/publishing/record-parser.ts';
 import { stateOfLocation } from '../../src/resources/suppliers/states.ts';
+import { Tokenizer } from '../../src/search/tokenizer.ts';
 import { queryWords, wordsOf } from '../../src/search/words.ts';
 
 /**
@@ -178,4 +181,114 @@ describe('a text of any form is read in a time that grows no faster than its len
     const { ms, piece } = slowest(read, LONGEST_HEAD_BYTES);
     expect(ms, piece).toBeLessThan(MOST_MS / 10);
   });
+});
+
+/** What `work` takes of this thread's CPU time, at best. */
+async function cpuMs(work: () => unknown): Promise<number> {
+  let best = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < 2; run += 1) {
+    const from = process.threadCpuUsage();
+    await work();
+    const { user, system } = process.threadCpuUsage(from);
+    best = Math.min(best, (user + system) / 1_000);
+  }
+  return best;
+}
+
+/** Below this, the time of twice the work says nothing of how it grows. What is quadratic here takes far longer. */
+const TOO_SHORT_MS = 25;
+
+const solicitation = {
+  ...{ id: 'sol_1', ref: 1, reference_number: 'R', title: 'T', status: 'open', lead_entity_id: 'le_1' },
+  ...{ require_intent_registration: false, created_at: '2026-01-01T00:00:00Z' },
+};
+const item = { name: 'X', required: true, allows_multiple: true };
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+const supplierAbout = (about: string): object => ({ id: 'sup_1', name: 'X', about });
+
+/** Words of two letters a bit, all of which have one sum of 31 to the power of their places. */
+const collidingWords = (count: number): string =>
+  numbers(count)
+    .map((number) => Array.from(number.toString(2).padStart(20, '0'), (bit) => (bit === '0' ? 'an' : 'c0')).join(''))
+    .join(' ');
+
+/** Lines of an import, by their size. */
+const LINES: [
+  what: string,
+  kind: 'suppliers' | 'solicitations',
+  size: number,
+  make: (size: number) => object | string,
+][] = [
+  ['words that collide in a sum of their letters', 'suppliers', 4_000, (n) => supplierAbout(collidingWords(n))],
+  ['combining marks in descending order', 'suppliers', 20_000, (n) => supplierAbout(marks(n))],
+  ['combining marks in turn', 'suppliers', 20_000, (n) => supplierAbout(`a${'\u0301\u0316'.repeat(n / 2)}`)],
+  ['one character that is eighteen', 'suppliers', 50_000, (n) => supplierAbout('\ufdfa'.repeat(n))],
+  ['one word', 'suppliers', 1_000_000, (n) => supplierAbout('a'.repeat(n))],
+  ['one word of capital sigmas', 'suppliers', 100_000, (n) => supplierAbout('Σ'.repeat(n))],
+  ['sigmas apart', 'suppliers', 100_000, (n) => supplierAbout("Σ'".repeat(n))],
+  [
+    'digits that are numbers of an array',
+    'suppliers',
+    50_000,
+    (n) =>
+      supplierAbout(
+        numbers(n)
+          .map((i) => i * 512)
+          .join(' '),
+      ),
+  ],
+  ['unknown fields', 'suppliers', 10_000, (n) => Object.fromEntries(numbers(n).map((i) => [`field${i}`, i]))],
+  ['one field again and again', 'suppliers', 100_000, (n) => `{${'"id":"sup_1",'.repeat(n)}"name":"X"}`],
+  ['nesting', 'suppliers', 100_000, (n) => `{"id":"sup_1","x":${'['.repeat(n)}${']'.repeat(n)}}`],
+  ['states that there are not', 'suppliers', 10_000, (n) => ({ id: 'sup_1', name: 'X', states_served: numbers(n) })],
+  [
+    'documents with one id',
+    'solicitations',
+    20_000,
+    (n) => ({ ...solicitation, documents: numbers(n).map(() => ({ id: 1, name: 'X' })) }),
+  ],
+  [
+    'templates that there are not',
+    'solicitations',
+    20_000,
+    (n) => ({ ...solicitation, requested_items: numbers(n).map((id) => ({ ...item, id, template_document_id: id })) }),
+  ],
+];
+
+function marks(count: number): string {
+  return `a${'\u0301'.repeat(count / 2)}${'\u0316'.repeat(count / 2)}`;
+}
+
+describe('twice as much of it in a line of an import takes about twice the time:', () => {
+  test.each(LINES)('%s', async (_what, kind, size, make) => {
+    const [once, twice] = [size, 2 * size].map((count) => {
+      const record = make(count);
+      return Buffer.from(typeof record === 'string' ? record : JSON.stringify(record));
+    });
+    const prepare = linePreparer(kind, 'sqlite');
+    const onceMs = await cpuMs(() => prepare(once ?? Buffer.alloc(0)));
+    const twiceMs = await cpuMs(() => prepare(twice ?? Buffer.alloc(0)));
+    expect(twiceMs).toBeLessThan(3 * Math.max(onceMs, TOO_SHORT_MS));
+  });
+
+  test('a line that comes in small pieces', async () => {
+    async function* pieces(count: number): AsyncGenerator<Uint8Array> {
+      for (let piece = 0; piece < count; piece += 1) yield Buffer.alloc(512, 'x');
+    }
+    const read = (count: number) => async (): Promise<void> => {
+      for await (const lines of readLines(pieces(count))) if (lines.length > 1) throw new Error('more than one line');
+    };
+    expect(await cpuMs(read(16_000))).toBeLessThan(3 * Math.max(await cpuMs(read(8_000)), TOO_SHORT_MS));
+  });
+});
+
+test('words beyond those that the index takes of a record cost no more than cutting them', async () => {
+  const [some, many] = [60_000, 240_000].map((count) =>
+    numbers(count)
+      .map((number) => `w${number.toString(36)}`)
+      .join(' '),
+  );
+  const someMs = await cpuMs(() => new Tokenizer('postgres').tokensOf([some ?? '']));
+  const manyMs = await cpuMs(() => new Tokenizer('postgres').tokensOf([many ?? '']));
+  expect(manyMs).toBeLessThan(3 * someMs);
 });
