@@ -41,10 +41,9 @@ export async function importDirectory(isJson: boolean, directory: string, option
     // A key that was given in the place of a directory must not be repeated.
     const problems = error.problems.map((problem) => ({ ...problem, file: withoutKeys(problem.file) }));
     output.note(problems.map(describeProblem));
-    const count =
-      problems.length >= 100
-        ? 'the first 100 problems'
-        : `${problems.length} problem${problems.length === 1 ? '' : 's'}`;
+    const count = error.isCutShort
+      ? `the first ${problems.length} different problems`
+      : `${error.count} problem${error.count === 1 ? '' : 's'}`;
     const message = `refused for ${count}; nothing was written`;
     output.note(`error: ${message}`);
     if (output.isJson) output.result({ error: { message, problems } }, '');

@@ -5,6 +5,7 @@ import { STRIDE } from '../database/renumbering.ts';
 import type { Clock } from '../instant.ts';
 import { announcePublication, nextPublication, tidyUp } from './announce.ts';
 import { lockCatalog } from './lock.ts';
+import { findOtherFormat } from './file-format.ts';
 import { ProblemList } from './problems.ts';
 import { publishKind } from './publish-kind.ts';
 import { RECORD_KINDS, type RecordKind } from './records.ts';
@@ -70,6 +71,7 @@ export async function publish(
   sources: readonly Source[],
   options: PublishOptions,
 ): Promise<PublicationReport> {
+  await refuseOtherFormats(sources);
   const transaction = await database.kysely.startTransaction().execute();
   try {
     const report = await publishWithin({ ...database, kysely: transaction }, sources, options);
@@ -83,6 +85,16 @@ export async function publish(
     await rollBack(transaction);
     throw error;
   }
+}
+
+/** @throws ImportRefusedError with one problem for each file whose beginning shows another format. */
+async function refuseOtherFormats(sources: readonly Source[]): Promise<void> {
+  const problems = new ProblemList();
+  for (const source of sources) {
+    const reason = await findOtherFormat(source);
+    if (reason !== null) problems.add({ file: source.name, line: null, field: '', reason });
+  }
+  problems.throwIfAny();
 }
 
 async function publishWithin(

@@ -1,5 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { parseInstant } from '../instant.ts';
+import { quoteValue } from './problems.ts';
 import { completeRecord } from './record-completion.ts';
 import { RECORD_SCHEMAS, removalSchema } from './record-schemas.ts';
 import { keyField, type RecordKind, type RecordOf } from './records.ts';
@@ -45,10 +46,18 @@ export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
     try {
       value = JSON.parse(line);
     } catch (error) {
-      return { type: 'bad', key: null, problems: [{ field: '', reason: `is not JSON: ${(error as Error).message}` }] };
+      return {
+        type: 'bad',
+        key: null,
+        problems: [{ field: '', reason: `is not JSON: ${withoutPosition((error as Error).message)}` }],
+      };
     }
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      return { type: 'bad', key: null, problems: [{ field: '', reason: 'must be a JSON object' }] };
+      return {
+        type: 'bad',
+        key: null,
+        problems: [{ field: '', reason: `must be a JSON object; found ${quoteValue(value)}` }],
+      };
     }
     const fields = value as Record<string, unknown>;
     const name = typeof fields[key] === 'string' ? fields[key] : null;
@@ -111,8 +120,19 @@ function problemOf(error: ErrorObject): FieldProblem {
       return { field: path, reason: `holds ${JSON.stringify(repeated)} twice` };
     }
     default:
-      return { field: path, reason: description ?? error.message ?? 'is wrong' };
+      return { field: path, reason: `${description ?? error.message ?? 'is wrong'}; found ${quoteValue(error.data)}` };
   }
+}
+
+/**
+ * The parser counts lines within the text it was given, which is always one: that would be a second
+ * line number beside that of the file.
+ */
+function withoutPosition(message: string): string {
+  return message.replace(
+    /(?: in JSON)? at position (\d+)(?: \(line \d+ column \d+\))?$/,
+    (_, position: string) => ` at column ${Number(position) + 1}`,
+  );
 }
 
 function join(path: string, step: string): string {

@@ -41,8 +41,8 @@ function oneOf(values: readonly string[]): Schema {
 }
 
 /** No reference twice in one list. */
-function set(items: Schema): Schema {
-  return { type: 'array', items, uniqueItems: true, description: 'must be a list that holds nothing twice' };
+function set(items: Schema, example: string): Schema {
+  return { type: 'array', items, uniqueItems: true, description: `must be a list, e.g. ["${example}"]` };
 }
 
 function list(fields: Record<string, Schema>, optional: string[] = []): Schema {
@@ -99,9 +99,9 @@ export const RECORD_SCHEMAS: Readonly<Record<RecordKind, object>> = {
       name: filledText,
       short_intro: nullable(text),
       about: nullable(text),
-      states_served: set(state),
-      certifications: set(text),
-      city_service_ids: set(text),
+      states_served: set(state, 'PA'),
+      certifications: set(text, 'MBE'),
+      city_service_ids: set(text, 'cs_1'),
       location: nullable(text),
       logo: nullable(text),
       email: nullable(text),
@@ -118,8 +118,8 @@ export const RECORD_SCHEMAS: Readonly<Record<RecordKind, object>> = {
       description: nullable(text),
       lead_entity_id: text,
       coop_id: nullable(text),
-      supplier_ids: set(text),
-      city_service_ids: set(text),
+      supplier_ids: set(text, 'sup_1'),
+      city_service_ids: set(text, 'cs_1'),
       updated_at: instant,
     },
     ['updated_at'],

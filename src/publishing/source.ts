@@ -1,9 +1,10 @@
 import { createReadStream } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { ImportRefusedError } from './problems.ts';
+import { distance } from 'fastest-levenshtein';
+import { ImportRefusedError, type Problem } from './problems.ts';
 import { RECORD_KINDS, type RecordKind } from './records.ts';
 
 /** One kind's records, from wherever they come. */
@@ -33,28 +34,23 @@ const FILE_NAME = /^(.+)\.ndjson(\.gz)?$/s;
 /**
  * The import files of a directory, in the order in which records refer to each other.
  *
- * @throws ImportRefusedError where it cannot be read, holds none, one twice, one of an unknown kind, or
- *   something else than a file in the place of one.
+ * @throws ImportRefusedError where it cannot be read, holds none, one twice, one of an unknown kind or of another
+ *   format, or something else than a file in the place of one.
  */
 export async function listSources(directory: string): Promise<Source[]> {
-  const refuse = (file: string, reason: string): never => {
-    throw new ImportRefusedError([{ file: file === '' ? "''" : file, line: null, field: '', reason }]);
-  };
-  const names = await readdir(directory).catch((error: unknown) => {
-    const { code, message } = error as NodeJS.ErrnoException;
-    return refuse(directory, code === 'ENOENT' || code === 'ENOTDIR' ? 'is no directory' : message);
-  });
+  const names = await readdir(directory).catch((error: unknown) => refuse(directory, whyNoDirectory(directory, error)));
   const folder = await realpath(directory);
   const sources = new Map<RecordKind, Source>();
+  const misnamed: Problem[] = [];
   for (const name of names.sort()) {
     const [, stem, gz] = FILE_NAME.exec(name) ?? [];
     if (stem === undefined) continue;
     const kind = RECORD_KINDS.find((known) => known === stem);
     if (kind === undefined) {
-      return refuse(
-        name,
-        `is of no known kind; the files are ${RECORD_KINDS.join('.ndjson, ')}.ndjson, each optionally .gz`,
-      );
+      const near = findNearKind(stem);
+      const meant = near === null ? '' : `did you mean ${near}.ndjson${gz ?? ''}? `;
+      misnamed.push(problemOf(name, `is of no known kind; ${meant}${FILES}`));
+      continue;
     }
     const other = sources.get(kind);
     if (other !== undefined) return refuse(name, `holds the same kind as ${other.name}; leave one of them`);
@@ -62,14 +58,66 @@ export async function listSources(directory: string): Promise<Source[]> {
     if (path === null) return refuse(name, 'is no file of this directory: links may not lead out of it');
     sources.set(kind, await fileSource(kind, path, name, gz !== undefined));
   }
-  if (sources.size === 0) {
-    return refuse(
-      directory,
-      `holds no import file; the files are ${RECORD_KINDS.join('.ndjson, ')}.ndjson, each optionally .gz`,
-    );
+  for (const name of names) {
+    if (FILE_NAME.test(name)) continue;
+    const [stem = '', ...extension] = name.split('.');
+    const kind = findNearKind(stem);
+    const advice = kind === null ? null : adviceFor(extension.join('.').toLowerCase(), kind);
+    // Beside a kind's import file, a file of another format may be what it was made from.
+    if (kind !== null && advice !== null && !sources.has(kind)) misnamed.push(problemOf(name, advice));
   }
+  if (misnamed.length > 0) throw new ImportRefusedError(misnamed);
+  if (sources.size === 0) return refuse(directory, `holds no import file; ${FILES}`);
   return RECORD_KINDS.flatMap((kind) => sources.get(kind) ?? []);
 }
+
+const FILES = `the files are ${RECORD_KINDS.join('.ndjson, ')}.ndjson, each optionally .gz`;
+
+function refuse(file: string, reason: string): never {
+  throw new ImportRefusedError([problemOf(file, reason)]);
+}
+
+function problemOf(file: string, reason: string): Problem {
+  return { file: file === '' ? "''" : file, line: null, field: '', reason };
+}
+
+function whyNoDirectory(directory: string, error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return 'does not exist';
+  if (code !== 'ENOTDIR') return message;
+  return `is a file; give the directory that holds it${directory.includes('/') ? `, ${dirname(directory)}` : ', .'}`;
+}
+
+/** The kind whose name is nearest, if one is so near that it may have been meant. */
+function findNearKind(stem: string): RecordKind | null {
+  if (stem.length > MAX_STEM_LENGTH) return null;
+  const name = stem.toLowerCase().replaceAll(/[ _]/g, '-');
+  const nearest = RECORD_KINDS.toSorted((a, b) => distance(name, a) - distance(name, b))[0];
+  return nearest !== undefined && distance(name, nearest) <= MAX_MISTYPED_CHARACTERS ? nearest : null;
+}
+
+/** What to do about a file that may hold a kind's records and is not named as an import file; null if it is nothing of the sort. */
+function adviceFor(extension: string, kind: RecordKind): string | null {
+  const target = `${kind}.ndjson`;
+  const [, advice] = ADVICE.find(([form]) => form.test(extension)) ?? [];
+  return advice === undefined
+    ? null
+    : `is not read: one JSON object a line is expected, in ${target} or ${target}.gz. ${advice(kind, target)}`;
+}
+
+const ADVICE: readonly [extension: RegExp, advice: (kind: RecordKind, target: string) => string][] = [
+  [/^(ndjson|jsonl|jsonlines|ldjson)$/, (_, target) => `If it holds that, rename it ${target}`],
+  [/^(ndjson|jsonl|jsonlines|ldjson)\.gz$/, (_, target) => `If it holds that, rename it ${target}.gz`],
+  [/^json$/, (kind, target) => `If it holds a JSON array, convert it: jq -c '.[]' ${kind}.json > ${target}`],
+  [/^(csv|tsv|xlsx?|ods|xml|ya?ml|parquet)$/, () => 'Export it as newline-delimited JSON'],
+  [/^(\w+\.)?(zip|gz|bz2|xz|zst|7z|tar|tgz)$/, () => 'Unpack it'],
+];
+
+/** No name of a kind is nearly as long. */
+const MAX_STEM_LENGTH = 40;
+
+/** A plural that was forgotten or another separator; not another word. */
+const MAX_MISTYPED_CHARACTERS = 2;
 
 /**
  * The path of a file of a directory, which is given without links. A link within the directory is

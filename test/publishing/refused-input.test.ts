@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ImportRefusedError, type Problem } from '../../src/publishing/problems.ts';
+import { ImportRefusedError, type ReportedProblem } from '../../src/publishing/problems.ts';
 import { publish } from '../../src/publishing/publication.ts';
-import { listSources } from '../../src/publishing/source.ts';
+import { listSources, type Source } from '../../src/publishing/source.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { contract, publishLines, SMALL_CATALOG, type ImportLines } from '../support/publishing.ts';
+import { contract, publishLines, SMALL_CATALOG, supplier, type ImportLines } from '../support/publishing.ts';
 import { REFUSED_LINES } from './refused-lines.ts';
 
 let made: TestDatabase;
@@ -31,13 +31,17 @@ async function contents(): Promise<string> {
   return JSON.stringify(rows);
 }
 
-async function problemsOf(files: ImportLines): Promise<readonly Problem[]> {
+async function problemsOf(files: ImportLines): Promise<readonly ReportedProblem[]> {
+  return (await refusalOf(files)).problems;
+}
+
+async function refusalOf(files: ImportLines): Promise<ImportRefusedError> {
   const refusal: unknown = await publishLines(made.database, files).then(
     () => null,
     (error: unknown) => error,
   );
   if (!(refusal instanceof ImportRefusedError)) throw new Error('the import was not refused', { cause: refusal });
-  return refusal.problems;
+  return refusal;
 }
 
 describe('an import is refused, with file, line, field and reason, and writes nothing, for', () => {
@@ -66,8 +70,31 @@ test('reports the problems of all files at once, in the order of the lines', asy
   ]);
 });
 
-test('stops at a hundred problems', async () => {
-  expect(await problemsOf({ coops: Array.from({ length: 500 }, (_, i) => ({ id: `co_${i}` })) })).toHaveLength(100);
+test('stops at a hundred different problems', async () => {
+  const problems = await problemsOf({ coops: Array.from({ length: 500 }, (_, i) => ({ id: `co ${i}`, name: 'X' })) });
+  expect(problems).toHaveLength(100);
+  expect(problems.at(-1)).toMatchObject({ line: 100, reason: expect.stringContaining('found "co 99"') as string });
+});
+
+test('reports equal problems of many lines once, with their number and the first lines', async () => {
+  const coops = Array.from({ length: 500 }, (_, i) => (i % 5 === 4 ? { id: `co_${i}` } : { id: `co_${i}`, name: 'X' }));
+  const suppliers = [['ZZ'], ['PA', 'ZZ'], ['PA']].map((states_served, i) => ({
+    ...supplier(`sup_${i}`),
+    states_served,
+  }));
+  const refusal = await refusalOf({ coops, suppliers });
+  const [missing, state, ...others] = refusal.problems;
+  expect(missing).toEqual({
+    ...{ file: 'coops.ndjson', line: 5, field: 'name', reason: 'is missing' },
+    ...{ count: 100, lines: [5, 10, 15, 20, 25] },
+  });
+  expect(state).toMatchObject({ line: 1, field: 'states_served[]', count: 2, lines: [1, 2] });
+  expect(others).toEqual([]);
+  expect(refusal.count).toBe(102);
+  expect(refusal.message.split('\n')).toEqual([
+    'coops.ndjson: name: is missing (100 lines: 5, 10, 15, 20, 25, …)',
+    'suppliers.ndjson: states_served[]: must be a USPS two-letter state code in capitals; found "ZZ" (2 lines: 1, 2)',
+  ]);
 });
 
 test.each([
@@ -84,10 +111,114 @@ test.each([
 
 test('refuses a directory that is not there, holds nothing, or holds a kind twice', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
-  await expect(listSources(join(directory, 'none'))).rejects.toThrow(/is no directory/);
+  await expect(listSources(join(directory, 'none'))).rejects.toThrow(/none: does not exist$/);
   await expect(listSources(directory)).rejects.toThrow(/holds no import file/);
   writeFileSync(join(directory, 'coops.ndjson'), '');
   writeFileSync(join(directory, 'coops.ndjson.gz'), '');
   await expect(listSources(directory)).rejects.toThrow(/same kind as coops.ndjson/);
   rmSync(directory, { recursive: true });
 });
+
+const RECORD = '{"id":"co_1","name":"X"}\n';
+const ARRAY = `[\n${RECORD.trim()}\n]`;
+
+describe('a file of another format gets one hint, which names what it is and what to do:', () => {
+  test.each([
+    [
+      'a JSON array',
+      ARRAY,
+      /^coops.ndjson: holds a JSON array; one JSON object a line .* jq -c '\.\[\]' coops.ndjson > /,
+    ],
+    ['a JSON array on one line', JSON.stringify([{ id: 'co_1', name: 'X' }]), /holds a JSON array/],
+    [
+      'JSON with indents',
+      JSON.stringify({ id: 'co_1', name: 'X' }, null, 2),
+      /holds JSON objects over several lines; .* jq -c \. /,
+    ],
+    ['UTF-16 with a mark', Buffer.from(`\ufeff${RECORD}`, 'utf16le'), /is UTF-16; UTF-8 is expected.*iconv/],
+    ['UTF-16 without a mark', Buffer.from(RECORD, 'utf16le'), /is UTF-16/],
+    ['UTF-16 of the other order', Buffer.from(`\ufeff${RECORD}`, 'utf16le').swap16(), /is UTF-16/],
+    ['a table', 'id,name\nco_1,X\nco_2,Y\n', /holds a table \(CSV\); one JSON object a line/],
+    ['an archive without its ending', gzipSync(RECORD), /is packed as gzip; .* coops.ndjson.gz/],
+  ])('%s', async (_what, content, hint) => {
+    const lines = typeof content === 'string' ? content.split('\n') : [content];
+    const { message } = await refusalOf({ coops: lines, suppliers: [{ ...supplier('sup_1'), name: '' }] });
+    expect(message.split('\n')).toEqual([expect.stringMatching(hint)]);
+  });
+
+  test('in an archive too', async () => {
+    await expect(
+      sourcesOf({ 'coops.ndjson.gz': gzipSync(ARRAY) }, (sources) =>
+        publish(made.database, sources, { clock: Date.now }),
+      ),
+    ).rejects.toThrow(/^coops.ndjson.gz: holds a JSON array; .* jq -c '\.\[\]' coops.ndjson > \S+$/);
+  });
+
+  test.each([
+    [
+      'coops.json',
+      /^coops.json: is not read: .* coops.ndjson or coops.ndjson.gz\. .* jq -c '\.\[\]' coops.json > coops.ndjson$/,
+    ],
+    ['coops.jsonl', /^coops.jsonl: .* rename it coops.ndjson$/],
+    ['coops.jsonl.gz', /rename it coops.ndjson.gz$/],
+    ['Coops.NDJSON', /rename it coops.ndjson$/],
+    ['coops.csv', /Export it as newline-delimited JSON$/],
+    ['coop.xlsx', /Export it/],
+    ['coops.ndjson.zip', /Unpack it$/],
+    ['coops.tar.gz', /Unpack it$/],
+    [
+      'coop.ndjson',
+      /^coop.ndjson: is of no known kind; did you mean coops.ndjson\? the files are lead-entities.ndjson, /,
+    ],
+    ['city_services.ndjson.gz', /did you mean city-services.ndjson.gz\?/],
+    ['vendors.ndjson', /^vendors.ndjson: is of no known kind; the files are /],
+  ])('%s', async (name, hint) => {
+    await expect(sourcesOf({ [name]: RECORD, 'suppliers.ndjson': '' })).rejects.toThrow(hint);
+  });
+});
+
+test('a file of another format beside the import file of its kind, and what is none of a kind, is passed over', async () => {
+  const names = [
+    'coops.json',
+    'coops.csv',
+    'README.md',
+    'contracts.md',
+    'suppliers',
+    'suppliers.ndjson.bak',
+    'data.json',
+  ];
+  const files = Object.fromEntries(names.map((name) => [name, 'x']));
+  const sources = await sourcesOf({ ...files, 'coops.ndjson': RECORD });
+  expect(sources.map(({ name }) => name)).toEqual(['coops.ndjson']);
+});
+
+test('a byte order mark of UTF-8 and line ends of Windows are accepted', async () => {
+  const record = JSON.stringify(SMALL_CATALOG.coops[0]);
+  await publishLines(made.database, { coops: [`\ufeff${record}\r`] });
+});
+
+test('refuses a file in the place of a directory, and names the directory', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
+  const file = join(directory, 'coops.ndjson');
+  writeFileSync(file, RECORD);
+  await expect(listSources(file)).rejects.toThrow(`${file}: is a file; give the directory that holds it, ${directory}`);
+  rmSync(directory, { recursive: true });
+});
+
+test('names of files do nothing to a terminal', async () => {
+  await expect(sourcesOf({ 'a\x1b[2J\u202e.ndjson': '' })).rejects.toThrow(/^a\\u001b\[2J\\u202e\.ndjson: /);
+});
+
+/** Lists the sources of a directory of these files, and removes it when `use` is done with them. */
+async function sourcesOf<T = Source[]>(
+  files: Record<string, string | Uint8Array>,
+  use: (sources: Source[]) => Promise<T> = async (sources) => sources as T,
+): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
+  try {
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
+    return await use(await listSources(directory));
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}

@@ -8,7 +8,56 @@ const item = { id: 1, name: 'Price', required: true, file_type: null, allows_mul
 /** Input that is refused: what it is, the files, and the line, field and reason that are reported. */
 export const REFUSED_LINES: [what: string, files: ImportLines, line: number | null, field: string, reason: RegExp][] = [
   ['a line that is no JSON', { coops: ['{"id": "co_1",'] }, 1, '', /is not JSON/],
-  ['a line that is no object', { coops: ['["co_1"]'] }, 1, '', /JSON object/],
+  [
+    'a line that is no object',
+    { coops: [{ id: 'co_2', name: 'Y' }, '["co_1"]'] },
+    2,
+    '',
+    /JSON object; found a list of 1$/,
+  ],
+  [
+    'a line that breaks off, with one line number',
+    { coops: ['{"id": "co_1" "name"}'] },
+    1,
+    '',
+    /^is not JSON: [^(]* at column 15$/,
+  ],
+  [
+    'text where a list belongs',
+    { suppliers: [{ ...supplier('sup_9'), states_served: 'PA' }] },
+    1,
+    'states_served',
+    /^must be a list, e\.g\. \["PA"\]; found "PA"$/,
+  ],
+  [
+    'text where a list of ids belongs',
+    { contracts: [{ ...contract('ctr_9'), supplier_ids: 'sup_1,sup_2' }] },
+    1,
+    'supplier_ids',
+    /^must be a list, e\.g\. \["sup_1"\]; found "sup_1,sup_2"$/,
+  ],
+  [
+    'an object where a list belongs',
+    { solicitations: [{ ...s, documents: document }] },
+    1,
+    'documents',
+    /^must be a list of objects; found an object$/,
+  ],
+  [
+    'text in a list of objects',
+    { solicitations: [{ ...s, nigp_codes: ['913'] }] },
+    1,
+    'nigp_codes[0]',
+    /^must be an object; found "913"$/,
+  ],
+  [
+    'a list where text belongs',
+    { suppliers: [{ ...supplier('sup_9'), email: ['a@b'] }] },
+    1,
+    'email',
+    /string, or null; found a list of 1$/,
+  ],
+  ['text where a number belongs', { solicitations: [{ ...s, ref: '7' }] }, 1, 'ref', /whole number.*; found "7"$/],
   ['a missing field', { coops: [{ id: 'co_1' }] }, 1, 'name', /is missing/],
   ['an unknown field', { coops: [{ id: 'co_1', name: 'X', logo: '' }] }, 1, 'logo', /not a field/],
   [

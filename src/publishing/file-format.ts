@@ -1,0 +1,85 @@
+import type { Source } from './source.ts';
+
+/** Enough for a first line that shows what a file holds. */
+const MAX_BEGINNING_BYTES = 16 * 1024;
+
+const LINE_FEED = 0x0a;
+
+/**
+ * What a file is, if its beginning shows that it is no newline-delimited JSON, what is expected, and how to convert it;
+ * null if it may be. One such hint says more than an error for each of its lines.
+ */
+export async function findOtherFormat(source: Source): Promise<string | null> {
+  return describeOtherFormat(await readBeginning(source), source.name);
+}
+
+async function readBeginning(source: Source): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of source.open()) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes >= MAX_BEGINNING_BYTES) break;
+    }
+  } catch {
+    // A broken file or archive is reported when it is read as a whole.
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_BEGINNING_BYTES);
+}
+
+function describeOtherFormat(beginning: Buffer, name: string): string | null {
+  const plainName = name.replace(/\.gz$/, '');
+  if (isUtf16(beginning)) {
+    return `is UTF-16; UTF-8 is expected. Convert it: iconv -f UTF-16 -t UTF-8 ${plainName} > utf-8.ndjson`;
+  }
+  const packed = packedFormat(beginning);
+  if (packed !== null)
+    return `is packed as ${packed}; plain text is expected, or one gzip archive named ${plainName}.gz`;
+  const text = beginning
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
+    .trimStart();
+  const [first = '', second = ''] = text.split('\n', 2).map((line) => line.trim());
+  if (text.startsWith('[')) {
+    return `holds a JSON array; one JSON object a line is expected. Convert it: jq -c '.[]' ${plainName} > objects.ndjson`;
+  }
+  if (
+    text.startsWith('{') &&
+    beginning.includes(LINE_FEED) &&
+    !isJson(first) &&
+    second !== '' &&
+    !second.startsWith('{')
+  ) {
+    return `holds JSON objects over several lines; one object a line is expected. Convert it: jq -c . ${plainName} > objects.ndjson`;
+  }
+  if (/^"?\w+"?([,;\t] *"?\w+"?)+$/.test(first)) {
+    return 'holds a table (CSV); one JSON object a line is expected. Export it as newline-delimited JSON';
+  }
+  return null;
+}
+
+function isUtf16(bytes: Buffer): boolean {
+  const [first, second] = bytes;
+  const isMarked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  // Without a mark, ASCII in UTF-16 has a NUL in every other byte.
+  return isMarked || (first === 0) !== (second === 0);
+}
+
+function packedFormat(bytes: Buffer): string | null {
+  const isMarked = (...mark: number[]): boolean => mark.every((byte, index) => bytes[index] === byte);
+  if (isMarked(0x1f, 0x8b)) return 'gzip';
+  if (isMarked(0x50, 0x4b, 0x03, 0x04)) return 'zip';
+  if (isMarked(0x28, 0xb5, 0x2f, 0xfd)) return 'zstd';
+  if (isMarked(0xfd, 0x37, 0x7a, 0x58)) return 'xz';
+  return isMarked(0x42, 0x5a, 0x68) ? 'bzip2' : null;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
