@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { drawInstant, raiseAccessVersion } from '../database/series.ts';
+import { SQLITE_FULL, sqliteCode } from '../database/sqlite-errors.ts';
 import type { Clock } from '../instant.ts';
 
 /** The number of the publication that comes next; `lockCatalog` keeps others from taking it. */
@@ -64,20 +65,52 @@ async function findUnannounced({ kysely }: Database): Promise<string | null> {
 /** Fewer changed records than this leave the planner's figures as good as they were. */
 const CHANGES_WORTH_ANALYZING = 1_000;
 
+const LEFT_TO_AUTOVACUUM =
+  "the tables are left to PostgreSQL's autovacuum, as this role may not vacuum and analyze them: until it has been there, " +
+  'searches may take longer';
+
 /**
  * Gives the planner the new figures, and SQLite's log back to the disk. Vacuuming lets PostgreSQL
- * count in an index alone. Not needed for correctness.
+ * count in an index alone. Not needed for correctness: a failure is no failure of the import.
  *
  * @param changes how many records were written.
+ * @returns what an operator should know if it could not be done; null otherwise.
+ */
+export async function tidyUp(database: OpenDatabase, changes: number): Promise<string | null> {
+  if (database.engine === 'sqlite') return emptySqliteLog(database);
+  const isTidy = await vacuumPostgres(database, changes).catch(() => true);
+  return isTidy ? null : LEFT_TO_AUTOVACUUM;
+}
+
+/** Moves the pages of SQLite's log into the file, and empties it. Waits for readers up to the busy timeout. */
+async function emptySqliteLog({ kysely }: OpenDatabase): Promise<string | null> {
+  try {
+    await sql`pragma catalog.optimize`.execute(kysely);
+    const { rows } = await sql<{ busy: number }>`pragma catalog.wal_checkpoint(truncate)`.execute(kysely);
+    return rows[0]?.busy === 1
+      ? await describeKeptLog(kysely, 'a program was reading an older state of it for seconds. End that program')
+      : null;
+  } catch (error) {
+    const isFull = sqliteCode(error) === SQLITE_FULL;
+    return describeKeptLog(kysely, isFull ? 'no room is left on the disk. Free some' : (error as Error).message);
+  }
+}
+
+async function describeKeptLog(kysely: OpenDatabase['kysely'], reason: string): Promise<string> {
+  const { rows } = await sql<{ file: string }>`
+    select file from pragma_database_list where name = 'catalog'`.execute(kysely);
+  const file = rows[0]?.file ?? '';
+  return (
+    `warning: the import is complete and safe, but ${file}-wal could not be emptied into ${file}: ${reason}, and run the ` +
+    'same import again, which tries again. Until then that log takes room, and reading is slower; do not delete it, since it holds records'
+  );
+}
+
+/**
  * @returns false where it is left to PostgreSQL's autovacuum, as this role may not do so: roles that only write own no
  *   table, and may be let do that from PostgreSQL 17 on.
  */
-export async function tidyUp({ engine, kysely }: OpenDatabase, changes: number): Promise<boolean> {
-  if (engine === 'sqlite') {
-    await sql`pragma catalog.optimize`.execute(kysely);
-    await sql`pragma catalog.wal_checkpoint(truncate)`.execute(kysely);
-    return true;
-  }
+async function vacuumPostgres({ kysely }: OpenDatabase, changes: number): Promise<boolean> {
   if (changes < CHANGES_WORTH_ANALYZING) return true;
   const { rows } = await sql<{ name: string; may: boolean }>`
     select relname as name, case when current_setting('server_version_num')::int >= 170000

@@ -41,10 +41,6 @@ export interface PublishOptions {
   onRead?: (source: Source, bytes: number, lines: number) => void;
 }
 
-const LEFT_TO_AUTOVACUUM =
-  "the tables are left to PostgreSQL's autovacuum, as this role may not vacuum and analyze them: until it has been there, " +
-  'searches may take longer';
-
 /** What an import did, or with `dryRun` would do. */
 export interface PublicationReport {
   /** The instant of the publication; null where nothing changed or nothing was to be written. */
@@ -77,9 +73,9 @@ export async function publish(
     const report = await publishWithin({ ...database, kysely: transaction }, sources, options);
     if (report.instant !== null) options.onCommit?.();
     await (report.instant === null ? transaction.rollback() : transaction.commit()).execute();
-    // It is published; a failure from here on is none of the import.
-    const isTidy = report.instant === null || (await tidyUp(database, changesIn(report)).catch(() => true));
-    if (!isTidy) report.notes.push(LEFT_TO_AUTOVACUUM);
+    // Also after an import that changed nothing, since an earlier one may have failed to.
+    const untidy = options.dryRun === true ? null : await tidyUp(database, changesIn(report)).catch(() => null);
+    if (untidy !== null) report.notes.push(untidy);
     return report;
   } catch (error) {
     await rollBack(transaction);
