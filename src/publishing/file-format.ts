@@ -14,18 +14,12 @@ export async function findOtherFormat(source: Source): Promise<string | null> {
 }
 
 async function readBeginning(source: Source): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
   try {
-    for await (const chunk of source.open()) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes >= MAX_BEGINNING_BYTES) break;
-    }
+    for await (const chunk of source.open()) return Buffer.from(chunk).subarray(0, MAX_BEGINNING_BYTES);
   } catch {
     // A broken file or archive is reported when it is read as a whole.
   }
-  return Buffer.concat(chunks).subarray(0, MAX_BEGINNING_BYTES);
+  return Buffer.alloc(0);
 }
 
 function describeOtherFormat(beginning: Buffer, name: string): string | null {

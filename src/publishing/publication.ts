@@ -67,7 +67,6 @@ export async function publish(
   sources: readonly Source[],
   options: PublishOptions,
 ): Promise<PublicationReport> {
-  await refuseOtherFormats(sources);
   const transaction = await database.kysely.startTransaction().execute();
   try {
     const report = await publishWithin({ ...database, kysely: transaction }, sources, options);
@@ -99,6 +98,7 @@ async function publishWithin(
   options: PublishOptions,
 ): Promise<PublicationReport> {
   await lockCatalog(database, options.onWaiting);
+  await refuseOtherFormats(sources);
   const run = await startRun(database, options.stride ?? STRIDE);
   const notes: string[] = [];
   let locationsWithoutState = 0;
