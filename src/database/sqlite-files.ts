@@ -59,15 +59,17 @@ export function hasSqliteFiles(files: SqliteFiles): boolean {
     throw new DatabaseUnavailableError(noFolderMessage(files.catalog));
   }
   refuseLoneFiles(files);
-  return holdsBytes(files.catalog) && holdsBytes(files.access);
+  const sizes = [sizeOf(files.catalog), sizeOf(files.access)];
+  // One alone that was cut to nothing is a loss, which is found once both are open.
+  return sizes.every((size) => size !== null) && sizes.some((size) => size > 0);
 }
 
-/** A file that another process makes at this moment holds none yet. */
-function holdsBytes(file: string): boolean {
+/** In bytes; null if there is no such file, infinite if it may not be looked at. */
+function sizeOf(file: string): number | null {
   try {
-    return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
+    return statSync(file, { throwIfNoEntry: false })?.size ?? null;
   } catch {
-    return true;
+    return Infinity;
   }
 }
 
