@@ -1,4 +1,4 @@
-import { sql, type RawBuilder, type SqlBool } from 'kysely';
+import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely';
 import type { Engine } from '../database/database.ts';
 import { limitSlot, slot } from '../database/statement.ts';
 import {
@@ -10,7 +10,7 @@ import {
   type NumberBounds,
 } from '../search/search-index.ts';
 import type { SearchMode } from '../search/search-plan.ts';
-import { allOf, type Condition } from './conditions.ts';
+import { allOf, isFound, type Condition } from './conditions.ts';
 import { firstPublicationSince } from './scope-sql.ts';
 import { eachMerged, unionOf, type Positions } from './walks.ts';
 
@@ -61,8 +61,8 @@ export function walkRecords(
   if (search === 'index') {
     const found = sql.ref('found.number');
     return sql<{ position: unknown }>`select ${found} as position
-      from ${matchedNumbers(engine, table, isInPart)} as found cross join ${from}
-      where ${allOf([sql<SqlBool>`${number} = ${found}`, ...(engine === 'postgres' ? isInPart(found) : []), ...conditions])}
+      from ${matchedNumbers(engine, table, isInPart)} as found
+      where ${allOf([...(engine === 'postgres' ? isInPart(found) : []), recordOf({ table, alias }, found, conditions)])}
       order by ${found} limit ${limitSlot('rows')}`;
   }
   if (search === 'entries') {
@@ -140,10 +140,18 @@ function countLookedAt(
   part: NumberBounds,
   conditions: readonly (Condition | null)[],
 ): RawBuilder<number> {
-  const number = sql.ref(`${alias}.number`);
   return sql<number>`(select count(*) from ${allMatches(engine, table, match, part)} as found
-    cross join ${sql.table(`catalog.${table}`)} as ${sql.ref(alias)}
-    where ${allOf([sql<SqlBool>`${number} = found.number`, ...conditions])})`;
+    where ${recordOf({ table, alias }, sql.ref('found.number'), conditions)})`;
+}
+
+/** Whether the record of a number meets the conditions: one look-up in the primary key for each number that is found. */
+function recordOf(
+  { table, alias }: NumberedTable,
+  number: Expression<unknown>,
+  conditions: readonly (Condition | null)[],
+): Condition {
+  return isFound(sql`select 1 from ${sql.table(`catalog.${table}`)} as ${sql.ref(alias)}
+    where ${allOf([sql<SqlBool>`${sql.ref(`${alias}.number`)} = ${number}`, ...conditions])}`);
 }
 
 function partOf(table: string, { hasAfter, hasUpto }: PartShape): NumberBounds {

@@ -8,7 +8,7 @@ import { plannedAt } from '../../paging/events.ts';
 import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
 import type { SearchPlanner } from '../../search/search-plan.ts';
 import type { CertificationNames } from './certification-names.ts';
-import { allOf, type Condition } from '../conditions.ts';
+import { allOf, isFound, type Condition } from '../conditions.ts';
 import { withUpdatedAt } from '../finished-text.ts';
 import { walkRecords } from '../record-walk.ts';
 import { isNewSupplierSince, isVisibleSupplier, scopeValues, shapeOfScope } from '../scope-sql.ts';
@@ -112,13 +112,13 @@ export function findSupplier({ engine }: OpenDatabase, scope: Scope, id: string)
 /** What the filters ask of a record, but for `q` and `updated_since`. */
 function filterConditions({ engine }: OpenDatabase, filters: readonly string[]): Condition[] {
   const conditions: Readonly<Record<string, Condition>> = {
-    state: sql<SqlBool>`exists (select 1 from catalog.supplier_states as served
-      where served.state = ${slot('state')} and served.supplier_id = supplier.id)`,
+    state: isFound(sql`select 1 from catalog.supplier_states as served
+      where served.state = ${slot('state')} and served.supplier_id = supplier.id`),
     certifications: sql<SqlBool>`(select count(*) from catalog.supplier_certifications as held
       where ${isInList(engine, sql.ref('held.abbreviation'), 'certifications')}
         and held.supplier_id = supplier.id) = ${slot('certification_count')}`,
-    city_service: sql<SqlBool>`exists (select 1 from catalog.supplier_city_services as offered
-      where offered.city_service_id = ${slot('city_service')} and offered.supplier_id = supplier.id)`,
+    city_service: isFound(sql`select 1 from catalog.supplier_city_services as offered
+      where offered.city_service_id = ${slot('city_service')} and offered.supplier_id = supplier.id`),
   };
   return filters.flatMap((name) => conditions[name] ?? []);
 }
