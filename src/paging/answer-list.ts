@@ -8,7 +8,8 @@ import type { Services } from '../services.ts';
 import { clientOf } from './asking.ts';
 import { encodeCursor } from './cursor.ts';
 import type { ListParts, PartPlace } from './list-parts.ts';
-import { readFirstPage, readNextPage, type ListedRecords, type PageQuestion, type Walk } from './snapshot.ts';
+import type { ListedRecords } from './page-statement.ts';
+import { readFirstPage, readNextPage, type PageQuestion, type Walk } from './snapshot.ts';
 import { filtersFrom, readSince } from './updated-since.ts';
 
 /** Where a walk goes on. */

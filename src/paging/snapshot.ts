@@ -1,34 +1,20 @@
-import { sql, type RawBuilder } from 'kysely';
+import type { RawBuilder } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
-import type { Engine, OpenDatabase } from '../database/database.ts';
+import type { OpenDatabase } from '../database/database.ts';
 import type { Revision } from '../database/revision.ts';
-import { limitSlot, type SlotValues } from '../database/statement.ts';
+import type { SlotValues } from '../database/statement.ts';
 import type { Asking } from './asking.ts';
 import {
   keepingRevision,
   lastEvent,
   readAsPlanned,
-  seenEvents,
   watermarkOf,
   type Planned,
   type SeenEvents,
 } from './events.ts';
 import type { ListParts, PartPlace } from './list-parts.ts';
+import { MAX_PAGE_BYTES, pageStatement, type ListedRecords, type StatedPage } from './page-statement.ts';
 import type { Since } from './updated-since.ts';
-
-/** How the records of a list are read and written out, the same for every page of it. */
-export interface ListedRecords {
-  /** The table, with an alias. */
-  readonly table: RawBuilder<unknown>;
-  /** What a walk gives, and the list is ordered by: unique. */
-  readonly position: RawBuilder<unknown>;
-  /** What a cursor names: in the same order as the position. */
-  readonly key: RawBuilder<string>;
-  /** The served text. May take the slot `now`. */
-  readonly text: RawBuilder<string>;
-  /** The next instant at which the text changes by itself; null for never. May take the slot `now`. */
-  readonly changesAt: RawBuilder<string | null>;
-}
 
 /** Which records a page shows: the positions of one more than it holds, in order, and what the statement is filled with. */
 export interface Walk extends Planned {
@@ -132,13 +118,13 @@ export async function readFirstPage(
       (before?.published_at === row.published_at && before.announced_at === row.announced_at);
     if (row.grants_changed_at < scope.changedAt) database.distrustReplicas();
     if (row.grants_changed_at === scope.changedAt) {
-      if (isWhole) return { ...toPage(row, question.limit), watermark: watermarkOf(row) };
+      if (isWhole) return { ...toPage(row), watermark: watermarkOf(row) };
     } else if (beforeRefresh === null || row.grants_changed_at < scope.changedAt) {
       beforeRefresh = row.published_at;
       scope = await refreshScope();
     } else if (isWhole) {
       const reflected = { published_at: beforeRefresh, grants_changed_at: scope.changedAt };
-      return { ...toPage(row, question.limit), revision: null, watermark: watermarkOf(reflected) };
+      return { ...toPage(row), revision: null, watermark: watermarkOf(reflected) };
     }
     before = row;
   }
@@ -158,16 +144,13 @@ export async function readNextPage(database: OpenDatabase, question: PageQuestio
     database.distrustReplicas();
     row = await read();
   }
-  return toPage(row, question.limit);
+  return toPage(row);
 }
 
-interface PageRow extends SeenEvents {
+/** A page, or a part of one. */
+interface PageRow extends StatedPage {
   /** Of a page that was read in parts: whether a publication came in between. */
   readonly isMixed?: boolean;
-  readonly walked: number;
-  readonly data: string | null;
-  readonly last_key: string | null;
-  readonly changes_at: string | null;
 }
 
 interface PartRow extends PageRow {
@@ -184,26 +167,27 @@ async function readPage(database: OpenDatabase, question: PageQuestion, scope: S
   const { parts, after, asking, limit } = question;
   const walk = await parts?.begin(after, asking);
   const place = walk?.place ?? { after, upto: null, earlier: 0 };
-  let page = await readPart(database, question, scope, place, limit);
+  let page = await readPart(database, question, scope, place, { records: limit, bytes: MAX_PAGE_BYTES });
   parts?.notice(page.published_at);
-  while (walk !== undefined && page.upto !== null && page.walked <= limit) {
+  while (walk !== undefined && page.upto !== null && page.walked <= limit && page.shown === page.walked) {
     await walk.goOn();
-    page = joinParts(page, await readPart(database, question, scope, walk.place, limit - page.walked));
+    const room = { records: limit - page.walked, bytes: MAX_PAGE_BYTES - page.bytes };
+    page = joinParts(page, await readPart(database, question, scope, walk.place, room));
   }
   return page;
 }
 
-/** Reads up to so many records of a part, and whether there is one more. */
+/** Reads as many records of a part as there is room for, and whether there is one more. */
 function readPart(
   database: OpenDatabase,
   { partner, records, now, walkFor }: PageQuestion,
   scope: Scope,
   place: PartPlace,
-  limit: number,
+  { records: limit, bytes }: { records: number; bytes: number },
 ): Promise<PartRow> {
   return readAsPlanned(database, async (isFresh) => {
     const walk = await walkFor(scope, place, isFresh);
-    const values = { ...walk.values, partner_id: partner.id, now, rows: limit + 1, limit };
+    const values = { ...walk.values, partner_id: partner.id, now, rows: limit + 1, limit, bytes };
     const [row] = await database.run(walk.shape, () => pageStatement(database.engine, records, walk.build()), values);
     if (row === undefined) throw new Error('a statement that always gives a row gave none');
     return { row: { ...row, upto: walk.upto }, asOf: walk.asOf };
@@ -216,6 +200,8 @@ function joinParts(page: PartRow, next: PartRow): PartRow {
   return {
     ...page,
     walked: page.walked + next.walked,
+    shown: page.shown + next.shown,
+    bytes: page.bytes + next.bytes,
     // A part may hold nothing.
     data: [page.data, next.data].filter((texts) => texts !== null && texts !== '').join(','),
     last_key: next.last_key ?? page.last_key,
@@ -225,45 +211,12 @@ function joinParts(page: PartRow, next: PartRow): PartRow {
   };
 }
 
-/** One row for the whole page: rows cost more on their way than the texts in them. */
-function pageStatement(
-  engine: Engine,
-  { table, position, key, text, changesAt }: ListedRecords,
-  walk: RawBuilder<{ position: unknown }>,
-): RawBuilder<PageRow> {
-  const shown = sql`${position} as position, ${key} as key, ${text} as text, ${changesAt} as changes_at`;
-  if (engine === 'postgres') {
-    // Looking up an array costs half of a join with as many rows.
-    return sql<PageRow>`with walked as materialized (select array(${walk}) as positions)
-      select seen.*, (select cardinality(positions) from walked) as walked, page.data, page.last_key, page.changes_at
-      from (${seenEvents}) as seen cross join (
-        select string_agg(shown.text, ',' order by shown.position) as data,
-          max(shown.key) as last_key, min(shown.changes_at) as changes_at
-        from (
-          select ${shown} from walked cross join ${table}
-          where ${position} = any(walked.positions[1:(${limitSlot('limit')})::integer])
-        ) as shown
-      ) as page`;
-  }
-  // group_concat keeps the order of what it is given (SQLite leaves out no "order by" before it), and sorting the
-  // texts once more takes a fifth of the statement.
-  return sql<PageRow>`with walked as materialized (${walk})
-    select seen.*, (select count(*) from walked) as walked, page.data, page.last_key, page.changes_at
-    from (${seenEvents}) as seen cross join (
-      select group_concat(shown.text, ',') as data, max(shown.key) as last_key, min(shown.changes_at) as changes_at
-      from (
-        select ${shown} from (select position from walked order by position limit ${limitSlot('limit')}) as walked
-        cross join ${table} where ${position} = walked.position order by walked.position
-      ) as shown
-    ) as page`;
-}
-
-function toPage(row: PageRow, limit: number): Page {
+function toPage(row: PageRow): Page {
   return {
     data: row.data ?? '',
-    rows: Math.min(row.walked, limit),
+    rows: row.shown,
     lastKey: row.last_key,
-    hasMore: row.walked > limit,
+    hasMore: row.walked > row.shown,
     changesAt: row.changes_at,
     revision: row.isMixed === true ? null : keepingRevision(row),
   };

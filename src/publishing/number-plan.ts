@@ -5,6 +5,7 @@ import { lineKey } from './line-key.ts';
 import { readLines } from './lines.ts';
 import { numbersBetween, type Neighbour } from './number-gaps.ts';
 import type { NumberedKind } from './records.ts';
+import { MAX_LINE_BYTES } from './size-limits.ts';
 import type { Source } from './source.ts';
 
 /** Stored records that are looked at together. */
@@ -78,10 +79,12 @@ export async function planNumbers(
   }
 }
 
-async function readKeys(source: Source): Promise<string[]> {
+async function readKeys(source: Source & { kind: NumberedKind }): Promise<string[]> {
   const keys: string[] = [];
   for await (const lines of readLines(source.open())) {
     for (const { bytes } of lines) {
+      // It will be refused, and is not parsed for its key.
+      if (bytes.length > MAX_LINE_BYTES[source.kind]) continue;
       const key = lineKey(bytes);
       if (key !== null) keys.push(key);
     }

@@ -118,7 +118,8 @@ async function publishWithin(
   });
   for (const { source, writer, outcome } of published.values()) await writer.finish?.(source.name, outcome.lines);
   run.problems.throwIfAny();
-  const renderedAnew = await renderAnew(run);
+  const renderedAnew = await renderAnew(run, published);
+  run.problems.throwIfAny();
 
   if (locationsWithoutState > 0) {
     notes.push(`${locationsWithoutState} locations are not of the form "City, ST", and give no state`);

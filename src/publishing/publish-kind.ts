@@ -1,5 +1,5 @@
 import { PlannedKeyLines, type KeyLines } from './key-lines.ts';
-import { lineKey } from './line-key.ts';
+import { lineKey, startingKey } from './line-key.ts';
 import type { PreparedLine } from './line-preparer.ts';
 import { LineTooLongError, readLines, type Line } from './lines.ts';
 import { planNumbers, type NumberPlan, type PlannedKey } from './number-plan.ts';
@@ -8,6 +8,7 @@ import { loadLineHashes } from './record-table.ts';
 import { isNumbered, keyField, type NumberedKind, type RecordKind } from './records.ts';
 import { contentHash } from './rows.ts';
 import type { Counts, Entry, KindWriter, Run } from './run.ts';
+import { MAX_LINE_BYTES } from './size-limits.ts';
 import { ArchiveTooLargeError, type Source } from './source.ts';
 
 /** Lines that are looked up and written together: enough for few round trips, few enough to hold. */
@@ -70,6 +71,7 @@ export async function publishKind<K extends RecordKind>(
     let batchBytes = 0;
     for await (const lines of readLines(source.open((bytes) => onRead(bytes, 0)))) {
       for (const line of lines) {
+        if (publisher.refuseTooLong(line)) continue;
         batch.push(line);
         batchBytes += line.bytes.length;
         if (batch.length < BATCH_LINES && batchBytes < BATCH_BYTES) continue;
@@ -119,6 +121,16 @@ function batchPublisher<K extends RecordKind>(
   const plannedLines = plan === null ? null : new PlannedKeyLines(plan);
   const otherLines = new Map<string, number>();
   outcome.lines = plannedLines ?? otherLines;
+
+  /** Reports a line that is too long, and leaves it unparsed. */
+  const refuseTooLong = ({ number, bytes }: Line): boolean => {
+    const maxBytes = MAX_LINE_BYTES[kind];
+    if (bytes.length <= maxBytes) return false;
+    report(number, '', `is ${bytes.length} bytes long; a line of this file must have at most ${maxBytes}`);
+    const key = startingKey(bytes);
+    if (key !== null) writer.assume?.(key);
+    return true;
+  };
 
   /** True for the first line of a key; reports any other. */
   const isFirst = (key: string, place: number | null, line: number): boolean => {
@@ -187,7 +199,7 @@ function batchPublisher<K extends RecordKind>(
     }
   };
 
-  return { passUnchanged, write };
+  return { refuseTooLong, passUnchanged, write };
 }
 
 /** Errors of the file system and of broken archives carry a code of Node's; so does nothing of a database. */

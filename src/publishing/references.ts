@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import type { Entry } from './run.ts';
@@ -61,6 +62,19 @@ export function danglingReferences<K extends RecordKind>(
           },
         ],
   );
+}
+
+/** The size of the embedded form of these suppliers, in bytes. Reads no document. Served by the unique index on id. */
+export async function loadSupplierBytes(
+  { engine, kysely }: Database,
+  ids: Iterable<string>,
+): Promise<Map<string, number>> {
+  const rows = await kysely
+    .selectFrom('catalog.suppliers')
+    .select(['id', sql<number>`octet_length(document)`.as('bytes')])
+    .where((eb) => isOneOf(engine, eb.ref('id'), [...new Set(ids)]))
+    .execute();
+  return new Map(rows.map(({ id, bytes }) => [id, bytes]));
 }
 
 /** The embedded form of these suppliers, without the closing brace. Served by the unique index on id. */

@@ -1,28 +1,37 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
-import { parseRenderedContract } from '../resources/contracts/render.ts';
+import { parseRenderedContract, type RenderedContract } from '../resources/contracts/render.ts';
 import { renderCertifications } from '../resources/suppliers/render.ts';
-import { loadSupplierDocuments } from './references.ts';
+import type { Problem } from './problems.ts';
+import type { ContractRecord, RecordKind } from './records.ts';
+import { loadSupplierBytes, loadSupplierDocuments } from './references.ts';
+import type { PublishedKind } from './removals.ts';
 import { inBatches } from './rows.ts';
 import type { Run } from './run.ts';
+import { batchesBySize, contractBytes, MAX_BATCH_BYTES, MAX_CONTRACT_BYTES } from './size-limits.ts';
 import { renderContractRecord } from './write-contracts.ts';
 
 const BATCH_RECORDS = 500;
+
+type PublishedKinds = ReadonlyMap<RecordKind, PublishedKind>;
 
 /**
  * Renders anew what embeds something that changed: contracts with a renamed lead entity, coop,
  * city service or a changed supplier; solicitations of a renamed lead entity; suppliers with a
  * certification that changed its type.
  *
+ * Reports contracts that became too large by it; these are left as they were.
+ *
+ * @param published what this import brought, to say where a problem comes from.
  * @returns how many records changed by that alone.
  */
-export async function renderAnew(run: Run): Promise<number> {
+export async function renderAnew(run: Run, published: PublishedKinds): Promise<number> {
   return (
     (await renderSuppliersAnew(run)) +
     (await replaceNames(run, 'contracts', 'lead-entities')) +
     (await replaceNames(run, 'contracts', 'coops')) +
-    (await renderContractsAnew(run)) +
+    (await renderContractsAnew(run, published)) +
     (await replaceNames(run, 'solicitations', 'lead-entities'))
   );
 }
@@ -64,9 +73,8 @@ async function renderSuppliersAnew(run: Run): Promise<number> {
   return changed;
 }
 
-async function renderContractsAnew(run: Run): Promise<number> {
-  const { database, references } = run;
-  const { engine, kysely } = database;
+async function renderContractsAnew(run: Run, published: PublishedKinds): Promise<number> {
+  const { database } = run;
   const ids = new Set([
     ...(await idsWhere(
       database,
@@ -79,36 +87,99 @@ async function renderContractsAnew(run: Run): Promise<number> {
   ]);
   let changed = 0;
   for (const batch of inBatches([...ids], BATCH_RECORDS)) {
-    const rows = await kysely
+    const sizes = await database.kysely
       .selectFrom('catalog.contracts')
-      .select(['id', 'document', 'changed_publication'])
-      .where((eb) => isOneOf(engine, eb.ref('id'), batch))
+      .select(['id', sql<number>`octet_length(document)`.as('bytes')])
+      .where((eb) => isOneOf(database.engine, eb.ref('id'), batch))
       .execute();
-    const contracts = rows.map(({ document, changed_publication }) => ({
-      before: document,
-      // Counted already: a name in it was replaced.
-      isCounted: changed_publication === run.publication,
-      ...parseRenderedContract(document),
-    }));
+    for (const few of batchesBySize(sizes, ({ bytes }) => bytes, MAX_BATCH_BYTES)) {
+      changed += await renderFewContracts(
+        run,
+        published,
+        few.map(({ id }) => id),
+      );
+    }
+  }
+  return changed;
+}
+
+/** Renders these contracts again, whose stored documents fit into memory together. */
+async function renderFewContracts(run: Run, published: PublishedKinds, ids: readonly string[]): Promise<number> {
+  const { database, references } = run;
+  const { engine, kysely } = database;
+  const rows = await kysely
+    .selectFrom('catalog.contracts')
+    .select(['id', 'document', 'changed_publication'])
+    .where((eb) => isOneOf(engine, eb.ref('id'), ids))
+    .execute();
+  const contracts = rows.map(({ document, changed_publication }) => ({
+    before: document,
+    // Counted already: a name in it was replaced.
+    isCounted: changed_publication === run.publication,
+    record: recordOf(parseRenderedContract(document)),
+  }));
+  const supplierBytes = await loadSupplierBytes(
+    database,
+    contracts.flatMap(({ record }) => record.supplier_ids),
+  );
+  const bytesOf = ({ record }: (typeof contracts)[number]): number => contractBytes(record, references, supplierBytes);
+  const isTooLarge = (contract: (typeof contracts)[number]): boolean => bytesOf(contract) > MAX_CONTRACT_BYTES;
+  for (const contract of contracts.filter(isTooLarge)) {
+    run.problems.add(tooLargeNow(run, published, contract.record, bytesOf(contract), supplierBytes));
+  }
+  const fitting = contracts.filter((contract) => !isTooLarge(contract));
+  let changed = 0;
+  for (const batch of batchesBySize(fitting, bytesOf, MAX_BATCH_BYTES)) {
     const suppliers = await loadSupplierDocuments(
       database,
-      contracts.flatMap((contract) => contract.suppliers.map(({ id }) => id)),
+      batch.flatMap(({ record }) => record.supplier_ids),
     );
-    const renewed = contracts.flatMap(({ before, isCounted, ...contract }) => {
-      const record = {
-        ...contract,
-        lead_entity_id: contract.lead_entity.id,
-        coop_id: contract.coop?.id ?? null,
-        supplier_ids: contract.suppliers.map(({ id }) => id),
-        city_service_ids: contract.city_services.map(({ id }) => id),
-      };
+    const renewed = batch.flatMap(({ before, isCounted, record }) => {
       const document = renderContractRecord(record, references, suppliers);
-      return document === before ? [] : [{ id: contract.id, document, isCounted }];
+      return document === before ? [] : [{ id: record.id, document, isCounted }];
     });
     await writeDocuments(run, renewed);
     changed += renewed.filter(({ isCounted }) => !isCounted).length;
   }
   return changed;
+}
+
+function recordOf(contract: RenderedContract): ContractRecord {
+  return {
+    ...contract,
+    lead_entity_id: contract.lead_entity.id,
+    coop_id: contract.coop?.id ?? null,
+    supplier_ids: contract.suppliers.map(({ id }) => id),
+    city_service_ids: contract.city_services.map(({ id }) => id),
+  };
+}
+
+/** The contract itself may be in no file: names the largest of the changed records that it embeds. */
+function tooLargeNow(
+  { changed, references }: Run,
+  published: PublishedKinds,
+  record: ContractRecord,
+  bytes: number,
+  supplierBytes: ReadonlyMap<string, number>,
+): Problem {
+  const services = references.named['city-services'];
+  const embedded = [
+    ...record.supplier_ids.map((id) => ({ kind: 'suppliers' as const, id, size: supplierBytes.get(id) ?? 0 })),
+    ...record.city_service_ids.map((id) => ({
+      kind: 'city-services' as const,
+      id,
+      size: services.get(id)?.length ?? 0,
+    })),
+  ];
+  const [largest] = embedded.filter(({ kind, id }) => changed[kind].has(id)).sort((a, b) => b.size - a.size);
+  const kind = largest?.kind ?? 'suppliers';
+  const cause = published.get(kind);
+  return {
+    file: cause?.source.name ?? kind,
+    line: cause?.outcome.lines.get(largest?.id ?? '') ?? null,
+    field: '',
+    reason: `makes contract ${JSON.stringify(record.id)} ${bytes} bytes long; a contract must have at most ${MAX_CONTRACT_BYTES} with the suppliers and city services that it names`,
+  };
 }
 
 /**

@@ -1,11 +1,12 @@
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderContract } from '../resources/contracts/render.ts';
 import { SearchEntryWriter } from '../search/write-entries.ts';
-import { danglingReferences, loadSupplierDocuments, type References } from './references.ts';
+import { danglingReferences, loadSupplierBytes, loadSupplierDocuments, type References } from './references.ts';
 import type { ContractRecord } from './records.ts';
 import { listIds, removeRecords } from './record-table.ts';
 import { replaceChildRows, writeRows } from './rows.ts';
-import { plannedNumber, type KindWriter, type Run } from './run.ts';
+import { plannedNumber, type Entry, type KindWriter, type Run } from './run.ts';
+import { batchesBySize, contractBytes, MAX_BATCH_BYTES, MAX_CONTRACT_BYTES } from './size-limits.ts';
 
 const CHILD_TABLES = [
   { table: 'catalog.contract_suppliers', column: 'contract_id' },
@@ -29,7 +30,7 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
   return {
     async check(entries, file) {
       const named = entries.flatMap(({ record }) => record.supplier_ids);
-      const suppliers = await loadSupplierDocuments(database, named);
+      const supplierBytes = await loadSupplierBytes(database, named);
       for (const entry of entries) {
         const { lead_entity_id, coop_id, supplier_ids, city_service_ids } = entry.record;
         const { 'lead-entities': leadEntities, coops, 'city-services': cityServices } = references.named;
@@ -41,13 +42,18 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
             'supplier_ids[]',
             supplier_ids,
             'supplier',
-            (id) => suppliers.has(id) || run.assumedSuppliers.has(id),
+            (id) => supplierBytes.has(id) || run.assumedSuppliers.has(id),
           ),
           ...danglingReferences(entry, 'city_service_ids[]', city_service_ids, 'city service', (id) =>
             cityServices.has(id),
           ),
         ]) {
           run.problems.add({ file, ...problem });
+        }
+        const bytes = contractBytes(entry.record, references, supplierBytes);
+        if (bytes > MAX_CONTRACT_BYTES) {
+          const reason = `is ${bytes} bytes long with the suppliers and city services that it names; a contract must have at most ${MAX_CONTRACT_BYTES}`;
+          run.problems.add({ file, line: entry.line, field: '', reason });
         }
       }
     },
@@ -74,29 +80,37 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
           updatedAt: keepsUpdatedAt ? updatedAt : null,
         });
       }
-      const suppliers = await loadSupplierDocuments(
+      const supplierBytes = await loadSupplierBytes(
         database,
         changed.flatMap(({ record }) => record.supplier_ids),
       );
-      await writeRows(
-        database,
-        'catalog.contracts',
-        'id',
-        changed.map(({ record, hash, lineHash, number, updatedAt, isNew }) => ({
-          isNew,
-          row: {
-            number,
-            id: record.id,
-            hash,
-            line_hash: lineHash,
-            changed_publication: publication,
-            updated_at: updatedAt,
-            lead_entity_id: record.lead_entity_id,
-            coop_id: record.coop_id,
-            document: renderContractRecord(record, references, suppliers),
-          },
-        })),
-      );
+      const bytesOf = ({ record }: Pick<Entry<'contracts'>, 'record'>): number =>
+        contractBytes(record, references, supplierBytes);
+      for (const batch of batchesBySize(changed, bytesOf, MAX_BATCH_BYTES)) {
+        const suppliers = await loadSupplierDocuments(
+          database,
+          batch.flatMap(({ record }) => record.supplier_ids),
+        );
+        await writeRows(
+          database,
+          'catalog.contracts',
+          'id',
+          batch.map(({ record, hash, lineHash, number, updatedAt, isNew }) => ({
+            isNew,
+            row: {
+              number,
+              id: record.id,
+              hash,
+              line_hash: lineHash,
+              changed_publication: publication,
+              updated_at: updatedAt,
+              lead_entity_id: record.lead_entity_id,
+              coop_id: record.coop_id,
+              document: renderContractRecord(record, references, suppliers),
+            },
+          })),
+        );
+      }
       await writeChildren(
         run,
         changed.map(({ record }) => record),

@@ -87,7 +87,7 @@ beforeAll(async () => {
   }
   await publish(renamed(catalog, 2), 3);
   await publish(renamed(catalog, 200), 4);
-}, 180_000);
+}, 600_000);
 afterAll(() => service.close());
 
 /** So that all that a statement takes is found at the one that the service is connected to. */

@@ -20,7 +20,7 @@ import { createGzip, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { supplier } from '../support/publishing.ts';
+import { solicitation } from '../support/publishing.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -116,19 +116,22 @@ test.each([
 );
 
 test.each([
-  ['wrong in millions of places', `{"id":"sup_1","name":"X","states_served":[${'0,'.repeat(3_500_000)}0]}`],
-  ['nested without end', `{"id":"sup_1","name":"X","x":${'['.repeat(3_900_000)}"\\u0000"${']'.repeat(3_900_000)}}`],
-  ['full of small things', `{"id":"sup_1","name":"X","x":[${'{},'.repeat(2_600_000)}{}]}`],
+  ['wrong in a million places', `{"id":"sol_wrong","nigp_codes":[${'0,'.repeat(1_000_000)}0]}`],
+  ['nested without end', `{"id":"sol_wrong","x":${'['.repeat(1_000_000)}"\\u0000"${']'.repeat(1_000_000)}}`],
+  ['full of small things', `{"id":"sol_wrong","x":[${'{},'.repeat(690_000)}{}]}`],
 ])(
-  'a line of 8 MB that is %s is refused, alone in a small file and among many in a large one',
+  'a line of 2 MB that is %s is refused, alone in a small file and among many in a large one',
   async (_what, line) => {
     for (const others of [0, 5_000]) {
       const path = directory();
-      const lines = Array.from({ length: others }, (_, index) => JSON.stringify(supplier(`sup_${index}`)));
-      writeFileSync(join(path, 'suppliers.ndjson'), [line, ...lines].join('\n'));
+      const lines = Array.from({ length: others }, (_, index) =>
+        JSON.stringify(solicitation(`sol_${index}`, index + 1)),
+      );
+      writeFileSync(join(path, 'solicitations.ndjson'), [line, ...lines].join('\n'));
       const { code, problems, peakMib, output } = await importIn(path);
       expect(code, output.slice(0, 2_000)).toBe(1);
-      expect(problems[0]?.file).toBe('suppliers.ndjson');
+      expect(problems[0]).toMatchObject({ file: 'solicitations.ndjson', line: 1 });
+      expect(problems[0]?.reason).not.toContain('bytes long');
       expect(output.length).toBeLessThan(100_000);
       expect(peakMib).toBeLessThan(MOST_MEMORY_MIB);
     }

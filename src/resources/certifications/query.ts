@@ -2,7 +2,8 @@ import { sql, type SqlBool } from 'kysely';
 import type { OpenDatabase } from '../../database/database.ts';
 import { limitSlot, slot } from '../../database/statement.ts';
 import type { WalkPlace } from '../../paging/answer-list.ts';
-import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
+import type { ListedRecords } from '../../paging/page-statement.ts';
+import type { Walk } from '../../paging/snapshot.ts';
 import { fts5Query, holdsWords, tsquery } from '../../search/search-index.ts';
 import { queryWords } from '../../search/words.ts';
 import { allOf, given } from '../conditions.ts';
@@ -14,10 +15,12 @@ export interface CertificationFilters {
 
 /** How certifications stand in a list. */
 export const listedCertifications: ListedRecords = {
-  table: sql`catalog.certifications as certification`,
+  table: 'certifications',
+  alias: 'certification',
   position: sql`certification.abbreviation`,
   key: sql<string>`certification.abbreviation`,
   text: sql<string>`certification.document`,
+  bytes: sql<number>`octet_length(certification.document)`,
   changesAt: sql<null>`null`,
 };
 

@@ -4,7 +4,8 @@ import type { Engine, OpenDatabase } from '../../database/database.ts';
 import { slot } from '../../database/statement.ts';
 import type { RecordQuery } from '../../paging/answer-record.ts';
 import type { WalkPlace } from '../../paging/answer-list.ts';
-import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
+import type { ListedRecords } from '../../paging/page-statement.ts';
+import type { Walk } from '../../paging/snapshot.ts';
 import { coopMark, leadEntityMark } from '../../search/marks.ts';
 import type { SearchPlanner } from '../../search/search-plan.ts';
 import { allOf, isFound, type Condition } from '../conditions.ts';
@@ -51,10 +52,12 @@ const text = withUpdatedAt(sql<string>`contract.document`, 'contract', 'changed_
 
 /** How contracts stand in a list. */
 export const listedContracts: ListedRecords = {
-  table: sql`catalog.contracts as contract`,
+  table: 'contracts',
+  alias: 'contract',
   position: sql`contract.number`,
   key: sql<string>`contract.id`,
   text,
+  bytes: sql<number>`octet_length(contract.document)`,
   changesAt: sql<null>`null`,
 };
 

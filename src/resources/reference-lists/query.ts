@@ -3,7 +3,8 @@ import type { Scope } from '../../access/scope.ts';
 import type { Engine, OpenDatabase } from '../../database/database.ts';
 import { isInList, limitSlot, slot } from '../../database/statement.ts';
 import type { WalkPlace } from '../../paging/answer-list.ts';
-import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
+import type { ListedRecords } from '../../paging/page-statement.ts';
+import type { Walk } from '../../paging/snapshot.ts';
 import { allOf, anyOf, type Condition } from '../conditions.ts';
 import { scopeValues } from '../scope-sql.ts';
 
@@ -12,10 +13,12 @@ type NamedRefTable = 'lead_entities' | 'coops' | 'city_services';
 /** How the records of a reference list stand in it. */
 export function listedNamedRefs(table: NamedRefTable): ListedRecords {
   return {
-    table: sql`${sql.table(`catalog.${table}`)} as named`,
+    table,
+    alias: 'named',
     position: sql`named.id`,
     key: sql<string>`named.id`,
     text: sql<string>`named.document`,
+    bytes: sql<number>`octet_length(named.document)`,
     changesAt: sql<null>`null`,
   };
 }

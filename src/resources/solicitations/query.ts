@@ -4,7 +4,8 @@ import type { OpenDatabase } from '../../database/database.ts';
 import { slot } from '../../database/statement.ts';
 import type { CountQuery, RecordQuery } from '../../paging/answer-record.ts';
 import type { WalkPlace } from '../../paging/answer-list.ts';
-import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
+import type { ListedRecords } from '../../paging/page-statement.ts';
+import type { Walk } from '../../paging/snapshot.ts';
 import { leadEntityMark, statusMark } from '../../search/marks.ts';
 import type { SearchPlanner } from '../../search/search-plan.ts';
 import { allOf } from '../conditions.ts';
@@ -60,10 +61,12 @@ const closesAt = sql<string | null>`case when solicitation.status = 'open' and s
 
 /** How solicitations stand in a list. */
 export const listedSolicitations: ListedRecords = {
-  table: sql`catalog.solicitations as solicitation`,
+  table: 'solicitations',
+  alias: 'solicitation',
   position: sql`solicitation.number`,
   key: sql<string>`solicitation.id`,
   text: finished(sql<string>`solicitation.document`),
+  bytes: sql<number>`octet_length(solicitation.document)`,
   changesAt: closesAt,
 };
 

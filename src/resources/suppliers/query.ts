@@ -5,7 +5,8 @@ import { isInList, slot } from '../../database/statement.ts';
 import type { RecordQuery } from '../../paging/answer-record.ts';
 import type { WalkPlace } from '../../paging/answer-list.ts';
 import { plannedAt } from '../../paging/events.ts';
-import type { ListedRecords, Walk } from '../../paging/snapshot.ts';
+import type { ListedRecords } from '../../paging/page-statement.ts';
+import type { Walk } from '../../paging/snapshot.ts';
 import type { SearchPlanner } from '../../search/search-plan.ts';
 import type { CertificationNames } from './certification-names.ts';
 import { allOf, isFound, type Condition } from '../conditions.ts';
@@ -33,10 +34,12 @@ const textWith = (certifications: RawBuilder<string>): RawBuilder<string> =>
 
 /** How suppliers stand in a list. */
 export const listedSuppliers: ListedRecords = {
-  table: sql`catalog.suppliers as supplier`,
+  table: 'suppliers',
+  alias: 'supplier',
   position: sql`supplier.number`,
   key: sql<string>`supplier.id`,
   text: textWith(sql<string>`supplier.certifications_preview`),
+  bytes: sql<number>`octet_length(supplier.document) + octet_length(supplier.certifications_preview)`,
   changesAt: sql<null>`null`,
 };
 

@@ -1,0 +1,124 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MAX_PAGE_BYTES } from '../../src/paging/page-statement.ts';
+import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
+
+const MB = 1_000_000;
+
+/** More than one part of a list that SQLite reads in parts. */
+const SOLICITATIONS = 9_000;
+
+/** What is added around the records on a page. */
+const ENVELOPE_BYTES = 1_000;
+
+const idOf = (kind: string, index: number): string => `${kind}_${String(index).padStart(5, '0')}`;
+const START_MS = Date.now();
+
+/** In megabytes, by the number of the record: some are larger than a page, as a database from before there were limits has them. */
+const CONTRACT_SIZES = new Map([
+  [0, 9],
+  ...Array.from({ length: 20 }, (_, index) => [index + 10, 1] as const),
+  [40, 9],
+  [41, 7.9],
+  [42, 0.2],
+  [59, 10],
+]);
+const CONTRACTS = 60;
+const LATE = '2031-01-01T00:00:00Z';
+const isLate = (index: number): boolean => index % 300 === 7;
+
+let service: TestApp;
+
+beforeAll(async () => {
+  service = await createTestApp();
+  const { database } = service;
+  const publish = (files: Parameters<typeof publishLines>[1], hours: number) =>
+    publishLines(database, files, { clock: () => START_MS + hours * 3_600_000 });
+  await publish({ ...SMALL_CATALOG, contracts: [], solicitations: [] }, 1);
+  await publish(
+    {
+      suppliers: Array.from({ length: 60 }, (_, index) => supplier(idOf('sup', index))),
+      contracts: Array.from({ length: CONTRACTS }, (_, index) => contract(idOf('ctr', index))),
+      solicitations: Array.from({ length: SOLICITATIONS }, (_, index) => ({
+        ...solicitation(idOf('sol', index), index + 1),
+        close_at: isLate(index) ? LATE : '2030-01-01T00:00:00Z',
+      })),
+    },
+    2,
+  );
+  for (const [index, size] of CONTRACT_SIZES) await grow('contracts', idOf('ctr', index), size);
+  for (let index = 0; index < 60; index += 1) await grow('suppliers', idOf('sup', index), 0.25);
+  for (let index = 0; index < SOLICITATIONS; index += 1) {
+    if (isLate(index)) await grow('solicitations', idOf('sol', index), 1);
+  }
+}, 120_000);
+afterAll(() => service.close());
+
+/** Makes a stored record as large as one was that came before there were limits. */
+async function grow(table: 'contracts' | 'suppliers' | 'solicitations', id: string, megabytes: number): Promise<void> {
+  const before = table === 'solicitations' ? '"title":"' : `"id":"${id}","name":"`;
+  await sql`update ${sql.table(`catalog.${table}`)}
+    set document = replace(document, ${before}, ${before + 'x'.repeat(megabytes * MB)})
+    where id = ${id}`.execute(service.database.kysely);
+}
+
+interface Page {
+  readonly data: { readonly id: string }[];
+  readonly meta: { readonly next_cursor: string | null; readonly limit: number };
+}
+
+/** All pages of a list: the ids on each, and its size. */
+async function walk(path: string): Promise<{ ids: string[]; bytes: number }[]> {
+  const pages = [];
+  let cursor: string | null = null;
+  do {
+    const url: string = cursor === null ? path : `${path}&cursor=${cursor}`;
+    const response = await service.app.inject({
+      url,
+      headers: service.authorization,
+    });
+    expect(response.statusCode, response.payload.slice(0, 200)).toBe(200);
+    const page: Page = response.json<Page>();
+    pages.push({ ids: page.data.map(({ id }) => id), bytes: Buffer.byteLength(response.payload) });
+    cursor = page.meta.next_cursor;
+  } while (cursor !== null);
+  return pages;
+}
+
+const since = encodeURIComponent(new Date(START_MS + 1.5 * 3_600_000).toISOString());
+
+describe.each(['', `&updated_since=${since}`])('with large records, limit=100%s', (filter) => {
+  test.each([
+    ['/v1/contracts', Array.from({ length: CONTRACTS }, (_, index) => idOf('ctr', index))],
+    ['/v1/suppliers', Array.from({ length: 60 }, (_, index) => idOf('sup', index))],
+  ])('a walk of %s gives each record once, on pages no larger than they may be', async (path, ids) => {
+    const expected = path === '/v1/suppliers' && filter === '' ? [...ids, 'sup_1', 'sup_2'] : ids;
+    const pages = await walk(`${path}?limit=100${filter}`);
+    expect(pages.flatMap((page) => page.ids)).toEqual(expected.sort());
+    expect(pages.length).toBeGreaterThan(1);
+    for (const page of pages) {
+      if (page.ids.length !== 1) expect(page.bytes).toBeLessThanOrEqual(MAX_PAGE_BYTES + 100 * ENVELOPE_BYTES);
+    }
+  });
+});
+
+test('a record that is larger than a page is a page of its own, at the beginning, in the middle and at the end', async () => {
+  const pages = await walk('/v1/contracts?limit=100');
+  for (const index of [0, 40, 59]) {
+    expect(pages.find(({ ids }) => ids.includes(idOf('ctr', index)))?.ids).toEqual([idOf('ctr', index)]);
+  }
+});
+
+test('a page is filled as far as there is room', async () => {
+  const sizes = (await walk('/v1/contracts?limit=100')).map(({ ids }) => ids.length);
+  // 9 MB; 9 small and 8 of 1 MB; 8 of 1 MB; 4 of 1 MB and 10 small; 9 MB; 7.9 MB and 0.2 MB and 16 small; 10 MB.
+  expect(sizes).toEqual([1, 17, 8, 14, 1, 18, 1]);
+});
+
+test('a page of records that are far apart ends when it is full', async () => {
+  const pages = await walk(`/v1/solicitations?limit=100&closing_after=${LATE}`);
+  const expected = Array.from({ length: SOLICITATIONS }, (_, index) => index).filter(isLate);
+  expect(pages.flatMap(({ ids }) => ids)).toEqual(expected.map((index) => idOf('sol', index)));
+  expect(pages.map(({ ids }) => ids.length)).toEqual([8, 8, 8, 6]);
+});

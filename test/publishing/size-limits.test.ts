@@ -1,0 +1,115 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ImportRefusedError, type Problem } from '../../src/publishing/problems.ts';
+import { MAX_CONTRACT_BYTES, MAX_LINE_BYTES } from '../../src/publishing/size-limits.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import {
+  contract,
+  publishLines,
+  SMALL_CATALOG,
+  solicitation,
+  supplier,
+  type ImportLines,
+} from '../support/publishing.ts';
+
+let made: TestDatabase;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  await publishLines(made.database, SMALL_CATALOG);
+});
+afterAll(() => made.drop());
+
+/** The problems for which these lines are refused. */
+async function problemsOf(files: ImportLines): Promise<readonly Problem[]> {
+  try {
+    await publishLines(made.database, files);
+  } catch (error) {
+    if (error instanceof ImportRefusedError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+/** A line of so many bytes of UTF-8, in which a field is filled up. */
+function lineOf(bytes: number, record: object, field: string): string {
+  const withText = (text: string): string => JSON.stringify({ ...record, [field]: text });
+  const missing = bytes - Buffer.byteLength(withText(''));
+  return withText('é'.repeat(Math.floor(missing / 2)) + 'e'.repeat(missing % 2));
+}
+
+const LARGE = 250_000;
+const large = (id: string) => ({ ...supplier(id), website: `https://${'x'.repeat(LARGE)}` });
+const manyLarge = Array.from({ length: 9 }, (_, index) => large(`sup_large_${index}`));
+const ids = (suppliers: readonly { id: string }[]): string[] => suppliers.map(({ id }) => id);
+
+describe.each([
+  ['lead-entities', { id: 'le_long' }, 'name'],
+  ['coops', { id: 'co_long' }, 'name'],
+  ['city-services', { id: 'cs_long' }, 'name'],
+  ['certifications', { abbreviation: 'LONG', type: 'sbe' }, 'name'],
+  ['suppliers', supplier('sup_long'), 'about'],
+  ['contracts', contract('ctr_long'), 'description'],
+  ['solicitations', solicitation('sol_long', 77), 'description'],
+] as const)('a line of %s', (kind, record, field) => {
+  const most = MAX_LINE_BYTES[kind];
+
+  test('that is as long as one may be is published', async () => {
+    expect(await problemsOf({ [kind]: [lineOf(most, record, field)] })).toEqual([]);
+  });
+
+  test('that is one byte longer is refused with its file, line, size and the limit', async () => {
+    const file = `${kind}.ndjson`;
+    expect(await problemsOf({ [kind]: ['', lineOf(most + 1, record, field)] })).toEqual([
+      { file, line: 2, field: '', reason: `is ${most + 1} bytes long; a line of this file must have at most ${most}` },
+    ]);
+  });
+});
+
+test('a line that is too long is not parsed, and what names its record is no second problem', async () => {
+  const noJson = `{"id":"sup_broken",${'['.repeat(MAX_LINE_BYTES.suppliers)}`;
+  const problems = await problemsOf({
+    suppliers: [noJson],
+    contracts: [{ ...contract('ctr_names_broken'), supplier_ids: ['sup_broken'] }],
+  });
+  expect(problems.map(({ file, line, reason }) => [file, line, reason.slice(0, 30)])).toEqual([
+    ['suppliers.ndjson', 1, expect.stringMatching(/^is \d+ bytes long/)],
+  ]);
+});
+
+describe('a contract with all that it embeds', () => {
+  test('is refused if it is too large, whatever its own line holds', async () => {
+    const [problem, ...others] = await problemsOf({
+      suppliers: manyLarge,
+      contracts: [contract('ctr_a'), { ...contract('ctr_large'), supplier_ids: ids(manyLarge) }],
+    });
+    expect(others).toEqual([]);
+    expect(problem).toMatchObject({ file: 'contracts.ndjson', line: 2 });
+    expect(problem?.reason).toMatch(/^is 2\d{6} bytes long with the suppliers and city services that it names;/);
+    expect(problem?.reason).toContain(String(MAX_CONTRACT_BYTES));
+  });
+
+  test('is refused if a supplier or a city service alone changed, with the line that did it', async () => {
+    const suppliers = Array.from({ length: 9 }, (_, index) => supplier(`sup_grows_${index}`));
+    const named = { ...contract('ctr_grows'), supplier_ids: ids(suppliers), city_service_ids: ['cs_1'] };
+    expect(await problemsOf({ suppliers, contracts: [named] })).toEqual([]);
+    const grown = suppliers.map(({ id }) => large(id));
+    expect(await problemsOf({ suppliers: grown.slice(0, 8) })).toEqual([]);
+    const tooLarge = expect.stringMatching(
+      /^makes contract "ctr_grows" 2\d{6} bytes long; .* at most 2097152/,
+    ) as string;
+    expect(await problemsOf({ suppliers: [supplier('sup_1'), ...grown.slice(8)] })).toEqual([
+      { file: 'suppliers.ndjson', line: 2, field: '', reason: tooLarge },
+    ]);
+    expect(await problemsOf({ 'city-services': [{ id: 'cs_1', name: 'x'.repeat(LARGE) }] })).toEqual([
+      { file: 'city-services.ndjson', line: 1, field: '', reason: tooLarge },
+    ]);
+    const { bytes } = await made.database.kysely
+      .selectFrom('catalog.contracts')
+      .select(sql<number>`octet_length(document)`.as('bytes'))
+      .where('id', '=', 'ctr_grows')
+      .executeTakeFirstOrThrow();
+    expect(bytes).toBeGreaterThan(8 * LARGE);
+    expect(bytes).toBeLessThanOrEqual(MAX_CONTRACT_BYTES);
+  });
+});
