@@ -7,9 +7,7 @@ import { buildApp } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
 import { openForServing } from '../src/database/database.ts';
 
-// Writes the OpenAPI document that is checked in. A test compares it with what the service serves.
-
-const PATH = fileURLToPath(new URL('../docs/openapi.json', import.meta.url));
+// Writes the OpenAPI documents that are checked in. A test compares them with what the service serves.
 
 const config = readConfig({});
 // A pool that is never asked for a connection: the document is made of the routes alone.
@@ -23,7 +21,10 @@ const app = await buildApp({
   logger: pino({ level: 'silent' }),
   observers: [],
 });
-const { payload } = await app.inject('/openapi.json');
+for (const name of ['openapi.json', 'openapi-3.0.json']) {
+  const path = fileURLToPath(new URL(`../docs/${name}`, import.meta.url));
+  const { payload } = await app.inject(`/${name}`);
+  await writeFile(path, await format(payload, { ...(await resolveConfig(path)), filepath: path }));
+}
 await app.close();
 await database.close();
-await writeFile(PATH, await format(payload, { ...(await resolveConfig(PATH)), filepath: PATH }));

@@ -67,7 +67,7 @@ export async function buildApp(
   addCursorCheck(app, services.cursorSecret); // 400
   addPermissionCheck(app); // 403
 
-  await addOpenApi(app);
+  await addOpenApi(app, services.config);
   registerHealth(app);
   registerOpenApi(app);
 

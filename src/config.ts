@@ -15,6 +15,8 @@ export interface Config {
   readonly redisUrl: string | null;
   readonly host: string;
   readonly port: number;
+  /** The origin at which partners reach the service, for the OpenAPI document; null if it is not configured. */
+  readonly publicUrl: string | null;
   /** Where operators look: `/livez`, `/readyz`, `/metrics`. Not for partners. */
   readonly adminHost: string;
   readonly adminPort: number;
@@ -75,6 +77,11 @@ const VARIABLES = {
   },
   PDS_HOST: { default: '127.0.0.1', accepts: 'a host name or an address', parse: (value) => value.trim() || undefined },
   PDS_PORT: { default: '8080', accepts: 'a whole number from 0 to 65535', parse: (value) => integer(value, 0, 65_535) },
+  PDS_PUBLIC_URL: {
+    default: '',
+    accepts: 'https://HOST[:PORT] or http://HOST[:PORT], without a path',
+    parse: (value) => (value === '' ? null : parseOrigin(value)),
+  },
   PDS_ADMIN_HOST: {
     default: '127.0.0.1',
     accepts: 'a host name or an address',
@@ -133,6 +140,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     redisUrl: read('PDS_REDIS_URL'),
     host: read('PDS_HOST'),
     port: read('PDS_PORT'),
+    publicUrl: read('PDS_PUBLIC_URL'),
     adminHost: read('PDS_ADMIN_HOST'),
     adminPort: read('PDS_ADMIN_PORT'),
     requestsPerMinute: read('PDS_REQUESTS_PER_MINUTE'),
@@ -193,6 +201,13 @@ function isPostgresUrl(value: string): boolean {
 
 function isUrlOf(protocol: RegExp, value: string): boolean {
   return URL.canParse(value) && value.includes('://') && protocol.test(new URL(value).protocol);
+}
+
+/** The origin of a URL that holds nothing more: partners' requests are answered at the root of a host. */
+function parseOrigin(value: string): string | undefined {
+  if (!isUrlOf(/^https?:$/, value)) return undefined;
+  const { origin, href } = new URL(value);
+  return href === `${origin}/` && !/[?#]/.test(value) ? origin : undefined;
 }
 
 function isRedisUrl(value: string): boolean {

@@ -9,6 +9,7 @@ test('without settings the service is for development, on a SQLite file, reachab
     redisUrl: null,
     host: '127.0.0.1',
     port: 8080,
+    publicUrl: null,
     adminHost: '127.0.0.1',
     adminPort: 8081,
     requestsPerMinute: 600,
@@ -71,6 +72,19 @@ test.each([
   ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=verify-full&ssl=no-verify'],
   ['PDS_REPLICA_URLS', 'postgres://h/d'], // beside SQLite
   ['PDS_REPLICA_URLS', 'sqlite:x'],
+  ['PDS_PUBLIC_URL', 'api.example.com'],
+  ['PDS_PUBLIC_URL', 'ftp://api.example.com'],
+  ['PDS_PUBLIC_URL', 'https://api.example.com/partners'],
+  ['PDS_PUBLIC_URL', 'https://user:hunter2@api.example.com'],
+  ['PDS_PUBLIC_URL', 'https://api.example.com?x=1'],
 ])('%s is refused as %j', (name, value) => {
   expect(() => readConfig({ [name]: value })).toThrow(name);
+});
+
+test.each([
+  ['https://api.example.com', 'https://api.example.com'],
+  ['https://API.example.com/', 'https://api.example.com'],
+  ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
+])('PDS_PUBLIC_URL can be %s', (url, publicUrl) => {
+  expect(readConfig({ PDS_PUBLIC_URL: url }).publicUrl).toBe(publicUrl);
 });

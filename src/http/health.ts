@@ -6,7 +6,7 @@ import { healthResponses } from './openapi-responses.ts';
 const HEALTHY = JSON.stringify({ status: 'ok' });
 
 const healthSchema = Type.Object(
-  { status: Type.Enum(['ok'], { type: 'string' }) },
+  { status: Type.Literal('ok', { description: 'Always `ok`.' }) },
   { $id: 'Health', description: 'The process answers.' },
 );
 
@@ -18,6 +18,7 @@ export function registerHealth(app: FastifyInstance): void {
       operationId: 'getHealth',
       tags: ['Service'],
       summary: 'Ask whether the service answers',
+      description: 'Needs no API key, and does not use the database.',
       security: [],
       response: healthResponses(healthSchema),
     },

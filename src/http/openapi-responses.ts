@@ -1,5 +1,7 @@
 import { Type, type TSchema } from 'typebox';
 import { ERROR_CODES, ERROR_PAGES_PATH, type ErrorCode } from './errors.ts';
+import { describedRef, INSTANT_PATTERN, nameOf, nullable, openEnum, refTo } from './openapi-schemas.ts';
+import { MAX_LIMIT } from './parameters.ts';
 
 /** A response as a route's schema describes it; `headers` names some of {@link HEADERS}. */
 interface ResponseSchema {
@@ -15,65 +17,107 @@ export type ResponseSchemas = Readonly<Record<number, ResponseSchema>>;
 
 const JSON_MEDIA = 'application/json';
 
-const CODE_DESCRIPTION = `What programs may decide by. Causes, and what to do: ${ERROR_CODES.map(
-  (code) => `[${code}](${ERROR_PAGES_PATH}/${code})`,
-).join(', ')}.`;
+const errorCode = openEnum(
+  'ErrorCode',
+  ERROR_CODES,
+  `What programs may decide by. Causes, and what to do: ${ERROR_CODES.map(
+    (code) => `[${code}](${ERROR_PAGES_PATH}/${code})`,
+  ).join(', ')}.`,
+);
 
-/** The envelope of every error. */
-export const errorSchema = Type.Object(
+const REQUEST_ID = { type: 'string', minLength: 26, maxLength: 26, pattern: '^req_[A-Za-z0-9_-]{22}$' } as const;
+
+const errorDetail = Type.Object(
   {
-    error: Type.Object({
-      code: Type.Enum([...ERROR_CODES], { type: 'string', description: CODE_DESCRIPTION }),
-      message: Type.String({ description: 'For people: what was wrong and what to do. May change.' }),
-      request_id: Type.String({
-        description: 'Quote it when you ask for help.',
-        examples: ['req_b1mLHn3RKaYCJL5VFKRQBQ'],
-      }),
+    code: refTo(errorCode),
+    message: Type.String({ description: 'For people: what was wrong and what to do. May change.' }),
+    request_id: Type.String({
+      ...REQUEST_ID,
+      description: 'Quote it when you ask for help.',
+      examples: ['req_b1mLHn3RKaYCJL5VFKRQBQ'],
     }),
   },
-  { $id: 'Error', description: 'What went wrong.' },
+  { $id: 'ErrorDetail', description: 'What went wrong, for programs and for people.' },
 );
+
+/** The envelope of every error. */
+const errorSchema = Type.Object(
+  { error: describedRef(errorDetail, 'What went wrong.') },
+  { $id: 'Error', description: 'The body of every error.' },
+);
+
+const pageMeta = Type.Object(
+  {
+    next_cursor: nullable(Type.String({ minLength: 1, description: 'For the next page; null on the last. Opaque.' })),
+    limit: Type.Integer({
+      format: 'int32',
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      description: 'The page size in effect.',
+      examples: [25],
+    }),
+  },
+  { $id: 'PageMeta', description: 'Where a page is in its list.' },
+);
+
+/** The named schemas that responses of all resources share. */
+export const SHARED_SCHEMAS = [errorCode, errorDetail, errorSchema, pageMeta];
 
 /** The response headers that the document explains. */
 export const HEADERS = {
-  'X-Request-ID': header('Identifies the request; on every response. Made by the service.', { type: 'string' }),
+  'X-Request-ID': header('Identifies the request; on every response. Made by the service.', REQUEST_ID),
   'X-Sync-Watermark': header(
     'What to pass as `updated_since` the next time, to receive what changed after this walk began. The same on all ' +
       'pages of a walk.',
-    { type: 'string', format: 'date-time' },
+    { type: 'string', format: 'date-time', maxLength: 24, pattern: INSTANT_PATTERN },
   ),
   ETag: header('Names this content. Sent back as `If-None-Match`, it gives 304 while nothing changed.', {
     type: 'string',
+    maxLength: 26,
+    pattern: '^W/"[A-Za-z0-9_-]{22}"$',
   }),
   RateLimit: header('Requests left and seconds until the count begins anew: `"partner";r=599;t=60`.', {
     type: 'string',
+    pattern: '^"partner";r=[0-9]+;t=[0-9]+$',
   }),
-  'RateLimit-Policy': header('Requests in a window of so many seconds: `"partner";q=600;w=60`.', { type: 'string' }),
+  'RateLimit-Policy': header('Requests in a window of so many seconds: `"partner";q=600;w=60`.', {
+    type: 'string',
+    pattern: '^"partner";q=[0-9]+;w=[0-9]+$',
+  }),
   'Retry-After': header('Whole seconds after which the next request will be answered.', {
     type: 'integer',
+    format: 'int32',
     minimum: 1,
+    maximum: 60,
   }),
-  'WWW-Authenticate': header('`Bearer`.', { type: 'string' }),
+  'WWW-Authenticate': header('The scheme of the key.', { type: 'string', pattern: '^Bearer$' }),
+  Allow: header('The methods that every path takes.', { type: 'string', pattern: '^GET, HEAD$' }),
 };
 
 export type HeaderName = keyof typeof HEADERS;
 
 const BAD_REQUEST = 'A parameter is unknown, repeated or malformed, or the request is.';
 
+const WRONG_METHOD = 'The method is neither GET nor HEAD.';
+
 const LIMIT_HEADERS = ['RateLimit', 'RateLimit-Policy'] as const;
 
-/** A page of a list. The schema of its items is named by its `$id`. */
-export function listResponses(item: TSchema): ResponseSchemas {
-  const page = Type.Object({
-    data: Type.Array(refTo(item)),
-    meta: Type.Object({
-      next_cursor: {
-        ...Type.String({ description: 'For the next page; null on the last. Opaque.' }),
-        type: ['string', 'null'],
-      },
-      limit: Type.Integer({ description: 'The page size in effect.', examples: [25] }),
-    }),
-  });
+/** The schema of a page of a list. It is named after the schema of the items: `ContractPage`. */
+export function pageOf(item: TSchema, description: string): TSchema {
+  return Type.Object(
+    {
+      data: Type.Array(refTo(item), {
+        maxItems: MAX_LIMIT,
+        description: 'The records of the page, in the order of the list.',
+      }),
+      meta: describedRef(pageMeta, 'Where the page is in the list.'),
+    },
+    { $id: `${nameOf(item)}Page`, description },
+  );
+}
+
+/** A page of a list, by the schema that {@link pageOf} gives. */
+export function listResponses(page: TSchema): ResponseSchemas {
   return {
     ...successResponses('A page of the list.', page, ['X-Sync-Watermark']),
     ...errorResponses({ detail: false }),
@@ -82,12 +126,12 @@ export function listResponses(item: TSchema): ResponseSchemas {
 
 /** One record, if there is one. Its schema is named by its `$id`. */
 export function detailResponses(record: TSchema): ResponseSchemas {
-  return { ...successResponses('The record.', refTo(record)), ...errorResponses({ detail: true }) };
+  return { ...successResponses('The record.', record), ...errorResponses({ detail: true }) };
 }
 
 /** One object that is always there, such as a count. Its schema is named by its `$id`. */
 export function objectResponses(object: TSchema): ResponseSchemas {
-  return { ...successResponses('The answer.', refTo(object)), ...errorResponses({ detail: false }) };
+  return { ...successResponses('The answer.', object), ...errorResponses({ detail: false }) };
 }
 
 /** What `/health` answers: without a key there are neither limits nor tags. */
@@ -96,9 +140,10 @@ export function healthResponses(health: TSchema): ResponseSchemas {
     200: {
       description: 'The answer.',
       headers: headersNamed([]),
-      content: { [JSON_MEDIA]: { schema: refTo(health) } },
+      content: jsonOf(health),
     },
     400: errorResponse('validation_failed', BAD_REQUEST, []),
+    405: errorResponse('validation_failed', WRONG_METHOD, ['Allow']),
   };
 }
 
@@ -115,6 +160,7 @@ export function errorResponses({ detail }: { detail: boolean }): ResponseSchemas
     ...(detail && {
       404: errorResponse('not_found', 'There is no such record, or it is not in the scope of the key.', LIMIT_HEADERS),
     }),
+    405: errorResponse('validation_failed', WRONG_METHOD, ['Allow', ...LIMIT_HEADERS]),
     429: errorResponse('rate_limited', 'Too many requests.', ['Retry-After', ...LIMIT_HEADERS]),
     500: errorResponse('internal_error', 'Something failed on our side.', LIMIT_HEADERS),
   };
@@ -123,7 +169,7 @@ export function errorResponses({ detail }: { detail: boolean }): ResponseSchemas
 function successResponses(description: string, schema: TSchema, more: readonly HeaderName[] = []): ResponseSchemas {
   const headers = headersNamed(['ETag', ...LIMIT_HEADERS, ...more]);
   return {
-    200: { description, headers, content: { [JSON_MEDIA]: { schema } } },
+    200: { description, headers, content: jsonOf(schema) },
     304: { description: 'Nothing changed since the answer that `If-None-Match` names.', headers, type: 'null' },
   };
 }
@@ -131,7 +177,7 @@ function successResponses(description: string, schema: TSchema, more: readonly H
 function errorResponse(code: ErrorCode, meaning: string, headers: readonly HeaderName[]): ResponseSchema {
   // A plain text: the reference shows it within a button, where no link may stand. The codes' description has them.
   const description = `${meaning} ${ERROR_PAGES_PATH}/${code} says what to do.`;
-  return { description, headers: headersNamed(headers), content: { [JSON_MEDIA]: { schema: refTo(errorSchema) } } };
+  return { description, headers: headersNamed(headers), content: jsonOf(errorSchema) };
 }
 
 /** `addOpenApi` puts references to {@link HEADERS} in their places. */
@@ -139,10 +185,8 @@ function headersNamed(names: readonly HeaderName[]): Record<string, object> {
   return Object.fromEntries(['X-Request-ID', ...names].map((name) => [name, {}]));
 }
 
-/** As Fastify names a schema that was added to it. */
-function refTo(schema: TSchema): TSchema {
-  if (!('$id' in schema)) throw new Error('the schema of a response needs an $id, its name in the OpenAPI document');
-  return Type.Ref(`${String(schema.$id)}#`);
+function jsonOf(schema: TSchema): NonNullable<ResponseSchema['content']> {
+  return { [JSON_MEDIA]: { schema: refTo(schema) } };
 }
 
 function header(description: string, schema: object): { description: string; schema: object } {

@@ -1,11 +1,17 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import type { Config } from '../config.ts';
 import { JSON_TYPE } from './error-handling.ts';
-import { errorSchema, HEADERS } from './openapi-responses.ts';
+import { HEADERS, SHARED_SCHEMAS } from './openapi-responses.ts';
+import { isPartnerPath } from './request-target.ts';
 import { registerStaticText } from './static-text.ts';
 
 /** The address of the document. */
 export const OPENAPI_PATH = '/openapi.json';
+
+/** The same for tools that read no OpenAPI 3.1. */
+export const OPENAPI_30_PATH = '/openapi-3.0.json';
 
 const DESCRIPTION = `Read-only access to cooperative purchasing contracts, solicitations (RFPs), suppliers and \
 reference lists, as far as the scope of your API key reaches.
@@ -14,14 +20,33 @@ Lists are read page by page: pass \`meta.next_cursor\` as \`cursor\`, with the s
 copy in step, pass the \`X-Sync-Watermark\` of one walk as the \`updated_since\` of the next.
 
 A parameter that is unknown, repeated or malformed is refused with 400; nothing is silently ignored. Whatever goes \
-wrong, the answer has a \`request_id\`, to be quoted when you ask for help.`;
+wrong, the answer has a \`request_id\`, to be quoted when you ask for help.
 
-// The real addresses are given out with the keys; these only keep their place.
-const SERVERS = [
-  server('Production', 'https://production.invalid'),
-  server('UAT', 'https://uat.invalid'),
-  server('Dev', 'http://127.0.0.1:8080'),
-];
+Every path also takes HEAD, and responds as to GET, without a body; any other method is refused with 405. A \`GET\` \
+under \`/v1\` can be made conditional with \`If-None-Match\`.`;
+
+/** Where the guides for partners are. */
+const GUIDES_PATH = '/docs';
+
+const INFO = {
+  title: 'Partner data service',
+  version: '1.0.0',
+  description: DESCRIPTION,
+};
+
+const ENVIRONMENT_NAMES = { production: 'production', uat: 'UAT (test)', dev: 'development (local)' } as const;
+
+/** Every GET under /v1 can be made conditional. */
+const CONDITIONAL_HEADERS = Type.Object({
+  'If-None-Match': Type.Optional(
+    Type.String({
+      // No example: tools would send it.
+      description:
+        'The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response ' +
+        'is 304 without a body.',
+    }),
+  ),
+});
 
 const TAGS = [
   { name: 'Contracts', description: 'Cooperative purchasing contracts.' },
@@ -33,8 +58,11 @@ const TAGS = [
 
 /** As much of the document as is changed here after it was made from the schemas. */
 interface Document {
-  paths: Record<string, Record<string, { responses: Record<string, Response> }>>;
+  paths: Record<string, Record<string, { parameters?: Parameter[]; responses: Record<string, Response> }>>;
   components: { responses?: Record<string, Response> };
+}
+interface Parameter {
+  schema: { allOf?: [object] };
 }
 interface Response {
   headers?: Record<string, object>;
@@ -46,62 +74,88 @@ const SHARED_RESPONSES: Readonly<Record<string, string>> = {
   401: 'Unauthorized',
   403: 'Forbidden',
   404: 'NotFound',
+  405: 'MethodNotAllowed',
   429: 'TooManyRequests',
   500: 'InternalError',
 };
 
+/** The versions of OpenAPI that the document is served in, each under the name of the function that makes it. */
+const VERSIONS = {
+  swagger: { openapi: '3.1.0', license: { name: 'MIT', identifier: 'MIT' } },
+  swagger30: { openapi: '3.0.3', license: { name: 'MIT', url: 'https://opensource.org/license/mit' } },
+} as const;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The OpenAPI 3.0 document. */
+    swagger30: FastifyInstance['swagger'];
+  }
+}
+
 /**
- * Makes an OpenAPI 3.1 document of the schemas of all routes that are registered after this.
+ * Makes the OpenAPI documents, 3.1 and 3.0, of the schemas of all routes that are registered after this.
  * The schemas are documentation only: parameters are checked by `parameters.ts`, and answers
  * are finished text.
  */
-export async function addOpenApi(app: FastifyInstance): Promise<void> {
+export async function addOpenApi(app: FastifyInstance, config: Config): Promise<void> {
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
-  app.addSchema(errorSchema);
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Partner data service',
-        version: '1.0.0',
-        description: DESCRIPTION,
-        license: { name: 'MIT', identifier: 'MIT' },
-      },
-      servers: SERVERS,
-      tags: TAGS,
-      security: [{ apiKey: [] }],
-      components: {
-        securitySchemes: {
-          apiKey: { type: 'http', scheme: 'bearer', description: 'Your API key: `pds_live_…` or `pds_test_…`.' },
+  for (const schema of SHARED_SCHEMAS) app.addSchema(schema);
+  for (const [decorator, { openapi, license }] of Object.entries(VERSIONS)) {
+    await app.register(swagger, {
+      decorator: decorator as 'swagger',
+      openapi: {
+        openapi,
+        info: { ...INFO, license, contact: contactOf(config) },
+        servers: serversOf(config),
+        tags: TAGS,
+        security: [{ apiKey: [] }],
+        components: {
+          securitySchemes: {
+            apiKey: { type: 'http', scheme: 'bearer', description: 'Your API key: `pds_live_…` or `pds_test_…`.' },
+          },
+          headers: HEADERS,
         },
-        headers: HEADERS,
       },
-    },
-    refResolver: { buildLocalReference: ({ $id }) => (typeof $id === 'string' ? $id : 'Unnamed') },
-    transformObject: (made) => {
-      const document = 'openapiObject' in made ? made.openapiObject : {};
-      shareParts(document as unknown as Document);
-      return document;
-    },
-  });
+      refResolver: { buildLocalReference: ({ $id }) => (typeof $id === 'string' ? $id : 'Unnamed') },
+      transform: ({ schema, url }) => ({
+        url,
+        schema: isPartnerPath(url) ? { ...schema, headers: CONDITIONAL_HEADERS } : schema,
+      }),
+      transformObject: (made) => {
+        const document = 'openapiObject' in made ? made.openapiObject : {};
+        shareParts(document as unknown as Document);
+        return document;
+      },
+    });
+  }
 }
 
-/** `GET /openapi.json`: the document of all routes. */
+/** `GET /openapi.json` and `GET /openapi-3.0.json`: the document of all routes, in either version of OpenAPI. */
 export function registerOpenApi(app: FastifyInstance): void {
   registerStaticText(app, OPENAPI_PATH, JSON_TYPE, async () => JSON.stringify(app.swagger()));
+  registerStaticText(app, OPENAPI_30_PATH, JSON_TYPE, async () => JSON.stringify(app.swagger30()));
 }
 
-function server(name: string, address: string) {
-  const description = `Base address of the ${name} environment.`;
-  return { url: '{base_url}', description: name, variables: { base_url: { default: address, description } } };
+function contactOf({ publicUrl }: Config): { name: string; url?: string } {
+  const name = 'Partner support: the people who gave you your API key';
+  return publicUrl === null ? { name } : { name, url: `${publicUrl}${GUIDES_PATH}` };
 }
 
-/** Each header, and each error response of the paths that need a key, stands in the document once. */
+/** The host that serves the document, and its public address if that is configured. */
+function serversOf({ publicUrl, environment }: Config): { url: string; description: string; 'x-internal': false }[] {
+  const here = { url: '/', description: 'The host that serves this document: production, UAT or development.' };
+  const listed = { url: publicUrl ?? '', description: `The ${ENVIRONMENT_NAMES[environment]} environment.` };
+  return [here, ...(publicUrl === null ? [] : [listed])].map((server) => ({ ...server, 'x-internal': false }));
+}
+
+/** Puts each header, and each error response of the paths that need a key, into the document once. */
 function shareParts({ paths, components }: Document): void {
   components.responses ??= {};
   for (const [path, methods] of Object.entries(paths)) {
-    for (const { responses } of Object.values(methods)) {
+    for (const { parameters = [], responses } of Object.values(methods)) {
+      // A description has moved from the schema to the parameter: what is left is a reference.
+      for (const parameter of parameters) parameter.schema = parameter.schema.allOf?.[0] ?? parameter.schema;
       for (const [status, response] of Object.entries(responses)) {
         const names = Object.keys(response.headers ?? {});
         response.headers = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

@@ -1,6 +1,7 @@
 import { Type, type TSchema } from 'typebox';
 import { parseInstant } from '../instant.ts';
 import { validationFailed } from './errors.ts';
+import { describedRef } from './openapi-schemas.ts';
 import { readQuery, unknownParameterMessage } from './query-string.ts';
 
 /** A query parameter: one definition for its documentation and for its reading. */
@@ -30,7 +31,7 @@ export class InvalidParameter extends Error {
 
 /** The size of a page where the client names none. */
 export const DEFAULT_LIMIT = 25;
-const LARGEST_LIMIT = 100;
+export const MAX_LIMIT = 100;
 
 /** Of a free text, in code points. */
 const LONGEST_TEXT = 200;
@@ -83,15 +84,16 @@ export function querystringSchema(parameters: Parameters): TSchema {
 /** The size of a page. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
 export const limitParameter: Parameter<number> = {
   schema: Type.Integer({
+    format: 'int32',
     minimum: 1,
-    maximum: LARGEST_LIMIT,
+    maximum: MAX_LIMIT,
     default: DEFAULT_LIMIT,
     description: 'The most records that a page holds. It may change between the pages of a walk.',
   }),
   parse(value) {
     const limit = /^[1-9]\d{0,2}$/.test(value) ? Number(value) : Number.NaN;
-    if (!(limit <= LARGEST_LIMIT)) {
-      throw new InvalidParameter(`must be a whole number from 1 to ${LARGEST_LIMIT}, in plain digits`);
+    if (!(limit <= MAX_LIMIT)) {
+      throw new InvalidParameter(`must be a whole number from 1 to ${MAX_LIMIT}, in plain digits`);
     }
     return limit;
   },
@@ -100,6 +102,7 @@ export const limitParameter: Parameter<number> = {
 /** Where the page begins. Whether it is a cursor of this list is for `paging/` to tell. */
 export const cursorParameter: Parameter<string> = {
   schema: Type.String({
+    minLength: 1,
     description: 'The `meta.next_cursor` of the page before, as it is, together with the same filters. Opaque.',
   }),
   parse(value) {
@@ -154,10 +157,14 @@ export function idParameter(list: string, description: string): Parameter<string
   };
 }
 
-/** One of a few words, spelt exactly so. */
-export function oneOfParameter<const T extends string>(values: readonly T[], description: string): Parameter<T> {
+/** One of the values of a named enum, spelt exactly so. */
+export function oneOfParameter<T extends string>(
+  schema: TSchema & { readonly enum: readonly T[] },
+  description: string,
+): Parameter<T> {
+  const values = schema.enum;
   return {
-    schema: Type.Enum([...values], { description }),
+    schema: describedRef(schema, description),
     parse(value) {
       const found = values.find((accepted) => accepted === value);
       if (found === undefined) throw new InvalidParameter(`must be one of ${values.join(', ')}`);
@@ -171,6 +178,8 @@ const STATE = /^[A-Za-z]{2}$/;
 /** The two letters of a state, upper-cased. */
 export const stateParameter: Parameter<string> = {
   schema: Type.String({
+    minLength: 2,
+    maxLength: 2,
     pattern: STATE.source,
     description: 'The two letters of a state (USPS), such as `TX`: suppliers that serve it, or are based in it.',
   }),

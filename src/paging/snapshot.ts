@@ -4,14 +4,7 @@ import type { OpenDatabase } from '../database/database.ts';
 import type { Revision } from '../database/revision.ts';
 import type { SlotValues } from '../database/statement.ts';
 import type { Asking } from './asking.ts';
-import {
-  keepingRevision,
-  lastEvent,
-  readAsPlanned,
-  watermarkOf,
-  type Planned,
-  type SeenEvents,
-} from './events.ts';
+import { keepingRevision, lastEvent, readAsPlanned, watermarkOf, type Planned, type SeenEvents } from './events.ts';
 import type { ListParts, PartPlace } from './list-parts.ts';
 import { MAX_PAGE_BYTES, pageStatement, type ListedRecords, type StatedPage } from './page-statement.ts';
 import type { Since } from './updated-since.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { ERROR_CODES, ERROR_PAGES_PATH } from '../http/errors.ts';
-import { OPENAPI_PATH } from '../http/openapi.ts';
+import { OPENAPI_30_PATH, OPENAPI_PATH } from '../http/openapi.ts';
 import { escapeHtml } from './html.ts';
 import { renderMarkdown, type RenderedText } from './markdown.ts';
 import { DOCS_PATH, EXPLORER_PATH, GUIDES_PATH, PICTURES_PATH, REFERENCE_PATH } from './paths.ts';
@@ -58,10 +58,13 @@ const ERROR_GUIDES: readonly Guide[] = ERROR_CODES.map((code) => ({
 export const GUIDES: readonly Guide[] = [...CHAPTERS.flatMap(({ guides }) => guides), ...ERROR_GUIDES];
 
 /** What guides may name besides each other, by its place in the project. */
-const OTHER_PATHS: Readonly<Record<string, string>> = { 'docs/openapi.json': OPENAPI_PATH };
+const OTHER_PATHS: Readonly<Record<string, string>> = {
+  'docs/openapi.json': OPENAPI_PATH,
+  'docs/openapi-3.0.json': OPENAPI_30_PATH,
+};
 
 /** Where these are named as code, as in `/docs/explorer`, the portal leads to them; elsewhere their host is not known. */
-const ADDRESSES: readonly string[] = [DOCS_PATH, REFERENCE_PATH, EXPLORER_PATH, OPENAPI_PATH];
+const ADDRESSES: readonly string[] = [DOCS_PATH, REFERENCE_PATH, EXPLORER_PATH, OPENAPI_PATH, OPENAPI_30_PATH];
 
 function guide(id: string, name: string): Guide {
   return { name, path: `${GUIDES_PATH}/${id}`, file: `docs/partner-guide/${id}.md` };

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { fastify, type FastifyInstance } from 'fastify';
-import { OPENAPI_PATH } from '../http/openapi.ts';
+import { OPENAPI_30_PATH, OPENAPI_PATH } from '../http/openapi.ts';
 import { registerStaticText } from '../http/static-text.ts';
 import { renderHead, renderHeader } from './layout.ts';
 import { ASSETS_PATH, DOCS_PATH, REFERENCE_PATH } from './paths.ts';
@@ -36,7 +36,8 @@ ${renderHead('Reference', ['shell.css', 'reference.css'])}
 <a class="skip-link" href="#app">Skip to content</a>
 ${renderHeader(REFERENCE_PATH)}
 <section id="app" tabindex="-1"></section>
-<noscript><p>The reference needs JavaScript. <a href="${OPENAPI_PATH}">The OpenAPI document</a> says the same, and the
+<noscript><p>The reference needs JavaScript. <a href="${OPENAPI_PATH}">The OpenAPI document</a>
+(<a href="${OPENAPI_30_PATH}">as OpenAPI 3.0</a>) says the same, and the
 <a href="${DOCS_PATH}">guides</a> do without it.</p></noscript>
 <script src="${ASSETS_PATH}/reference.js"></script>
 <script src="${SCRIPT_PATH}"></script>

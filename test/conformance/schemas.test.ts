@@ -7,8 +7,16 @@ import { startService, type TestService } from '../support/service.ts';
 const PAGES = 6;
 const DETAILS_OF_A_PAGE = 20;
 
+interface Response {
+  $ref?: string;
+  headers?: Record<string, object>;
+}
 interface Document {
-  paths: Record<string, object>;
+  paths: Record<string, { get: { responses: Record<string, Response> } }>;
+  components: {
+    responses: Record<string, Response>;
+    headers: Record<string, { schema: object }>;
+  };
 }
 
 let service: TestService;
@@ -61,3 +69,53 @@ test.each(['contracts', 'suppliers', 'solicitations', 'certifications', 'lead-en
     }
   },
 );
+
+/** What is wrong with the headers of a response by the document; empty if nothing is. */
+function headerFaults(path: string, { status, headers }: globalThis.Response): string[] {
+  let response = document.paths[path]?.get.responses[status];
+  if (response?.$ref !== undefined) {
+    response = document.components.responses[response.$ref.replace('#/components/responses/', '')];
+  }
+  if (response === undefined) return [`${path}: the document has no ${status}`];
+  return Object.keys(response.headers ?? {}).flatMap((name) => {
+    const schema = document.components.headers[name]?.schema;
+    const value = headers.get(name);
+    if (schema === undefined || value === null) return [`${path}: ${name} is missing`];
+    const isNumber = 'type' in schema && schema.type === 'integer';
+    const isValid = ajv.validate(schema, isNumber ? Number(value) : value);
+    return isValid ? [] : [`${path}: ${name}: ${value}`];
+  });
+}
+
+test('200, 304, HEAD, 400, 401 and 405 of every path have the headers and the bodies of the OpenAPI document', async () => {
+  const { key } = service.partner('all');
+  const isError = ajv.compile({ $ref: 'openapi#/components/schemas/Error' });
+  for (const path of Object.keys(document.paths)) {
+    const isPartners = path !== '/health';
+    const list = path.replace('/{id}', '');
+    const id = path === list ? '' : (JSON.parse((await service.get(list, { key })).body) as Page).data[0]?.id;
+    const ask = (init: RequestInit = {}, query = '', headers: Record<string, string> = {}) =>
+      fetch(`${service.url}${path.replace('{id}', id ?? '')}${query}`, {
+        ...init,
+        headers: { ...(isPartners && { authorization: `Bearer ${key}` }), ...headers },
+      });
+    const found = await ask();
+    expect([found.status, headerFaults(path, found)], path).toEqual([200, []]);
+    const head = await ask({ method: 'HEAD' });
+    expect([head.status, headerFaults(path, head), await head.text()], path).toEqual([200, [], '']);
+    if (isPartners) {
+      const unchanged = await ask({}, '', { 'if-none-match': found.headers.get('etag') ?? '' });
+      expect([unchanged.status, headerFaults(path, unchanged), await unchanged.text()], path).toEqual([304, [], '']);
+    }
+    const refused = [await ask({ method: 'POST' })];
+    if (isPartners) {
+      refused.push(await ask({}, '?no_such_parameter=1'));
+      refused.push(await ask({}, '', { authorization: 'Bearer pds_test_wrong' }));
+    }
+    expect(refused.map(({ status }) => status)).toEqual(isPartners ? [405, 400, 401] : [405]);
+    for (const response of refused) {
+      expect(headerFaults(path, response)).toEqual([]);
+      expect(isError(await response.json()), path).toBe(true);
+    }
+  }
+});

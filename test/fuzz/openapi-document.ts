@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 
 /** A JSON Schema, as far as parameters use it. */
 export interface ParameterSchema {
+  readonly $ref?: string;
   readonly type?: string;
   readonly format?: string;
   readonly pattern?: string;
@@ -14,8 +15,8 @@ export interface ParameterSchema {
 
 export interface ParameterEntry {
   readonly name: string;
-  readonly in: 'query' | 'path';
-  readonly schema: ParameterSchema;
+  readonly in: 'query' | 'path' | 'header';
+  schema: ParameterSchema;
 }
 
 export interface ResponseEntry {
@@ -33,12 +34,26 @@ export interface Operation {
 /** As much of an OpenAPI document as the tests go by. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
-  readonly components: { readonly responses: Readonly<Record<string, ResponseEntry>> };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, ParameterSchema>>;
+    readonly responses: Readonly<Record<string, ResponseEntry>>;
+  };
 }
 
-/** The document that partners are given. */
+/** The document that partners are given, with the schemas of parameters in the place of references to them. */
 export function readOpenApiDocument(): OpenApiDocument {
-  return JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8')) as OpenApiDocument;
+  const text = readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
+  const document = JSON.parse(text) as OpenApiDocument;
+  for (const { get } of Object.values(document.paths)) {
+    for (const parameter of get.parameters ?? []) {
+      const name = parameter.schema.$ref?.replace('#/components/schemas/', '');
+      if (name === undefined) continue;
+      const schema = document.components.schemas[name];
+      if (schema === undefined) throw new Error(`the OpenAPI document has no schema ${name}`);
+      parameter.schema = schema;
+    }
+  }
+  return document;
 }
 
 /** The path of the document that a decoded path of a request is one of; null for none. Fixed ones come before templates. */

@@ -140,6 +140,7 @@ describe('405', () => {
       '/v1/contracts?x=1',
       '/health',
       '/openapi.json',
+      '/openapi-3.0.json',
       '/docs',
     ]) {
       const answer = await askAsAcme(path, method);

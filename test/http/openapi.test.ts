@@ -1,26 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { operationsOf, schemasOf, schemasWithin, type Document } from './openapi-parts.ts';
 import { createTestApp, type TestApp } from './test-app.ts';
-
-interface Operation {
-  operationId: string;
-  parameters?: { name: string; in: string }[];
-  responses: Record<string, { $ref?: string; headers?: Record<string, { $ref: string }> }>;
-}
-interface Document {
-  openapi: string;
-  info: { version: string };
-  servers: { description: string }[];
-  paths: Record<string, { get?: Operation }>;
-  components: { schemas: Record<string, object>; responses: Record<string, { headers: Record<string, object> }> };
-}
 
 let service: TestApp;
 let document: Document;
+let document30: Document;
 
 beforeAll(async () => {
   service = await createTestApp();
   document = (await service.app.inject('/openapi.json')).json<Document>();
+  document30 = (await service.app.inject('/openapi-3.0.json')).json<Document>();
 });
 afterAll(() => service.close());
 
@@ -39,19 +29,21 @@ const PATHS = [
 ];
 const LISTS = PATHS.filter((path) => !/\{id\}|count$/.test(path));
 
-const operations = (): [string, Operation][] =>
-  Object.entries(document.paths).flatMap(([path, { get }]) => (get === undefined ? [] : [[path, get]]));
+const operations = () => operationsOf(document);
+const allSchemas = () => schemasOf(document);
 
 describe('the OpenAPI document', () => {
-  test('is the one that is checked in (scripts/write-openapi.ts writes it anew)', () => {
-    const checkedIn = readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
-    expect(JSON.parse(checkedIn)).toEqual(document);
-  });
+  test.each(['openapi.json', 'openapi-3.0.json'])(
+    '%s is the one that is checked in (npm run openapi writes it)',
+    (name) => {
+      const checkedIn = readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+      expect(JSON.parse(checkedIn)).toEqual(name === 'openapi.json' ? document : document30);
+    },
+  );
 
   test('has all paths of the interface and health, and nothing but GET', () => {
     expect(document.openapi).toBe('3.1.0');
     expect(document.info.version).toBe('1.0.0');
-    expect(document.servers.map(({ description }) => description)).toEqual(['Production', 'UAT', 'Dev']);
     expect(Object.keys(document.paths).sort()).toEqual(['/health', ...PATHS]);
     for (const methods of Object.values(document.paths)) expect(Object.keys(methods)).toEqual(['get']);
     const names = operations().map(([, { operationId }]) => operationId);
@@ -62,8 +54,8 @@ describe('the OpenAPI document', () => {
     for (const [path, { responses }] of operations()) {
       if (path === '/health') continue;
       const errors = path.includes('{id}')
-        ? ['400', '401', '403', '404', '429', '500']
-        : ['400', '401', '403', '429', '500'];
+        ? ['400', '401', '403', '404', '405', '429', '500']
+        : ['400', '401', '403', '405', '429', '500'];
       expect(Object.keys(responses), path).toEqual(['200', '304', ...errors]);
       expect(responses['401']).toEqual({ $ref: '#/components/responses/Unauthorized' });
     }
@@ -97,17 +89,13 @@ describe('the OpenAPI document', () => {
   });
 
   test('gives the schemas names that a generated client can use', () => {
-    const names = [
-      'Certification',
-      'Contract',
-      'Count',
-      'Error',
-      'NamedRef',
-      'Solicitation',
-      'SolicitationDetail',
-      'Supplier',
-    ];
-    for (const name of names) expect(document.components.schemas).toHaveProperty(name);
+    expect(Object.keys(document.components.schemas).sort()).toEqual([
+      ...['Certification', 'CertificationPage', 'CertificationType', 'Contract', 'ContractPage', 'Count'],
+      ...['EmbeddedSupplier', 'Error', 'ErrorCode', 'ErrorDetail', 'Health', 'NamedRef', 'NamedRefPage', 'PageMeta'],
+      ...['Solicitation', 'SolicitationDetail', 'SolicitationDocument', 'SolicitationNigpCode', 'SolicitationNotice'],
+      ...['SolicitationPage', 'SolicitationQuestion', 'SolicitationRequestedItem', 'SolicitationStatus'],
+      ...['Supplier', 'SupplierPage'],
+    ]);
     expect(JSON.stringify(document)).not.toContain('def-');
   });
 
@@ -122,5 +110,158 @@ describe('the OpenAPI document', () => {
       const { message } = answer.json<{ error: { message: string } }>().error;
       expect(message).toContain(names.length === 0 ? 'this takes none' : `this takes ${names.join(', ')})`);
     }
+  });
+
+  test('has no schema of an object without a name', () => {
+    for (const [path, { responses }] of operations()) {
+      for (const { content } of Object.values(responses)) {
+        for (const { schema } of Object.values(content ?? {})) expect(Object.keys(schema), path).toEqual(['$ref']);
+      }
+    }
+    for (const [name, schema] of Object.entries(document.components.schemas)) {
+      for (const [where, nested] of schemasWithin(schema, name)) {
+        if (where !== name) expect(nested.type, where).not.toBe('object');
+      }
+    }
+  });
+
+  test('gives every enum a type, and marks all that can get new values', () => {
+    const enums = allSchemas().filter(([, schema]) => schema.enum !== undefined);
+    expect(enums.map(([where]) => where)).toEqual([
+      ...['ErrorCode', 'Health.status', 'SolicitationStatus', 'CertificationType'],
+    ]);
+    for (const [where, schema] of enums) {
+      expect(schema.type, where).toBe('string');
+      // There is nothing that `status` of /health could get besides "ok".
+      if (where === 'Health.status') continue;
+      expect(schema['x-extensible-enum'], where).toEqual(schema.enum);
+      expect(schema.description, where).toContain('New values can be added');
+    }
+  });
+
+  test('says null by a type, or by oneOf beside a reference', () => {
+    for (const [where, schema] of allSchemas()) {
+      expect(schema, where).not.toHaveProperty('anyOf');
+      expect(schema, where).not.toHaveProperty('nullable');
+    }
+    const { Contract: contract, Solicitation: solicitation } = document.components.schemas;
+    expect(contract?.properties?.['summary']?.type).toEqual(['string', 'null']);
+    expect(contract?.properties?.['coop']?.oneOf).toEqual([
+      { $ref: '#/components/schemas/NamedRef' },
+      { type: 'null' },
+    ]);
+    expect(solicitation?.properties?.['close_at']).toMatchObject({ type: ['string', 'null'], format: 'date-time' });
+  });
+
+  test('gives every number a format and bounds', () => {
+    const formats: Record<string, unknown> = {};
+    for (const [where, { type, format, minimum, maximum }] of allSchemas()) {
+      if (type === undefined || ![type].flat().includes('integer')) continue;
+      formats[where] = format;
+      expect([typeof minimum, typeof maximum], where).toEqual(['number', 'number']);
+    }
+    expect(formats).toMatchObject({
+      'Solicitation.ref': 'int64',
+      'SolicitationDocument.id': 'int64',
+      'Count.total': 'int64',
+    });
+    expect(formats).toMatchObject({
+      'PageMeta.limit': 'int32',
+      '/v1/contracts limit': 'int32',
+      'Retry-After': 'int32',
+    });
+    expect(Object.values(formats)).not.toContain(undefined);
+  });
+
+  test('describes every schema, property, parameter, response and header', () => {
+    const { schemas, responses: shared, headers } = document.components;
+    const described: [string, string | undefined][] = [];
+    const add = (where: string, description: string | undefined) => described.push([where, description]);
+    for (const [name, schema] of Object.entries(schemas)) {
+      for (const [where, it] of schemasWithin(schema, name)) {
+        // A bare reference has the description of what it refers to, and null needs none.
+        if (it.type !== 'null') add(where, it.description ?? it.$ref);
+      }
+    }
+    for (const [path, { summary, description, parameters = [], responses }] of operations()) {
+      add(`${path} (summary)`, summary);
+      add(path, description);
+      for (const it of parameters) add(`${path} ${it.name}`, it.description ?? it.schema.$ref);
+      for (const [status, it] of Object.entries(responses)) add(`${path} ${status}`, it.description ?? it.$ref);
+    }
+    for (const [name, it] of Object.entries({ ...shared, ...headers })) add(name, it.description);
+    expect(described.filter(([, description]) => (description ?? '') === '')).toEqual([]);
+    expect(described.length).toBeGreaterThan(200);
+  });
+
+  test('gives the bounds that parameters and pages have', () => {
+    const parametersOf = (path: string) => document.paths[path]?.get?.parameters ?? [];
+    const schemaOf = (path: string, name: string) => parametersOf(path).find((it) => it.name === name)?.schema;
+    expect(schemaOf('/v1/contracts', 'q')?.maxLength).toBe(200);
+    expect(schemaOf('/v1/suppliers', 'state')).toMatchObject({ maxLength: 2, pattern: '^[A-Za-z]{2}$' });
+    for (const path of LISTS) {
+      expect(schemaOf(path, 'limit')).toMatchObject({ minimum: 1, maximum: 100, default: 25 });
+    }
+    const pages = Object.entries(document.components.schemas).filter(([name]) => name.endsWith('Page'));
+    expect(pages).toHaveLength(5);
+    for (const [name, { properties }] of pages) expect(properties?.['data']?.maxItems, name).toBe(100);
+  });
+
+  test('describes conditional requests on every path under /v1, HEAD, and the 405 of other methods', () => {
+    for (const [path, { parameters = [], responses }] of operations()) {
+      const isConditional = parameters.some((it) => it.in === 'header' && it.name === 'If-None-Match');
+      expect(isConditional, path).toBe(path !== '/health');
+      expect('304' in responses, path).toBe(path !== '/health');
+      expect(responses, path).toHaveProperty('405');
+    }
+    expect(Object.keys(document.components.responses['MethodNotAllowed']?.headers ?? {})).toContain('Allow');
+    expect(JSON.stringify(document)).toContain('Every path also takes HEAD');
+  });
+
+  test('names the host that serves it, and the address that is configured', async () => {
+    expect(document.servers.map(({ url }) => url)).toEqual(['/']);
+    expect(JSON.stringify([document, document30])).not.toContain('.invalid');
+    const configured = await createTestApp({ config: { publicUrl: 'https://uat.example.com', environment: 'uat' } });
+    try {
+      for (const path of ['/openapi.json', '/openapi-3.0.json']) {
+        const { servers, info } = (await configured.app.inject(path)).json<Document>();
+        expect(servers.map(({ url }) => url)).toEqual(['/', 'https://uat.example.com']);
+        expect(servers[1]?.description).toContain('UAT');
+        expect(info.contact.url).toBe('https://uat.example.com/docs');
+      }
+    } finally {
+      await configured.close();
+    }
+  });
+});
+
+describe('the OpenAPI 3.0 document', () => {
+  test('has the same paths, parameters, statuses and schemas', () => {
+    expect(document30.openapi).toBe('3.0.3');
+    const outline = ({ paths, components }: Document) => ({
+      operations: Object.entries(paths).map(([path, { get }]) => [
+        path,
+        get?.operationId,
+        get?.parameters?.map(({ name }) => name),
+        Object.keys(get?.responses ?? {}),
+      ]),
+      schemas: Object.entries(components.schemas).map(([name, { properties }]) => [
+        name,
+        Object.keys(properties ?? {}),
+      ]),
+    });
+    expect(outline(document30)).toEqual(outline(document));
+  });
+
+  test('says null, single examples and the license as 3.0 does', () => {
+    const { Contract: contract, Solicitation: solicitation } = document30.components.schemas;
+    expect(contract?.properties?.['summary']).toMatchObject({ type: 'string', nullable: true });
+    expect(contract?.properties?.['coop']?.oneOf).toEqual([
+      { $ref: '#/components/schemas/NamedRef' },
+      { type: 'object', nullable: true, enum: [null] },
+    ]);
+    expect(solicitation?.properties?.['title']).toHaveProperty('example');
+    expect(document30.info.license).not.toHaveProperty('identifier');
+    expect(JSON.stringify(document30)).not.toMatch(/"examples":|"const":|"type":\[/);
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ApiError } from '../../src/http/errors.ts';
+import { openEnum } from '../../src/http/openapi-schemas.ts';
 import {
   certificationsParameter,
   cursorParameter,
@@ -17,7 +18,7 @@ const parameters = {
   q: freeText,
   lead_entity: idParameter('/v1/lead-entities', 'A lead entity'),
   state: stateParameter,
-  status: oneOfParameter(['open', 'closed'], 'A status.'),
+  status: oneOfParameter(openEnum('Status', ['open', 'closed'], 'A status.'), 'A status.'),
   certifications: certificationsParameter,
   updated_since: instantParameter('Since when.'),
   cursor: cursorParameter,

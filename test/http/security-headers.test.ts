@@ -25,6 +25,7 @@ test('no answer may be taken for another type than its own, whoever makes it', a
     '/v1/coops/x',
     '/health',
     '/openapi.json',
+    '/openapi-3.0.json',
     '/docs',
     '/nothing',
   ];

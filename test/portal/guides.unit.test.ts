@@ -8,7 +8,7 @@ import { renderMarkdown } from '../../src/portal/markdown.ts';
 const ROOT = new URL('../../', import.meta.url);
 
 /** What the portal serves besides guides. */
-const OTHER_PAGES = new Set(['/openapi.json', '/docs/reference', '/docs/explorer']);
+const OTHER_PAGES = new Set(['/openapi.json', '/openapi-3.0.json', '/docs/reference', '/docs/explorer']);
 
 const RENDERED = new Map(
   await Promise.all(GUIDES.map(async (guide) => [guide.path, (await readGuide(guide)).html] as const)),

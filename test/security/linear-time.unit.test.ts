@@ -4,6 +4,7 @@ import { networkOf } from '../../src/http/address-network.ts';
 import { readBearerKey } from '../../src/http/authentication.ts';
 import { entityTag, isUnchanged } from '../../src/http/caching.ts';
 import { chooseEncoding } from '../../src/http/compression.ts';
+import { openEnum } from '../../src/http/openapi-schemas.ts';
 import {
   certificationsParameter,
   cursorParameter,
@@ -106,7 +107,7 @@ const OF_THE_HEAD: [name: string, read: (text: string) => unknown][] = [
 const PARAMETERS = {
   ...{ q: freeText, limit: limitParameter, cursor: cursorParameter, state: stateParameter },
   ...{ certifications: certificationsParameter, id: idParameter('/v1/things', ''), at: instantParameter('') },
-  status: oneOfParameter(['open'], ''),
+  status: oneOfParameter(openEnum('Status', ['open'], ''), ''),
 };
 
 const BINDING = { endpoint: '/v1/coops', partnerId: 1, filters: {} };

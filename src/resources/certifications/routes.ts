@@ -4,18 +4,18 @@ import { cursorParameter, freeText, limitParameter, oneOfParameter, querystringS
 import { answerList } from '../../paging/answer-list.ts';
 import type { Services } from '../../services.ts';
 import { listedCertifications, walkCertifications, type CertificationFilters } from './query.ts';
-import { certification } from './schema.ts';
+import { certification, certificationPage, certificationType } from './schema.ts';
 
 const parameters = {
   q: freeText,
-  type: oneOfParameter(['sbe', 'technical'], 'Only certifications of this family.'),
+  type: oneOfParameter(certificationType, 'Only certifications of this family.'),
   cursor: cursorParameter,
   limit: limitParameter,
 };
 
 /** GET /v1/certifications. */
 export function registerCertifications(app: FastifyInstance, services: Services): void {
-  app.addSchema(certification);
+  for (const schema of [certificationType, certification, certificationPage]) app.addSchema(schema);
 
   app.get('/v1/certifications', {
     schema: {
@@ -24,7 +24,7 @@ export function registerCertifications(app: FastifyInstance, services: Services)
       summary: 'List certifications',
       description: 'All certifications, ordered by abbreviation; `q` searches names and abbreviations.',
       querystring: querystringSchema(parameters),
-      response: listResponses(certification),
+      response: listResponses(certificationPage),
     },
     config: { kind: 'certifications', parameters },
     handler: (request, reply) =>

@@ -16,7 +16,7 @@ import { SearchPlanner } from '../../search/search-plan.ts';
 import type { Services } from '../../services.ts';
 import { idPathSchema } from '../schemas.ts';
 import { findContract, listedContracts, walkContracts, type ContractFilters } from './query.ts';
-import { contract } from './schema.ts';
+import { contract, contractPage } from './schema.ts';
 
 const parameters = {
   q: freeText,
@@ -37,7 +37,7 @@ export function registerContracts(app: FastifyInstance, services: Services, turn
   const { database } = services;
   const planner = new SearchPlanner(database, 'contracts');
   const parts = new ListParts(database, 'contracts', turns);
-  app.addSchema(contract);
+  for (const schema of [contract, contractPage]) app.addSchema(schema);
 
   app.get('/v1/contracts', {
     schema: {
@@ -46,7 +46,7 @@ export function registerContracts(app: FastifyInstance, services: Services, turn
       summary: 'List contracts',
       description: 'Searches cooperative purchasing contracts by keyword, lead entity, coop, supplier or city service.',
       querystring: querystringSchema(parameters),
-      response: listResponses(contract),
+      response: listResponses(contractPage),
     },
     config: { kind: 'contracts', parameters },
     handler: (request, reply) =>
@@ -62,6 +62,7 @@ export function registerContracts(app: FastifyInstance, services: Services, turn
       operationId: 'getContract',
       tags: ['Contracts'],
       summary: 'Get a contract',
+      description: 'One contract, with all of its suppliers and city services.',
       params: idPathSchema('The `id` of the contract.'),
       response: detailResponses(contract),
     },

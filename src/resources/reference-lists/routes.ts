@@ -3,7 +3,7 @@ import { listResponses } from '../../http/openapi-responses.ts';
 import { cursorParameter, limitParameter, querystringSchema } from '../../http/parameters.ts';
 import { answerList } from '../../paging/answer-list.ts';
 import type { Services } from '../../services.ts';
-import { namedRef } from '../schemas.ts';
+import { namedRef, namedRefPage } from '../schemas.ts';
 import { listedNamedRefs, walkNamedRefs } from './query.ts';
 
 const parameters = { cursor: cursorParameter, limit: limitParameter };
@@ -34,7 +34,7 @@ const LISTS = [
 
 /** GET /v1/lead-entities, /v1/city-services and /v1/coops. */
 export function registerReferenceLists(app: FastifyInstance, services: Services): void {
-  app.addSchema(namedRef);
+  for (const schema of [namedRef, namedRefPage]) app.addSchema(schema);
   for (const { kind, table, ...documentation } of LISTS) {
     const records = listedNamedRefs(table);
     app.get(`/v1/${kind}`, {
@@ -42,7 +42,7 @@ export function registerReferenceLists(app: FastifyInstance, services: Services)
         ...documentation,
         tags: ['Reference lists'],
         querystring: querystringSchema(parameters),
-        response: listResponses(namedRef),
+        response: listResponses(namedRefPage),
       },
       config: { kind, parameters },
       handler: (request, reply) =>

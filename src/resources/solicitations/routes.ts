@@ -24,12 +24,12 @@ import {
   walkSolicitations,
   type SolicitationFilters,
 } from './query.ts';
-import { count, solicitation, solicitationDetail, STATUSES } from './schema.ts';
+import { count, solicitationDetail, solicitationPage, solicitationSchemas, solicitationStatus } from './schema.ts';
 
 const filterParameters = {
   q: freeText,
   status: oneOfParameter(
-    STATUSES,
+    solicitationStatus,
     'Only solicitations of this stored status; one whose deadline has passed is still `open`.',
   ),
   lead_entity: idParameter('/v1/lead-entities', 'Only solicitations of this issuer'),
@@ -47,7 +47,7 @@ const listParameters = { ...filterParameters, cursor: cursorParameter, limit: li
 
 /** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
 export function registerSolicitations(app: FastifyInstance, services: Services, turns: Turns): void {
-  for (const schema of [solicitation, solicitationDetail, count]) app.addSchema(schema);
+  for (const schema of solicitationSchemas) app.addSchema(schema);
   const { database } = services;
   const planner = new SearchPlanner(database, 'solicitations');
   const parts = new ListParts(database, 'solicitations', turns);
@@ -61,7 +61,7 @@ export function registerSolicitations(app: FastifyInstance, services: Services, 
         'Open and historic solicitations of the lead entities in your scope, ordered by id; drafts never. Narrow to a ' +
         'window of deadlines with `closing_after` and `closing_before`.',
       querystring: querystringSchema(listParameters),
-      response: listResponses(solicitation),
+      response: listResponses(solicitationPage),
     },
     config: { kind: 'solicitations', parameters: listParameters },
     handler: (request, reply) =>

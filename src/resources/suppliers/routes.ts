@@ -19,7 +19,7 @@ import type { Services } from '../../services.ts';
 import { idPathSchema } from '../schemas.ts';
 import { CertificationNames } from './certification-names.ts';
 import { findSupplier, listedSuppliers, walkSuppliers, type SupplierFilters } from './query.ts';
-import { embeddedSupplier, supplier } from './schema.ts';
+import { embeddedSupplier, supplier, supplierPage } from './schema.ts';
 
 const parameters = {
   q: freeText,
@@ -40,8 +40,7 @@ export function registerSuppliers(app: FastifyInstance, services: Services, turn
   const planner = new SearchPlanner(database, 'suppliers');
   const names = new CertificationNames(database);
   const parts = new ListParts(database, 'suppliers', turns);
-  app.addSchema(embeddedSupplier);
-  app.addSchema(supplier);
+  for (const schema of [embeddedSupplier, supplier, supplierPage]) app.addSchema(schema);
 
   app.get('/v1/suppliers', {
     schema: {
@@ -50,7 +49,7 @@ export function registerSuppliers(app: FastifyInstance, services: Services, turn
       summary: 'List suppliers',
       description: 'Searches suppliers by keyword, state, certification or city service.',
       querystring: querystringSchema(parameters),
-      response: listResponses(supplier),
+      response: listResponses(supplierPage),
     },
     config: { kind: 'suppliers', parameters },
     handler: (request, reply) =>

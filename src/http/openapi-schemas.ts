@@ -1,0 +1,99 @@
+import { Type, type TInteger, type TSchema, type TString } from 'typebox';
+
+// Parts that schemas of the OpenAPI document are made of. Bounds and patterns are those that the import or the
+// parameter checks enforce; patterns use no look-around, which many tools cannot read.
+
+/** An id of a record, as the import accepts it. */
+export const ID_PATTERN = '^[A-Za-z0-9_-]{1,64}$';
+
+/** A timestamp as it is served: UTC with milliseconds. */
+export const INSTANT_PATTERN = '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$';
+
+/** Text of at least one character that is not white space. */
+export const FILLED_PATTERN = '\\S';
+
+/** An NIGP code of 3, 5, 7 or 11 digits. */
+export const NIGP_PATTERN = '^([0-9]{3}|[0-9]{5}|[0-9]{7}|[0-9]{11})$';
+
+/** The abbreviation of a certification: no comma, and no space at its ends. */
+export const ABBREVIATION_PATTERN = '^[^,\\s]([^,]*[^,\\s])?$';
+
+/** In code points; PostgreSQL indexes no text that is much longer. */
+export const MAX_ABBREVIATION_LENGTH = 200;
+
+interface Texts {
+  readonly description: string;
+  readonly examples?: readonly string[];
+}
+
+/** The id of a record. */
+export function idText(texts: Texts) {
+  return Type.String({ minLength: 1, maxLength: 64, pattern: ID_PATTERN, ...texts });
+}
+
+/** Text that is never blank. */
+export function filledText(texts: Texts) {
+  return Type.String({ minLength: 1, pattern: FILLED_PATTERN, ...texts });
+}
+
+/** A timestamp as it is served: UTC with milliseconds. */
+export function instant(description: string) {
+  return Type.String({
+    format: 'date-time',
+    maxLength: 24,
+    pattern: INSTANT_PATTERN,
+    description,
+    examples: ['2026-04-15T09:00:00.000Z'],
+  });
+}
+
+/** A whole number within the range that JSON parsers read exactly. */
+export function int64(options: { description: string; minimum?: number; examples?: readonly number[] }) {
+  return Type.Integer({
+    format: 'int64',
+    minimum: Number.MIN_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+    ...options,
+  });
+}
+
+/** A field that is always present, and can be null. */
+export function nullable(schema: TString | TInteger) {
+  return { ...schema, type: [schema.type, 'null'] };
+}
+
+/** The name that a schema has in the OpenAPI document, which is its `$id`. */
+export function nameOf(schema: TSchema): string {
+  if (!('$id' in schema)) throw new Error('a schema that is referenced needs an $id, its name in the OpenAPI document');
+  return String(schema.$id);
+}
+
+/** A reference to a named schema, as Fastify resolves it. */
+export function refTo(schema: TSchema): TSchema {
+  return Type.Ref(`${nameOf(schema)}#`);
+}
+
+/** A reference with a description of the field that holds it; OpenAPI 3.0 allows none beside a bare reference. */
+export function describedRef(schema: TSchema, description: string): TSchema {
+  return Type.Unsafe({ allOf: [refTo(schema)], description });
+}
+
+/** A reference that can be null. */
+export function nullableRef(schema: TSchema, description: string): TSchema {
+  return Type.Unsafe({ oneOf: [refTo(schema), { type: 'null' }], description });
+}
+
+/**
+ * An enum that can get new values under /v1. The vendor extensions let generators accept those:
+ * `x-extensible-enum` is Zalando's, `x-ms-enum` is read by AutoRest, Kiota and NSwag, the last one by Speakeasy.
+ */
+export function openEnum<const T extends string>($id: string, values: readonly T[], description: string) {
+  return Type.Enum([...values], {
+    $id,
+    type: 'string',
+    description: `${description} New values can be added: accept ones that you do not know.`,
+    'x-extensible-enum': values,
+    'x-ms-enum': { name: $id, modelAsString: true },
+    'x-speakeasy-unknown-values': 'allow',
+  });
+}
