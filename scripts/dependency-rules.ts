@@ -7,7 +7,7 @@ export interface Manifest {
   readonly version: string;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
-  /** Packages whose install scripts may run. */
+  /** Packages that have install scripts, and whether these may run. */
   readonly allowScripts: Readonly<Record<string, boolean>>;
 }
 
@@ -114,7 +114,7 @@ function scriptProblems({ manifest: { allowScripts }, lock }: Dependencies): str
   );
   return [
     ...[...withScript]
-      .filter((name) => allowScripts[name] !== true)
+      .filter((name) => allowScripts[name] === undefined)
       .map((name) => `${name} runs a script when it is installed, which allowScripts in package.json does not let it`),
     ...Object.keys(allowScripts)
       .filter((name) => !withScript.has(name))
