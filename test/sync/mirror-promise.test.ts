@@ -22,7 +22,8 @@ let service: MirroredService;
 let copies = 0;
 
 beforeAll(async () => {
-  service = await MirroredService.start(firstCatalog(), { name: 'acme', leadEntities: ['le_0'], coops: ['co_0'] });
+  const partner = { name: 'acme', leadEntities: ['le_0'], coops: ['co_0'] };
+  service = await MirroredService.start(firstCatalog(), partner, { isKillable: true });
 });
 afterAll(() => service.close());
 

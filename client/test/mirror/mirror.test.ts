@@ -12,8 +12,10 @@ const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
 
 let service: MirroredService;
 
+const PARTNER = { name: 'acme', everything: true };
+
 beforeEach(async () => {
-  service = await MirroredService.start(firstCatalog(), { name: 'acme', everything: true });
+  service = await MirroredService.start(firstCatalog(), PARTNER);
 });
 afterEach(() => service.close());
 
@@ -144,6 +146,8 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
   });
 
   test('that watches goes on when the service was away', async () => {
+    await service.close();
+    service = await MirroredService.start(firstCatalog(), PARTNER, { isKillable: true });
     const watching = service.startMirror(...words(), '--watch', '1s', '--json');
     await watching.told('"ok":true');
     await service.killService();

@@ -21,7 +21,8 @@ const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
 
 /** The context is that of the test: those that run side by side have no other. */
 async function start({ onTestFinished }: TestContext, requestsPerMinute = 1_000_000): Promise<MirroredService> {
-  const service = await MirroredService.start(firstCatalog(), { name: 'acme', everything: true, requestsPerMinute });
+  const partner = { name: 'acme', everything: true, requestsPerMinute };
+  const service = await MirroredService.start(firstCatalog(), partner, { isKillable: true });
   onTestFinished(() => service.close());
   return service;
 }

@@ -1,67 +1,84 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { AccessError } from '../../../../src/access/access-error.ts';
 import { grant, revoke, type Grants } from '../../../../src/access/grant-admin.ts';
+import type { OpenDatabase } from '../../../../src/database/database.ts';
 import { ImportRefusedError } from '../../../../src/publishing/problems.ts';
 import { scrape } from '../../../../test/support/administrator.ts';
 import { createClient, walkList, type Client } from '../../../../test/support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../../../../test/support/database.ts';
+import { createTestDatabase } from '../../../../test/support/database.ts';
 import { makePartner, type PartnerSetup } from '../../../../test/support/partners.ts';
-import { publishLines, type ImportLines } from '../../../../test/support/publishing.ts';
+import { publishLines, withImportDirectory, type ImportLines } from '../../../../test/support/publishing.ts';
+import { startService } from '../../../../test/support/service.ts';
 import { startServing, type Serving } from '../../../../test/support/serving-process.ts';
 import { idIn, LISTS, type Json, type Records } from './copies.ts';
 import { startMirror, type MirrorProcess } from './mirror-process.ts';
 import { SmallPages } from './small-pages.ts';
 
-/** `pds serve` on a database of its own, behind small pages, and one partner. */
+/** Pauses between questions to the metrics, which would keep a core busy otherwise. */
+const NOTICED_EVERY_MS = 20;
+
+/** The service behind a mirror, and how it is told of changes. */
+interface Host {
+  readonly database: OpenDatabase;
+  readonly key: string;
+  readonly port: number;
+  /** Until it serves all that was changed. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A host that can be killed, and started again. */
+interface KillableHost extends Host {
+  kill(): Promise<void>;
+  serve(): Promise<void>;
+}
+
+/** The service on a database of its own, behind small pages, and one partner. */
 export class MirroredService {
   readonly partner: string;
-  readonly key: string;
   readonly pages: SmallPages;
   readonly folder = mkdtempSync(join(tmpdir(), 'pds-mirror-'));
-  readonly #made: TestDatabase;
-  #serving: Serving | null = null;
-  #client: Client | null = null;
-  #adminPort = 0;
+  readonly #host: Host | KillableHost;
+  #client: Client;
 
-  private constructor(made: TestDatabase, pages: SmallPages, partner: string, key: string) {
-    this.#made = made;
+  private constructor(host: Host | KillableHost, pages: SmallPages, partner: string) {
+    this.#host = host;
     this.pages = pages;
     this.partner = partner;
-    this.key = key;
+    this.#client = this.#connect();
   }
 
+  /** @param isKillable runs `pds serve` in a process of its own, which takes a second of CPU time; otherwise it is in this one. */
   static async start(
     catalog: ImportLines,
     setup: PartnerSetup,
-    { pageSize = 3 }: { pageSize?: number } = {},
+    { pageSize = 3, isKillable = false }: { pageSize?: number; isKillable?: boolean } = {},
   ): Promise<MirroredService> {
-    const made = await createTestDatabase();
-    await publishLines(made.database, catalog);
-    const { key, name } = await makePartner(made.database, Date.now, setup);
-    const service = new MirroredService(made, await SmallPages.start(pageSize), name, key);
-    await service.serve();
-    return service;
+    const host = await (isKillable ? startProcess : startInThisProcess)(catalog, setup);
+    return new MirroredService(host, await SmallPages.start(pageSize), setup.name);
   }
 
-  get database(): TestDatabase['database'] {
-    return this.#made.database;
+  get database(): OpenDatabase {
+    return this.#host.database;
   }
 
-  /** Starts the service, again where it was killed. */
+  get key(): string {
+    return this.#host.key;
+  }
+
+  /** Starts the service again after it was killed. */
   async serve(): Promise<void> {
-    this.#client?.close();
-    this.#serving = startServing(this.#made.config, { PDS_LOG_LEVEL: 'info' });
-    this.pages.servicePort = await this.#serving.port();
-    this.#client = createClient(`http://127.0.0.1:${this.pages.servicePort}`);
-    this.#adminPort = await this.#serving.adminPort();
+    await this.#killable().serve();
+    this.#client = this.#connect();
   }
 
   /** Kills it in the middle of whatever it does. */
   async killService(): Promise<void> {
-    this.#serving?.kill('SIGKILL');
-    await this.#serving?.exited;
+    this.#client.close();
+    await this.#killable().kill();
   }
 
   /** Starts a mirror that asks this service as its partner. */
@@ -93,14 +110,9 @@ export class MirroredService {
     }
   }
 
-  /** Until the running service has noticed all that was done: within a second, and answers that it keeps are older until then. */
-  async settle(): Promise<void> {
-    const { version } = await this.database.kysely
-      .selectFrom('access.clock')
-      .select('version')
-      .executeTakeFirstOrThrow();
-    const noticed = async (): Promise<number> => (await scrape(this.#adminPort)).get('pds_access_version') ?? 0;
-    while ((await noticed()) < version) continue;
+  /** Until the running service has noticed all that was done; the responses that it caches are older until then. */
+  settle(): Promise<void> {
+    return this.#host.settle();
   }
 
   /** All that the partner sees, read without the client. */
@@ -119,29 +131,84 @@ export class MirroredService {
   }
 
   async close(): Promise<void> {
-    this.#client?.close();
-    await this.killService();
+    this.#client.close();
     await this.pages.close();
-    await this.#made.drop();
+    await this.#host.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  async status(path: string): Promise<number | undefined> {
-    return (await this.#client?.get(path, { key: this.key }))?.status;
+  async status(path: string): Promise<number> {
+    return (await this.#client.get(path, { key: this.key })).status;
+  }
+
+  #connect(): Client {
+    this.pages.servicePort = this.#host.port;
+    return createClient(`http://127.0.0.1:${this.#host.port}`);
+  }
+
+  #killable(): KillableHost {
+    if ('kill' in this.#host) return this.#host;
+    throw new Error('only a service in a process of its own can be killed: start it with isKillable');
   }
 
   async #ask(path: string): Promise<string> {
-    const answer = await this.#client?.get(path, { key: this.key });
-    if (answer?.status !== 200) throw new Error(`${path}: ${answer?.status ?? 'no'} ${answer?.body ?? 'service'}`);
-    return answer.body;
+    const { status, body } = await this.#client.get(path, { key: this.key });
+    if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
+    return body;
   }
 
   async #walk(path: string): Promise<Json[]> {
-    if (this.#client === null) throw new Error('the service was not started');
     const pages = await walkList(this.#client.get, path, this.key, [100]);
     return pages.flatMap(({ body, status }) => {
       if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
       return (JSON.parse(body) as { data: Json[] }).data;
     });
   }
+}
+
+async function startInThisProcess(catalog: ImportLines, setup: PartnerSetup): Promise<Host> {
+  const service = await withImportDirectory(catalog, (directory) =>
+    startService({ directories: [directory], partners: [setup], clock: Date.now }),
+  );
+  return {
+    database: service.database,
+    key: service.partner(setup.name).key,
+    port: Number(new URL(service.url).port),
+    settle: () => service.noticeChanges(),
+    close: () => service.close(),
+  };
+}
+
+async function startProcess(catalog: ImportLines, setup: PartnerSetup): Promise<KillableHost> {
+  const made = await createTestDatabase();
+  const { database, config } = made;
+  await publishLines(database, catalog);
+  const { key } = await makePartner(database, Date.now, setup);
+  let serving: Serving;
+  let adminPort: number;
+  const host = {
+    database,
+    key,
+    port: 0,
+    async serve(): Promise<void> {
+      serving = startServing(config, { PDS_LOG_LEVEL: 'info' });
+      host.port = await serving.port();
+      adminPort = await serving.adminPort();
+    },
+    async kill(): Promise<void> {
+      serving.kill('SIGKILL');
+      await serving.exited;
+    },
+    async settle(): Promise<void> {
+      const { version } = await database.kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
+      const noticed = async (): Promise<number> => (await scrape(adminPort)).get('pds_access_version') ?? 0;
+      while ((await noticed()) < version) await delay(NOTICED_EVERY_MS);
+    },
+    async close(): Promise<void> {
+      await host.kill();
+      await made.drop();
+    },
+  };
+  await host.serve();
+  return host;
 }
