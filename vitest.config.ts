@@ -1,5 +1,32 @@
 import { defineConfig } from 'vitest/config';
 
+/**
+ * The folders that `npm test` runs, for each project: within three minutes on two cores, with nothing but what `npm ci`
+ * installed. `npm run test:all` runs every folder, these included, so a new test file is in the set of its folder.
+ */
+const DEFAULT_FOLDERS = {
+  sqlite: ['access', 'conformance', 'docs', 'http', 'publishing', 'sync'].map((name) => `test/${name}`),
+  postgres: ['conformance', 'sync'].map((name) => `test/${name}`),
+  client: ['client/test'],
+};
+
+/** Files in these folders that only `npm run test:all` runs, each with its reason. */
+const ONLY_IN_ALL = [
+  // Needs Redis.
+  'test/http/shared-limits.test.ts',
+  // Builds, packs and installs the client.
+  'client/test/package.test.ts',
+  // Downloads other runtimes.
+  'client/test/platforms/**',
+  // Imports hundreds of megabytes that were made to fill the memory.
+  'test/publishing/hostile-files.test.ts',
+  // Waits for a minute to pass.
+  'client/test/mirror/waiting.test.ts',
+];
+
+/** Set by `npm test`. `npx vitest run FILE` knows every file. */
+const isDefaultSet = process.env['TEST_SET'] === 'default';
+
 /** Tests of functions that touch no database, by the name of their file: once is enough for them. */
 const UNIT = 'test/**/*.unit.test.ts';
 
@@ -9,6 +36,15 @@ const BOTH = 'test/**/*.both.test.ts';
 /** Tests of what only one of them has. */
 const SQLITE = 'test/**/*.sqlite.test.ts';
 const POSTGRES = 'test/**/*.postgres.test.ts';
+
+/** The test files of a project, without those that another one runs. */
+function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[] = []) {
+  const folders = isDefaultSet ? DEFAULT_FOLDERS[project] : [project === 'client' ? 'client/test' : 'test'];
+  return {
+    include: folders.map((folder) => `${folder}/**/*.test.ts`),
+    exclude: [...others, ...(isDefaultSet ? ONLY_IN_ALL : [])],
+  };
+}
 
 /**
  * The same files run on each engine, so that a test tells which of them it is about only where
@@ -23,13 +59,13 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 30_000,
     setupFiles: ['test/support/clean-environment.ts'],
+    provide: { isDefaultSet },
     projects: [
       {
         extends: true,
         test: {
           name: 'sqlite',
-          include: ['test/**/*.test.ts'],
-          exclude: [BOTH, POSTGRES],
+          ...filesOf('sqlite', [BOTH, POSTGRES]),
           provide: { engine: 'sqlite' },
         },
       },
@@ -37,8 +73,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'postgres',
-          include: ['test/**/*.test.ts'],
-          exclude: [UNIT, SQLITE],
+          ...filesOf('postgres', [UNIT, SQLITE]),
           provide: { engine: 'postgres' },
           globalSetup: ['test/support/postgres.ts'],
         },
@@ -47,7 +82,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'client',
-          include: ['client/test/**/*.test.ts'],
+          ...filesOf('client'),
           provide: { engine: 'sqlite' },
         },
       },

@@ -4,10 +4,11 @@ import { loadModel } from '../model/model.ts';
 import { questionsAbout, type Question } from '../model/questions.ts';
 import { createDirectories, type RecordDirectories } from '../support/data.ts';
 import type { Answer } from '../support/client.ts';
+import { numberOfRuns } from '../support/runs.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { pathOf, PARTNERS, withoutRequestId } from './asking.ts';
 
-const QUESTIONS = 1_000;
+const QUESTIONS = numberOfRuns({ inDefaultSet: 400, otherwise: 1_000 });
 const COMPARED_HEADERS = [
   'content-type',
   'etag',

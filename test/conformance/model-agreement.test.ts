@@ -3,12 +3,13 @@ import { afterAll, beforeAll, test } from 'vitest';
 import type { Model } from '../model/model.ts';
 import { questionsAbout } from '../model/questions.ts';
 import type { TestPartner } from '../support/partners.ts';
+import { numberOfRuns } from '../support/runs.ts';
 import { TEST_NOW, type TestService } from '../support/service.ts';
 import { PARTNERS, startModelledService, type ModelledService } from './asking.ts';
 import { AnswerCheck } from './checking.ts';
 
-/** In all, for the six partners: 2,100 questions. */
-const QUESTIONS_OF_EACH = 350;
+/** In all, for the six partners: 720 questions, or 2,100. */
+const QUESTIONS_OF_EACH = numberOfRuns({ inDefaultSet: 120, otherwise: 350 });
 
 let started: ModelledService;
 let service: TestService;

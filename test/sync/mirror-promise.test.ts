@@ -14,9 +14,10 @@ import {
 import { firstCatalog, history, type Step } from '../../client/test/mirror/support/histories.ts';
 import { MirroredService } from '../../client/test/mirror/support/mirrored-service.ts';
 import type { ImportLines } from '../support/publishing.ts';
+import { numberOfRuns } from '../support/runs.ts';
 
 /** MIRROR_RUNS asks for more. */
-const RUNS = Number(process.env['MIRROR_RUNS'] ?? 3);
+const RUNS = Number(process.env['MIRROR_RUNS'] ?? numberOfRuns({ inDefaultSet: 1, otherwise: 3 }));
 
 let service: MirroredService;
 let copies = 0;
