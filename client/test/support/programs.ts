@@ -5,12 +5,14 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** A program that hangs is ended, though its test has given up before. */
-const LONGEST_MS = 120_000;
+const MAX_RUN_MS = 120_000;
 
 export interface RunOptions {
   readonly cwd?: string;
   /** Besides the path and the home directory. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Two minutes unless it is given. */
+  readonly timeoutMs?: number;
 }
 
 /**
@@ -22,7 +24,7 @@ export interface RunOptions {
 export function run(
   program: string,
   words: readonly string[],
-  { cwd = ROOT, env = {} }: RunOptions = {},
+  { cwd = ROOT, env = {}, timeoutMs = MAX_RUN_MS }: RunOptions = {},
 ): Promise<string> {
   const { PATH = '', HOME = '' } = process.env;
   return new Promise((resolve, reject) => {
@@ -30,7 +32,7 @@ export function run(
     execFile(
       program,
       words,
-      { cwd, env: settings, maxBuffer: 32 * 1024 * 1024, timeout: LONGEST_MS },
+      { cwd, env: settings, maxBuffer: 32 * 1024 * 1024, timeout: timeoutMs },
       (error, stdout, stderr) => {
         if (error === null) resolve(stdout);
         else reject(new Error(`${[program, ...words].join(' ')}\n${error.message}\n${stdout}`, { cause: stderr }));
@@ -40,10 +42,11 @@ export function run(
 }
 
 /** Runs npm, by the registry that this project is installed from, and without what an npm around it has set. */
-export function runNpm(words: readonly string[], cwd: string): Promise<string> {
+export function runNpm(words: readonly string[], cwd: string, timeoutMs?: number): Promise<string> {
   const registry = Object.entries(process.env).filter(([name]) =>
     /^npm_config_(registry|cache|userconfig)$/i.test(name),
   );
   const env = Object.fromEntries(registry.map(([name, value = '']) => [name, value]));
-  return run('npm', [...words, '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'], { cwd, env });
+  const options = { cwd, env, ...(timeoutMs !== undefined && { timeoutMs }) };
+  return run('npm', [...words, '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'], options);
 }
