@@ -3,7 +3,7 @@ import { Agent, request, type IncomingHttpHeaders, type IncomingMessage } from '
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { createPartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
@@ -13,10 +13,9 @@ import { createTestApp, exchangeRaw, type TestApp } from './test-app.ts';
 const BODY = JSON.stringify({ text: 'Cooperative “purchasing”. '.repeat(100) });
 const WATERMARK = '2026-04-15T09:00:00.000Z';
 
-const agent = new Agent({ keepAlive: true });
-
 let service: TestApp;
 let port: number;
+let agent: Agent;
 let asked: number;
 let goodUntilMs: number;
 /** What the rows' revision is, given that of the partner. */
@@ -37,9 +36,13 @@ beforeEach(async () => {
     },
   });
   port = await service.listen();
+  agent = new Agent({ keepAlive: true });
 });
-afterEach(() => service.close());
-afterAll(() => agent.destroy());
+afterEach(async () => {
+  // A server that ends waits for clients that are still connected.
+  agent.destroy();
+  await service.close();
+});
 
 interface Received {
   readonly statusCode: number;

@@ -12,11 +12,14 @@ const WORKERS = 3;
 
 let made: TestDatabase;
 let key: string;
+/** For tests that neither end it nor count what others asked: each start is of four processes. */
+let shared: { serving: Serving; port: number };
 const started: Serving[] = [];
 
 beforeAll(async () => {
   made = await createTestDatabase();
   key = await makePartner('acme', 1_000_000);
+  shared = await serve();
 });
 afterAll(async () => {
   for (const serving of started) serving.kill('SIGKILL');
@@ -65,7 +68,7 @@ const pidsOf = (serving: Serving, message: string): Set<number> =>
 
 describe('the limits, over all workers', () => {
   test('let exactly the quota of a partner pass, however its requests are spread', async () => {
-    const { serving, port } = await serve();
+    const { serving, port } = shared;
     const even = Array.from({ length: 24 }, () => 15);
     const uneven = [150, ...Array.from({ length: 30 }, () => 7)];
     for (const [index, times] of [even, uneven, uneven, [300, 60]].entries()) {
@@ -76,22 +79,19 @@ describe('the limits, over all workers', () => {
       }
     }
     expect(pidsOf(serving, 'request answered').size).toBeGreaterThan(1);
-    serving.kill('SIGTERM');
-    expect(await serving.exited).toEqual([0, null]);
   });
 
   test('count failed authentications of an address exactly', async () => {
-    const { serving, port } = await serve();
+    const { port } = shared;
     const times = [60, ...Array.from({ length: 24 }, () => 6)];
     expect(await countAnswers(port, 'wrong', times)).toEqual({
       401: FAILURES_PER_MINUTE,
       429: 60 + 24 * 6 - FAILURES_PER_MINUTE,
     });
-    serving.kill('SIGKILL');
   });
 
   test('follow a quota that is changed within the minute', async () => {
-    const { serving, port } = await serve();
+    const { port } = shared;
     const changing = await makePartner('changing', 40);
     const times = Array.from({ length: 20 }, () => 5);
     expect(await countAnswers(port, changing, times)).toEqual({ 200: 40, 429: 60 });
@@ -102,7 +102,6 @@ describe('the limits, over all workers', () => {
     await setPartner(made.database, Date.now, 'changing', { requestsPerMinute: 190 });
     await delay(1_200);
     expect(await countAnswers(port, changing, [1])).toEqual({ 429: 1 });
-    serving.kill('SIGKILL');
   });
 });
 
@@ -144,14 +143,13 @@ describe('pds serve --workers', () => {
   );
 
   test('says once that the port is taken, and ends with 1', async () => {
-    const { serving: first, port } = await serve();
+    const { port } = shared;
     const second = startServing(made.config, {}, '--workers', String(WORKERS), '--port', String(port));
     started.push(second);
     expect(await second.exited).toEqual([1, null]);
     await second.closed;
     expect(second.output().match(/error: .*address already in use.*\. Choose another/g)).toHaveLength(1);
     expect(second.output().match(/error: /g)).toHaveLength(1);
-    first.kill('SIGKILL');
   });
 
   test('ends with 1 where all workers died and none can be started', async () => {

@@ -53,7 +53,7 @@ async function staleFor(
         }
       }),
     );
-  const asking = until(() => performance.now() > changedAtMs + LONGEST_STALE_MS + 500);
+  const asking = until(() => performance.now() > changedAtMs + LONGEST_STALE_MS + 100);
   // Kept by now, and asked for from memory.
   expect(isNew(await service.get(path, { key }))).toBe(false);
   await change();
