@@ -152,6 +152,7 @@ describe('pds serve --workers', () => {
     expect(second.output().match(/error: /g)).toHaveLength(1);
   });
 
+  // Each worker is started five times, with pauses, before the primary process gives up.
   test('ends with 1 where all workers died and none can be started', async () => {
     const own = await createTestDatabase();
     const { serving } = await serve(own.config);
@@ -160,5 +161,5 @@ describe('pds serve --workers', () => {
     expect(await serving.exited).toEqual([1, null]);
     // What the log says of the database while workers are still there begins no line.
     expect(serving.output().match(/^error: .*database/gm)).toHaveLength(1);
-  });
+  }, 60_000);
 });

@@ -31,6 +31,8 @@ export interface ServiceSetup {
   onLog?: (line: string) => void;
   /** What happens between the reading of a scope that had become stale, and the reading of the page for it. */
   onRefresh?: () => Promise<unknown>;
+  /** Whether the server looks for changes twice a second. If it does not, it notices them in requests and by `noticeChanges()`. */
+  isPolling?: boolean;
   /** 32 bytes, hexadecimal: two services that share it give the same cursors. */
   cursorSecret?: string;
 }
@@ -89,6 +91,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
   directory.onRefresh = setup.onRefresh;
   opened.defer(() => directory.stop());
   await directory.start();
+  if (setup.isPolling === false) directory.stop();
   const app = await buildApp({
     config: { ...config, database: made.config },
     database: serving,

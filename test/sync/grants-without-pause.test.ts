@@ -41,6 +41,8 @@ async function serveDuring(changes: readonly (readonly Change[])[]): Promise<voi
       directories: [directory],
       clock,
       partners: [{ name: 'a', leadEntities: ['le_a'] }],
+      // Otherwise it may notice a change before the request that is to meet it.
+      isPolling: false,
       onRefresh: async () => {
         if (isQuiet) return;
         for (const change of changes[refreshes % changes.length] ?? []) await CHANGES[change]();
