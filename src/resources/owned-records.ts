@@ -172,6 +172,7 @@ async function understand(
           marks: ofScope === null ? marks : [...marks, ofScope],
           window,
           isSince: scopeShape.since !== 'all',
+          hasNewGrants: scopeShape.since === 'granted',
           isFresh,
         };
   return { since, scopeShape, question };

@@ -30,6 +30,8 @@ export interface SearchQuestion {
   readonly window: DeadlineWindow | null;
   /** Whether there is a walk of the records that changed since an instant. */
   readonly isSince: boolean;
+  /** Whether all records of new grants are among them, which makes these walks many. */
+  readonly hasNewGrants: boolean;
   /** Whether a plan of before was made at an earlier publication. */
   readonly isFresh: boolean;
 }

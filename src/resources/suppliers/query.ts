@@ -59,7 +59,7 @@ export async function walkSuppliers(
   const search =
     filters.q === undefined
       ? null
-      : await planner.plan({ q: filters.q, marks: [], window: null, isSince: false, isFresh });
+      : await planner.plan({ q: filters.q, marks: [], window: null, isSince: false, hasNewGrants: false, isFresh });
   const named = filters.certifications === undefined ? null : await names.resolve(filters.certifications, isFresh);
   const known = named?.abbreviations.filter((abbreviation) => abbreviation !== null) ?? [];
   const isWhole =
