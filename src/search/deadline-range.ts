@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { OpenDatabase } from '../database/database.ts';
-import { EPOCH } from '../instant.ts';
+import { catalogState } from '../database/revision.ts';
 
 /** The first and the last deadline of all solicitations. */
 export interface DeadlineRange {
@@ -29,7 +29,7 @@ export class DeadlineRangeReader {
         const closeAt = (order: 'asc' | 'desc') => sql<string | null>`(select close_at from catalog.solicitations
           where status <> 'draft' and close_at is not null order by close_at ${sql.raw(order)} limit 1)`;
         return sql<{ as_of: string; first: string | null; last: string | null }>`
-          select coalesce((select max(instant) from catalog.publications), ${sql.lit(EPOCH)}) as as_of,
+          select ${catalogState} as as_of,
             ${closeAt('asc')} as first, ${closeAt('desc')} as last`;
       },
       {},
