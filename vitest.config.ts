@@ -54,8 +54,8 @@ function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Each worker keeps its database busy as well.
-    maxWorkers: 2,
+    // Each worker keeps its database busy as well. The default tests wait more than they compute.
+    maxWorkers: isDefaultSet ? 3 : 2,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     setupFiles: ['test/support/clean-environment.ts'],

@@ -88,7 +88,7 @@ describe('pds serve', () => {
     const port = await first.port();
     const second = serve({}, '--port', String(port));
     expect(await second.exited).toEqual([1, null]);
-    expect(second.output()).toContain(`address already in use 127.0.0.1:${port}. Choose another`);
+    expect(second.output()).toContain(`address already in use 127.0.0.1:${port}. Stop what uses that port`);
     first.kill('SIGTERM');
     await first.exited;
   });

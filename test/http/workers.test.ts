@@ -148,7 +148,7 @@ describe('pds serve --workers', () => {
     started.push(second);
     expect(await second.exited).toEqual([1, null]);
     await second.closed;
-    expect(second.output().match(/error: .*address already in use.*\. Choose another/g)).toHaveLength(1);
+    expect(second.output().match(/error: .*address already in use.*\. Stop what uses that port/g)).toHaveLength(1);
     expect(second.output().match(/error: /g)).toHaveLength(1);
   });
 
