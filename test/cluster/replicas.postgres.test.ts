@@ -161,7 +161,8 @@ test('a client that has seen more than a replica is told no older watermark, and
   const since = String(instant);
   // The instant of the change, as another process may have told it a moment before.
   const sync = await list(`/v1/contracts?updated_since=${since}`);
-  expect(sync.ids).toEqual([contract.id]);
+  // It is no watermark, so what changed in the five seconds before comes too.
+  expect(sync.ids).toContain(contract.id);
   expect(sync.watermark > since).toBe(true);
   expect(sync.watermark > before.watermark).toBe(true);
 });

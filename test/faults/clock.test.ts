@@ -78,7 +78,7 @@ describe.skipIf(NO_CLOCK !== null)(`with a clock that steps a day back and forth
     // The first one by the machine's clock, one a day later by the stepped one, and all after that just behind it.
     const dayLater = Date.parse(instants[2] ?? '');
     expect(Math.abs(dayLater - Date.now() - 24 * HOUR_MS)).toBeLessThan(60_000);
-    expect(instants.slice(3).map((instant) => Date.parse(instant) - dayLater)).toEqual([1, 2]);
+    expect(instants.slice(3).map((instant) => Date.parse(instant) - dayLater)).toEqual([2, 4]);
   }, 60_000);
 
   test('keys expire and is_open changes with the time of day, at once and in both directions', async () => {
