@@ -1,5 +1,18 @@
 import { orderedText, type Migration } from '../../src/database/migration.ts';
 
+/** Whoever may read or add grants may do the same here, so that services need no other rights before they are upgraded. */
+const PRIVILEGES = `do $$
+  declare privilege record;
+  begin
+    for privilege in
+      select privilege_type as type, case grantee when 'PUBLIC' then grantee::text else quote_ident(grantee) end as role
+      from information_schema.table_privileges
+      where table_schema = 'access' and table_name = 'grants' and privilege_type in ('SELECT', 'INSERT')
+    loop
+      execute format('grant %s on access.grant_changes to %s', privilege.type, privilege.role);
+    end loop;
+  end $$`;
+
 /** When a partner's grants changed: with the publications, this is what tells a watermark from any other timestamp. */
 export const grantChanges: Migration = {
   number: 4,
@@ -18,6 +31,7 @@ export const grantChanges: Migration = {
         select id, grants_changed_at from access.partners where grants_changed_at > '1970-01-01T00:00:00.000Z'
         union select id, everything_since from access.partners where everything_since is not null
         union select partner_id, granted_at from access.grants`,
+      ...(engine === 'postgres' ? [PRIVILEGES] : []),
     ];
   },
 };

@@ -15,15 +15,27 @@ export const keyLifetimes: Migration = {
     const text = orderedText(engine);
     const detail = (name: string): string =>
       engine === 'sqlite' ? `details ->> '${name}'` : `details::json ->> '${name}'`;
-    const issued = `from access.audit where (action = 'key issue' and key_id = keys.id)
-      or (action = 'key rotate' and ${detail('replaced_by')} = keys.id)`;
     return [
       `alter table access.keys add column issued_expires_at ${text}`,
       `alter table access.keys add column replaced_by ${text}`,
-      `update access.keys set issued_expires_at = expires_at, replaced_by = (select ${detail('replaced_by')}
-        from access.audit where action = 'key rotate' and key_id = keys.id order by id desc limit 1)`,
-      `update access.keys set issued_expires_at = (select ${detail('expires_at')} ${issued} order by id limit 1)
-        where replaced_by is not null and exists (select 1 ${issued})`,
+      `update access.keys set issued_expires_at = expires_at`,
+      `update access.keys set replaced_by = rotation.replaced_by
+        from (
+          select key_id, ${detail('replaced_by')} as replaced_by,
+            row_number() over (partition by key_id order by id desc) as place
+          from access.audit where action = 'key rotate'
+        ) as rotation
+        where rotation.key_id = keys.id and rotation.place = 1`,
+      `update access.keys set issued_expires_at = issue.expires_at
+        from (
+          select key_id, expires_at, row_number() over (partition by key_id order by id) as place
+          from (
+            select id, key_id, ${detail('expires_at')} as expires_at from access.audit where action = 'key issue'
+            union all
+            select id, ${detail('replaced_by')}, ${detail('expires_at')} from access.audit where action = 'key rotate'
+          ) as issued
+        ) as issue
+        where issue.key_id = keys.id and issue.place = 1 and keys.replaced_by is not null`,
     ];
   },
 };

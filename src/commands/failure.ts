@@ -32,6 +32,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   42501:
     '. "pds roles" gives the roles of serving and of commands what they need, again after each "pds migrate"; those two and ' +
     '"pds recover" are for the owner of the tables',
+  '55P03':
+    '. Another transaction holds a table that is to be changed, a pg_dump perhaps. Run the command again when it has ended',
   53100: '. Its disk is full: free some, and run the command again, which finds all as it was or all done',
 };
 

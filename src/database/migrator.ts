@@ -206,6 +206,8 @@ async function lockLedger(transaction: Database, group: TableGroup, hasLedger: b
     // "create schema if not exists" is no lock by itself: two that run at once collide in the system's catalogue.
     await endWithClient(transaction);
     await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`.execute(transaction.kysely);
+    // While a migration waits for a table that a pg_dump holds, every service would wait behind it.
+    await sql`set local lock_timeout = '2s'`.execute(transaction.kysely);
     await sql.raw(`create schema if not exists ${group}`).execute(transaction.kysely);
   }
   if (!hasLedger) await sql.raw(ledgerStatement(group)).execute(transaction.kysely);

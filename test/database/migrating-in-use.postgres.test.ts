@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { migrate } from '../../src/database/migrator.ts';
+import { MIGRATIONS } from '../../src/database/migrations.ts';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { makeOlderSchema } from '../support/older-schema.ts';
+
+const BEFORE = { catalog: MIGRATIONS.catalog.length, access: 2 };
+const clock = (): number => Date.parse('2026-05-01T00:00:00.000Z');
+
+let made: TestDatabase;
+
+beforeEach(async () => {
+  made = await createEmptyDatabase();
+  await makeOlderSchema(made.database, BEFORE);
+});
+
+afterEach(() => made.drop());
+
+test('a migration gives up, and lets services read on, if another transaction holds a table for over two seconds', async () => {
+  const { database } = made;
+  const reading = await database.kysely.startTransaction().execute();
+  await sql`select version from access.clock`.execute(reading);
+  await expect(migrate(database, clock)).rejects.toMatchObject({ code: '55P03' });
+  await reading.rollback().execute();
+  expect(await migrate(database, clock)).toHaveLength(MIGRATIONS.access.length - BEFORE.access);
+});
+
+test('roles that read or write grants can do the same with what a migration adds to them', async () => {
+  const { kysely } = made.database;
+  const suffix = randomBytes(6).toString('hex');
+  const [reader, writer] = [`Reader ${suffix}`, `writer_${suffix}`];
+  for (const [role, privileges] of [
+    [reader, 'select'],
+    [writer, 'select, insert'],
+  ] as const) {
+    await sql`create role ${sql.id(role)}`.execute(kysely);
+    await sql`grant ${sql.raw(privileges)} on access.grants to ${sql.id(role)}`.execute(kysely);
+  }
+  try {
+    await migrate(made.database, clock);
+    const { rows } = await sql`select role, has_table_privilege(role, 'access.grant_changes', 'select') as reads,
+      has_table_privilege(role, 'access.grant_changes', 'insert') as adds
+      from (values (${reader}::text), (${writer}::text)) as roles (role)`.execute(kysely);
+    expect(rows).toEqual([
+      { role: reader, reads: true, adds: false },
+      { role: writer, reads: true, adds: true },
+    ]);
+  } finally {
+    for (const role of [reader, writer]) {
+      await sql`drop owned by ${sql.id(role)}`.execute(kysely);
+      await sql`drop role ${sql.id(role)}`.execute(kysely);
+    }
+  }
+});
