@@ -64,13 +64,31 @@ export interface QueryWord {
 
 /** The words of `q`, each once. Empty where `q` holds nothing but separators: that matches no record. */
 export function queryWords(q: string): QueryWord[] {
-  return [...new Set(wordsOf(q))].map((prefix) => {
+  const formerly = formerWordsOf(q);
+  const words = new Map(wordsOf(q).map((word, index) => [word, formerly[index]]));
+  return Array.from(words, ([prefix, former]) => {
+    const formerToken = former === undefined || former === prefix ? [] : [former];
     const stemmed = stemOf(prefix);
-    if (stemmed === null) return { prefix, stemTokens: [] };
+    if (stemmed === null) return { prefix, stemTokens: formerToken };
     const token = STEM_MARK + stemmed;
     // A word that is its own stem has no token for it, see `stemToken`.
-    return { prefix, stemTokens: stemmed !== prefix && stemOf(stemmed) === stemmed ? [token, stemmed] : [token] };
+    const tokens = stemmed !== prefix && stemOf(stemmed) === stemmed ? [token, stemmed] : [token];
+    return { prefix, stemTokens: [...tokens, ...formerToken] };
   });
+}
+
+/**
+ * The same words as versions up to 1.1 folded them: `straße`, and `ς` at the end. Records that have not changed since
+ * are indexed by these, and must still be found by their exact spelling. No index entry of today's is one of them.
+ */
+function formerWordsOf(q: string): string[] {
+  return isAscii(q)
+    ? []
+    : (
+        decompose(q)
+          .toLowerCase()
+          .match(/[\p{L}\p{Nd}]+/gu) ?? []
+      ).map(cut);
 }
 
 /** What marks a record with the English stem of one of its words; null where the word is its own stem, and marks it itself. */
