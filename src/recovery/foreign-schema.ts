@@ -81,7 +81,10 @@ function readSchema(connection: DatabaseSync, schema: string): SchemaObject[] {
 }
 
 function readLastMigration(connection: DatabaseSync): number {
-  return Number(connection.prepare('select max(number) as number from migrations').get()?.['number']);
+  const number = Number(connection.prepare('select max(number) as number from migrations').get()?.['number']);
+  // Without one, every table would count as foreign.
+  if (number < 1) throw new Error('it names no migration');
+  return number;
 }
 
 const keyOf = ({ type, name }: SchemaObject): string => `${type} ${name}`;
