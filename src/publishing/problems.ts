@@ -8,10 +8,12 @@ export interface Problem {
   /** The field as a path (`documents[0].name`); empty where it concerns the line as a whole. */
   field: string;
   reason: string;
+  /** The value in the input, as {@link quoteValue} shows it. Kept apart from the reason, so that problems group without it. */
+  found?: string;
 }
 
-/** A problem, and the other lines on which the same was found. */
-export interface ReportedProblem extends Problem {
+/** A problem, and the other lines that have the same one. Its reason ends with the first value found. */
+export interface ReportedProblem extends Omit<Problem, 'found'> {
   /** On how many lines, if on more than one; `line` is the first. */
   count?: number;
   /** The first of these lines. */
@@ -56,8 +58,8 @@ export class ImportRefusedError extends Error {
 }
 
 /**
- * `suppliers.ndjson:17: email: must be a string, or null; found 7`, and of several that are the same
- * `suppliers.ndjson: email: must be a string, or null; found 7 (12 lines: 1, 2, 3, 4, 5, …)`.
+ * `suppliers.ndjson:17: email: must be a string, or null; found 7`, and if several lines have the same problem
+ * `suppliers.ndjson: email: must be a string, or null; found 7 and others (12 lines: 1, 2, 3, 4, 5, …)`.
  */
 export function describeProblem({ file, line, field, reason, count = 1, lines = [] }: ReportedProblem): string {
   const place = line === null || count > 1 ? file : `${file}:${line}`;
@@ -68,19 +70,26 @@ export function describeProblem({ file, line, field, reason, count = 1, lines = 
 
 /** Collects problems, so that one run shows them all; gives up at a hundred different ones. */
 export class ProblemList {
-  readonly #problems = new Map<string, { reported: ReportedProblem; lastLine: number | null }>();
+  readonly #problems = new Map<string, ProblemGroup>();
 
-  /** @throws ImportRefusedError once there are a hundred different ones. */
-  add(problem: Problem): void {
+  /**
+   * Adds a problem. Those that differ only in their line, the position in a list or the value found are one.
+   *
+   * @throws ImportRefusedError once there are a hundred different ones.
+   */
+  add({ found, ...problem }: Problem): void {
+    const { file, line } = problem;
     const [field, reason] = [shortened(problem.field), shortened(problem.reason)];
-    const key = JSON.stringify([problem.file, withoutPlaces(field), reason]);
+    const key = JSON.stringify([file, withoutPlaces(field), reason]);
     const same = this.#problems.get(key);
-    if (same === undefined)
-      this.#problems.set(key, { reported: { ...problem, field, reason }, lastLine: problem.line });
-    else {
+    if (same === undefined) {
+      const reported = { ...problem, field, reason };
+      this.#problems.set(key, { reported, lastLine: line, found, hasOtherValues: false });
+    } else {
       if (same.reported.field !== field) same.reported.field = withoutPlaces(field);
-      if (problem.line !== same.lastLine) addLine(same.reported, problem.line);
-      same.lastLine = problem.line;
+      if (line !== same.lastLine) addLine(same.reported, line);
+      same.lastLine = line;
+      same.hasOtherValues ||= found !== same.found;
     }
     if (this.#problems.size >= MOST_PROBLEMS) this.throwIfAny();
   }
@@ -91,8 +100,23 @@ export class ProblemList {
 
   /** @throws ImportRefusedError where there is one. */
   throwIfAny(): void {
-    if (!this.isEmpty) throw new ImportRefusedError(Array.from(this.#problems.values(), ({ reported }) => reported));
+    if (!this.isEmpty) throw new ImportRefusedError(Array.from(this.#problems.values(), reportOf));
   }
+}
+
+/** Problems that are reported as one. */
+interface ProblemGroup {
+  readonly reported: ReportedProblem;
+  lastLine: number | null;
+  /** The first value found. */
+  readonly found: string | undefined;
+  hasOtherValues: boolean;
+}
+
+function reportOf({ reported, found, hasOtherValues }: ProblemGroup): ReportedProblem {
+  if (found === undefined) return reported;
+  const reason = shortened(`${reported.reason}; found ${found}`);
+  return { ...reported, reason: hasOtherValues ? `${reason} and others` : reason };
 }
 
 function addLine(problem: ReportedProblem, line: number | null): void {
@@ -107,7 +131,7 @@ function withoutPlaces(field: string): string {
   return field.replaceAll(/\[\d+\]/g, '[]');
 }
 
-/** A value of the input as a reason shows it: short, on one line, in quotes if it is text. */
+/** A value of the input as a problem shows it: short, on one line, in quotes if it is text. */
 export function quoteValue(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === 'object' && value !== null) return 'an object';

@@ -163,7 +163,7 @@ function batchPublisher<K extends RecordKind>(
 
   const entryOf = ({ number: line, ...open }: OpenLine, prepared: PreparedLine<K>): Entry<K> | null => {
     if (prepared.type === 'bad') {
-      for (const { field, reason } of prepared.problems) report(line, field, reason);
+      for (const problem of prepared.problems) run.problems.add({ file: name, line, ...problem });
       if (prepared.key !== null) writer.assume?.(prepared.key);
       return null;
     }

@@ -9,6 +9,8 @@ import { keyField, type RecordKind, type RecordOf } from './records.ts';
 export interface FieldProblem {
   field: string;
   reason: string;
+  /** The wrong value, as `quoteValue` shows it. */
+  found?: string;
 }
 
 /** One line of an import file, understood. `key` is known for a bad record too, where it could be read. */
@@ -56,7 +58,7 @@ export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
       return {
         type: 'bad',
         key: null,
-        problems: [{ field: '', reason: `must be a JSON object; found ${quoteValue(value)}` }],
+        problems: [{ field: '', reason: 'must be a JSON object', found: quoteValue(value) }],
       };
     }
     const fields = value as Record<string, unknown>;
@@ -120,7 +122,7 @@ function problemOf(error: ErrorObject): FieldProblem {
       return { field: path, reason: `holds ${JSON.stringify(repeated)} twice` };
     }
     default:
-      return { field: path, reason: `${description ?? error.message ?? 'is wrong'}; found ${quoteValue(error.data)}` };
+      return { field: path, reason: description ?? error.message ?? 'is wrong', found: quoteValue(error.data) };
   }
 }
 

@@ -71,9 +71,31 @@ test('reports the problems of all files at once, in the order of the lines', asy
 });
 
 test('stops at a hundred different problems', async () => {
-  const problems = await problemsOf({ coops: Array.from({ length: 500 }, (_, i) => ({ id: `co ${i}`, name: 'X' })) });
+  const coops = Array.from({ length: 500 }, (_, i) => ({ id: `co_${i}`, name: 'X', [`x${i}`]: 1 }));
+  const problems = await problemsOf({ coops });
   expect(problems).toHaveLength(100);
-  expect(problems.at(-1)).toMatchObject({ line: 100, reason: expect.stringContaining('found "co 99"') as string });
+  expect(problems.at(-1)).toMatchObject({ line: 100, field: 'x99' });
+});
+
+test('reports a wrong value of many lines once, with the first value as an example', async () => {
+  const suppliers = Array.from({ length: 300 }, (_, i) => ({ ...supplier(`sup_${i}`), states_served: `PA${i}` }));
+  const refusal = await refusalOf({ suppliers });
+  expect(refusal.problems).toEqual([
+    {
+      ...{ file: 'suppliers.ndjson', line: 1, field: 'states_served', count: 300, lines: [1, 2, 3, 4, 5] },
+      reason: 'must be a list, e.g. ["PA"]; found "PA0" and others',
+    },
+  ]);
+  expect(refusal.message).toBe(
+    'suppliers.ndjson: states_served: must be a list, e.g. ["PA"]; found "PA0" and others (300 lines: 1, 2, 3, 4, 5, …)',
+  );
+});
+
+test('reports different wrong items of one list once, with their line', async () => {
+  const { message } = await refusalOf({ suppliers: [{ ...supplier('sup_1'), states_served: ['YY', 'PA', 'ZZ'] }] });
+  expect(message).toBe(
+    'suppliers.ndjson:1: states_served[]: must be a USPS two-letter state code in capitals; found "YY" and others',
+  );
 });
 
 test('reports equal problems of many lines once, with their number and the first lines', async () => {
