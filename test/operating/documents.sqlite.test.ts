@@ -36,9 +36,12 @@ describe('the commands in the documents, in the order in which an operator types
     expectSample(output, samples[0]);
     mkdirSync(join(shell.folder, 'wrong'));
     const lines = ['{"id":"sup_1","name":"Acme","website":7}', '{"id":"sup_2","nme":"Acme"}', 'not json'];
+    for (let i = 4; i <= 15; i++)
+      lines.push(`{"id":"sup_${i}","name":"Acme","states_served":"${i % 2 ? 'OH' : 'PA'}"}`);
     writeFileSync(join(shell.folder, 'wrong', 'suppliers.ndjson'), lines.join('\n'));
     const refused = samples.find((sample) => sample.startsWith('suppliers.ndjson:1'));
-    expectSample(await shell.shell('npx pds import wrong', 1), refused);
+    // Its numbers too, which depend on nothing but these lines.
+    expect(await shell.shell('npx pds import wrong', 1)).toBe(`${refused?.trim()}\n`);
   });
 
   test('name what is wrong in the settings', async () => {
