@@ -24,8 +24,9 @@ async function readBeginning(source: Source): Promise<Buffer> {
 
 function describeOtherFormat(beginning: Buffer, name: string): string | null {
   const plainName = name.replace(/\.gz$/, '');
-  if (isUtf16(beginning)) {
-    return `is UTF-16; UTF-8 is expected. Convert it: iconv -f UTF-16 -t UTF-8 ${plainName} > utf-8.ndjson`;
+  const utf16 = utf16Encoding(beginning);
+  if (utf16 !== null) {
+    return `is UTF-16; UTF-8 is expected. Convert it: ${conversion(name, `iconv -f ${utf16} -t UTF-8`)}`;
   }
   const packed = packedFormat(beginning);
   if (packed !== null)
@@ -36,7 +37,7 @@ function describeOtherFormat(beginning: Buffer, name: string): string | null {
     .trimStart();
   const [first = '', second = ''] = text.split('\n', 2).map((line) => line.trim());
   if (text.startsWith('[')) {
-    return `holds a JSON array; one JSON object a line is expected. Convert it: jq -c '.[]' ${plainName} > objects.ndjson`;
+    return `holds a JSON array; one JSON object a line is expected. Convert it: ${conversion(name, "jq -c '.[]'")}`;
   }
   if (
     text.startsWith('{') &&
@@ -45,7 +46,7 @@ function describeOtherFormat(beginning: Buffer, name: string): string | null {
     second !== '' &&
     !second.startsWith('{')
   ) {
-    return `holds JSON objects over several lines; one object a line is expected. Convert it: jq -c . ${plainName} > objects.ndjson`;
+    return `holds JSON objects over several lines; one object a line is expected. Convert it: ${conversion(name, 'jq -c .')}`;
   }
   if (/^"?\w+"?([,;\t] *"?\w+"?)+$/.test(first)) {
     return 'holds a table (CSV); one JSON object a line is expected. Export it as newline-delimited JSON';
@@ -53,11 +54,22 @@ function describeOtherFormat(beginning: Buffer, name: string): string | null {
   return null;
 }
 
-function isUtf16(bytes: Buffer): boolean {
+/**
+ * The commands that put the output of a converter in the place of an import file. They stop at the first failure, with the
+ * records still there, and the file that they write first is not one that an import reads.
+ */
+function conversion(name: string, converter: string): string {
+  const plainName = name.replace(/\.gz$/, '');
+  const unpacked = plainName === name ? '' : `gunzip ${name} && `;
+  return `${unpacked}${converter} ${plainName} > ${plainName}.tmp && mv ${plainName}.tmp ${plainName}`;
+}
+
+/** The name that iconv has for it. Plain UTF-16 would make iconv guess the byte order if there is no mark. */
+function utf16Encoding(bytes: Buffer): 'UTF-16LE' | 'UTF-16BE' | null {
   const [first, second] = bytes;
-  const isMarked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
   // Without a mark, ASCII in UTF-16 has a NUL in every other byte.
-  return isMarked || (first === 0) !== (second === 0);
+  if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return 'UTF-16LE';
+  return (first === 0xfe && second === 0xff) || (first === 0 && second !== 0) ? 'UTF-16BE' : null;
 }
 
 function packedFormat(bytes: Buffer): string | null {

@@ -62,7 +62,7 @@ export async function listSources(directory: string): Promise<Source[]> {
     if (FILE_NAME.test(name)) continue;
     const [stem = '', ...extension] = name.split('.');
     const kind = findNearKind(stem);
-    const advice = kind === null ? null : adviceFor(extension.join('.').toLowerCase(), kind);
+    const advice = kind === null ? null : adviceFor(name, extension.join('.').toLowerCase(), kind);
     // Beside a kind's import file, a file of another format may be what it was made from.
     if (kind !== null && advice !== null && !sources.has(kind)) misnamed.push(problemOf(name, advice));
   }
@@ -96,22 +96,28 @@ function findNearKind(stem: string): RecordKind | null {
   return nearest !== undefined && distance(name, nearest) <= MAX_MISTYPED_CHARACTERS ? nearest : null;
 }
 
-/** What to do about a file that may hold a kind's records and is not named as an import file; null if it is nothing of the sort. */
-function adviceFor(extension: string, kind: RecordKind): string | null {
+/** Advice for a file that looks like a misnamed import file; null for any other file. */
+function adviceFor(name: string, extension: string, kind: RecordKind): string | null {
   const target = `${kind}.ndjson`;
   const [, advice] = ADVICE.find(([form]) => form.test(extension)) ?? [];
   return advice === undefined
     ? null
-    : `is not read: one JSON object a line is expected, in ${target} or ${target}.gz. ${advice(kind, target)}`;
+    : `is not read: one JSON object a line is expected, in ${target} or ${target}.gz. ${advice(name, target)}`;
 }
 
-const ADVICE: readonly [extension: RegExp, advice: (kind: RecordKind, target: string) => string][] = [
+const ADVICE: readonly [extension: RegExp, advice: (name: string, target: string) => string][] = [
   [/^(ndjson|jsonl|jsonlines|ldjson)$/, (_, target) => `If it holds that, rename it ${target}`],
   [/^(ndjson|jsonl|jsonlines|ldjson)\.gz$/, (_, target) => `If it holds that, rename it ${target}.gz`],
-  [/^json$/, (kind, target) => `If it holds a JSON array, convert it: jq -c '.[]' ${kind}.json > ${target}`],
+  [/^json$/, (name, target) => `If it holds a JSON array, convert it: jq -c '.[]' ${shellQuoted(name)} > ${target}`],
   [/^(csv|tsv|xlsx?|ods|xml|ya?ml|parquet)$/, () => 'Export it as newline-delimited JSON'],
   [/^(\w+\.)?(zip|gz|bz2|xz|zst|7z|tar|tgz)$/, () => 'Unpack it'],
 ];
+
+/** A file name as one word of a shell command, which is not an option either. */
+function shellQuoted(name: string): string {
+  const path = name.startsWith('-') ? `./${name}` : name;
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
 
 /** No name of a kind is nearly as long. */
 const MAX_STEM_LENGTH = 40;

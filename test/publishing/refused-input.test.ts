@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { gzipSync } from 'node:zlib';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ImportRefusedError, type ReportedProblem } from '../../src/publishing/problems.ts';
 import { publish } from '../../src/publishing/publication.ts';
 import { listSources, type Source } from '../../src/publishing/source.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, type ImportLines } from '../support/publishing.ts';
 import { REFUSED_LINES } from './refused-lines.ts';
@@ -149,7 +151,7 @@ describe('a file of another format gets one hint, which names what it is and wha
     [
       'a JSON array',
       ARRAY,
-      /^coops.ndjson: holds a JSON array; one JSON object a line .* jq -c '\.\[\]' coops.ndjson > /,
+      /^coops.ndjson: holds a JSON array; one JSON object a line .* jq -c '\.\[\]' coops.ndjson > coops.ndjson.tmp && mv coops.ndjson.tmp coops.ndjson$/,
     ],
     ['a JSON array on one line', JSON.stringify([{ id: 'co_1', name: 'X' }]), /holds a JSON array/],
     [
@@ -173,7 +175,27 @@ describe('a file of another format gets one hint, which names what it is and wha
       sourcesOf({ 'coops.ndjson.gz': gzipSync(ARRAY) }, (sources) =>
         publish(made.database, sources, { clock: Date.now }),
       ),
-    ).rejects.toThrow(/^coops.ndjson.gz: holds a JSON array; .* jq -c '\.\[\]' coops.ndjson > \S+$/);
+    ).rejects.toThrow(
+      /^coops.ndjson.gz: holds a JSON array; .*: gunzip coops.ndjson.gz && jq -c '\.\[\]' coops.ndjson > coops.ndjson.tmp && mv /,
+    );
+  });
+
+  const utf16 = Buffer.from(RECORD, 'utf16le');
+  testWith('gzip', 'iconv').each([
+    ['UTF-16 with a mark', 'coops.ndjson', Buffer.from(`\ufeff${RECORD}`, 'utf16le')],
+    ['UTF-16 of the other order with a mark', 'coops.ndjson', Buffer.from(`\ufeff${RECORD}`, 'utf16le').swap16()],
+    ['UTF-16 without a mark', 'coops.ndjson', utf16],
+    ['UTF-16 of the other order without a mark', 'coops.ndjson', Buffer.from(utf16).swap16()],
+    ['UTF-16 in an archive', 'coops.ndjson.gz', gzipSync(utf16)],
+  ])('%s, whose commands make a directory that can be imported', async (_what, name, content) => {
+    const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
+    writeFileSync(join(directory, name), content);
+    const tryOut = async (): Promise<unknown> =>
+      publish(made.database, await listSources(directory), { clock: Date.now, dryRun: true });
+    const hint = await tryOut().catch((error: unknown) => (error as Error).message);
+    execFileSync('sh', ['-c', String(hint).split('Convert it: ')[1] ?? ''], { cwd: directory });
+    await expect(tryOut()).resolves.toMatchObject({ kinds: { coops: { added: 1 } } });
+    rmSync(directory, { recursive: true });
   });
 
   test.each([
@@ -181,6 +203,9 @@ describe('a file of another format gets one hint, which names what it is and wha
       'coops.json',
       /^coops.json: is not read: .* coops.ndjson or coops.ndjson.gz\. .* jq -c '\.\[\]' coops.json > coops.ndjson$/,
     ],
+    ['Coop.json', /jq -c '\.\[\]' Coop.json > coops.ndjson$/],
+    ['-coops.json', /jq -c '\.\[\]' \.\/-coops.json > coops.ndjson$/],
+    ["lead entitie's.json", /jq -c '\.\[\]' 'lead entitie'\\''s.json' > lead-entities.ndjson$/],
     ['coops.jsonl', /^coops.jsonl: .* rename it coops.ndjson$/],
     ['coops.jsonl.gz', /rename it coops.ndjson.gz$/],
     ['Coops.NDJSON', /rename it coops.ndjson$/],
@@ -199,7 +224,7 @@ describe('a file of another format gets one hint, which names what it is and wha
   });
 });
 
-test('a file of another format beside the import file of its kind, and what is none of a kind, is passed over', async () => {
+test("ignores files of other formats next to a kind's import file, and files of no kind", async () => {
   const names = [
     'coops.json',
     'coops.csv',

@@ -15,6 +15,8 @@ const PROGRAMS = {
   systemd: ['systemd-analyze'],
   faketime: ['faketime'],
   prometheus: ['promtool'],
+  gzip: ['gunzip'],
+  iconv: ['iconv'],
 } as const;
 
 export type InstalledProgram = keyof typeof PROGRAMS;
