@@ -56,7 +56,7 @@ interface GoodKey {
 }
 
 /**
- * Finds the partner behind a key. What it has read it remembers, filed under the revision of
+ * Finds the partner behind a key. Caches what it reads under the revision of
  * `access.clock` that the same statement read; another revision there, looked for twice a
  * second, makes all of it be read again, whether changes came or were lost. So a revoked key, a suspension or a changed grant
  * takes effect within a second, on a replica or behind PgBouncer too.

@@ -118,7 +118,7 @@ function idOf(kind: string, index: number): string {
   return `${kind}_${String(index).padStart(5, '0')}`;
 }
 
-/** Those of the largest owner come first, so that whoever sees others finds none before. */
+/** The largest owner's records come first, so other partners must skip all of them. */
 function ownerOf(index: number, records: number, random: Random): string {
   return index < records * 0.6 ? SKEWED.largestLeadEntity : idOf('le', random.integer(1, SIZES.leadEntities - 1));
 }
