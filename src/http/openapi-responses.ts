@@ -80,7 +80,7 @@ export const HEADERS = {
     type: 'string',
     pattern: '^"partner";r=[0-9]+;t=[0-9]+$',
   }),
-  'RateLimit-Policy': header('Requests in a window of so many seconds: `"partner";q=600;w=60`.', {
+  'RateLimit-Policy': header('Requests in a window of `w` seconds: `"partner";q=600;w=60`.', {
     type: 'string',
     pattern: '^"partner";q=[0-9]+;w=[0-9]+$',
   }),
