@@ -3,6 +3,7 @@ import type { TableGroup } from '../database/migration.ts';
 import { MIGRATIONS } from '../database/migrations.ts';
 import { ledgerStatement } from '../database/migrator.ts';
 import { SqliteConnection } from '../database/sqlite-files.ts';
+import { printable } from '../printable.ts';
 import { RecoveryError } from './recovery-error.ts';
 
 /** A row of `sqlite_schema`; `sql` is null for the indexes that SQLite makes for unique columns. */
@@ -93,6 +94,3 @@ function dropObject(connection: DatabaseSync, { type, name }: SchemaObject): voi
   // It may have gone with its table.
   connection.exec(`drop ${type} if exists "${name.replaceAll('"', '""')}"`);
 }
-
-/** Names in a file that was tampered with could command the terminal. */
-const printable = (text: string): string => text.replaceAll(/[^ -~]/g, '?');

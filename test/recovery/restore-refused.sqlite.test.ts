@@ -141,7 +141,7 @@ describe('pds restore of a backup that was tampered with', { timeout: 120_000 },
     tamper(
       'access',
       `create trigger forge after insert on audit begin update partners set everything_since = '2020' where name = 'bolt'; end;
-       create table stolen (digest text); create index slow on partners (name || id);`,
+       create table stolen (digest text); create index slow on partners (name || id); create table "café\u001b[2J" (id);`,
     );
     tamper(
       'catalog',
@@ -155,6 +155,7 @@ describe('pds restore of a backup that was tampered with', { timeout: 120_000 },
         'access trigger forge',
         'access table stolen',
         'access index slow',
+        'access table café\\u001b[2J',
         'catalog view shown',
       ]),
     );
