@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { findOpenapiProblems } from '../../scripts/openapi-rules.ts';
+
+interface Operation {
+  security?: object[];
+  responses: Record<string, object>;
+}
+
+/** What a route of partners must not lack: the rule that reports it, and how to take it away. */
+const FAULTS: readonly (readonly [rule: string, path: string, breakIt: (operation: Operation) => void])[] = [
+  ['owasp:api2:2023-read-restricted', '/v1/contracts', (operation) => (operation.security = [])],
+  [
+    'owasp:api4:2023-rate-limit',
+    '/v1/coops',
+    ({ responses }) => (responses['200'] = { ...responses['200'], headers: {} }),
+  ],
+  ['owasp:api4:2023-rate-limit-responses-429', '/v1/suppliers', ({ responses }) => delete responses['429']],
+  ['owasp:api8:2023-define-error-responses-401', '/v1/solicitations', ({ responses }) => delete responses['401']],
+  ['owasp:api8:2023-define-error-responses-500', '/v1/lead-entities', ({ responses }) => delete responses['500']],
+];
+
+test('the check of the OpenAPI document reports partner routes that lack security, 401, 429, 500 or limit headers', async () => {
+  const text = readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
+  const document = JSON.parse(text) as { paths: Record<string, { get: Operation }> };
+  for (const [, path, breakIt] of FAULTS) {
+    const operation = document.paths[path]?.get;
+    if (operation === undefined) throw new Error(`the document has no ${path}`);
+    breakIt(operation);
+  }
+  const problems = await findOpenapiProblems(JSON.stringify(document));
+  const reported = problems.map((problem) => /^(\S+) at paths\.([^.]+)\./.exec(problem)?.slice(1).join(' ') ?? problem);
+  expect([...new Set(reported)].sort()).toEqual(FAULTS.map(([rule, path]) => `${rule} ${path}`));
+});
