@@ -81,7 +81,7 @@ export interface ListeningPort {
   readonly port: string;
 }
 
-/** Named by the settings, also if an option gave it: that is said besides. */
+/** Always names the setting; the option is added in parentheses. */
 const PARTNERS_PORT: ListeningPort = { what: 'partners', host: 'PDS_HOST (or --host)', port: 'PDS_PORT (or --port)' };
 
 export const ADMIN_PORT: ListeningPort = { what: 'administrators', host: 'PDS_ADMIN_HOST', port: 'PDS_ADMIN_PORT' };

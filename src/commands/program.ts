@@ -214,7 +214,7 @@ export async function runProgram(): Promise<void> {
     );
     process.exit(1);
   });
-  // Remarks that nobody can be told decide nothing.
+  // A broken stderr does not fail the command.
   process.stderr.on('error', () => undefined);
 
   try {

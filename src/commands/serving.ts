@@ -104,7 +104,7 @@ export async function startServing(
     readiness,
     metrics: servingMetrics(database.engine, requests, parts),
     async close() {
-      // First, so that whoever directs requests here stops before the listener closes.
+      // Report "not ready" first, so that load balancers stop before the listener closes.
       readiness.drain();
       await app.linger();
       await everything.disposeAsync();

@@ -71,7 +71,7 @@ const LEFT_TO_AUTOVACUUM =
 
 /**
  * Gives the planner the new figures, and SQLite's log back to the disk. Vacuuming lets PostgreSQL
- * count in an index alone. Not needed for correctness: a failure is no failure of the import.
+ * count in an index alone. Not needed for correctness: if it fails, the import still succeeds.
  *
  * @param changes how many records were written.
  * @returns what an operator should know if it could not be done; null otherwise.
