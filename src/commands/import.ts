@@ -65,8 +65,8 @@ async function publishSources(
     ...options,
     onWaiting: () => output.note('Another import is running: waiting for it, up to a minute.'),
     onRead: showReading(sources, progress),
+    throwIfInterrupted: () => interruption.throwIfInterrupted(),
     onCommit: () => {
-      interruption.throwIfInterrupted();
       interruption.saysFromNowOn('Interrupted while it was being published: "pds audit" shows whether it was.');
     },
   }).finally(progress.stop);

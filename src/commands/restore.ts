@@ -7,7 +7,12 @@ import { processOutput, type Output } from './output.ts';
 import { startProgress } from './progress.ts';
 import { describeLostAccess, describeRecovery, jsonOfRecovery } from './recover.ts';
 
-const STEPS = { checking: 'Checking the backup', copying: 'Copying', recovering: 'Recovering' };
+const STEPS = {
+  checking: 'Checking the backup',
+  copying: 'Copying',
+  recovering: 'Recovering',
+  replacing: 'Putting in place',
+};
 
 /**
  * `pds restore`: puts a backup in the place of a SQLite database.

@@ -20,10 +20,14 @@ const IMPORT_LOCK = 0x70647302;
  * advisory lock on PostgreSQL, which readers, keys and grants do not wait for. Held until the
  * transaction ends, however it ends.
  *
- * @param onWaiting is told once if there is another import to wait for.
+ * @param onWaiting called once if there is another import to wait for.
+ * @param throwIfInterrupted called again and again while waiting: an error that it throws ends the wait.
  * @throws ImportLockedError after a minute.
  */
-export async function lockCatalog(transaction: Database, onWaiting?: () => void): Promise<void> {
+export async function lockCatalog(
+  transaction: Database,
+  { onWaiting, throwIfInterrupted }: { onWaiting?: () => void; throwIfInterrupted?: () => void },
+): Promise<void> {
   await endWithClient(transaction);
   const tryLock = transaction.engine === 'sqlite' ? trySqliteLock : tryPostgresLock;
   const giveUpAt = performance.now() + PATIENCE_MS;
@@ -33,6 +37,7 @@ export async function lockCatalog(transaction: Database, onWaiting?: () => void)
       throw new ImportLockedError('another import has been running for over a minute: try again when it is done');
     }
     await sleep(RETRY_MS);
+    throwIfInterrupted?.();
   }
 }
 

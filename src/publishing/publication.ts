@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { rollBack, type Database, type OpenDatabase } from '../database/database.ts';
@@ -35,6 +36,8 @@ export interface PublishOptions {
   stride?: number;
   /** Called once if another import has to be waited for. */
   onWaiting?: () => void;
+  /** Called now and then: if it throws, the import ends with that error and nothing is published. */
+  throwIfInterrupted?: () => void;
   /** Called just before the commit, the last moment at which throwing leaves nothing published. */
   onCommit?: () => void;
   /** Called as bytes of a source are read and its lines are done. */
@@ -70,6 +73,7 @@ export async function publish(
   const transaction = await database.kysely.startTransaction().execute();
   try {
     const report = await publishWithin({ ...database, kysely: transaction }, sources, options);
+    await pauseOf(options)();
     if (report.instant !== null) options.onCommit?.();
     await (report.instant === null ? transaction.rollback() : transaction.commit()).execute();
     // Also after an import that changed nothing, since an earlier one may have failed to.
@@ -80,6 +84,17 @@ export async function publish(
     await rollBack(transaction);
     throw error;
   }
+}
+
+/**
+ * SQLite's statements resolve in microtasks, so a loop over them keeps signals from being handled.
+ * The pause lets them be handled, and ends an import that was interrupted.
+ */
+function pauseOf({ throwIfInterrupted }: PublishOptions): Run['pause'] {
+  return async () => {
+    await setImmediate();
+    throwIfInterrupted?.();
+  };
 }
 
 /** @throws ImportRefusedError with one problem for each file whose beginning shows another format. */
@@ -97,9 +112,9 @@ async function publishWithin(
   sources: readonly Source[],
   options: PublishOptions,
 ): Promise<PublicationReport> {
-  await lockCatalog(database, options.onWaiting);
+  await lockCatalog(database, options);
   await refuseOtherFormats(sources);
-  const run = await startRun(database, options.stride ?? STRIDE);
+  const run = await startRun(database, options);
   const notes: string[] = [];
   let locationsWithoutState = 0;
   const published = new Map<RecordKind, PublishedKind>();
@@ -109,6 +124,7 @@ async function publishWithin(
     const writer = await writerFor(run, kind, () => (locationsWithoutState += 1));
     const onRead = (bytes: number, lines: number): void => options.onRead?.(source, bytes, lines);
     published.set(kind, { source, writer, outcome: await publishKind(run, source, writer, onRead) });
+    await run.pause();
   }
   run.problems.throwIfAny();
   await applyRemovals(run, published, {
@@ -131,7 +147,10 @@ async function publishWithin(
     renderedAnew > 0 || Object.values(kinds).some((count) => count.added + count.changed + count.removed > 0);
   if (!isChanged || options.dryRun === true) return { instant: null, kinds, renderedAnew, notes };
   if (touches(kinds.contracts)) await updateSupplierVisibility(database, run.publication);
-  for (const step of run.lastSteps) await step();
+  for (const step of run.lastSteps) {
+    await run.pause();
+    await step();
+  }
   const instant = await announce(run, options.clock);
   const details = {
     ...{ directory: options.directory, published_at: instant, ...(options.replace === true && { replace: true }) },
@@ -153,7 +172,7 @@ function touches(counts: Counts | undefined): boolean {
   return counts !== undefined && counts.added + counts.changed + counts.removed > 0;
 }
 
-async function startRun(database: Database, stride: number): Promise<Run> {
+async function startRun(database: Database, options: PublishOptions): Promise<Run> {
   const { kysely } = database;
   const emptyKinds = new Set<RecordKind>();
   for (const kind of ['suppliers', 'contracts', 'solicitations'] as const) {
@@ -170,7 +189,8 @@ async function startRun(database: Database, stride: number): Promise<Run> {
     assumedSuppliers: new Set(),
     emptyKinds,
     lastSteps: [],
-    stride,
+    stride: options.stride ?? STRIDE,
+    pause: pauseOf(options),
   };
 }
 

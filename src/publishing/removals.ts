@@ -57,6 +57,7 @@ export async function applyRemovals(
       continue;
     }
     for (const keys of inBatches([...asked, ...absent], BATCH_KEYS)) {
+      await run.pause();
       const referrers = (await writer.findReferrers?.(keys)) ?? new Map<string, string>();
       for (const [key, referrer] of referrers) {
         const line = outcome.lines.get(key) ?? null;

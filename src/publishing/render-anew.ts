@@ -47,6 +47,7 @@ async function renderSuppliersAnew(run: Run): Promise<number> {
   );
   let changed = 0;
   for (const batch of inBatches([...ids], BATCH_RECORDS)) {
+    await run.pause();
     const held = await kysely
       .selectFrom('catalog.supplier_certifications')
       .select(['supplier_id', 'abbreviation'])
@@ -87,6 +88,7 @@ async function renderContractsAnew(run: Run, published: PublishedKinds): Promise
   ]);
   let changed = 0;
   for (const batch of inBatches([...ids], BATCH_RECORDS)) {
+    await run.pause();
     const sizes = await database.kysely
       .selectFrom('catalog.contracts')
       .select(['id', sql<number>`octet_length(document)`.as('bytes')])
@@ -130,6 +132,7 @@ async function renderFewContracts(run: Run, published: PublishedKinds, ids: read
   const fitting = contracts.filter((contract) => !isTooLarge(contract));
   let changed = 0;
   for (const batch of batchesBySize(fitting, bytesOf, MAX_BATCH_BYTES)) {
+    await run.pause();
     const suppliers = await loadSupplierDocuments(
       database,
       batch.flatMap(({ record }) => record.supplier_ids),
@@ -195,6 +198,7 @@ async function replaceNames(run: Run, table: 'contracts' | 'solicitations', kind
   const contains = sql.raw(engine === 'sqlite' ? 'instr' : 'strpos');
   let changed = 0;
   for (const [id, former] of run.former[kind]) {
+    await run.pause();
     const before = `"${field}":${former}`;
     const after = `"${field}":${run.references.named[kind].get(id) ?? 'null'}`;
     const { numAffectedRows } = await sql`update ${sql.table(`catalog.${table}`)}

@@ -25,6 +25,8 @@ export interface Run {
   readonly lastSteps: (() => Promise<void>)[];
   /** What lies between the numbers of records that are added at an end. */
   readonly stride: number;
+  /** Awaited once a batch in long loops: lets signals be handled, and throws if the import was interrupted. */
+  readonly pause: () => Promise<void>;
 }
 
 /** A record with where it came from. */

@@ -59,7 +59,7 @@ export async function recover(
   { clock, after = EPOCH, change = { action: 'recover' }, onWaiting }: RecoverOptions,
 ): Promise<Recovery> {
   const recovery = await inTransaction(database, async (transaction) => {
-    await lockCatalog(transaction, onWaiting);
+    await lockCatalog(transaction, { ...(onWaiting !== undefined && { onWaiting }) });
     const publication = await nextPublication(transaction);
     const records = await markAllChanged(transaction, publication);
     // Takes the lock on `access`, so that what is read there stays true.

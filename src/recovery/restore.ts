@@ -1,5 +1,6 @@
 import { constants, copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import type { Operator } from '../database/audit.ts';
 import { openForCommands } from '../database/database.ts';
 import { prepareSchema } from '../database/migrator.ts';
@@ -18,8 +19,15 @@ export interface RestoreOptions {
   readonly operator?: Operator;
   /** An instant that partners may have seen, where the replaced database does not tell. */
   readonly after?: string;
-  /** Called as it goes on, with the bytes of the backup that were read where these are what takes the time. */
-  readonly onProgress?: (step: 'checking' | 'copying' | 'recovering', doneBytes: number, totalBytes: number) => void;
+  /**
+   * Called as it goes on, with the bytes of the backup that were read where these are what takes the time. Until the
+   * step `replacing` is begun, an error that it throws leaves the database as it was.
+   */
+  readonly onProgress?: (
+    step: 'checking' | 'copying' | 'recovering' | 'replacing',
+    doneBytes: number,
+    totalBytes: number,
+  ) => void;
 }
 
 export interface RestoreReport {
@@ -58,13 +66,18 @@ export async function restore(path: string, folder: string, options: RestoreOpti
   let doneBytes = 0;
   await verifyFiles(folder, manifest, (bytes) => onProgress?.('checking', (doneBytes += bytes), totalBytes));
 
+  // Nothing else lets signals be handled: SQLite's statements and the operations on files are synchronous.
+  const begin = async (step: 'copying' | 'recovering' | 'replacing'): Promise<void> => {
+    await setImmediate();
+    onProgress?.(step, 0, totalBytes);
+  };
   const removeFolder = makeLastFolder(dirname(resolve(path)));
   const replaced = lockReplaced(path);
   const staging = `${path}.restoring`;
   try {
-    onProgress?.('copying', 0, totalBytes);
+    await begin('copying');
     const staged = stage(folder, staging, path);
-    onProgress?.('recovering', 0, totalBytes);
+    await begin('recovering');
     const dropped = [
       ...removeForeignSchema(staged, 'catalog'),
       ...removeForeignSchema(sqliteFiles(staged).access, 'access'),
@@ -74,7 +87,9 @@ export async function restore(path: string, folder: string, options: RestoreOpti
       replaced,
       { made_at: manifest.made_at, ...(dropped.length > 0 && { dropped }) },
       options,
+      () => begin('recovering'),
     );
+    await begin('replacing');
     const aside = formatInstant(clock()).replaceAll(':', '-');
     return {
       ...{ manifest, dropped, migrations, recovery, kept },
@@ -106,12 +121,15 @@ async function renew(
   replaced: ReplacedDatabase,
   details: Readonly<Record<string, unknown>>,
   { clock, operator, after = EPOCH }: RestoreOptions,
+  pause: () => Promise<void>,
 ): Promise<Pick<RestoreReport, 'migrations' | 'recovery' | 'kept'>> {
   const database = openForCommands({ engine: 'sqlite', path: staged }, operator);
   try {
     const migrations = await prepareSchema(database, clock);
+    await pause();
     const { connection } = replaced.access;
     const kept = connection === null ? null : carryOver(connection, sqliteFiles(staged).access);
+    await pause();
     const recovery = await recover(database, {
       clock,
       after: latestOf(after, replaced.lastEvent),

@@ -22,6 +22,18 @@ export function runPdsOf(main: string, words: readonly string[], settings: Recor
   return runProgram([process.execPath, main, ...words], settings);
 }
 
+const SIGNAL_AT = fileURLToPath(new URL('../support/signal-at.ts', import.meta.url));
+
+/** The same, with a signal sent to it just before the first statement whose text contains `at`. */
+export function runPdsSignalled(
+  words: readonly string[],
+  settings: Record<string, string>,
+  { signal, at }: { signal: NodeJS.Signals; at: string },
+): Promise<Outcome> {
+  const command = [process.execPath, '--import', SIGNAL_AT, MAIN, ...words];
+  return runProgram(command, { ...settings, SIGNAL: signal, SIGNAL_AT: at });
+}
+
 /** The same through a program that becomes the one that follows on its command line, such as `prlimit`. */
 export function runPdsThrough(
   launcher: readonly string[],

@@ -1,11 +1,15 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject } from 'vitest';
-import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { lockCatalog } from '../../src/publishing/lock.ts';
+import { databaseUrlOf, MAIN, runPds, runPdsSignalled } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { leftBehindIn, runPdsInTerminal } from '../support/in-terminal.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { contract, publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
 
 /** So many that the bar is seen long before the last of them is read. */
 const RECORDS = 150_000;
@@ -65,4 +69,57 @@ describe('an import that is interrupted on a terminal', { timeout: 60_000 }, () 
     expect(leftBehindIn(outcome.output)).toEqual([]);
     expect(readdirSync(folder)).toEqual([]);
   });
+});
+
+/** Re-rendered in several batches. */
+const EMBEDDING_CONTRACTS = 1_500;
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)(
+  '%s while the records that embed a changed one are rendered again ends an import, and nothing is published',
+  { timeout: 60_000 },
+  async (signal, code) => {
+    const contracts = Array.from({ length: EMBEDDING_CONTRACTS }, (_, index) => contract(`ctr_${index}`));
+    await publishLines(made.database, { ...SMALL_CATALOG, contracts });
+    const publications = () => made.database.kysely.selectFrom('catalog.publications').select('number').execute();
+    const before = await publications();
+    const renamed = { ...supplier('sup_1'), name: 'Renamed' };
+    writeFileSync(join(folder, 'suppliers.ndjson'), JSON.stringify(renamed));
+    const outcome = await runPdsSignalled(['import', folder], settings, { signal, at: 'catalog.contracts as stale' });
+    expect(outcome).toMatchObject({ code, stderr: 'Interrupted; nothing was published.\n' });
+    expect(await publications()).toEqual(before);
+    expect(await runPds(['import', folder], settings)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`${EMBEDDING_CONTRACTS} other records changed`) as string,
+    });
+  },
+);
+
+test('Ctrl-C while another import is waited for ends an import at once', { timeout: 60_000 }, async () => {
+  writeFileSync(join(folder, 'coops.ndjson'), JSON.stringify({ id: 'co_1', name: 'One' }));
+  const other = await made.database.kysely.startTransaction().execute();
+  try {
+    await lockCatalog({ ...made.database, kysely: other }, {});
+    const child = spawn(process.execPath, [MAIN, 'import', folder], {
+      env: { PATH: process.env['PATH'], ...settings },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const exited = once(child, 'exit') as Promise<[number | null]>;
+    let stderr = '';
+    let signalledAt = Infinity;
+    for await (const chunk of child.stderr.setEncoding('utf8')) {
+      stderr += chunk as string;
+      if (signalledAt !== Infinity || !stderr.includes('waiting')) continue;
+      signalledAt = performance.now();
+      child.kill('SIGINT');
+    }
+    expect(await exited).toEqual([130, null]);
+    // Half of the grace period, after which an interrupted command is ended by force.
+    expect(performance.now() - signalledAt).toBeLessThan(1_000);
+    expect(stderr).toMatch(/Interrupted; nothing was published\.\n$/);
+  } finally {
+    await other.rollback().execute();
+  }
 });

@@ -15,7 +15,7 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import { MIGRATIONS } from '../../src/database/migrations.ts';
 import { sqliteFiles } from '../../src/database/sqlite-files.ts';
 import { restore as restoreInProcess } from '../../src/recovery/restore.ts';
-import { runPds } from '../commands/run-pds.ts';
+import { runPds, runPdsSignalled } from '../commands/run-pds.ts';
 import type { SqliteFiles } from '../support/sqlite-files.ts';
 import { cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
 
@@ -50,6 +50,21 @@ describe('pds restore', { timeout: 120_000 }, () => {
     cpSync(report.replaced[0] ?? '', files.path);
     cpSync(report.replaced[1] ?? '', sqliteFiles(files.path).access);
     expect((await runPds(['recover', '--yes'], files.settings)).code).toBe(0);
+    await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
+  });
+
+  test('that is interrupted while the copy is recovered leaves the database as it was, and nothing beside it', async () => {
+    await backUp();
+    await files.use(async (database) => renameCity(database, 'Renamed since'));
+    const before = readdirSync(files.folder, { recursive: true });
+    const words = ['restore', join(files.folder, 'backup')];
+    // The first statement of the recovery, on the copy.
+    const signal = { signal: 'SIGINT', at: 'update "catalog"."suppliers" as record' } as const;
+    expect(await runPdsSignalled(words, files.settings, signal)).toMatchObject({
+      code: 130,
+      stderr: 'Interrupted; nothing was restored.\n',
+    });
+    expect(readdirSync(files.folder, { recursive: true })).toEqual(before);
     await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
   });
 

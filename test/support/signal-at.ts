@@ -1,0 +1,28 @@
+import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
+
+/*
+ * Loaded before a program: sends it SIGNAL just before the first statement whose text contains SIGNAL_AT, on either
+ * engine. So a signal arrives in a known moment of a command.
+ */
+
+const text = process.env['SIGNAL_AT'] ?? '';
+let isSent = false;
+
+function notice(statement: unknown): void {
+  const sent = typeof statement === 'string' ? statement : ((statement as { text?: string } | null)?.text ?? '');
+  if (isSent || !sent.includes(text)) return;
+  isSent = true;
+  process.kill(process.pid, process.env['SIGNAL']);
+}
+
+for (const [prototype, name] of [
+  [DatabaseSync.prototype, 'prepare'],
+  [pg.Client.prototype, 'query'],
+] as const) {
+  const original = Reflect.get(prototype, name) as (...values: unknown[]) => unknown;
+  Reflect.set(prototype, name, function (this: unknown, ...values: unknown[]): unknown {
+    notice(values[0]);
+    return Reflect.apply(original, this, values);
+  });
+}
