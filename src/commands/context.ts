@@ -1,9 +1,9 @@
 import { withoutKeys } from '../access/keys.ts';
 import { ConfigError, readConfig, type Config, type DatabaseConfig } from '../config.ts';
 import { openForCommands, type OpenDatabase } from '../database/database.ts';
-import { NoDatabaseError } from '../database/errors.ts';
+import { NoDatabaseError, SchemaVersionError } from '../database/errors.ts';
 import { isHistoryOther } from '../database/history.ts';
-import { prepareSchema, readSchemaState } from '../database/migrator.ts';
+import { prepareSchema, readSchemaState, type SchemaUse } from '../database/migrator.ts';
 import { shownPostgresUrl } from '../database/postgres-url.ts';
 import { hasSqliteFiles, sqliteFiles } from '../database/sqlite-files.ts';
 import type { Clock } from '../instant.ts';
@@ -57,6 +57,8 @@ export interface DatabaseSettings {
   readonly mayCreate?: boolean;
   /** False leaves the schema as it is; otherwise an older SQLite file is migrated. */
   readonly shouldPrepare?: boolean;
+  /** True for a command that only reports: an older schema is refused, and nothing is written. */
+  readonly isDryRun?: boolean;
   /** True for the command that ends what it would be warned of. */
   readonly recovers?: boolean;
 }
@@ -74,22 +76,42 @@ export const HISTORY_WARNING =
 export async function withDatabase(
   isJson: boolean,
   work: (context: CommandContext) => Promise<number | undefined>,
-  { mayCreate = false, shouldPrepare = true, recovers = false }: DatabaseSettings = {},
+  { mayCreate = false, shouldPrepare = true, isDryRun = false, recovers = false }: DatabaseSettings = {},
 ): Promise<number | undefined> {
   const config = configOfProcess();
   const output = processOutput(isJson);
   if (!mayCreate) refuseMissingFiles(config.database);
   const database = openForCommands(config.database, operatorOfProcess(config));
   try {
-    if (!mayCreate && (await readSchemaState(database)).isEmpty) throw noDatabase(config.database);
-    const ran = shouldPrepare ? await prepareSchema(database, Date.now) : [];
+    if (!mayCreate) {
+      const { isEmpty, pending } = await readSchemaState(database);
+      if (isEmpty) throw noDatabase(config.database);
+      if (isDryRun && pending.length > 0) throw olderSchema(pending);
+    }
+    const prepares = shouldPrepare && !isDryRun;
+    const ran = prepares ? await prepareSchema(database, Date.now) : [];
     // Said aloud, since an empty database is often the wrong one.
     if (ran.length > 0) output.note(`Prepared the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
-    const cutOff = shouldPrepare ? await announceCutOff(database) : null;
+    const cutOff = prepares ? await announceCutOff(database) : null;
     if (cutOff !== null)
       output.note(`Announced the publication of ${cutOff}, whose import was cut off just before its end.`);
     if (shouldPrepare && !recovers && (await isHistoryOther(database))) output.note(`warning: ${HISTORY_WARNING}`);
     return await work({ config, database, clock: Date.now, output });
+  } finally {
+    await database.close();
+  }
+}
+
+/**
+ * Whether there is a database that an earlier command or start has made. Makes nothing.
+ *
+ * @throws SchemaVersionError if its schema is of no use to this version.
+ */
+export async function hasDatabase({ database: settings }: Config, use: SchemaUse = 'command'): Promise<boolean> {
+  if (settings.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(settings.path))) return false;
+  const database = openForCommands(settings);
+  try {
+    return !(await readSchemaState(database, use)).isEmpty;
   } finally {
     await database.close();
   }
@@ -105,6 +127,13 @@ function noDatabase(database: DatabaseConfig): NoDatabaseError {
     database.engine === 'sqlite'
       ? `there is no database ${database.path} yet`
       : `the database ${shownPostgresUrl(database.url)} is still empty`,
+  );
+}
+
+function olderSchema(pending: readonly string[]): SchemaVersionError {
+  return new SchemaVersionError(
+    `the schema is older than this version of the service (pending: ${pending.join(', ')}), and a dry run does not ` +
+      'migrate it: run "pds migrate" first. Nothing was changed',
   );
 }
 

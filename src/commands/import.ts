@@ -10,7 +10,7 @@ import { describeProblem, ImportRefusedError } from '../publishing/problems.ts';
 import { publish, type PublicationReport, type PublishOptions } from '../publishing/publication.ts';
 import { listSources, type Source } from '../publishing/source.ts';
 import { CommandError } from './command-error.ts';
-import { configOfProcess, withDatabase, type CommandContext } from './context.ts';
+import { configOfProcess, hasDatabase, withDatabase, type CommandContext } from './context.ts';
 import { processOutput, renderColumns } from './output.ts';
 import { startProgress, type Progress } from './progress.ts';
 
@@ -29,11 +29,14 @@ export async function importDirectory(isJson: boolean, directory: string, option
   const output = processOutput(isJson);
   try {
     // Before a database is made: settings, and a directory that holds something to import.
-    configOfProcess();
+    const config = configOfProcess();
     const sources = await listSources(directory);
     const work = (context: CommandContext): Promise<undefined> => publishSources(context, sources, directory, options);
     if (options.dryRun) await tryOut(isJson, work);
-    else await withDatabase(isJson, work, { mayCreate: true });
+    else {
+      if (isQuicklyChecked(sources) && !(await hasDatabase(config))) await checkSources(isJson, sources, options);
+      await withDatabase(isJson, work, { mayCreate: true });
+    }
     return 0;
   } catch (error) {
     if (error instanceof ImportLockedError) throw new CommandError(error.message, { cause: error });
@@ -73,16 +76,57 @@ async function publishSources(
   output.done({ dry_run: options.dryRun, ...jsonOf(report) }, describeReport(report, directory, options));
 }
 
+/**
+ * Up to this size in total, a first import is checked before it makes its database. The check reads
+ * the files once more, which would add minutes to an import of larger ones.
+ */
+const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
+
+/** Text of records is packed to a tenth or so. */
+const UNPACKED_PER_BYTE = 10;
+
+function isQuicklyChecked(sources: readonly Source[]): boolean {
+  const sizes = sources.map(({ name, size }) => (name.endsWith('.gz') ? UNPACKED_PER_BYTE * size : size));
+  return sizes.reduce((sum, size) => sum + size, 0) <= MAX_CHECKED_BYTES;
+}
+
+/**
+ * Checks sources on a temporary database, so that a refused import makes none.
+ *
+ * @throws ImportRefusedError with the problems of the input.
+ */
+async function checkSources(isJson: boolean, sources: readonly Source[], options: ImportOptions): Promise<void> {
+  await onTemporaryDatabase(isJson, async ({ database, clock, output }) => {
+    const progress = startProgress(output, 'Interrupted; nothing was published.');
+    await publish(database, sources, {
+      clock,
+      ...options,
+      dryRun: true,
+      throwIfInterrupted: () => progress.interruption.throwIfInterrupted(),
+      onRead: showReading(sources, progress, 'Checking'),
+    }).finally(progress.stop);
+    return undefined;
+  });
+}
+
 /** Runs a dry run on the database; if there is none, on an empty one in a temporary folder. */
 async function tryOut(isJson: boolean, work: (context: CommandContext) => Promise<undefined>): Promise<void> {
   try {
-    await withDatabase(isJson, work);
+    await withDatabase(isJson, work, { isDryRun: true });
     return;
   } catch (error) {
     if (!(error instanceof NoDatabaseError)) throw error;
   }
   const output = processOutput(isJson);
   output.note('There is no database yet (PDS_DATABASE_URL): this is what an import into an empty one would do.');
+  await onTemporaryDatabase(isJson, work);
+}
+
+/** Runs `work` on an empty database in a temporary folder. */
+async function onTemporaryDatabase(
+  isJson: boolean,
+  work: (context: CommandContext) => Promise<undefined>,
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'pds-dry-run-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   // Also if the process is told to end.
@@ -90,7 +134,7 @@ async function tryOut(isJson: boolean, work: (context: CommandContext) => Promis
   const database = openForCommands({ engine: 'sqlite', path: join(folder, 'pds.sqlite') });
   try {
     await migrate(database, Date.now);
-    await work({ config: configOfProcess(), database, clock: Date.now, output });
+    await work({ config: configOfProcess(), database, clock: Date.now, output: processOutput(isJson) });
   } finally {
     await database.close();
     process.off('exit', remove);
@@ -98,14 +142,18 @@ async function tryOut(isJson: boolean, work: (context: CommandContext) => Promis
   }
 }
 
-function showReading(sources: readonly Source[], progress: Progress): Required<PublishOptions>['onRead'] {
+function showReading(
+  sources: readonly Source[],
+  progress: Progress,
+  doing = 'Importing',
+): Required<PublishOptions>['onRead'] {
   const totalBytes = sources.reduce((sum, { size }) => sum + size, 0);
   let bytes = 0;
   let records = 0;
   return (source, readBytes, lines) => {
     bytes += readBytes;
     records += lines;
-    progress.show('Importing', bytes, totalBytes, [`${records} records`, source.name]);
+    progress.show(doing, bytes, totalBytes, [`${records} records`, source.name]);
   };
 }
 

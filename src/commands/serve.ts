@@ -1,4 +1,6 @@
 import cluster from 'node:cluster';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
 import { DEMO_KEY } from '../access/demo-key.ts';
@@ -12,7 +14,7 @@ import { registerReady } from '../monitoring/readiness.ts';
 import { DOCS_PATH } from '../portal/paths.ts';
 import { announceCutOff } from '../publishing/announce.ts';
 import { CommandError } from './command-error.ts';
-import { HISTORY_WARNING } from './context.ts';
+import { hasDatabase, HISTORY_WARNING } from './context.ts';
 import { openAdminPort } from './admin-port.ts';
 import { loadDemo } from './demo.ts';
 import { createLogger, flushLog } from './logger.ts';
@@ -20,7 +22,7 @@ import { operatorOfProcess } from './operator.ts';
 import { processOutput } from './output.ts';
 import { serveAsWorker } from './serve-as-worker.ts';
 import { serveWithWorkers } from './serve-with-workers.ts';
-import { startServing } from './serving.ts';
+import { resolveHost, startServing } from './serving.ts';
 
 /** How long requests in flight may take once the end was asked for. */
 const CLOSE_DEADLINE_MS = 10_000;
@@ -47,6 +49,8 @@ export async function serve(config: Config, { demo, workers }: ServeOptions): Pr
   if (cluster.isWorker) return serveAsWorker(config, workers, logger);
   const admin = await openAdminPort(config, logger);
   try {
+    // A start that fails makes no database.
+    if (!(await hasDatabase(config, 'serve'))) await checkPort(config);
     const hasDemoKey = await prepareDatabase(config, demo, logger);
     const origin =
       workers > 1
@@ -72,6 +76,15 @@ async function serveFromThisProcess(config: Config, logger: Logger, admin: Admin
     await flushLog(logger);
   });
   return serving.origin;
+}
+
+/** @throws the system's error if nothing can listen on the port for partners now. */
+async function checkPort({ host, port }: Config): Promise<void> {
+  const server = createServer();
+  server.listen({ host: await resolveHost(host, 'PDS_HOST or --host'), port });
+  await once(server, 'listening');
+  server.close();
+  await once(server, 'close');
 }
 
 /**

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -12,13 +14,13 @@ import { databaseUrlOf, runPds } from './run-pds.ts';
 
 /** Where a form of a command is run, and what it is given. */
 interface Place {
-  /** Holds nothing but `empty/` and `sample/`, and is the folder for temporary files too. */
+  /** Holds nothing but `empty/`, `sample/` and `bad/`, and is the folder for temporary files too. */
   readonly folder: string;
   readonly settings: Readonly<Record<string, string>>;
 }
 
 interface Form {
-  /** `SAMPLE` and `EMPTY` are folders of the place, `NONE` one that is not there. */
+  /** `SAMPLE`, `BAD` and `EMPTY` are folders of the place, `NONE` one that is not there, `USED` a port in use. */
   readonly line: string;
   readonly code: 0 | 1 | 2;
   /** What stderr says; with PostgreSQL too, unless `postgres` is given. */
@@ -39,12 +41,19 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
     ...wrongUsage('serve --workers 0', 'serve --port x'),
     { line: 'serve --demo', code: 1, settings: { PDS_ENVIRONMENT: 'production' } },
     { line: 'serve', code: 1, settings: { PDS_ADMIN_PORT: '8080', PDS_PORT: '8080' } },
+    { line: 'serve --port USED', code: 1, says: /^error: cannot listen for partners: .*already in use/m },
+    { line: 'serve --port USED --workers 2', code: 1, says: /^error: cannot listen for partners: .*already in use/m },
   ],
   migrate: wrongUsage('migrate now', 'migrate --dry-run'),
   import: [
     ...wrongUsage('import', 'import SAMPLE --allow-removals'),
     { line: 'import NONE', code: 1, says: /NONE|none/ },
     { line: 'import EMPTY', code: 1, says: /holds no import file/ },
+    {
+      line: 'import BAD',
+      code: 1,
+      says: /^coops\.ndjson:1: [^]*\nerror: refused for 1 problem; nothing was written\n$/,
+    },
     { line: 'import NONE --dry-run', code: 1 },
     { line: 'import SAMPLE --dry-run', code: 0, says: /^There is no database yet/ },
     { line: 'import SAMPLE', code: 1, settings: { PDS_PORT: 'x' } },
@@ -80,6 +89,15 @@ function commandsOf(command: Command, prefix: string[] = []): string[] {
     return child.commands.length > 0 ? commandsOf(child, path) : [path.join(' ')];
   });
 }
+
+const otherServer = createServer();
+let usedPort: number;
+beforeAll(async () => {
+  otherServer.listen(0, '127.0.0.1');
+  await once(otherServer, 'listening');
+  usedPort = (otherServer.address() as AddressInfo).port;
+});
+afterAll(() => otherServer.close());
 
 test('every command is in the table of those that are tried', () => {
   expect(Object.keys(FORMS).toSorted()).toEqual(commandsOf(program).toSorted());
@@ -121,6 +139,8 @@ async function tryOut({ line, code, says, settings = {} }: Form): Promise<void> 
       .map((word) =>
         word
           .replace('SAMPLE', join(folder, 'sample'))
+          .replace('BAD', join(folder, 'bad'))
+          .replace('USED', String(usedPort))
           .replace('EMPTY', join(folder, 'empty'))
           .replace('NONE', join(folder, 'none')),
       );
@@ -140,6 +160,8 @@ async function withPlace(work: (place: Place, readSchemas: () => Promise<string[
     mkdirSync(join(folder, 'empty'));
     mkdirSync(join(folder, 'sample'));
     writeFileSync(join(folder, 'sample', 'coops.ndjson'), `${JSON.stringify(SMALL_CATALOG.coops[0])}\n`);
+    mkdirSync(join(folder, 'bad'));
+    writeFileSync(join(folder, 'bad', 'coops.ndjson'), `${JSON.stringify({ id: 'co_1' })}\n`);
     const url = empty === null ? `sqlite:${join(folder, 'data', 'pds.sqlite')}` : databaseUrlOf(empty.config);
     const port = String(await findFreePort());
     const settings = { PDS_DATABASE_URL: url, PDS_PORT: port, PDS_ADMIN_PORT: '0', TMPDIR: folder };
