@@ -35,6 +35,7 @@ export async function recoverDatabase(
     output.note(lines);
     if (!(await ask(output, 'Recover now?'))) {
       output.note('Nothing was changed.');
+      if (output.isJson) output.result({ error: { message: 'the answer was no; nothing was changed' } }, '');
       return 1;
     }
   }
@@ -51,6 +52,8 @@ export async function recoverDatabase(
 }
 
 function describePreview({ lastEvent, newestTrace, records }: RecoveryPreview): string[] {
+  if (lastEvent === null && records === 0)
+    return ['This database has no publications or grants yet: there is nothing to recover.'];
   return [
     `The last event that this database knows of was ${lastEvent === null ? 'none' : `at ${lastEvent}`}. A recovery draws a ` +
       `timestamp after it, and all ${records} records count as changed from then on: the next sync of every partner reads ` +

@@ -46,7 +46,7 @@ export function addRecoveryCommands(program: Command): void {
         options,
         async (context) => (await import('./recover.ts')).recoverDatabase(context, { after, isDryRun, isConfirmed }),
         // Otherwise it would name itself as what has to be done.
-        { recovers: true },
+        { recovers: true, isDryRun },
       );
     });
 }

@@ -86,7 +86,7 @@ export async function readLastEvent({ kysely }: Database): Promise<string> {
   return latestOf(EPOCH, ...rows.flatMap(({ published, drawn }) => [published ?? EPOCH, drawn]));
 }
 
-/** How new the knowledge of partners and keys is, as far as it can be told from it. */
+/** How new the knowledge of partners and keys is, as far as it can be told from it; a migration adds none. */
 async function readNewestTrace({ kysely }: Database): Promise<string | null> {
   const { rows } = await sql<{ newest: string | null }>`select max(at) as newest from (
     select max(grants_changed_at) as at from access.partners
@@ -94,7 +94,7 @@ async function readNewestTrace({ kysely }: Database): Promise<string | null> {
     union all select max(suspended_at) from access.partners
     union all select max(created_at) from access.keys
     union all select max(revoked_at) from access.keys
-    union all select max(at) from access.audit) as traces`.execute(kysely);
+    union all select max(at) from access.audit where action <> 'migrate') as traces`.execute(kysely);
   return rows[0]?.newest ?? null;
 }
 

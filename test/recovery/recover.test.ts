@@ -1,8 +1,13 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { recover } from '../../src/recovery/recover.ts';
+import { recordChange } from '../../src/database/audit.ts';
+import { MIGRATIONS } from '../../src/database/migrations.ts';
+import { readSchemaState } from '../../src/database/migrator.ts';
+import { previewRecovery, recover } from '../../src/recovery/recover.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
+import { createEmptyDatabase, createTestDatabase } from '../support/database.ts';
+import { makeOlderSchema } from '../support/older-schema.ts';
 import { runPdsInTerminal } from '../support/in-terminal.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { startService, type TestService } from '../support/service.ts';
@@ -141,4 +146,61 @@ testWith('python').each([
   expect(outcome).toMatchObject({ code, output: expect.stringContaining('all 7 records') as string });
   if (code === 0) expect(outcome.output).toContain('Recovered at');
   else expect(await stateOf(service.database)).toEqual(before);
+});
+
+testWith('python')('pds recover --json that is answered "no" prints the error as JSON (needs python3)', async () => {
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
+  const { code, output } = await runPdsInTerminal(['recover', '--json'], settings, { text: '[y/N]', typed: 'no' });
+  expect(code).toBe(1);
+  const [json = ''] = /^\{[^]*^\}/m.exec(output) ?? [];
+  expect(JSON.parse(json)).toEqual({ error: { message: 'the answer was no; nothing was changed' } });
+});
+
+test('the preview of a recovery says of a database without events that there is nothing to recover', async () => {
+  const empty = await createTestDatabase();
+  try {
+    const { code, stderr } = await runPds(['recover', '--dry-run'], {
+      PDS_DATABASE_URL: databaseUrlOf(empty.config),
+    });
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr:
+        'This database has no publications or grants yet: there is nothing to recover.\n' +
+        'A dry run: nothing was changed.\n',
+    });
+  } finally {
+    await empty.drop();
+  }
+});
+
+test('a dry run refuses an older schema, names pds migrate, and leaves the schema as it was', async () => {
+  const older = await createEmptyDatabase();
+  try {
+    await makeOlderSchema(older.database, { catalog: 2, access: MIGRATIONS.access.length });
+    const before = await readSchemaState(older.database);
+    expect(before.pending).toHaveLength(1);
+    await withImportDirectory(SMALL_CATALOG, async (directory) => {
+      for (const words of [
+        ['recover', '--dry-run'],
+        ['import', directory, '--dry-run'],
+      ]) {
+        expect(await runPds(words, { PDS_DATABASE_URL: databaseUrlOf(older.config) })).toMatchObject({
+          code: 1,
+          stderr: expect.stringMatching(/a dry run does not migrate it: run "pds migrate" first\. .*\n$/) as string,
+        });
+      }
+    });
+    expect(await readSchemaState(older.database)).toEqual(before);
+  } finally {
+    await older.drop();
+  }
+});
+
+test('a migration does not count as knowledge of partners, grants and keys', async () => {
+  const { kysely } = service.database;
+  const before = await previewRecovery(service.database);
+  const at = '2999-01-01T00:00:00.000Z';
+  await recordChange(service.database, () => Date.parse(at), { action: 'migrate', details: {} });
+  expect(await kysely.selectFrom('access.audit').select('action').where('at', '=', at).execute()).toHaveLength(1);
+  expect(await previewRecovery(service.database)).toEqual(before);
 });
