@@ -1,0 +1,163 @@
+/** Consecutive record numbers that are indexed together: as many as an uint16 tells apart. */
+export const BLOCK_SIZE = 65_536;
+
+/** Longer arrays take more room than a bit set. */
+const MAX_ARRAY_LENGTH = 4_095;
+
+const BIT_SET_WORDS = BLOCK_SIZE / 32;
+const BIT_SET_BYTES = BLOCK_SIZE / 8;
+
+/**
+ * Positions within a block, as a Roaring container holds them: a sorted array of up to 4,095, or
+ * one bit for each position of the block. Never changed once made, so that sets can be shared.
+ */
+export type PositionSet = Uint16Array | Uint32Array;
+
+export const EMPTY_SET: PositionSet = new Uint16Array(0);
+
+/** @param positions ascending, each once. The set keeps the array. */
+export function setOf(positions: Uint16Array): PositionSet {
+  if (positions.length <= MAX_ARRAY_LENGTH) return positions;
+  const bits = new Uint32Array(BIT_SET_WORDS);
+  addTo(bits, positions);
+  return bits;
+}
+
+/** The stored form: little-endian, and 8,192 bytes long only for a bit set. */
+export function encodeSet(set: PositionSet): Uint8Array {
+  return new Uint8Array(set.buffer, set.byteOffset, set.byteLength);
+}
+
+/**
+ * Reads what {@link encodeSet} made.
+ *
+ * @param bytes are copied if a driver placed them where numbers cannot be read.
+ */
+export function decodeSet(bytes: Uint8Array): PositionSet {
+  const { buffer, byteOffset, byteLength } = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+  return byteLength === BIT_SET_BYTES
+    ? new Uint32Array(buffer, byteOffset, BIT_SET_WORDS)
+    : new Uint16Array(buffer, byteOffset, byteLength / 2);
+}
+
+/** How many positions a set holds. */
+export function sizeOf(set: PositionSet): number {
+  if (set instanceof Uint16Array) return set.length;
+  let size = 0;
+  for (let word = 0; word < BIT_SET_WORDS; word += 1) size += countBits(at(set, word));
+  return size;
+}
+
+/** The bits of 32 that are set, counted side by side (Hacker's Delight, 5-1). */
+function countBits(word: number): number {
+  const pairs = word - ((word >>> 1) & 0x55555555);
+  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}
+
+/** The positions that are in any of the sets. */
+export function unionOf(sets: readonly PositionSet[]): PositionSet {
+  const filled = sets.filter((set) => set.length > 0);
+  const [first = EMPTY_SET] = filled;
+  if (filled.length <= 1) return first;
+  const bits = new Uint32Array(BIT_SET_WORDS);
+  for (const set of filled) addTo(bits, set);
+  return fromBits(bits);
+}
+
+/** Adds the positions of a set to a bit set that nobody else uses. */
+export function addTo(bits: Uint32Array, set: PositionSet): void {
+  if (set instanceof Uint32Array) {
+    for (let word = 0; word < BIT_SET_WORDS; word += 1) bits[word] = at(bits, word) | at(set, word);
+  } else {
+    for (const position of set) bits[position >>> 5] = at(bits, position >>> 5) | (1 << (position & 31));
+  }
+}
+
+/** The positions that are in both sets. */
+export function intersectionOf(one: PositionSet, other: PositionSet): PositionSet {
+  if (one instanceof Uint32Array && other instanceof Uint32Array) {
+    const bits = new Uint32Array(BIT_SET_WORDS);
+    for (let word = 0; word < BIT_SET_WORDS; word += 1) bits[word] = at(one, word) & at(other, word);
+    return bits;
+  }
+  const [few, many] = one instanceof Uint16Array ? [one, other] : [other as Uint16Array, one];
+  return many instanceof Uint32Array ? few.filter((position) => hasBit(many, position)) : intersectArrays(few, many);
+}
+
+/** The positions that are in the first set and not in the second. */
+export function differenceOf(one: PositionSet, other: PositionSet): PositionSet {
+  if (one.length === 0 || other.length === 0) return one;
+  const without = toBits(other);
+  if (one instanceof Uint16Array) return one.filter((position) => !hasBit(without, position));
+  const bits = new Uint32Array(BIT_SET_WORDS);
+  for (let word = 0; word < BIT_SET_WORDS; word += 1) bits[word] = at(one, word) & ~at(without, word);
+  return fromBits(bits);
+}
+
+/** Up to `limit` positions from `from` on, ascending. */
+export function positionsFrom(set: PositionSet, from: number, limit: number): number[] {
+  const positions: number[] = [];
+  if (set instanceof Uint16Array) {
+    for (let index = firstNotBelow(set, from); index < set.length && positions.length < limit; index += 1) {
+      positions.push(at(set, index));
+    }
+    return positions;
+  }
+  for (let word = from >>> 5; word < BIT_SET_WORDS && positions.length < limit; word += 1) {
+    let bits = at(set, word);
+    if (word === from >>> 5) bits &= -1 << (from & 31);
+    while (bits !== 0 && positions.length < limit) {
+      positions.push(word * 32 + 31 - Math.clz32(bits & -bits));
+      bits &= bits - 1;
+    }
+  }
+  return positions;
+}
+
+/** A bit set of its own with the same positions. */
+export function toBits(set: PositionSet): Uint32Array {
+  const bits = new Uint32Array(BIT_SET_WORDS);
+  addTo(bits, set);
+  return bits;
+}
+
+/** The set in the form that takes less room. It may keep the bits. */
+export function fromBits(bits: Uint32Array): PositionSet {
+  const size = sizeOf(bits);
+  return size > MAX_ARRAY_LENGTH ? bits : Uint16Array.from(positionsFrom(bits, 0, size));
+}
+
+/** The element of an index that is known to be in range. */
+export function at(numbers: PositionSet, index: number): number {
+  const number = numbers[index];
+  if (number === undefined) throw new RangeError(`no element ${index} of ${numbers.length}`);
+  return number;
+}
+
+function hasBit(bits: Uint32Array, position: number): boolean {
+  return ((at(bits, position >>> 5) >>> (position & 31)) & 1) === 1;
+}
+
+function intersectArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
+  const [few, many] = one.length <= other.length ? [one, other] : [other, one];
+  const both = new Uint16Array(few.length);
+  let length = 0;
+  let index = 0;
+  for (const position of few) {
+    while (index < many.length && at(many, index) < position) index += 1;
+    if (many[index] === position) both[length++] = position;
+  }
+  return both.subarray(0, length);
+}
+
+function firstNotBelow(sorted: Uint16Array, value: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (at(sorted, middle) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

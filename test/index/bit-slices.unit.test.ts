@@ -1,0 +1,65 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { compareSlices, SLICE_COUNT, sliceableTimestamp, slicesOf } from '../../src/index/bit-slices.ts';
+import { EMPTY_SET, positionsFrom, setOf, type PositionSet } from '../../src/index/position-set.ts';
+
+const LARGEST = 2 ** SLICE_COUNT - 1;
+
+/** Values that meet at the bound, and differ from it in one bit or in all. */
+const value = fc.oneof(
+  fc.integer({ min: 0, max: 20 }),
+  fc.maxSafeNat().map((number) => number % (LARGEST + 1)),
+  fc.integer({ min: 0, max: SLICE_COUNT - 1 }).map((bit) => 2 ** bit),
+  fc.constantFrom(0, LARGEST),
+);
+
+function slicesOfAll(values: readonly number[]): (slice: number) => PositionSet {
+  const positions = Map.groupBy(
+    values.flatMap((number, position) => slicesOf(number).map((slice) => ({ slice, position }))),
+    ({ slice }) => slice,
+  );
+  return (slice) => {
+    const members = positions.get(slice);
+    return members === undefined ? EMPTY_SET : setOf(Uint16Array.from(members, ({ position }) => position));
+  };
+}
+
+test.each(['at least', 'at most'] as const)('the records whose value is %s a bound are found, and no other', (side) => {
+  fc.assert(
+    fc.property(fc.array(value, { maxLength: 200 }), value, fc.nat(10_000), (values, anyBound, pick) => {
+      const bound = pick % 2 === 0 ? anyBound : (values[pick % Math.max(1, values.length)] ?? anyBound);
+      const all = setOf(Uint16Array.from(values.keys()));
+      const found = compareSlices(all, slicesOfAll(values), side, bound);
+      const expected = [...values.keys()].filter((position) => {
+        const compared = (values[position] ?? 0) - bound;
+        return side === 'at least' ? compared >= 0 : compared <= 0;
+      });
+      expect(positionsFrom(found, 0, values.length + 1)).toEqual(expected);
+    }),
+  );
+});
+
+test('a record without a value is on neither side of any bound', () => {
+  const slices = slicesOfAll([5, 0, 7]);
+  const withValue = setOf(Uint16Array.of(0, 2));
+  expect(positionsFrom(compareSlices(withValue, slices, 'at least', 0), 0, 9)).toEqual([0, 2]);
+  expect(positionsFrom(compareSlices(withValue, slices, 'at most', LARGEST), 0, 9)).toEqual([0, 2]);
+});
+
+test('timestamps keep their order as numbers, from the first year to the last', () => {
+  const timestamp = fc
+    .date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true })
+    .map((date) => date.toISOString());
+  fc.assert(
+    fc.property(timestamp, timestamp, (one, other) => {
+      const order = Math.sign(sliceableTimestamp(one) - sliceableTimestamp(other));
+      expect(order).toBe(one === other ? 0 : one < other ? -1 : 1);
+    }),
+  );
+  expect(sliceableTimestamp('0001-01-01T00:00:00.000Z')).toBe(0);
+  expect(sliceableTimestamp('9999-12-31T23:59:59.999Z')).toBeLessThanOrEqual(LARGEST);
+});
+
+test('a timestamp at a whole minute belongs to none of the 16 lowest slices', () => {
+  expect(Math.min(...slicesOf(sliceableTimestamp('2026-04-15T09:31:00.000Z')))).toBeGreaterThanOrEqual(16);
+});

@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  BLOCK_SIZE,
+  decodeSet,
+  differenceOf,
+  encodeSet,
+  intersectionOf,
+  positionsFrom,
+  setOf,
+  sizeOf,
+  unionOf,
+  type PositionSet,
+} from '../../src/index/position-set.ts';
+
+/** Few positions, many, long runs, and both edges of a block. */
+const positions = fc
+  .tuple(
+    fc.array(fc.nat(BLOCK_SIZE - 1), { maxLength: 50 }),
+    fc.array(fc.tuple(fc.nat(BLOCK_SIZE - 1), fc.integer({ min: 1, max: 9_000 }), fc.constantFrom(1, 2, 7)), {
+      maxLength: 3,
+    }),
+    fc.subarray([0, 1, 31, 32, BLOCK_SIZE - 1]),
+  )
+  .map(([scattered, runs, edges]) => {
+    const members = new Set([...scattered, ...edges]);
+    for (const [start, length, step] of runs) {
+      for (let index = 0; index < length; index += 1) members.add((start + index * step) % BLOCK_SIZE);
+    }
+    return members;
+  });
+
+const sorted = (members: Iterable<number>): number[] => [...members].sort((one, other) => one - other);
+const toSet = (members: Iterable<number>): PositionSet => setOf(Uint16Array.from(sorted(members)));
+const membersOf = (set: PositionSet): number[] => positionsFrom(set, 0, BLOCK_SIZE);
+
+test('a set holds the positions that it was made of, in order, and says how many', () => {
+  fc.assert(
+    fc.property(positions, (members) => {
+      const set = toSet(members);
+      expect(membersOf(set)).toEqual(sorted(members));
+      expect(sizeOf(set)).toBe(members.size);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('a set that was stored is read back the same, wherever a driver put its bytes', () => {
+  fc.assert(
+    fc.property(positions, fc.nat(3), (members, offset) => {
+      const stored = encodeSet(toSet(members));
+      const moved = new Uint8Array(stored.length + offset);
+      moved.set(stored, offset);
+      expect(membersOf(decodeSet(moved.subarray(offset)))).toEqual(sorted(members));
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('a stored set takes at most 8 kB, and as little as two bytes a position', () => {
+  expect(encodeSet(toSet(Array(4_095).keys())).length).toBe(2 * 4_095);
+  expect(encodeSet(toSet(Array(4_096).keys())).length).toBe(8_192);
+  expect(encodeSet(toSet(Array(BLOCK_SIZE).keys())).length).toBe(8_192);
+});
+
+test('union, intersection and difference are those of the positions', () => {
+  fc.assert(
+    fc.property(positions, positions, (one, other) => {
+      const [left, right] = [toSet(one), toSet(other)];
+      expect(membersOf(unionOf([left, right]))).toEqual(sorted(one.union(other)));
+      expect(membersOf(intersectionOf(left, right))).toEqual(sorted(one.intersection(other)));
+      expect(membersOf(differenceOf(left, right))).toEqual(sorted(one.difference(other)));
+      // What was combined is as it was.
+      expect([membersOf(left), membersOf(right)]).toEqual([sorted(one), sorted(other)]);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('positions from any point on come in order, up to the limit', () => {
+  fc.assert(
+    fc.property(positions, fc.nat(BLOCK_SIZE - 1), fc.integer({ min: 1, max: 101 }), (members, from, limit) => {
+      const expected = sorted(members)
+        .filter((position) => position >= from)
+        .slice(0, limit);
+      expect(positionsFrom(toSet(members), from, limit)).toEqual(expected);
+    }),
+    { numRuns: 100 },
+  );
+});
