@@ -14,12 +14,17 @@ const DEFAULT_FOLDERS = {
 const ONLY_IN_ALL = [
   // Needs Redis.
   'test/http/shared-limits.test.ts',
+  // Repeats the model's questions as PostgreSQL's reader role.
+  'test/conformance/reader-role.postgres.test.ts',
   // Builds, packs and installs the client.
   'client/test/package.test.ts',
   // Downloads other runtimes.
   'client/test/platforms/**',
   // Imports hundreds of megabytes that were made to fill the memory.
   'test/publishing/hostile-files.test.ts',
+  // Start a process of the mirror for each way in which a copy or a clock can be wrong.
+  'client/test/mirror/damage.test.ts',
+  'client/test/mirror/clock.test.ts',
   // Waits for a minute to pass.
   'client/test/mirror/waiting.test.ts',
 ];
