@@ -1,6 +1,7 @@
 import type { RunningService } from './service.ts';
 
-const AT_ONCE = 16;
+/** As few as a process that has just started serves in one turn of its event loop, pages of 100 contracts included. */
+const AT_ONCE = 4;
 
 interface Page {
   data: { id: string }[];
