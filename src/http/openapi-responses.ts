@@ -20,7 +20,7 @@ const JSON_MEDIA = 'application/json';
 const errorCode = openEnum(
   'ErrorCode',
   ERROR_CODES,
-  `What programs may decide by. Causes, and what to do: ${ERROR_CODES.map(
+  `For programs to decide by. Causes and remedies: ${ERROR_CODES.map(
     (code) => `[${code}](${ERROR_PAGES_PATH}/${code})`,
   ).join(', ')}.`,
 );
@@ -37,12 +37,12 @@ const errorDetail = Type.Object(
       examples: ['req_b1mLHn3RKaYCJL5VFKRQBQ'],
     }),
   },
-  { $id: 'ErrorDetail', description: 'What went wrong, for programs and for people.' },
+  { $id: 'ErrorDetail', description: 'The error, for programs and for people.' },
 );
 
 /** The envelope of every error. */
 const errorSchema = Type.Object(
-  { error: describedRef(errorDetail, 'What went wrong.') },
+  { error: describedRef(errorDetail, 'The error.') },
   { $id: 'Error', description: 'The body of every error.' },
 );
 

@@ -5,12 +5,12 @@ export type ClientOptions = {
 };
 
 /**
- * What programs may decide by. Causes, and what to do: [unauthorized](/docs/errors/unauthorized), [forbidden](/docs/errors/forbidden), [not_found](/docs/errors/not_found), [rate_limited](/docs/errors/rate_limited), [validation_failed](/docs/errors/validation_failed), [internal_error](/docs/errors/internal_error). New values can be added: accept ones that you do not know.
+ * For programs to decide by. Causes and remedies: [unauthorized](/docs/errors/unauthorized), [forbidden](/docs/errors/forbidden), [not_found](/docs/errors/not_found), [rate_limited](/docs/errors/rate_limited), [validation_failed](/docs/errors/validation_failed), [internal_error](/docs/errors/internal_error). New values can be added: accept ones that you do not know.
  */
 export type ErrorCode = 'unauthorized' | 'forbidden' | 'not_found' | 'rate_limited' | 'validation_failed' | 'internal_error';
 
 /**
- * What went wrong, for programs and for people.
+ * The error, for programs and for people.
  */
 export type ErrorDetail = {
     code: ErrorCode;
@@ -29,7 +29,7 @@ export type ErrorDetail = {
  */
 export type Error = {
     /**
-     * What went wrong.
+     * The error.
      */
     error: ErrorDetail;
 };
