@@ -23,7 +23,24 @@ export interface Database {
    * open, if one is. SQLite's only: a promise for each row takes as long as writing it.
    */
   readonly runEach?: (text: string, parameterLists: Iterable<readonly unknown[]>) => void;
+  /** Inserts many new rows. PostgreSQL's only, when opened for a command: COPY takes half the time of an insert. */
+  readonly copyRows?: CopyRows;
 }
+
+/**
+ * Inserts new rows, reading `rows` no faster than the server takes them.
+ *
+ * @param kysely the transaction to insert within.
+ * @param table with its schema: `catalog.contracts`.
+ * @param rows lists of values in the order of `columns`: strings, whole numbers, bytes (`Uint8Array`) and nulls.
+ * @throws the server's error, for instance if a key exists already.
+ */
+export type CopyRows = (
+  kysely: Kysely<Tables>,
+  table: string,
+  columns: readonly string[],
+  rows: Iterable<readonly unknown[]>,
+) => Promise<void>;
 
 /** A database that was opened, and has to be closed by who opened it. */
 export interface OpenDatabase extends Database {

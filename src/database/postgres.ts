@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect, type RawBuilder } from 'kysely';
 import pg from 'pg';
 import type { OpenDatabase, ReadSource } from './database.ts';
+import { copyIntoPostgres, poolWithCopy } from './postgres-copy.ts';
 import { PostgresLink } from './postgres-link.ts';
 import { readPostgresUrl } from './postgres-url.ts';
 import { ReplicatedReads } from './replicated-reads.ts';
@@ -59,8 +60,8 @@ export function openPostgresForCommands(url: string): OpenDatabase {
   // Without these listeners a connection that loses its server ends the process; the query in flight fails by itself.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
-  return openDatabase(kysely, {
+  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: poolWithCopy(pool) }) });
+  const opened = openDatabase(kysely, {
     query: (statement) => pool.query(statement),
     readRevision: () => readRevision(kysely),
     distrustReplicas: () => undefined,
@@ -68,6 +69,7 @@ export function openPostgresForCommands(url: string): OpenDatabase {
       if (!pool.ended) await pool.end();
     },
   });
+  return { ...opened, copyRows: copyIntoPostgres() };
 }
 
 /**

@@ -1,0 +1,157 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inTransaction, openForCommands, type Database } from '../../src/database/database.ts';
+import { isConnectionLost } from '../../src/database/postgres-errors.ts';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+
+const COLUMNS = ['id', 'label'];
+const LONG_TEXT = 'long '.repeat(10_000);
+
+let made: TestDatabase;
+
+beforeEach(async () => {
+  made = await createEmptyDatabase();
+  await sql`create table copied (id bigint primary key, label text)`.execute(made.database.kysely);
+});
+
+afterEach(() => made.drop());
+
+async function copy({ kysely, copyRows }: Database, rows: Iterable<readonly unknown[]>): Promise<void> {
+  if (copyRows === undefined) throw new Error('this database copies no rows');
+  await copyRows(kysely, 'copied', COLUMNS, rows);
+}
+
+async function backendOf({ kysely }: Database): Promise<number> {
+  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(kysely);
+  return rows[0]?.pid ?? 0;
+}
+
+async function copiedIds({ kysely }: Database): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`select id from copied order by id`.execute(kysely);
+  return rows.map(({ id }) => id);
+}
+
+function* longRows(count: number): Generator<[number, string]> {
+  for (let id = 0; id < count; id += 1) yield [id, LONG_TEXT];
+}
+
+/** Copies within a transaction that fails, and expects the same connection to work afterwards, with nothing copied. */
+async function expectFailure(rows: Iterable<readonly unknown[]>, error: object): Promise<void> {
+  let backend = 0;
+  const failed = inTransaction(made.database, async (transaction) => {
+    backend = await backendOf(transaction);
+    await copy(transaction, rows);
+  });
+  await expect(failed).rejects.toMatchObject(error);
+  expect(await backendOf(made.database)).toBe(backend);
+  expect(await copiedIds(made.database)).toEqual([]);
+  await inTransaction(made.database, (transaction) => copy(transaction, [[1, 'after']]));
+  expect(await copiedIds(made.database)).toEqual([1]);
+}
+
+test('an error of the server in the middle of a copy is thrown, and the connection works after the rollback', async () => {
+  function* rows() {
+    yield* longRows(100);
+    yield [50, 'a repeated id'];
+    yield* longRows(400);
+  }
+  await expectFailure(rows(), { code: '23505', constraint: 'copied_pkey' });
+});
+
+test('a text with a NUL is refused by the server, and the connection works after the rollback', async () => {
+  await expectFailure([[1, 'a\0b']], { code: '22021' });
+});
+
+test('an error in the source of the rows ends the copy, and the connection works after the rollback', async () => {
+  function* rows() {
+    yield* longRows(100);
+    throw new Error('no more rows');
+  }
+  await expectFailure(rows(), { message: 'no more rows' });
+});
+
+test.each([
+  { row: ['1', 'text'], message: 'copied.id is a column of type int8 and cannot take this value: string' },
+  { row: [1.5, 'text'], message: 'copied.id is a column of type int8 and cannot take this value: 1.5' },
+  {
+    row: [2 ** 53, 'text'],
+    message: 'copied.id is a column of type int8 and cannot take this value: 9007199254740992',
+  },
+  { row: [1, 2], message: 'copied.label is a column of type text and cannot take this value: 2' },
+  { row: [1], message: 'copied.label is a column of type text and cannot take this value: undefined' },
+])('a value that is not of its column’s type is refused by name: $message', async ({ row, message }) => {
+  await expectFailure([row], { message });
+});
+
+test('a copy whose connection is lost fails, and the next transaction has another', async () => {
+  const other = openForCommands(made.config);
+  try {
+    const failed = inTransaction(made.database, async (transaction) => {
+      const backend = await backendOf(transaction);
+      let ended: Promise<unknown> = Promise.resolve();
+      function* rows(): Generator<[number, string]> {
+        yield* longRows(100);
+        ended = sql`select pg_terminate_backend(${backend})`.execute(other.kysely);
+        for (let id = 100; id < 5_000; id += 1) yield [id, LONG_TEXT];
+      }
+      await copy(transaction, rows()).finally(() => ended);
+    });
+    const error: unknown = await failed.catch((reason: unknown) => reason);
+    expect(isConnectionLost(error)).toBe(true);
+    expect(await copiedIds(made.database)).toEqual([]);
+  } finally {
+    await other.close();
+  }
+});
+
+test('a copy on a connection that was lost before fails', async () => {
+  const other = openForCommands(made.config);
+  try {
+    const failed = inTransaction(made.database, async (transaction) => {
+      await copy(transaction, [[1, 'before']]);
+      await sql`select pg_terminate_backend(${await backendOf(transaction)}, 10000)`.execute(other.kysely);
+      await copy(transaction, [[2, 'after']]);
+    });
+    const error: unknown = await failed.catch((reason: unknown) => reason);
+    expect(isConnectionLost(error)).toBe(true);
+    expect(await copiedIds(made.database)).toEqual([]);
+  } finally {
+    await other.close();
+  }
+});
+
+test('rows are read no faster than the server takes them', async () => {
+  const total = 5_000;
+  await sql`create function wait() returns trigger language plpgsql as $$
+    begin perform pg_advisory_xact_lock(1); return new; end $$`.execute(made.database.kysely);
+  await sql`create trigger wait before insert on copied for each row execute function wait()`.execute(
+    made.database.kysely,
+  );
+  let read = 0;
+  function* rows() {
+    for (const row of longRows(total)) {
+      read += 1;
+      yield row;
+    }
+  }
+  const other = openForCommands(made.config);
+  try {
+    let copying: Promise<void> = Promise.resolve();
+    await inTransaction(other, async (blocking) => {
+      await sql`select pg_advisory_xact_lock(1)`.execute(blocking.kysely);
+      copying = inTransaction(made.database, (transaction) => copy(transaction, rows()));
+      // Until the server waits, and what lies between it and the client is full.
+      for (let before = 0, unchanged = 0; unchanged < 50; before = read) {
+        const { rows: waiting } = await sql`select from pg_locks where locktype = 'advisory' and not granted`.execute(
+          blocking.kysely,
+        );
+        unchanged = waiting.length > 0 && read === before ? unchanged + 1 : 0;
+      }
+      expect(read).toBeLessThan(total / 4);
+    });
+    await copying;
+    expect(await copiedIds(made.database)).toHaveLength(total);
+  } finally {
+    await other.close();
+  }
+});
