@@ -4,7 +4,7 @@ import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import type { Tables } from '../database/tables.ts';
 
-/** Rows in one statement, whose text has to be held as a whole. */
+/** Rows in one statement that replaces, whose text has to be held as a whole. */
 const ROWS_AT_ONCE = 2_000;
 
 /** A row to be written. */
@@ -30,27 +30,43 @@ export async function writeRows<T extends keyof Tables>(
 }
 
 /** Inserts rows, or replaces those whose key is there. `rows` all have the same columns. */
-export async function upsertRows<T extends keyof Tables>(
+async function upsertRows<T extends keyof Tables>(
   database: Database,
   table: T,
   key: string,
   rows: readonly Insertable<Tables[T]>[],
 ): Promise<void> {
-  const columns = Object.keys(rows[0] ?? {}).filter((column) => column !== key);
+  const columns = columnsOf(rows).filter((column) => column !== key);
   const replacement = columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`);
-  await insertRows(database, table, rows, sql`on conflict (${sql.ref(key)}) do update set ${sql.join(replacement)}`);
+  await insertWithStatement(
+    database,
+    table,
+    rows,
+    sql`on conflict (${sql.ref(key)}) do update set ${sql.join(replacement)}`,
+  );
 }
 
-async function insertRows<T extends keyof Tables>(
+/** Inserts new rows. `rows` all have the same columns. */
+export async function insertRows<T extends keyof Tables>(
   database: Database,
   table: T,
   rows: readonly Insertable<Tables[T]>[],
-  onConflict: RawBuilder<unknown> = sql``,
 ): Promise<void> {
-  const [first] = rows;
-  if (first === undefined) return;
-  const columns = Object.keys(first) as (keyof typeof first)[];
-  const names = sql.join(columns.map((column) => sql.ref(String(column))));
+  if (rows.length === 0) return;
+  const { kysely, copyRows } = database;
+  if (copyRows === undefined) await insertWithStatement(database, table, rows, sql``);
+  else await copyRows(kysely, table, columnsOf(rows), valuesOf(rows));
+}
+
+async function insertWithStatement<T extends keyof Tables>(
+  database: Database,
+  table: T,
+  rows: readonly Insertable<Tables[T]>[],
+  onConflict: RawBuilder<unknown>,
+): Promise<void> {
+  if (rows.length === 0) return;
+  const columns = columnsOf(rows);
+  const names = sql.join(columns.map((column) => sql.ref(column)));
   const into = sql`insert into ${sql.table(table)} (${names})`;
   if (database.runEach === undefined) {
     await insertAsOne(database, table, rows, sql`${into} select ${names}`, onConflict);
@@ -61,10 +77,7 @@ async function insertRows<T extends keyof Tables>(
   // took longer than everything else.
   const places = sql.join(columns.map(() => sql`${null}`));
   const { sql: text } = sql`${into} values (${places}) ${onConflict}`.compile(database.kysely);
-  database.runEach(
-    text,
-    rows.map((row) => columns.map((column) => row[column])),
-  );
+  database.runEach(text, valuesOf(rows));
 }
 
 /** As one parameter: thousands of them take PostgreSQL longer to read than to write. */
@@ -76,9 +89,30 @@ async function insertAsOne<T extends keyof Tables>(
   onConflict: RawBuilder<unknown>,
 ): Promise<void> {
   for (const chunk of inBatches(rows, ROWS_AT_ONCE)) {
-    await sql`${insertion} from json_populate_recordset(null::${sql.table(table)}, ${JSON.stringify(chunk)}::json)
+    await sql`${insertion} from json_populate_recordset(null::${sql.table(table)}, ${jsonOf(chunk)}::json)
       ${onConflict}`.execute(kysely);
   }
+}
+
+/** Rows as PostgreSQL reads them from JSON, bytes as hexadecimal text. */
+function jsonOf(rows: readonly object[]): string {
+  const hasBytes = Object.values(rows[0] ?? {}).some((value) => value instanceof Uint8Array);
+  // Rows without bytes, which most are, are written without a call for each of their values.
+  if (!hasBytes) return JSON.stringify(rows);
+  const textOf = (value: unknown) => (value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value);
+  return JSON.stringify(
+    rows.map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, textOf(value)]))),
+  );
+}
+
+function columnsOf(rows: readonly object[]): string[] {
+  return Object.keys(rows[0] ?? {});
+}
+
+/** The values of each row in the order of the first one's columns. */
+function* valuesOf(rows: readonly object[]): Generator<unknown[]> {
+  const columns = columnsOf(rows);
+  for (const row of rows) yield columns.map((column) => (row as Readonly<Record<string, unknown>>)[column]);
 }
 
 /** Replaces all rows that belong to these parents, in a table that lists what a record refers to. */

@@ -3,7 +3,7 @@ import { isOneOf } from '../database/engine-sql.ts';
 import { renderCertification } from '../resources/certifications/render.ts';
 import { removeSearchEntries, writeSearchEntries } from '../search/write-entries.ts';
 import { Tokenizer } from '../search/tokenizer.ts';
-import { deleteRows, upsertRows } from './rows.ts';
+import { deleteRows, writeRows } from './rows.ts';
 import type { KindWriter, Run } from './run.ts';
 
 /** Certifications, which are known by their abbreviations. */
@@ -39,16 +39,19 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
           run.changed.certifications.add(record.abbreviation);
         }
         known.set(record.abbreviation, record.type);
-        rows.push({ ...record, number: old?.number ?? (lastNumber += 1), document });
+        rows.push({
+          row: { ...record, number: old?.number ?? (lastNumber += 1), document },
+          isNew: old === undefined,
+        });
       }
-      await upsertRows(database, 'catalog.certifications', 'abbreviation', rows);
+      await writeRows(database, 'catalog.certifications', 'abbreviation', rows);
       await writeSearchEntries(
         database,
         'certifications_search',
-        rows.map(({ number, name, abbreviation }) => ({
+        rows.map(({ row: { number, name, abbreviation }, isNew }) => ({
           number,
           words: tokenizer.tokensOf([name, abbreviation]).join(' '),
-          isNew: !before.has(abbreviation),
+          isNew,
         })),
       );
       return counts;

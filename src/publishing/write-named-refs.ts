@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderNamedRef } from '../resources/reference-lists/render.ts';
 import { NAMED_REF_TABLES, type NamedRefKind } from './references.ts';
-import { deleteRows, upsertRows } from './rows.ts';
+import { deleteRows, writeRows } from './rows.ts';
 import type { KindWriter, Run } from './run.ts';
 
 /** Where a kind is named: table, column, and the column of who names it. */
@@ -41,9 +41,9 @@ export function namedRefWriter(run: Run, kind: NamedRefKind): KindWriter<NamedRe
           if (kind !== 'city-services') run.former[kind].set(record.id, before);
         }
         known.set(record.id, document);
-        rows.push({ ...record, document });
+        rows.push({ row: { ...record, document }, isNew: before === undefined });
       }
-      await upsertRows(database, table, 'id', rows);
+      await writeRows(database, table, 'id', rows);
       return counts;
     },
     async listKeys() {
