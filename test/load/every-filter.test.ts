@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { combinationsOf, type FilterValues } from '../support/filter-combinations.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines } from '../support/publishing.ts';
-import { renamed, SKEWED, skewedCatalog } from '../support/skewed-catalog.ts';
+import { renamed, skewedCatalog } from '../support/skewed-catalog.ts';
+import { SKEWED_PARTNERS, skewedFilters } from '../support/skewed-filters.ts';
 
 /*
  * Every combination of filters, for the partners whose scopes differ most, on a catalog that is as uneven as they get.
@@ -26,50 +28,10 @@ const START_MS = Date.now();
 /** Publications and grants come at these instants. */
 const at = (hours: number): string => new Date(START_MS + hours * HOUR_MS).toISOString();
 
-const Q = [SKEWED.rareWord, SKEWED.commonWord, SKEWED.twoWords, SKEWED.shortPrefix];
-const LEAD_ENTITY = [SKEWED.smallLeadEntity, SKEWED.ungrantedLeadEntity, SKEWED.largestLeadEntity];
-/** Before the grants, and half of the records have changed since; and after them, and few have. */
 const UPDATED_SINCE = [at(1.5), at(3.5)];
 
-/** The values that each filter is tried with, besides none. */
-type Filters = Readonly<Record<string, readonly string[]>>;
-
-const CONTRACTS: Filters = {
-  q: Q,
-  lead_entity: LEAD_ENTITY,
-  coop: [SKEWED.commonCoop],
-  supplier: [SKEWED.commonSupplier, SKEWED.rareSupplier],
-  city_service: [SKEWED.commonCityService],
-  updated_since: UPDATED_SINCE,
-};
-const SUPPLIERS: Filters = {
-  q: Q,
-  state: [SKEWED.commonState, SKEWED.rareState],
-  certifications: [SKEWED.commonCertifications, SKEWED.rareCertification],
-  city_service: [SKEWED.commonCityService],
-  updated_since: UPDATED_SINCE,
-};
-const SOLICITATIONS: Filters = {
-  q: Q,
-  status: ['open', 'cancelled'],
-  lead_entity: LEAD_ENTITY,
-  closing_after: ['2024-03-10T12:00:00Z'],
-  closing_before: ['2024-05-20T12:00:00Z'],
-  updated_since: UPDATED_SINCE,
-};
-const CERTIFICATIONS: Filters = { q: Q, type: ['sbe', 'technical'] };
-
-const PARTNERS = {
-  'a partner that sees everything': { name: 'everything', everything: true },
-  'a partner with 341 grants': {
-    name: 'many',
-    leadEntities: SKEWED.grantedLeadEntities,
-    coops: SKEWED.grantedCoops,
-  },
-  'a partner of one small lead entity': { name: 'small', leadEntities: [SKEWED.smallLeadEntity] },
-  'a partner of the lead entity that holds most': { name: 'largest', leadEntities: [SKEWED.largestLeadEntity] },
-} as const;
-type PartnerName = keyof typeof PARTNERS;
+const FILTERS = skewedFilters(UPDATED_SINCE);
+type PartnerName = keyof typeof SKEWED_PARTNERS;
 
 let service: TestApp;
 const keys = new Map<PartnerName, string>();
@@ -81,8 +43,8 @@ beforeAll(async () => {
   const publish = (files: ReturnType<typeof skewedCatalog>, hours: number) =>
     publishLines(service.database, files, { clock: () => START_MS + hours * HOUR_MS });
   await publish(catalog, 1);
-  for (const name of Object.keys(PARTNERS) as PartnerName[]) {
-    const { key } = await makePartner(service.database, () => START_MS + 2 * HOUR_MS, PARTNERS[name]);
+  for (const name of Object.keys(SKEWED_PARTNERS) as PartnerName[]) {
+    const { key } = await makePartner(service.database, () => START_MS + 2 * HOUR_MS, SKEWED_PARTNERS[name]);
     keys.set(name, key);
   }
   await publish(renamed(catalog, 2), 3);
@@ -152,15 +114,6 @@ function processMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
-/** Each combination of filters as a query string without `?`. */
-function combinationsOf(filters: Filters): string[] {
-  let combinations: Record<string, string>[] = [{}];
-  for (const [name, values] of Object.entries(filters)) {
-    combinations = combinations.flatMap((one) => [one, ...values.map((value) => ({ ...one, [name]: value }))]);
-  }
-  return combinations.map((one) => new URLSearchParams(one).toString());
-}
-
 /** The first page of a list and the one after it; null if one failed. */
 async function getPages(partner: PartnerName, url: string, slow: Slow): Promise<Page[] | null> {
   const first = await get<Page>(partner, url, slow);
@@ -186,17 +139,10 @@ async function walk(partner: PartnerName, url: string, slow: Slow): Promise<stri
 const describeSlow = (slow: Slow): string[] =>
   [...slow].sort(([, a], [, b]) => b - a).map(([url, ms]) => `${Math.round(ms)} ms: ${url}`);
 
-describe.each(Object.keys(PARTNERS) as PartnerName[])('for %s', (partner) => {
-  test.each([
-    ['/v1/contracts', CONTRACTS],
-    ['/v1/suppliers', SUPPLIERS],
-    ['/v1/certifications', CERTIFICATIONS],
-    ['/v1/lead-entities', {}],
-    ['/v1/coops', {}],
-    ['/v1/city-services', {}],
-  ])(
+describe.each(Object.keys(SKEWED_PARTNERS) as PartnerName[])('for %s', (partner) => {
+  test.each(Object.entries(FILTERS).filter(([path]) => path !== '/v1/solicitations'))(
     `no combination of filters of %s takes over ${MAX_DATABASE_MS} ms of the database`,
-    async (path, filters: Filters) => {
+    async (path, filters: FilterValues) => {
       const slow: Slow = new Map();
       let records = 0;
       for (const query of combinationsOf(filters)) {
@@ -214,7 +160,7 @@ describe.each(Object.keys(PARTNERS) as PartnerName[])('for %s', (partner) => {
   test(`no combination of filters of /v1/solicitations and its count takes over ${MAX_DATABASE_MS} ms of the database`, async () => {
     const slow: Slow = new Map();
     let walked = 0;
-    for (const [index, query] of combinationsOf(SOLICITATIONS).entries()) {
+    for (const [index, query] of combinationsOf(FILTERS['/v1/solicitations']).entries()) {
       const count = await get<{ total: number }>(partner, `/v1/solicitations/count?${query}`, slow);
       const pages = await getPages(partner, `/v1/solicitations?${query}`, slow);
       if (count === null || pages === null) continue;

@@ -14,6 +14,8 @@ const SIZES = {
   solicitations: 25_000,
 };
 
+export const SKEWED_SOLICITATIONS = SIZES.solicitations;
+
 const SEED = 20_261;
 
 /** What filters are tried with: values that very many records have, few have, and none. */

@@ -1,0 +1,54 @@
+import type { FilterValues } from './filter-combinations.ts';
+import { SKEWED } from './skewed-catalog.ts';
+
+const Q = [SKEWED.rareWord, SKEWED.commonWord, SKEWED.twoWords, SKEWED.shortPrefix];
+const LEAD_ENTITY = [SKEWED.smallLeadEntity, SKEWED.ungrantedLeadEntity, SKEWED.largestLeadEntity];
+
+/**
+ * What the lists of the skewed catalog are filtered by, by their path.
+ *
+ * @param updatedSince before the grants, and half of the records have changed since; and after them, and few have.
+ */
+export function skewedFilters(updatedSince: readonly string[]) {
+  return {
+    '/v1/contracts': {
+      q: Q,
+      lead_entity: LEAD_ENTITY,
+      coop: [SKEWED.commonCoop],
+      supplier: [SKEWED.commonSupplier, SKEWED.rareSupplier],
+      city_service: [SKEWED.commonCityService],
+      updated_since: updatedSince,
+    },
+    '/v1/suppliers': {
+      q: Q,
+      state: [SKEWED.commonState, SKEWED.rareState],
+      certifications: [SKEWED.commonCertifications, SKEWED.rareCertification],
+      city_service: [SKEWED.commonCityService],
+      updated_since: updatedSince,
+    },
+    '/v1/solicitations': {
+      q: Q,
+      status: ['open', 'cancelled'],
+      lead_entity: LEAD_ENTITY,
+      closing_after: ['2024-03-10T12:00:00Z'],
+      closing_before: ['2024-05-20T12:00:00Z'],
+      updated_since: updatedSince,
+    },
+    '/v1/certifications': { q: Q, type: ['sbe', 'technical'] },
+    '/v1/lead-entities': {},
+    '/v1/coops': {},
+    '/v1/city-services': {},
+  } satisfies Record<string, FilterValues>;
+}
+
+/** The partners whose scopes differ most. */
+export const SKEWED_PARTNERS = {
+  'a partner that sees everything': { name: 'everything', everything: true },
+  'a partner with 341 grants': {
+    name: 'many',
+    leadEntities: SKEWED.grantedLeadEntities,
+    coops: SKEWED.grantedCoops,
+  },
+  'a partner of one small lead entity': { name: 'small', leadEntities: [SKEWED.smallLeadEntity] },
+  'a partner of the lead entity that holds most': { name: 'largest', leadEntities: [SKEWED.largestLeadEntity] },
+} as const;
