@@ -7,9 +7,9 @@ import { stopAllProcesses } from './machine/processes.ts';
 import { ENGINES } from './market/market.ts';
 import { runBench } from './measure/bench.ts';
 import { note } from './measure/progress.ts';
-import { ResultsStore } from './measure/results.ts';
+import { RESULTS_NAME, ResultsStore } from './measure/results.ts';
 import { PARTS } from './parts/parts.ts';
-import { writeReport } from './report/write-report.ts';
+import { REPORT_FOLDER, writeReport } from './report/write-report.ts';
 
 /* A program: measures the parts that are asked for, and writes the report. */
 
@@ -21,6 +21,7 @@ interface Options {
   connections: number;
   samples: number;
   folder: string;
+  report: string;
   engines: (typeof ENGINES)[number][];
   peers: boolean;
   fresh: boolean;
@@ -42,6 +43,7 @@ const command = new Command('bench')
   .option('--connections <n>', 'that ask at once', number, 32)
   .option('--samples <n>', 'requests one at a time for a latency', number, 600)
   .option('--folder <folder>', 'for data and databases; kept, and used again', join(tmpdir(), 'pds-bench'))
+  .option('--report <folder>', 'where the report and its results go', REPORT_FOLDER)
   .option('--engines <names>', 'sqlite, postgres or both', engines, [...ENGINES])
   .option('--postgres <folder>', 'of the programs of an installed PostgreSQL, in place of the development dependency')
   .option('--no-peers', 'without the products that have to be installed first')
@@ -61,10 +63,14 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 if (options.fresh) rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-const store = options.smoke ? new ResultsStore(join(folder, 'results.json')) : new ResultsStore();
+const report = options.smoke ? folder : options.report;
+mkdirSync(report, { recursive: true });
+const store = new ResultsStore(join(report, RESULTS_NAME));
 try {
   await runBench({
-    parts: PARTS.filter(({ name }) => chosen.length === 0 || chosen.includes(name)),
+    parts: PARTS.filter(({ name, isLong }) =>
+      chosen.length === 0 ? !(options.smoke && isLong === true) : chosen.includes(name),
+    ),
     sizes: options.smoke ? [Math.min(...options.sizes)] : options.sizes.sort((a, b) => a - b),
     folder,
     store,
@@ -81,7 +87,7 @@ try {
     },
   });
   if (options.smoke) note('smoke: everything ran, and every answer was a success');
-  else await writeReport(store.results);
+  else await writeReport(store.results, report);
 } catch (error) {
   note(error instanceof Error ? (error.stack ?? error.message) : String(error));
   process.exitCode = 1;

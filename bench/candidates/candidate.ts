@@ -13,6 +13,8 @@ export interface RunningCandidate {
   requestFor(question: Question): HttpRequest | null;
   /** Gives the same bytes whatever is asked, so that its requests may be asked again. */
   readonly isFixed: boolean;
+  /** PostgreSQL's CPU time is counted as its own. */
+  readonly usesPostgres: boolean;
   /** Said beside its figures. */
   readonly remark?: string;
   stop(): Promise<void>;

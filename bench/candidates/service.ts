@@ -13,6 +13,8 @@ export interface ServiceOptions {
   folder: string;
   core?: Core | null;
   workers?: number;
+  /** Measures how long its event loop is held. */
+  withHoldProbe?: boolean;
 }
 
 /** Cursors by the path of their list and the id after which they stand. */
@@ -23,6 +25,8 @@ export interface RunningService extends RunningCandidate {
   readonly database: ServiceDatabase;
   /** Where cursors are put before questions deep in a list are asked. */
   readonly cursors: Cursors;
+  /** Where its `hold-probe.ts` listens; null without one. */
+  readonly holdPort: number | null;
 }
 
 export const SERVICE_NAMES: Record<Engine, string> = {
@@ -30,19 +34,27 @@ export const SERVICE_NAMES: Record<Engine, string> = {
   postgres: 'the service on PostgreSQL',
 };
 
+const HOLD_PROBE = new URL('../measure/hold-probe.ts', import.meta.url).href;
+
 /** Starts `pds serve` as an operator would: everything on, and its log written to a file. */
 export async function startService(
   engine: Engine,
   database: ServiceDatabase,
-  { folder, core = SERVER_CORE, workers = 1 }: ServiceOptions,
+  { folder, core = SERVER_CORE, workers = 1, withHoldProbe = false }: ServiceOptions,
 ): Promise<RunningService> {
   if (engine === 'sqlite') readThrough(database.url.replace(/^sqlite:/, ''));
   const port = await findFreePort();
   const log = join(folder, `serve-${engine}-${port}.log`);
   const options = workers === 1 ? [] : ['--workers', String(workers)];
-  const server = startProcess(process.execPath, [MAIN, 'serve', '--port', String(port), ...options], {
+  const holdPort = withHoldProbe ? await findFreePort() : null;
+  const nodeOptions = holdPort === null ? [] : ['--import', HOLD_PROBE];
+  const server = startProcess(process.execPath, [...nodeOptions, MAIN, 'serve', '--port', String(port), ...options], {
     core,
-    env: { PDS_DATABASE_URL: database.url, PDS_ADMIN_PORT: '0' },
+    env: {
+      PDS_DATABASE_URL: database.url,
+      PDS_ADMIN_PORT: '0',
+      ...(holdPort !== null && { BENCH_HOLD_PORT: String(holdPort) }),
+    },
     log,
   });
   await waitForAnswer(`http://127.0.0.1:${port}/health`, server).catch((error: unknown) => {
@@ -55,9 +67,11 @@ export async function startService(
     engine,
     database,
     cursors,
+    holdPort,
     process: server,
     port,
     isFixed: false,
+    usesPostgres: engine === 'postgres',
     headers: (round) => ({ Authorization: `Bearer ${everything.at(round % everything.length) ?? ''}` }),
     requestFor(question) {
       if (!('after' in question)) return { path: addressOf(question, undefined) };

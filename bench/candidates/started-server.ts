@@ -31,6 +31,7 @@ export async function startServer(description: ServerDescription): Promise<Runni
     process: server,
     port,
     isFixed: description.isFixed ?? false,
+    usesPostgres: description.isFixed !== true,
     headers: () => description.headers ?? {},
     requestFor: description.requestFor,
     ...(description.remark !== undefined && { remark: description.remark }),

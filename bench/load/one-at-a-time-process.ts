@@ -1,28 +1,56 @@
 import { Agent, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import type { HttpRequest } from './load.ts';
-import type { Latencies, OneAtATimeOptions } from './one-at-a-time.ts';
+import type { OneAtATimeOptions, TimedResponse } from './one-at-a-time.ts';
 
-/* A program: reads what to ask from standard input, and prints how long each answer took as JSON. */
+/* A program: reads what to request from standard input, and prints how long each response took as JSON. */
 
-const { port, headers, requests } = (await json(process.stdin)) as OneAtATimeOptions;
+const options = (await json(process.stdin)) as OneAtATimeOptions;
+const { port, headers, requests, withNextPages = false, holdPort = null } = options;
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-const latencies: Latencies = { milliseconds: [], failures: 0 };
+const responses: TimedResponse[] = [];
 
+await readHold();
 for (const one of requests) {
-  const startedAt = performance.now();
-  const status = await ask(one);
-  latencies.milliseconds.push(performance.now() - startedAt);
-  if (status < 200 || status >= 400) latencies.failures++;
+  const body = await measure(one, one.path);
+  if (!withNextPages || body === '') continue;
+  const cursor = /"next_cursor":"([^"]+)"/.exec(body)?.[1];
+  if (cursor === undefined) continue;
+  const path = `${one.path}${one.path.includes('?') ? '&' : '?'}cursor=${cursor}`;
+  await measure({ path }, `${one.path} (next page)`);
 }
 agent.destroy();
-process.stdout.write(JSON.stringify(latencies));
+process.stdout.write(JSON.stringify(responses));
 
-function ask({ path, body }: HttpRequest): Promise<number> {
+async function measure(one: HttpRequest, name: string): Promise<string> {
+  const startedAt = performance.now();
+  const { status, body } = await send(one, port, headers, withNextPages);
+  const milliseconds = performance.now() - startedAt;
+  responses.push({ request: name, status, milliseconds, holdMs: await readHold() });
+  return body;
+}
+
+/** Reads the longest hold of the server's event loop since it was read last. */
+async function readHold(): Promise<number | null> {
+  return holdPort === null ? null : Number((await send({ path: '/' }, holdPort, {}, true)).body);
+}
+
+function send(
+  { path, body }: HttpRequest,
+  toPort: number,
+  withHeaders: Readonly<Record<string, string>>,
+  isBodyRead: boolean,
+): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     const method = body === undefined ? 'GET' : 'POST';
-    const sent = request({ agent, port, host: '127.0.0.1', path, method, headers }, (answer) => {
-      answer.resume().once('end', () => resolve(answer.statusCode ?? 0));
+    const options = { agent, port: toPort, host: '127.0.0.1', path, method, headers: withHeaders };
+    const sent = request(options, (response) => {
+      const chunks: Buffer[] = [];
+      if (isBodyRead) response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      else response.resume();
+      response.once('end', () => {
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() });
+      });
     });
     sent.once('error', reject).end(body);
   });

@@ -8,15 +8,28 @@ export interface OneAtATimeOptions {
   port: number;
   headers: Readonly<Record<string, string>>;
   requests: readonly HttpRequest[];
+  /** Also requests the page after each page that has one. */
+  withNextPages?: boolean;
+  /** Where the server's `hold-probe.ts` listens, if it has one. */
+  holdPort?: number | null;
 }
 
-export interface Latencies {
-  /** Milliseconds from asking to the last byte, in the order of the requests. */
-  milliseconds: number[];
-  failures: number;
+export interface TimedResponse {
+  /** As requested; with ` (next page)` for the page after it. */
+  request: string;
+  status: number;
+  /** From the request to the last byte. */
+  milliseconds: number;
+  /** Longest hold of the server's event loop since the response before; null without a probe. */
+  holdMs: number | null;
 }
 
-/** Asks each request once, the next when the last is answered, over one connection. */
-export async function askOneAtATime(options: OneAtATimeOptions): Promise<Latencies> {
-  return JSON.parse(await readOutput(process.execPath, [PROGRAM], {}, JSON.stringify(options))) as Latencies;
+/** Sends each request once, the next after the response to the last, over one connection. */
+export async function askOneAtATime(options: OneAtATimeOptions): Promise<TimedResponse[]> {
+  return JSON.parse(await readOutput(process.execPath, [PROGRAM], {}, JSON.stringify(options))) as TimedResponse[];
+}
+
+/** Whether a response is neither a success nor a redirect. */
+export function isFailure({ status }: TimedResponse): boolean {
+  return status < 200 || status >= 400;
 }

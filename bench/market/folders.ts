@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A digest of source files: what was made with others is made anew. */
+/** A digest of source files: what was made with others is made again. Folders that do not exist are skipped. */
 export function digestOf(...folders: string[]): string {
   const hash = createHash('sha256');
-  for (const folder of folders) {
+  for (const folder of folders.filter((name) => existsSync(join(ROOT, name)))) {
     const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((name) =>
       /\.(ts|sql)$/.test(name),
     );

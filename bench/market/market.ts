@@ -32,10 +32,22 @@ export interface Market {
   databases: Record<Engine, ServiceDatabase>;
 }
 
+const DATA_SOURCES = ['bench/dataset', 'sample'];
+/** Folders of the code that fills a database of the service. */
+const IMPORT_SOURCES = ['migrations', 'src/index', 'src/publishing', 'src/search'];
+
 type LoadedDatabase = Omit<ServiceDatabase, 'url'>;
 
-/** Provides the market of a size: what an earlier run left in the folder is used again where the sources are the same. */
-export async function provideMarket(folder: string, postgres: PostgresCluster, solicitations: number): Promise<Market> {
+export interface MarketOptions {
+  folder: string;
+  postgres: PostgresCluster;
+  solicitations: number;
+  /** The engines whose databases are filled. */
+  engines: readonly Engine[];
+}
+
+/** Provides the market of a size. Reuses what an earlier run left in the folder if the sources are the same. */
+export async function provideMarket({ folder, postgres, solicitations, engines }: MarketOptions): Promise<Market> {
   const name = sizeName(solicitations);
   note(`preparing ${name}`);
   const data = provideMarketData(join(folder, 'data'), solicitations);
@@ -44,7 +56,7 @@ export async function provideMarket(folder: string, postgres: PostgresCluster, s
 
   const plain = `plain_${name}`;
   const plainMarker = join(folder, `${plain}.json`);
-  const plainDigest = digestOf('bench/dataset', 'bench/market', 'sample');
+  const plainDigest = digestOf(...DATA_SOURCES, 'bench/market');
   let facts = readMarker(plainMarker, plainDigest) as MarketFacts | null;
   if (facts === null) {
     note(`filling the plain tables of ${name}`);
@@ -56,11 +68,11 @@ export async function provideMarket(folder: string, postgres: PostgresCluster, s
   }
 
   const databases = {} as Record<Engine, ServiceDatabase>;
-  for (const engine of ENGINES) {
+  for (const engine of engines) {
     const database = `pds_${name}`;
     const url = databaseUrl(folder, postgres, engine, database);
     const marker = join(folder, `${database}-${engine}.json`);
-    const digest = digestOf('bench/dataset', 'bench/market', 'sample', 'migrations', 'src/publishing', 'src/search');
+    const digest = digestOf(...DATA_SOURCES, 'bench/market', ...IMPORT_SOURCES);
     let loaded = readMarker(marker, digest) as LoadedDatabase | null;
     if (loaded === null) {
       note(`importing ${name} into ${engine}`);

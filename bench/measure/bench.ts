@@ -6,7 +6,7 @@ import { startService, type RunningService } from '../candidates/service.ts';
 import { describeMachine } from '../machine/description.ts';
 import { provideMarket } from '../market/market.ts';
 import { startPostgres } from '../market/postgres-cluster.ts';
-import type { BenchContext, Part, Settings } from './context.ts';
+import type { BaseContext, BenchContext, Part, Settings } from './context.ts';
 import { note } from './progress.ts';
 import type { ResultsStore } from './results.ts';
 
@@ -35,22 +35,17 @@ export async function runBench(options: BenchOptions): Promise<void> {
     for (const size of options.sizes) {
       const parts = options.parts.filter((part) => isWorth(part, size, options));
       if (parts.length === 0) continue;
-      const market = await provideMarket(options.folder, postgres, size);
-      const servers = new Servers(() =>
-        startBaselines({ plainUrl: market.plainUrl, withPeers: options.withPeers, store, scratch }),
-      );
-      const startServices = (): Promise<RunningService>[] =>
-        settings.engines.map((engine) => startService(engine, market.databases[engine], { folder: scratch }));
-      const context: BenchContext = {
-        ...{ settings, store, postgres, scratch, market, folder: options.folder },
-        services: () => servers.services(startServices),
-        baselines: () => servers.baselines(),
-      };
+      const base: BaseContext = { settings, store, postgres, scratch, size, folder: options.folder };
+      const servers = new Servers();
+      const context = parts.every(({ needsMarket }) => needsMarket === false)
+        ? null
+        : await marketContext(base, servers, options.withPeers);
       try {
         for (const part of parts) {
-          note(`${part.title} (${size} solicitations)`);
-          store.beginPart(part.name, size);
-          await runPart(part, context);
+          const partSize = part.ownSize ?? size;
+          note(`${part.title} (${partSize} solicitations)`);
+          store.beginPart(part.name, partSize);
+          await runPart(part, base, context);
           store.endPart(part.name);
         }
       } finally {
@@ -62,39 +57,49 @@ export async function runBench(options: BenchOptions): Promise<void> {
   }
 }
 
+async function marketContext(base: BaseContext, servers: Servers, withPeers: boolean): Promise<BenchContext> {
+  const { settings, store, postgres, scratch, folder } = base;
+  const market = await provideMarket({ folder, postgres, solicitations: base.size, engines: settings.engines });
+  const baselines = { plainUrl: market.plainUrl, withPeers, store, scratch };
+  return {
+    ...base,
+    market,
+    services: () =>
+      servers.services(() =>
+        settings.engines.map((engine) => startService(engine, market.databases[engine], { folder: scratch })),
+      ),
+    baselines: () => servers.baselines(() => startBaselines(baselines)),
+  };
+}
+
 /** A part that fails is reported, and leaves the others to be measured; only in the smoke run it ends everything. */
-async function runPart(part: Part, context: BenchContext): Promise<void> {
+async function runPart(part: Part, base: BaseContext, context: BenchContext | null): Promise<void> {
   try {
-    await part.run(context);
+    if (part.needsMarket === false) await part.run(base);
+    else if (context !== null) await part.run(context);
   } catch (error) {
-    if (context.settings.isSmoke) throw error;
+    if (base.settings.isSmoke) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     note(`${part.name} failed: ${reason}`);
-    context.store.addGap({ part: part.name, candidate: 'the whole part', reason });
+    base.store.addGap({ part: part.name, candidate: 'the whole part', reason });
   }
 }
 
-function isWorth(part: Part, size: number, { sizes, settings }: BenchOptions): boolean {
-  if (settings.isSmoke && part.isLong === true) return false;
-  return part.sizes !== 'largest' || size === Math.max(...sizes);
+function isWorth(part: Part, size: number, { sizes }: BenchOptions): boolean {
+  return part.ownSize === undefined || size === Math.min(...sizes);
 }
 
 /** Servers that parts share: each is started when a part first asks for it. */
 class Servers {
   #services: RunningService[] | null = null;
   #baselines: RunningCandidate[] | null = null;
-  readonly #startBaselines: () => Promise<RunningCandidate[]>;
-
-  constructor(startBaselinesOnce: () => Promise<RunningCandidate[]>) {
-    this.#startBaselines = startBaselinesOnce;
-  }
 
   async services(start: () => Promise<RunningService>[]): Promise<RunningService[]> {
     return (this.#services ??= await Promise.all(start()));
   }
 
-  async baselines(): Promise<RunningCandidate[]> {
-    return (this.#baselines ??= await this.#startBaselines());
+  async baselines(start: () => Promise<RunningCandidate[]>): Promise<RunningCandidate[]> {
+    return (this.#baselines ??= await start());
   }
 
   async stop(): Promise<void> {

@@ -17,8 +17,8 @@ export interface Settings {
   isSmoke: boolean;
 }
 
-/** What a part measures with. */
-export interface BenchContext {
+/** What every part measures with. */
+export interface BaseContext {
   settings: Settings;
   store: ResultsStore;
   postgres: PostgresCluster;
@@ -26,6 +26,12 @@ export interface BenchContext {
   folder: string;
   /** Files that servers read and write while they run. */
   scratch: string;
+  /** Solicitations in the market. */
+  size: number;
+}
+
+/** What a part measures with that uses the market's databases. */
+export interface BenchContext extends BaseContext {
   market: Market;
   /** The service on each engine, running. */
   services(): Promise<RunningService[]>;
@@ -33,13 +39,19 @@ export interface BenchContext {
   baselines(): Promise<RunningCandidate[]>;
 }
 
-/** A part of the bench: some work, measured on the market of one size. */
-export interface Part {
+interface PartDescription {
   name: string;
   title: string;
-  /** Of the sizes asked for, those that it is worth measuring at. */
-  sizes?: 'largest';
-  /** Left out of the smoke run. */
+  /** Measured once, on records of its own, this many solicitations among them. */
+  ownSize?: number;
+  /** In a smoke run only if it is named. */
   isLong?: true;
-  run(context: BenchContext): Promise<void>;
 }
+
+/** A part of the bench: some work, measured on the market of one size. */
+export type Part = PartDescription &
+  (
+    | { needsMarket?: undefined; run(context: BenchContext): Promise<void> }
+    // Spares whoever measures only such parts the time to fill the databases of the market.
+    | { needsMarket: false; run(context: BaseContext): Promise<void> }
+  );

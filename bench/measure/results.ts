@@ -11,6 +11,7 @@ export type Unit =
   | 'ms'
   | 's'
   | 'MB'
+  | 'MB for each million'
   | 'server CPU µs a request'
   | 'database CPU µs a request';
 
@@ -44,7 +45,8 @@ export interface Results {
   gaps: Gap[];
 }
 
-export const RESULTS_FILE = fileURLToPath(new URL('../results.json', import.meta.url));
+export const RESULTS_NAME = 'results.json';
+const RESULTS_FILE = fileURLToPath(new URL(`../${RESULTS_NAME}`, import.meta.url));
 
 /** Reads what earlier runs measured; nothing where there was none. */
 export function readResults(file = RESULTS_FILE): Results {

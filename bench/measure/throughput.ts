@@ -1,7 +1,7 @@
 import type { RunningCandidate } from '../candidates/candidate.ts';
 import type { Question } from '../candidates/question.ts';
 import { runLoad, type HttpRequest } from '../load/load.ts';
-import { cpuSeconds } from '../machine/usage.ts';
+import { CpuMeter } from '../machine/cpu-meter.ts';
 import type { BenchContext } from './context.ts';
 import { note } from './progress.ts';
 import type { Measurement, Unit } from './results.ts';
@@ -85,8 +85,10 @@ async function measureRound(
   work: Work,
   { candidate, requests, isRepeated, round, figures }: Round,
 ): Promise<void> {
-  const serverBefore = cpuSeconds(candidate.process.pid);
-  const databaseBefore = cpuSeconds(postgres.process.pid);
+  const meter = new CpuMeter({
+    serverPid: candidate.process.pid,
+    postgresPid: candidate.usesPostgres ? postgres.process.pid : null,
+  });
   const result = await runLoad({
     port: candidate.port,
     headers: work.headers?.(candidate, Math.max(0, round)) ?? candidate.headers(Math.max(0, round)),
@@ -95,16 +97,15 @@ async function measureRound(
     connections: settings.connections,
     seconds: settings.seconds,
   });
+  const cpu = meter.perRequest(result.requests);
   figures.failures += result.failures;
   figures.requests += result.requests;
   // What is refused is quick: a round with refusals says nothing.
   if (round === WARM_UP || result.failures > 0) return;
   const perSecond = result.requests / result.seconds;
   figures.perSecond.push(perSecond);
-  const micros = (before: number | null, after: number | null): number[] =>
-    before === null || after === null ? [] : [((after - before) / result.requests) * 1e6];
-  figures.serverMicros.push(...micros(serverBefore, cpuSeconds(candidate.process.pid)));
-  figures.databaseMicros.push(...micros(databaseBefore, cpuSeconds(postgres.process.pid)));
+  if (cpu.server !== null) figures.serverMicros.push(cpu.server);
+  if (cpu.database !== null) figures.databaseMicros.push(cpu.database);
   note(`${work.work}, ${candidate.name}, round ${round + 1}: ${Math.round(perSecond)} requests/s`);
 }
 

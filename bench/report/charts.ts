@@ -1,11 +1,11 @@
 import { init } from 'echarts';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { SERVICE_NAMES } from '../candidates/service.ts';
 import { median } from '../measure/statistics.ts';
 import { sizeText, type Figures } from './figures.ts';
 
-const FOLDER = fileURLToPath(new URL('../charts/', import.meta.url));
+const FOLDER = 'charts';
 const SERVICE_COLOR = '#1f6feb';
 const OTHER_COLOR = '#9aa4b2';
 const LINE_COLORS = ['#1f6feb', '#d9480f', '#2b8a3e', '#862e9c', '#e67700', '#0b7285'];
@@ -17,7 +17,7 @@ export interface Chart {
 }
 
 /** Draws speed against the baselines, one chart for each piece of work. */
-export function drawSpeed(figures: Figures): Chart[] {
+export function drawSpeed(figures: Figures, folder: string): Chart[] {
   const speeds = figures.all.filter(({ unit, part }) => unit === 'requests/s' && part !== 'workers');
   const works = [...new Set(speeds.map(({ work }) => work))];
   return works.flatMap((work) => {
@@ -50,12 +50,12 @@ export function drawSpeed(figures: Figures): Chart[] {
         },
       ],
     });
-    return [save(`speed-${slugOf(work)}`, title, svg)];
+    return [save(folder, `speed-${slugOf(work)}`, title, svg)];
   });
 }
 
 /** Draws what one request at a time costs against the size of the market, one chart for each engine. */
-export function drawGrowth(figures: Figures): Chart[] {
+export function drawGrowth(figures: Figures, folder: string): Chart[] {
   const sizes = figures.sizesOf('latency');
   if (sizes.length < 2) return [];
   return Object.entries(SERVICE_NAMES).flatMap(([engine, candidate]) => {
@@ -87,7 +87,7 @@ export function drawGrowth(figures: Figures): Chart[] {
         }),
       })),
     });
-    return [save(`size-${engine}`, title, svg)];
+    return [save(folder, `size-${engine}`, title, svg)];
   });
 }
 
@@ -99,10 +99,11 @@ function draw(width: number, height: number, options: object): string {
   return svg;
 }
 
-function save(name: string, title: string, svg: string): Chart {
-  mkdirSync(FOLDER, { recursive: true });
-  writeFileSync(`${FOLDER}${name}.svg`, svg);
-  return { file: `charts/${name}.svg`, title };
+function save(folder: string, name: string, title: string, svg: string): Chart {
+  const file = `${FOLDER}/${name}.svg`;
+  mkdirSync(join(folder, FOLDER), { recursive: true });
+  writeFileSync(join(folder, file), svg);
+  return { file, title };
 }
 
 function slugOf(text: string): string {

@@ -1,5 +1,6 @@
 import type { Measurement, Results, Unit } from '../measure/results.ts';
 import { median } from '../measure/statistics.ts';
+import { SKEWED_PART } from '../parts/part-names.ts';
 
 /** What a figure is looked up by. */
 export interface FigureKey {
@@ -16,6 +17,12 @@ export class Figures {
 
   constructor({ measurements }: Results) {
     this.all = measurements;
+  }
+
+  /** The sizes of the markets that were measured, the smallest first. */
+  get marketSizes(): number[] {
+    const sizes = this.all.filter(({ part }) => part !== SKEWED_PART.part).map(({ size }) => size);
+    return [...new Set(sizes)].sort((a, b) => a - b);
   }
 
   /** The median; of the largest size where none is asked for. Null where it was not measured. */

@@ -39,7 +39,15 @@ export function methodText({ machine, settings }: Results): string {
   is from its own.
 - PostgreSQL is durable as in production; it runs without parallel queries and without JIT, which one core has no use
   for.
-- CPU time is what the kernel counts for the server's processes, and for PostgreSQL's, during the round.
+- CPU time is what the kernel counts for the server's processes, and for PostgreSQL's, during the round. PostgreSQL's is
+  not counted for servers that do not use it.
+- A count is measured for the first time in a process that has just started, has been warmed up with other counts, and was
+  never asked for these words. It is measured again by another partner that sees the same, because the first partner's
+  response is cached. Single responses of such processes, and holds of the event loop, are the shortest of three
+  processes each, so that a pause of the machine is not taken for one of the service.
+- A hold of the event loop is the longest iteration while a response is made, measured in the service's own process.
+- Skewed data is a catalog of its own of 25 thousand solicitations: every combination of filters of every list and count,
+  first pages and second ones, for four partners.
 - One request at a time is measured by a client of \`node:http\` on core 1, whose own time is part of every figure.
 - The data is invented, from a fixed seed: few lead entities with very many records and many with few, words by Zipf's
   law, descriptions from a line to several thousand characters.

@@ -5,6 +5,10 @@ import { median } from '../measure/statistics.ts';
 import { readable, sizeText, withSpread, type Figures } from './figures.ts';
 
 const THROUGHPUT: Unit = 'requests/s';
+const SERVER_CPU: Unit = 'server CPU µs a request';
+const DATABASE_CPU: Unit = 'database CPU µs a request';
+const CPU_UNITS: readonly Unit[] = [SERVER_CPU, DATABASE_CPU];
+const CPU_COLUMNS = ['server CPU, µs', 'database CPU, µs', 'both, µs'];
 
 /** The tables of one part, one for each size. */
 export function tablesOf(figures: Figures, part: string): string {
@@ -19,38 +23,55 @@ export function tablesOf(figures: Figures, part: string): string {
     .join('\n');
 }
 
+/** Requests a second beside the hand-written minimum, and CPU time of server and database together, at every size. */
+export function ratioTable(figures: Figures): string {
+  const compared = figures.all.filter(({ candidate, unit }) => candidate === MINIMUM && unit === THROUGHPUT);
+  const works = [...new Set(compared.map(({ work }) => work))];
+  const sizes = [...new Set(compared.map(({ size }) => size))].sort((a, b) => a - b);
+  const rows = works.flatMap((work) => {
+    const of = figures.all.filter((one) => one.work === work && compared.some(({ part }) => part === one.part));
+    const servers = [...new Set(of.filter(({ unit }) => unit === THROUGHPUT).map(({ candidate }) => candidate))];
+    return servers.map((server) => [
+      work,
+      server,
+      ...sizes.flatMap((size) => {
+        const rowsOfSize = of.filter((one) => one.size === size);
+        const speed = valueOf(rowsOfSize, work, server, THROUGHPUT);
+        const minimum = valueOf(rowsOfSize, work, MINIMUM, THROUGHPUT);
+        const ratio = speed === null || minimum === null ? '' : readable(speed / minimum);
+        return [ratio, cpuCells(rowsOfSize, work, server).at(-1) ?? ''];
+      }),
+    ]);
+  });
+  const head = sizes.flatMap((size) => [`${sizeText(size)}: ÷ minimum`, 'CPU, µs']);
+  return rows.length === 0 ? 'Not measured yet.' : markdownTable(['work', 'server', ...head], rows);
+}
+
 /** A row for each work and candidate, with its speed beside that of the baselines. */
 function throughputTable(rows: readonly Measurement[]): string {
-  const value = (of: Measurement, unit: Unit, candidate = of.candidate): number | null => {
-    const found = rows.find((one) => one.work === of.work && one.candidate === candidate && one.unit === unit);
-    return found === undefined ? null : median(found.values);
-  };
-  const speeds = rows.filter(({ unit }) => unit === THROUGHPUT);
-  const lines = speeds.map((row) => {
-    const speed = median(row.values);
-    const ratio = (candidate: string): string => {
-      const other = value(row, THROUGHPUT, candidate);
-      return other === null ? '' : readable(speed / other);
-    };
-    return [
-      row.work,
-      row.candidate + (row.remark === undefined ? '' : ` (${row.remark})`),
-      withSpread(row.values),
-      ratio(MINIMUM),
-      ratio(FROM_MEMORY),
-      readable(value(row, 'server CPU µs a request') ?? NaN),
-      readable(value(row, 'database CPU µs a request') ?? NaN),
-    ];
-  });
-  return markdownTable(
-    ['work', 'server', 'requests/s', '÷ minimum', '÷ from memory', 'server CPU, µs', 'database CPU, µs'],
-    lines,
-  );
+  const lines = rows
+    .filter(({ unit }) => unit === THROUGHPUT)
+    .map((row) => {
+      const ratio = (candidate: string): string => {
+        const other = valueOf(rows, row.work, candidate, THROUGHPUT);
+        return other === null ? '' : readable(median(row.values) / other);
+      };
+      return [
+        row.work,
+        row.candidate + (row.remark === undefined ? '' : ` (${row.remark})`),
+        withSpread(row.values),
+        ratio(MINIMUM),
+        ratio(FROM_MEMORY),
+        ...cpuCells(rows, row.work, row.candidate),
+      ];
+    });
+  return markdownTable(['work', 'server', 'requests/s', '÷ minimum', '÷ from memory', ...CPU_COLUMNS], lines);
 }
 
 /** A row for each work and candidate, a column for each unit. */
 function plainTable(rows: readonly Measurement[]): string {
-  const units = [...new Set(rows.map(({ unit }) => unit))];
+  const units = [...new Set(rows.map(({ unit }) => unit))].filter((unit) => !CPU_UNITS.includes(unit));
+  const hasCpu = rows.some(({ unit }) => CPU_UNITS.includes(unit));
   const keys = new Map(rows.map((row) => [`${row.work}\t${row.candidate}`, row]));
   const lines = [...keys.values()].map(({ work, candidate }) => [
     work,
@@ -59,8 +80,23 @@ function plainTable(rows: readonly Measurement[]): string {
       const found = rows.find((one) => one.work === work && one.candidate === candidate && one.unit === unit);
       return found === undefined ? '' : withSpread(found.values);
     }),
+    ...(hasCpu ? cpuCells(rows, work, candidate) : []),
   ]);
-  return markdownTable(['work', 'server', ...units.map((unit) => unit.replace('most ms', 'longest ms'))], lines);
+  const names = units.map((unit) => unit.replace('most ms', 'longest ms'));
+  return markdownTable(['work', 'server', ...names, ...(hasCpu ? CPU_COLUMNS : [])], lines);
+}
+
+/** CPU time of server, database and both for each request; empty for a server that uses no database beside it. */
+function cpuCells(rows: readonly Measurement[], work: string, candidate: string): string[] {
+  const server = valueOf(rows, work, candidate, SERVER_CPU);
+  const database = valueOf(rows, work, candidate, DATABASE_CPU);
+  const sum = server === null ? null : server + (database ?? 0);
+  return [server, database, sum].map((value) => (value === null ? '' : readable(value)));
+}
+
+function valueOf(rows: readonly Measurement[], work: string, candidate: string, unit: Unit): number | null {
+  const found = rows.find((one) => one.work === work && one.candidate === candidate && one.unit === unit);
+  return found === undefined ? null : median(found.values);
 }
 
 /** A table in Markdown; all columns but the first two hold numbers. */

@@ -1,20 +1,22 @@
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { RESULTS_FILE, type Results } from '../measure/results.ts';
+import { RESULTS_NAME, type Results } from '../measure/results.ts';
 import { PARTS } from '../parts/parts.ts';
 import { drawGrowth, drawSpeed, type Chart } from './charts.ts';
-import { Figures, readable } from './figures.ts';
+import { Figures, readable, sizeText } from './figures.ts';
 import { machineText, methodText } from './method.ts';
-import { markdownTable, tablesOf } from './tables.ts';
+import { markdownTable, ratioTable, tablesOf } from './tables.ts';
 import { judgeTargets, type Target } from './targets.ts';
 
-const REPORT_FILE = fileURLToPath(new URL('../RESULTS.md', import.meta.url));
+/** Where the committed report is. */
+export const REPORT_FOLDER = fileURLToPath(new URL('../', import.meta.url));
 
-/** Writes the report and its charts from what was measured, and puts the results themselves into the project's form. */
-export async function writeReport(results: Results): Promise<void> {
+/** Writes the report and its charts from what was measured, and formats the results. */
+export async function writeReport(results: Results, folder = REPORT_FOLDER): Promise<void> {
   const figures = new Figures(results);
-  const charts = { speed: drawSpeed(figures), growth: drawGrowth(figures) };
+  const charts = { speed: drawSpeed(figures, folder), growth: drawGrowth(figures, folder) };
   const dates = Object.values(results.measuredAt).sort();
   const sections = [
     '# What was measured',
@@ -25,8 +27,11 @@ export async function writeReport(results: Results): Promise<void> {
     '## How',
     methodText(results),
     '## Aims',
-    'Of one server process, at the largest size that was measured.',
-    targetTable(judgeTargets(figures)),
+    'Of one server process. A figure in **bold** misses the aim; nothing is aimed at for a figure in parentheses.',
+    targetTable(judgeTargets(figures), figures.marketSizes),
+    '## Ratios at every size',
+    'Requests a second ÷ those of the hand-written minimum, and CPU time of server and database together for a request.',
+    ratioTable(figures),
     '## Speed against the baselines',
     pictures(charts.speed),
     '## Cost against size',
@@ -40,21 +45,23 @@ export async function writeReport(results: Results): Promise<void> {
     '## What could not be measured',
     gapsText(results),
   ];
-  await writeFormatted(REPORT_FILE, sections.join('\n\n'));
-  await writeFormatted(RESULTS_FILE, JSON.stringify(results));
+  await writeFormatted(join(folder, 'RESULTS.md'), sections.join('\n\n'));
+  await writeFormatted(join(folder, RESULTS_NAME), JSON.stringify(results));
 }
 
-function targetTable(targets: readonly Target[]): string {
-  const judgement = (isMet: boolean | null): string =>
-    isMet === null ? 'not measured' : isMet ? 'met' : '**not met**';
+function targetTable(targets: readonly Target[], sizes: readonly number[]): string {
   return markdownTable(
-    ['work', 'database', 'aim', 'measured', ''],
-    targets.map(({ work, engine, aim, measured, unit, isMet }) => [
+    ['work', 'database', 'aim', ...sizes.map(sizeText)],
+    targets.map(({ work, engine, aim, unit, results }) => [
       work,
       engine === 'sqlite' ? 'SQLite' : 'PostgreSQL',
       aim,
-      measured === null ? '' : readable(measured) + unit,
-      judgement(isMet),
+      ...sizes.map((size) => {
+        const result = results.get(size);
+        if (result === undefined) return results.size === 0 ? 'not measured' : '';
+        const text = readable(result.measured) + unit;
+        return result.isMet === null ? `(${text})` : result.isMet ? text : `**${text}**`;
+      }),
     ]),
     3,
   );

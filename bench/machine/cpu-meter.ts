@@ -1,0 +1,37 @@
+import { cpuSeconds } from './usage.ts';
+
+/** Processes whose CPU time is measured. */
+export interface MeasuredProcesses {
+  serverPid: number;
+  /** Null for a server that does not use PostgreSQL, so that what others make it do is not counted. */
+  postgresPid: number | null;
+}
+
+/** Microseconds of CPU time for each request; null if the system does not report them. */
+export interface CpuPerRequest {
+  server: number | null;
+  database: number | null;
+}
+
+/** Measures the CPU time that a server and PostgreSQL use from now on. */
+export class CpuMeter {
+  readonly #processes: MeasuredProcesses;
+  readonly #server: number | null;
+  readonly #database: number | null;
+
+  constructor(processes: MeasuredProcesses) {
+    this.#processes = processes;
+    this.#server = cpuSeconds(processes.serverPid);
+    this.#database = processes.postgresPid === null ? null : cpuSeconds(processes.postgresPid);
+  }
+
+  perRequest(requests: number): CpuPerRequest {
+    const { serverPid, postgresPid } = this.#processes;
+    const micros = (before: number | null, after: number | null): number | null =>
+      before === null || after === null ? null : ((after - before) / requests) * 1e6;
+    return {
+      server: micros(this.#server, cpuSeconds(serverPid)),
+      database: postgresPid === null ? null : micros(this.#database, cpuSeconds(postgresPid)),
+    };
+  }
+}

@@ -1,0 +1,30 @@
+import { createServer } from 'node:http';
+
+/*
+ * Loaded into the service with `--import`: measures how long each iteration of its event loop takes, and responds to
+ * every request with the longest, in milliseconds, since the request before.
+ *
+ * An immediate is always pending, so the loop never waits, and the time from one to the next is one iteration. Node's
+ * `monitorEventLoopDelay` does not do: its samples per iteration leave out the callbacks of sockets, and its timer adds
+ * up to its own interval of a millisecond or more.
+ */
+
+let longestMs = 0;
+let beganAtMs = performance.now();
+let isStopping = false;
+
+process.once('SIGTERM', () => (isStopping = true));
+setImmediate(measureIteration);
+createServer((_, response) => {
+  response.end(String(longestMs));
+  longestMs = 0;
+})
+  .listen(Number(process.env['BENCH_HOLD_PORT']), '127.0.0.1')
+  .unref();
+
+function measureIteration(): void {
+  const nowMs = performance.now();
+  longestMs = Math.max(longestMs, nowMs - beganAtMs);
+  beganAtMs = nowMs;
+  if (!isStopping) setImmediate(measureIteration);
+}
