@@ -8,6 +8,12 @@ export interface MarketFacts {
   middleLeadEntities: string[];
   /** Pairs of lead entity and status with at least a page of solicitations. */
   filledPairs: { leadEntity: string; status: string }[];
+  /** On more contracts than any other. */
+  commonSupplier: string;
+  commonCoop: string;
+  commonCityService: string;
+  /** Served by more suppliers than any other. */
+  commonState: string;
   /** Ids of solicitations that are no drafts, in no order. */
   solicitationIds: string[];
   /** Ids in order, from nine tenths of the table on. */
@@ -27,12 +33,22 @@ export async function readFacts(postgres: PostgresCluster, database: string): Pr
   const bySize = await ids(`select lead_entity_id as id from plain.solicitations group by 1 order by count(*) desc, 1`);
   const [total] = await rows<{ count: string }>('select count(*) from plain.solicitations');
   const solicitations = Number(total?.count);
+  const mostFrequent = async (column: string, table: string): Promise<string> => {
+    const [first] = await ids(
+      `select ${column} as id from plain.${table} group by 1 order by count(*) desc, 1 limit 1`,
+    );
+    return first ?? '';
+  };
   const middle = Math.floor(bySize.length / 2);
   return {
     solicitations,
     largestLeadEntity: bySize[0] ?? '',
     smallestLeadEntity: bySize.at(-1) ?? '',
     middleLeadEntities: bySize.slice(middle, middle + MIDDLE_LEAD_ENTITIES),
+    commonSupplier: await mostFrequent('supplier_id', 'contract_suppliers'),
+    commonCoop: await mostFrequent('coop_id', 'contracts where coop_id is not null'),
+    commonCityService: await mostFrequent('city_service_id', 'contract_city_services'),
+    commonState: await mostFrequent('unnest(states_served)', 'suppliers'),
     filledPairs: await rows(
       `select lead_entity_id as "leadEntity", status from plain.solicitations
        where status <> 'draft' and close_at is not null

@@ -1,6 +1,5 @@
 import { PAGE, type ListFilters, type Question } from '../candidates/question.ts';
 import { Random } from '../dataset/random.ts';
-import { RARE_WORDS } from '../dataset/search-words.ts';
 import { WordSource } from '../dataset/vocabulary.ts';
 import type { MarketFacts } from '../market/facts.ts';
 import type { Settings } from './context.ts';
@@ -84,10 +83,9 @@ export function worstWords(): string[] {
   return ['a b c', 's t p', 'c s', 'a', 's', 'e i o', 'a b c d e f', 'co in re', 'the of and', 'p a'];
 }
 
-/** Counts of all kinds: of filters alone, of windows of deadlines, or with words. */
-export function firstCounts(facts: MarketFacts, count: number, kind: 'filters' | 'words'): Question[] {
+/** Counts without words: of filters, and of windows of deadlines. */
+export function filterCounts(facts: MarketFacts, count: number, firstBound = 7_000_000): Question[] {
   const random = new Random(12);
-  const words = [...wordsByFrequency(count, 13).map((word, index) => worstWords()[index % 20] ?? word), ...RARE_WORDS];
   const statuses = ['open', 'closed', 'awarded', 'cancelled'];
   const makers: ((index: number) => ListFilters)[] = [
     (index) => ({ status: statuses[index % 4] ?? 'open' }),
@@ -97,10 +95,24 @@ export function firstCounts(facts: MarketFacts, count: number, kind: 'filters' |
     () => ({}),
   ];
   return Array.from({ length: count }, (_, index) => {
-    const closingAfter = newBound(7_000_000 + index);
-    if (kind === 'words') return { kind: 'count', filters: { closingAfter, q: words[index % words.length] ?? 'a' } };
-    return { kind: 'count', filters: { ...makers[index % makers.length]?.(index), closingAfter } };
+    return {
+      kind: 'count',
+      filters: { ...makers[index % makers.length]?.(index), closingAfter: newBound(firstBound + index) },
+    };
   });
+}
+
+/** Counts with words, every other one with a bound on deadlines as well. */
+export function wordCounts(words: readonly string[], firstBound = 7_500_000): Question[] {
+  return words.map((q, index) => ({
+    kind: 'count',
+    filters: index % 2 === 0 ? { q } : { q, closingAfter: newBound(firstBound + index) },
+  }));
+}
+
+/** Beginnings of words that share nothing with the worst words. */
+export function warmUpWords(): string[] {
+  return ['g', 'h', 'j', 'k', 'l', 'm', 'n', 'q', 'u', 'v', 'w', 'x', 'y', 'z', 'g h', 'k l m', 'n u v', 'l w'];
 }
 
 /** In another order, that of no other question list, so that neighbours are not asked one after the other. */

@@ -5,20 +5,24 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SERVICE_NAMES, startService, type RunningService } from '../candidates/service.ts';
 import { dataSizeOf } from '../dataset/sizes.ts';
-import { provideData } from '../market/generated-data.ts';
+import { FEW, writeFewChanges } from '../market/few-changes.ts';
+import { provideData, provideMarketData } from '../market/generated-data.ts';
 import { databaseUrl, emptyDatabase, type Engine } from '../market/market.ts';
 import { createPartner } from '../market/partners.ts';
 import { runPds, type CommandOutcome } from '../market/pds.ts';
-import type { BenchContext, Part } from '../measure/context.ts';
+import type { BaseContext, Part } from '../measure/context.ts';
 import { note } from '../measure/progress.ts';
 
 const DATABASE = 'pds_import';
 
 export const importing: Part = {
   name: 'import',
-  title: 'Import: first, unchanged, a lead entity renamed, a key revoked meanwhile',
+  title: 'Import: first, unchanged, few new or changed records, a lead entity renamed, a key revoked meanwhile',
+  needsMarket: false,
   async run(context) {
-    const { market, settings } = context;
+    const { folder, scratch, settings, size } = context;
+    const data = provideMarketData(join(folder, 'data'), size);
+    const few = await writeFewChanges(data, size, join(scratch, 'few'));
     for (const engine of settings.engines) {
       const url = databaseUrl(context.folder, context.postgres, engine, DATABASE);
       await emptyDatabase(context.folder, context.postgres, engine, DATABASE);
@@ -26,13 +30,17 @@ export const importing: Part = {
       const key = await createPartner(url, 'revoked', ['--everything']);
       const service = await startService(engine, databaseOf(url, key), { folder: context.scratch });
       try {
-        const { first, revokedAfterMs } = await importWhileRevoking(url, market.data, service, key);
+        const { first, revokedAfterMs } = await importWhileRevoking(url, data, service, key);
         report(context, engine, 'first import', first);
         if (revokedAfterMs !== null) addRevocation(context, engine, revokedAfterMs);
       } finally {
         await service.stop();
       }
-      report(context, engine, 'the same again', await runPds(url, ['import', market.data]));
+      report(context, engine, 'the same again', await runPds(url, ['import', data]));
+      const added = await runPds(url, ['import', few.added]);
+      report(context, engine, `${FEW.toLocaleString('en-US')} new records spread over all`, added);
+      const moved = await runPds(url, ['import', few.moved]);
+      report(context, engine, `${FEW.toLocaleString('en-US')} changed deadlines`, moved);
       await measureRename(context, engine, url);
       await emptyDatabase(context.folder, context.postgres, engine, DATABASE);
     }
@@ -64,9 +72,9 @@ async function statusOf(service: RunningService): Promise<number> {
 }
 
 /** Renames a lead entity that holds a hundred thousand contracts (at the largest size). */
-async function measureRename(context: BenchContext, engine: Engine, url: string): Promise<void> {
-  const { folder, postgres, market, scratch } = context;
-  const contracts = Math.ceil(market.solicitations / 10);
+async function measureRename(context: BaseContext, engine: Engine, url: string): Promise<void> {
+  const { folder, postgres, scratch } = context;
+  const contracts = Math.ceil(context.size / 10);
   const size = { ...dataSizeOf(1_000), contracts, suppliers: contracts / 2, largestContractShare: 1 };
   const data = provideData(join(folder, 'data'), size, `rename-${contracts}`);
   await emptyDatabase(folder, postgres, engine, DATABASE);
@@ -92,16 +100,16 @@ async function leadEntityOfContracts(data: string): Promise<string> {
   return (JSON.parse(line) as { lead_entity_id: string }).lead_entity_id;
 }
 
-function report({ store, market }: BenchContext, engine: Engine, work: string, outcome: CommandOutcome): void {
-  const base = { part: 'import', work, size: market.solicitations, candidate: SERVICE_NAMES[engine] };
+function report({ store, size }: BaseContext, engine: Engine, work: string, outcome: CommandOutcome): void {
+  const base = { part: 'import', work, size, candidate: SERVICE_NAMES[engine] };
   store.add({ ...base, unit: 's', values: [outcome.seconds] });
   store.add({ ...base, unit: 'MB', values: [outcome.peakMegabytes] });
   note(`${work}, ${engine}: ${outcome.seconds.toFixed(1)} s, at most ${Math.round(outcome.peakMegabytes)} MB`);
 }
 
-function addRevocation({ store, market }: BenchContext, engine: Engine, milliseconds: number): void {
+function addRevocation({ store, size }: BaseContext, engine: Engine, milliseconds: number): void {
   const work = 'until a key revoked during the import is refused';
-  const base = { part: 'import', work, size: market.solicitations, candidate: SERVICE_NAMES[engine] };
+  const base = { part: 'import', work, size, candidate: SERVICE_NAMES[engine] };
   store.add({ ...base, unit: 'ms', values: [milliseconds] });
   note(`${work}, ${engine}: ${Math.round(milliseconds)} ms`);
 }

@@ -7,7 +7,6 @@ import {
   changeQuestions,
   deepQuestions,
   detailQuestions,
-  firstCounts,
   listQuestions,
   searchQuestions,
   wordsByFrequency,
@@ -62,22 +61,6 @@ export const searchLatency: Part = {
   },
 };
 
-export const countLatency: Part = {
-  name: 'count-latency',
-  title: 'Counts, one at a time, for the first time and again',
-  async run(context) {
-    const count = Math.min(200, context.settings.samples);
-    for (const service of await context.services()) {
-      for (const kind of ['filters', 'words'] as const) {
-        const questions = firstCounts(context.market.facts, count, kind);
-        const name = kind === 'filters' ? 'without words' : 'with words';
-        await measureEach(context, service, `count ${name}, first time`, questions, undefined, 0);
-        await measureEach(context, service, `count ${name}, again`, questions, undefined, 0);
-      }
-    }
-  },
-};
-
 async function measureEach(
   context: BenchContext,
   service: RunningService,
@@ -99,8 +82,7 @@ async function measureEach(
 }
 
 function partOf(work: string): string {
-  if (work.startsWith('search')) return searchLatency.name;
-  return work.startsWith('count') ? countLatency.name : latency.name;
+  return work.startsWith('search') ? searchLatency.name : latency.name;
 }
 
 /** The whole list, each time with a bound that makes the address new. */

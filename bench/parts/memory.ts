@@ -11,7 +11,9 @@ import {
   listQuestions,
   newBound,
   searchQuestions,
+  wordCounts,
   wordsByFrequency,
+  worstWords,
 } from '../measure/questions.ts';
 
 const AT_REST_MS = 5_000;
@@ -21,6 +23,9 @@ const REQUESTS_OF_AN_HOUR = 3 * 60 * 600;
 
 /** Long pages, each another one, until whatever is kept is full. */
 const LONG_PAGES = 20_000;
+
+/** Words that are counted, so that what their counts cache is full as well. */
+const COUNTED_WORDS = 500;
 
 const BOUND = 400_000_000;
 const MOST_SECONDS = 600;
@@ -39,6 +44,7 @@ export const memory: Part = {
         await ask(context, service, mixedQuestions(context, REQUESTS_OF_AN_HOUR));
         await delay(AT_REST_MS);
         report(context, service, 'memory after an hour of three partners');
+        await ask(context, service, wordCounts([...worstWords(), ...wordsByFrequency(COUNTED_WORDS, 17)], BOUND));
         await ask(context, service, longPages(LONG_PAGES));
         report(context, service, 'memory with the caches full');
       } finally {

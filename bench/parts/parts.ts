@@ -1,11 +1,15 @@
 import type { Part } from '../measure/context.ts';
 import { changes, scope } from './changes.ts';
 import { importing } from './import.ts';
-import { countLatency, latency, searchLatency } from './latency.ts';
+import { countLatency } from './count-latency.ts';
+import { disk } from './disk.ts';
+import { holds } from './holds.ts';
+import { latency, searchLatency } from './latency.ts';
 import { memory } from './memory.ts';
 import { contracts, count, deep, detail, list } from './pages.ts';
 import { conditional, repeat } from './repeat.ts';
 import { search } from './search.ts';
+import { skewed } from './skewed.ts';
 import { walk } from './walk.ts';
 import { workers } from './workers.ts';
 
@@ -24,8 +28,11 @@ export const PARTS: readonly Part[] = [
   latency,
   searchLatency,
   countLatency,
+  holds,
+  skewed,
   walk,
   memory,
   workers,
+  disk,
   importing,
 ];
