@@ -167,7 +167,26 @@ function judgeImport(lookup: Lookup, judge: Judge): void {
   judge('a key revoked meanwhile is refused', refused, { atMost: 1_000 }, ' ms');
 }
 
+/**
+ * Megabytes for each million solicitations that the database took with FTS5 and GIN, by the size that they were measured
+ * at. Those of 100 thousand are compared with a million as well.
+ */
+const DISK_WITH_FTS5_AND_GIN: Record<Engine, readonly [size: number, megabytes: number][]> = {
+  sqlite: [
+    [10_000, 3_400],
+    [100_000, 2_990],
+  ],
+  postgres: [
+    [10_000, 6_110],
+    [100_000, 4_210],
+  ],
+};
+
 function judgeServer(lookup: Lookup, judge: Judge): void {
+  const before: Measure = (size) =>
+    DISK_WITH_FTS5_AND_GIN[lookup.engine].findLast(([measuredAt]) => measuredAt <= size)?.[1] ?? null;
+  const disk = divided(lookup.at('disk', 'database', 'MB for each million'), before);
+  judge('size of the database on disk ÷ that with FTS5 and GIN', disk, { atMost: 1 });
   const memory = (work: string): Measure => lookup.at('memory', work, 'MB');
   judge('memory at rest', memory('memory at rest'), { atMost: 120 }, ' MB');
   const busiest: Measure = (size) => {
