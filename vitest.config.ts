@@ -5,8 +5,8 @@ import { defineConfig } from 'vitest/config';
  * installed. `npm run test:all` runs every folder, these included, so a new test file is in the set of its folder.
  */
 const DEFAULT_FOLDERS = {
-  sqlite: ['access', 'conformance', 'docs', 'http', 'publishing', 'sync'].map((name) => `test/${name}`),
-  postgres: ['conformance', 'sync'].map((name) => `test/${name}`),
+  sqlite: ['access', 'conformance', 'docs', 'http', 'index', 'publishing', 'sync'].map((name) => `test/${name}`),
+  postgres: ['conformance', 'index', 'sync'].map((name) => `test/${name}`),
   client: ['client/test'],
 };
 
@@ -16,12 +16,18 @@ const ONLY_IN_ALL = [
   'test/http/shared-limits.test.ts',
   // Repeats the model's questions as PostgreSQL's reader role.
   'test/conformance/reader-role.postgres.test.ts',
+  // Asks the model's questions on both engines once more.
+  'test/conformance/served-queries.both.test.ts',
   // Builds, packs and installs the client.
   'client/test/package.test.ts',
   // Downloads other runtimes.
   'client/test/platforms/**',
   // Imports hundreds of megabytes that were made to fill the memory.
   'test/publishing/hostile-files.test.ts',
+  // Changes thousands of records in each publication.
+  'test/index/rebuilt-blocks.test.ts',
+  // Fills the 64 MB of changes that are gathered before any is written.
+  'test/index/index-changes.test.ts',
   // Start a process of the mirror for each way in which a copy or a clock can be wrong.
   'client/test/mirror/damage.test.ts',
   'client/test/mirror/clock.test.ts',

@@ -22,14 +22,18 @@ import { serverOptions } from './http/server-options.ts';
 import { endSlowReaders } from './http/slow-readers.ts';
 import { addUnparsedRequests } from './http/unparsed-requests.ts';
 import { addCursorCheck } from './paging/cursor-check.ts';
-import { Turns } from './paging/turns.ts';
+import { SetCache } from './index/set-cache.ts';
 import { registerPortal } from './portal/portal.ts';
+import { CertificationList } from './resources/certifications/certification-list.ts';
 import { registerCertifications } from './resources/certifications/routes.ts';
 import { registerContracts } from './resources/contracts/routes.ts';
 import { registerReferenceLists } from './resources/reference-lists/routes.ts';
 import { registerSolicitations } from './resources/solicitations/routes.ts';
 import { registerSuppliers } from './resources/suppliers/routes.ts';
 import type { Services } from './services.ts';
+
+/** Bitmaps of the index that a process caches. */
+const INDEX_CACHE_BYTES = 64 * 1024 * 1024;
 
 /**
  * The HTTP server with all of its routes, not yet listening. What is registered stands here in
@@ -71,11 +75,12 @@ export async function buildApp(
   registerHealth(app);
   registerOpenApi(app);
 
-  const turns = new Turns();
-  registerContracts(app, services, turns);
-  registerSuppliers(app, services, turns);
-  registerSolicitations(app, services, turns);
-  registerCertifications(app, services);
+  const certifications = new CertificationList(services.database);
+  const sets = new SetCache(INDEX_CACHE_BYTES);
+  registerContracts(app, services, sets);
+  registerSuppliers(app, services, sets, certifications);
+  registerSolicitations(app, services, sets);
+  registerCertifications(app, services, certifications);
   registerReferenceLists(app, services);
 
   registerPortal(app);

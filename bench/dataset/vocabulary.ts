@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { wordsOf } from '../../src/search/words.ts';
+import { wordsOf } from '../../src/index/words.ts';
 import { Random } from './random.ts';
 import { RARE_WORDS, SET_RANKS } from './search-words.ts';
 import { ZipfRanks } from './zipf.ts';

@@ -1,6 +1,6 @@
 import { createIndex, orderedText, type Migration } from '../../src/database/migration.ts';
 import type { Engine } from '../../src/database/database.ts';
-import { renumberStatements, STRIDE } from '../../src/database/renumbering.ts';
+import { renumberStatements, STRIDE } from './renumbering.ts';
 
 const RECORDS = ['suppliers', 'contracts', 'solicitations'] as const;
 const SERVED = "status <> 'draft'";

@@ -13,7 +13,7 @@ export const KINDS = [
 
 export type Kind = (typeof KINDS)[number];
 
-/** What a partner was granted, and when. Every query of a resource takes it and applies it in SQL. */
+/** What a partner was granted, and when. Every query of a resource takes it. */
 export interface Scope {
   /** The instant from which the partner sees everything; null where it sees only what is granted one by one. */
   readonly everythingSince: string | null;

@@ -4,7 +4,7 @@ import type { Environment } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { SchemaVersionError } from '../database/errors.ts';
 import { isHistoryOther } from '../database/history.ts';
-import { readSchemaState } from '../database/migrator.ts';
+import { readDeferred, readSchemaState } from '../database/migrator.ts';
 import { EPOCH, formatInstant, type Clock } from '../instant.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 
@@ -23,10 +23,11 @@ export async function checkContents(
 ): Promise<{ findings: Finding[]; isReadable: boolean }> {
   const { finding, isReadable } = await checkSchema(database);
   if (!isReadable) return { findings: [finding], isReadable };
+  const deferred = await checkDeferred(database);
   const history = await checkHistory(database);
   const lastEvent = await checkLastEvent(database, clock);
   const keys = await checkKeys(database, environment, clock);
-  return { findings: [finding, ...history, lastEvent, keys], isReadable };
+  return { findings: [finding, ...deferred, ...history, lastEvent, keys], isReadable };
 }
 
 async function checkSchema(database: Database): Promise<{ finding: Finding; isReadable: boolean }> {
@@ -55,6 +56,16 @@ async function checkSchema(database: Database): Promise<{ finding: Finding; isRe
     const advice = 'this version serves on it, and runs no commands: bring the upgrade to its end';
     return { finding: warn(about, error.message, advice), isReadable: true };
   }
+}
+
+/** Migrations that wait until no server of the version before is left. */
+async function checkDeferred(database: Database): Promise<Finding[]> {
+  const deferred = await readDeferred(database);
+  if (deferred.length === 0) return [];
+  const message = `it still has what only servers of the version before need (deferred: ${deferred.join(', ')})`;
+  const advice =
+    'replace these servers, then run "pds migrate --finish". Until then imports are slower and the database is larger';
+  return [warn('schema', message, advice)];
 }
 
 /** What to do with a database that is not there yet. */

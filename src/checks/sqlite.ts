@@ -10,26 +10,34 @@ import { fail, ok, warn, type Finding } from './finding.ts';
 
 const about = 'database';
 
+const UNUSABLE_ADVICE = 'until then, neither a server nor a command can use it';
+
 /** Looks at the files of a SQLite database. Makes none, and opens them for reading alone. */
-export async function checkSqlite(path: string, environment: Environment, clock: Clock): Promise<Finding[]> {
+export async function checkSqlite(
+  path: string,
+  environment: Environment,
+  clock: Clock,
+): Promise<{ findings: Finding[]; isReadable: boolean }> {
+  const unreadable = (finding: Finding) => ({ findings: [finding], isReadable: false });
   const files = sqliteFiles(path);
   const both = [files.catalog, files.access];
   // The last folder of the path is made by whoever makes the files.
   const folder = dirname(resolve(path));
   const problem = existsSync(folder) ? both.map(reasonNotUsable).find((found) => found !== null) : null;
-  if (problem != null) return [fail(about, problem, 'until then, neither a server nor a command can use it')];
-  if (!both.every((file) => existsSync(file))) return [checkMissing(files, folder)];
+  if (problem != null) return unreadable(fail(about, problem, UNUSABLE_ADVICE));
+  if (!both.every((file) => existsSync(file))) return unreadable(checkMissing(files, folder));
   try {
     const database = openForServing({ engine: 'sqlite', path });
     try {
-      const { findings: contents } = await checkContents(database, environment, clock);
-      return [ok(about, `${both.join(' and ')} can be read and written`), ...checkRoom(folder, files), ...contents];
+      const { findings: contents, isReadable } = await checkContents(database, environment, clock);
+      const access = ok(about, `${both.join(' and ')} can be read and written`);
+      return { findings: [access, ...checkRoom(folder, files), ...contents], isReadable };
     } finally {
       await database.close();
     }
   } catch (error) {
     if (!(error instanceof DatabaseUnavailableError)) throw error;
-    return [fail(about, error.message, 'until then, neither a server nor a command can use it')];
+    return unreadable(fail(about, error.message, UNUSABLE_ADVICE));
   }
 }
 

@@ -1,10 +1,13 @@
 import { withoutKeys } from '../access/keys.ts';
-import { fail, type Finding } from '../checks/finding.ts';
+import { fail, within, type Finding } from '../checks/finding.ts';
+import { checkIndexSample, checkWholeIndex } from '../checks/index-contents.ts';
 import { runChecks } from '../checks/run-checks.ts';
-import { ConfigError, type Config } from '../config.ts';
+import { ConfigError, type Config, type DatabaseConfig } from '../config.ts';
 import { configOfProcess } from './context.ts';
 import { describeFailure } from './failure.ts';
-import { processOutput } from './output.ts';
+import { InterruptedError } from './interruption.ts';
+import { processOutput, type Output } from './output.ts';
+import { startProgress } from './progress.ts';
 
 const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' };
 
@@ -14,19 +17,23 @@ const LINGER_MS = 500;
 /**
  * `pds check`: what works, what does not, and what to do.
  *
+ * @param isFull verifies the whole index, however long it takes, instead of a sample.
  * @returns the exit code: 1 where something does not work.
  */
-export async function check(isJson: boolean): Promise<number> {
+export async function check(isJson: boolean, isFull: boolean): Promise<number> {
   const output = processOutput(isJson);
   // A key that was given in the place of something else must not be repeated.
-  const findings = (await findAll()).map((finding) => ({ ...finding, message: withoutKeys(finding.message) }));
+  const findings = (await findAll(output, isFull)).map((finding) => ({
+    ...finding,
+    message: withoutKeys(finding.message),
+  }));
   const isOk = findings.every(({ status }) => status !== 'fail');
   output.result({ ok: isOk, findings }, findings.flatMap(describeFinding));
   setTimeout(() => process.exit(), LINGER_MS).unref();
   return isOk ? 0 : 1;
 }
 
-async function findAll(): Promise<Finding[]> {
+async function findAll(output: Output, isFull: boolean): Promise<Finding[]> {
   let config: Config;
   try {
     config = configOfProcess();
@@ -35,7 +42,36 @@ async function findAll(): Promise<Finding[]> {
     const advice = 'set it right: nothing starts before, and nothing else was looked at';
     return error.problems.map((message) => fail('settings', message, advice));
   }
-  return runChecks(config, Date.now, describeFailure);
+  return runChecks(config, Date.now, describeFailure, (database) =>
+    isFull ? verifyAll(database, output) : verifySample(database),
+  );
+}
+
+function verifySample(database: DatabaseConfig): Promise<Finding[]> {
+  return within(
+    'index',
+    (error) => describeFailure(error, database),
+    () => checkIndexSample(database),
+  );
+}
+
+/** @throws InterruptedError after a signal. */
+async function verifyAll(database: DatabaseConfig, output: Output): Promise<Finding[]> {
+  const progress = startProgress(output, 'Interrupted: the index was not verified to its end. Nothing was changed.');
+  try {
+    return await checkWholeIndex(database, ({ done, total, what }) => progress.show('Verifying', done, total, [what]));
+  } catch (error) {
+    if (error instanceof InterruptedError) throw error;
+    return [
+      fail(
+        'index',
+        describeFailure(error, database),
+        'put this right, and check again: it was not verified to its end',
+      ),
+    ];
+  } finally {
+    progress.stop();
+  }
 }
 
 function describeFinding({ about, status, message, advice }: Finding): string[] {

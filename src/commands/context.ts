@@ -11,6 +11,7 @@ import { printable } from '../printable.ts';
 import { announceCutOff } from '../publishing/announce.ts';
 import { describeFailure } from './failure.ts';
 import { InterruptedError } from './interruption.ts';
+import { migratingWithProgress } from './migrating.ts';
 import { operatorOfProcess } from './operator.ts';
 import { processOutput, type Output } from './output.ts';
 
@@ -89,7 +90,9 @@ export async function withDatabase(
       if (isDryRun && pending.length > 0) throw olderSchema(pending);
     }
     const prepares = shouldPrepare && !isDryRun;
-    const ran = prepares ? await prepareSchema(database, Date.now) : [];
+    const ran = prepares
+      ? await migratingWithProgress(output, (options) => prepareSchema(database, Date.now, 'command', options))
+      : [];
     // Said aloud, since an empty database is often the wrong one.
     if (ran.length > 0) output.note(`Prepared the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
     const cutOff = prepares ? await announceCutOff(database) : null;

@@ -5,6 +5,7 @@ import { DatabaseUnavailableError, NoDatabaseError, SchemaVersionError } from '.
 import { isTlsError } from '../database/postgres-errors.ts';
 import { shownPostgresUrl } from '../database/postgres-url.ts';
 import { describeSqliteError, sqliteFiles } from '../database/sqlite-files.ts';
+import { ImportLockedError } from '../publishing/lock.ts';
 import { RecoveryError } from '../recovery/recovery-error.ts';
 import { CommandError } from './command-error.ts';
 import { InterruptedError } from './interruption.ts';
@@ -15,6 +16,7 @@ const SAYS_IT_ALL = [
   AccessError,
   ConfigError,
   DatabaseUnavailableError,
+  ImportLockedError,
   InterruptedError,
   NoDatabaseError,
   SchemaVersionError,

@@ -1,12 +1,30 @@
-import { migrate } from '../database/migrator.ts';
+import { migrate, readDeferred } from '../database/migrator.ts';
 import { hasRoles } from '../database/roles.ts';
+import { tidyUp } from '../publishing/announce.ts';
 import type { CommandContext } from './context.ts';
+import { migratingWithProgress } from './migrating.ts';
+
+export interface MigrateCommandOptions {
+  /** Also runs what servers of the version before would not survive. */
+  readonly finish: boolean;
+}
 
 /** `pds migrate`: brings the schema up to this version. */
-export async function migrateDatabase({ database, clock, output }: CommandContext): Promise<undefined> {
-  const ran = await migrate(database, clock);
-  output.done({ migrations: ran }, ran.length === 0 ? 'The schema is up to date.' : `Ran ${ran.join(', ')}.`);
+export async function migrateDatabase(
+  { database, clock, output }: CommandContext,
+  { finish }: MigrateCommandOptions,
+): Promise<undefined> {
+  const ran = await migratingWithProgress(output, (options) => migrate(database, clock, { ...options, finish }));
+  // After work on all rows, the planner has no figures of them, and SQLite's log is as long as the database.
+  if (ran.length > 0) await tidyUp(database, Infinity).catch(() => null);
+  const deferred = await readDeferred(database);
+  const sentence = ran.length === 0 ? 'The schema is up to date.' : `Ran ${ran.join(', ')}.`;
+  output.done({ migrations: ran, deferred }, [sentence, ...deferred.map(describeDeferred)]);
   if (ran.length > 0 && database.engine === 'postgres' && (await hasRoles(database))) {
     output.note('Other roles use the tables: run "pds roles" again, so that they can use what is new.');
   }
+}
+
+function describeDeferred(migration: string): string {
+  return `Deferred: ${migration}. Replace all servers, then run "pds migrate --finish".`;
 }

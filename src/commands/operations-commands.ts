@@ -19,8 +19,9 @@ export function addOperationsCommands(program: Command): void {
 
   addCommand(program, 'check')
     .description('look at settings, database, replicas, Redis and clocks: what works, what does not, what to do')
-    .action((options: JsonOption) =>
-      run(options, async () => (await import('./check.ts')).check(options.json === true)),
+    .option('--full', 'verify the whole index, not a sample: minutes per million records')
+    .action((options: JsonOption & { full?: true }) =>
+      run(options, async () => (await import('./check.ts')).check(options.json === true, options.full === true)),
     );
 
   addCommand(program, 'usage')

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { KINDS, type Kind } from '../access/scope.ts';
 import { integer } from '../config.ts';
+import { INDEXED_KINDS, type IndexedKind } from '../index/terms.ts';
 import { formatInstant, parseInstant } from '../instant.ts';
 
 const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 };
@@ -87,4 +88,11 @@ export function parseAfter(text: string): string {
 /** Gathers the values of an option that may be given several times. */
 export function collect(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value];
+}
+
+/** Gathers kinds that have an index. */
+export function collectIndexedKind(text: string, previous: readonly IndexedKind[] = []): IndexedKind[] {
+  const kind = INDEXED_KINDS.find((name) => name === text);
+  if (kind === undefined) throw new InvalidArgumentError(`It must be one of ${INDEXED_KINDS.join(', ')}.`);
+  return [...new Set([...previous, kind])];
 }

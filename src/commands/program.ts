@@ -59,10 +59,11 @@ addCommand(program, 'serve')
 
 addCommand(program, 'migrate')
   .description('bring the schema of the database up to this version')
-  .action((options: JsonOption) =>
+  .option('--finish', 'also remove what only servers of the version before need: when none is left')
+  .action((options: JsonOption & { finish?: true }) =>
     onDatabase(
       options,
-      async (context) => (await import('./migrate.ts')).migrateDatabase(context),
+      async (context) => (await import('./migrate.ts')).migrateDatabase(context, { finish: options.finish === true }),
       // Otherwise an older PostgreSQL schema would be refused before it could be migrated.
       { mayCreate: true, shouldPrepare: false },
     ),

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { addCommand, onDatabase, run, type JsonOption } from './command-line.ts';
-import { parseAfter } from './option-values.ts';
+import type { IndexedKind } from '../index/terms.ts';
+import { collectIndexedKind, parseAfter } from './option-values.ts';
 import { canAsk } from './question.ts';
 
 interface RecoverOptions extends JsonOption {
@@ -49,6 +50,19 @@ export function addRecoveryCommands(program: Command): void {
         { recovers: true, isDryRun },
       );
     });
+
+  addCommand(program, 'reindex')
+    .description('rebuild the index from the stored records, while servers run; partners notice nothing')
+    .option(
+      '--kind <kind>',
+      'suppliers, contracts or solicitations; may be repeated (default: all)',
+      collectIndexedKind,
+    )
+    .action((options: JsonOption & { kind?: IndexedKind[] }) =>
+      onDatabase(options, async (context) =>
+        (await import('./reindex.ts')).reindexDatabase(context, options.kind ?? null),
+      ),
+    );
 }
 
 const isJson = (options: JsonOption): boolean => options.json === true;

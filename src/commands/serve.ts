@@ -8,7 +8,7 @@ import { PartnerDirectory } from '../access/partner-directory.ts';
 import type { Config } from '../config.ts';
 import { openForCommands } from '../database/database.ts';
 import { isHistoryOther } from '../database/history.ts';
-import { prepareSchema } from '../database/migrator.ts';
+import { prepareSchema, type MigrateOptions } from '../database/migrator.ts';
 import type { AdminServer } from '../monitoring/admin-server.ts';
 import { registerReady } from '../monitoring/readiness.ts';
 import { DOCS_PATH } from '../portal/paths.ts';
@@ -95,7 +95,7 @@ async function checkPort({ host, port }: Config): Promise<void> {
 async function prepareDatabase(config: Config, demo: boolean, logger: Logger): Promise<boolean> {
   const database = openForCommands(config.database, operatorOfProcess(config));
   try {
-    const migrations = await prepareSchema(database, Date.now, 'serve');
+    const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(logger));
     if (migrations.length > 0) logger.info({ migrations }, 'prepared the database');
     const cutOff = await announceCutOff(database);
     if (cutOff !== null)
@@ -108,6 +108,21 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   } finally {
     await database.close();
   }
+}
+
+/** How often the log says how far a long migration has come. */
+const PROGRESS_INTERVAL_MS = 5_000;
+
+function logMigrations(logger: Logger): MigrateOptions {
+  let loggedAtMs = performance.now();
+  return {
+    onWaiting: () => logger.info('waiting for an import or another migration, up to a minute'),
+    onProgress: ({ done, total, what }) => {
+      if (performance.now() - loggedAtMs < PROGRESS_INTERVAL_MS) return;
+      loggedAtMs = performance.now();
+      logger.info({ step: what, percent: Math.floor((100 * done) / Math.max(1, total)) }, 'migrating the database');
+    },
+  };
 }
 
 /** @param hasDemoKey null where no demonstration was asked for. */

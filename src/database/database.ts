@@ -131,6 +131,18 @@ export async function inTransaction<T>(database: Database, work: (transaction: D
   }
 }
 
+/** Runs `work`, which only reads, on the database as of one moment: that of its first statement. */
+export async function inSnapshot<T>(database: Database, work: (snapshot: Database) => Promise<T>): Promise<T> {
+  const begun = database.kysely.startTransaction();
+  // On SQLite every transaction reads as of one moment.
+  const transaction = await begun.setIsolationLevel('repeatable read').setAccessMode('read only').execute();
+  try {
+    return await work({ ...database, kysely: transaction });
+  } finally {
+    await rollBack(transaction);
+  }
+}
+
 /**
  * Ends a transaction in which something failed. Where this fails too, it is over already: SQLite
  * rolls back by itself when the disk is full, and PostgreSQL when the connection is lost. What is

@@ -15,3 +15,10 @@ export function isOneOf(
     ? sql<SqlBool>`${column} = any(${values}::${type})`
     : sql<SqlBool>`${column} in (select value from json_each(${JSON.stringify(values)}))`;
 }
+
+/** The elements of a JSON list as a table with the column `value`. */
+export function jsonElements(engine: Engine, list: string, alias: string): RawBuilder<unknown> {
+  return engine === 'postgres'
+    ? sql`jsonb_array_elements(${list}::jsonb) as ${sql.ref(alias)} (value)`
+    : sql`json_each(${list}) as ${sql.ref(alias)}`;
+}

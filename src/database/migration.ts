@@ -1,4 +1,14 @@
-import type { Engine } from './database.ts';
+import type { Database, Engine } from './database.ts';
+
+/** How far a long step has come. */
+export interface MigrationProgress {
+  readonly done: number;
+  readonly total: number;
+  /** Such as `Filling the index of contracts`. */
+  readonly what: string;
+}
+
+export type OnMigrationProgress = (progress: MigrationProgress) => void;
 
 /** One step of the schema, forward only. A published migration is never edited. */
 export interface Migration {
@@ -7,8 +17,18 @@ export interface Migration {
   readonly name: string;
   /** Servers of the version before go on working on the schema after this step: it only adds what they do not look at. */
   readonly isAdditive?: true;
+  /**
+   * Removes what servers of the version before need. Runs at once on an empty database, otherwise only with
+   * `pds migrate --finish`. Deferred migrations come last: one that is not deferred, after it, makes it run too.
+   */
+  readonly isDeferred?: true;
   /** The statements, in order; they run in one transaction with the migration's row. */
-  statements(engine: Engine): string[];
+  statements?(engine: Engine): string[];
+  /**
+   * Work on the rows, after the statements and in their transaction. The import lock is held, and readers continue: no
+   * statement here may take a lock that they would wait for.
+   */
+  run?(transaction: Database, onProgress: OnMigrationProgress): Promise<void>;
 }
 
 /** The two groups of tables: a schema each on PostgreSQL, a file each on SQLite. */

@@ -6,10 +6,13 @@ import { keyLifetimes } from '../../migrations/access/0005-key-lifetimes.ts';
 import { publishedRecords } from '../../migrations/catalog/0001-published-records.ts';
 import { searchIndexes } from '../../migrations/catalog/0002-search-indexes.ts';
 import { numbersInOrder } from '../../migrations/catalog/0003-numbers-in-order.ts';
+import { bitmapIndex } from '../../migrations/catalog/0004-bitmap-index.ts';
+import { indexFilled } from '../../migrations/catalog/0005-index-filled.ts';
+import { formerSearchRemoved } from '../../migrations/catalog/0006-former-search-removed.ts';
 import type { Migration, TableGroup } from './migration.ts';
 
 /** All migrations, in the order they run. Add to the end of a group; never edit what was released. */
 export const MIGRATIONS: Readonly<Record<TableGroup, readonly Migration[]>> = {
-  catalog: [publishedRecords, searchIndexes, numbersInOrder],
+  catalog: [publishedRecords, searchIndexes, numbersInOrder, bitmapIndex, indexFilled, formerSearchRemoved],
   access: [partnersAndKeys, usageAndAudit, revisionToken, grantChanges, keyLifetimes],
 };

@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
 import { formatInstant, type Clock } from '../instant.ts';
+import { lockCatalog } from '../publishing/lock.ts';
 import { recordChange } from './audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from './database.ts';
 import { endWithClient } from './client-check.ts';
 import { SchemaVersionError } from './errors.ts';
 import { readRecordedHistory, recordHistory } from './history.ts';
-import type { TableGroup } from './migration.ts';
+import type { Migration, OnMigrationProgress, TableGroup } from './migration.ts';
 import { MIGRATIONS } from './migrations.ts';
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
@@ -17,8 +18,18 @@ const MIGRATION_LOCK = 0x70647301;
 export interface SchemaState {
   /** The first migration has not come to its end. */
   isEmpty: boolean;
-  /** Names of the migrations that have not run, in order. */
+  /** Names of the migrations that have not run, in order; deferred ones only on an empty database. */
   pending: string[];
+}
+
+export interface MigrateOptions {
+  /** Also runs deferred migrations: no server of the version before is left. */
+  readonly finish?: boolean;
+  readonly onProgress?: OnMigrationProgress;
+  /** Called once if an import has to be waited for. */
+  readonly onWaiting?: () => void;
+  /** Called repeatedly while waiting: an error that it throws ends the wait. */
+  readonly throwIfInterrupted?: () => void;
 }
 
 /** Who wants to use the schema: a server may find one that a newer version has only added to, since upgrades begin with it. */
@@ -44,58 +55,124 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
           'start the version that migrated it, or a newer one',
       );
     }
-    pending.push(...MIGRATIONS[group].slice(applied ?? 0).map((step) => `${group} ${step.number}: ${step.name}`));
+    pending.push(
+      ...dueMigrations(group, isEmpty)
+        .slice(applied ?? 0)
+        .map(nameIn(group)),
+    );
   }
   return { isEmpty, pending };
 }
 
+/** Names of the deferred migrations that have not run. Empty for a database without tables. */
+export async function readDeferred(database: Database): Promise<string[]> {
+  const deferred: string[] = [];
+  for (const group of GROUPS) {
+    const applied = await lastApplied(database, group);
+    if (applied === null) continue;
+    const isLeft = ({ number }: Migration): boolean => number > Math.max(applied, dueMigrations(group, false).length);
+    deferred.push(...MIGRATIONS[group].filter(isLeft).map(nameIn(group)));
+  }
+  return deferred;
+}
+
+/** The migrations that run by themselves: without the deferred ones at the end, unless these are included. */
+function dueMigrations(group: TableGroup, includesDeferred: boolean): readonly Migration[] {
+  const migrations = MIGRATIONS[group];
+  if (includesDeferred) return migrations;
+  return migrations.slice(0, migrations.findLastIndex(({ isDeferred }) => isDeferred !== true) + 1);
+}
+
+const nameIn =
+  (group: TableGroup) =>
+  ({ number, name }: Migration): string =>
+    `${group} ${number}: ${name}`;
+
 /**
- * Runs the migrations that are pending, each in a transaction with its own row of the ledger.
+ * Runs the migrations that are pending, each in a transaction with its own row of the ledger; on an empty database
+ * those of a group in one. If the process is killed, the next run continues after the last that is complete.
  * Two processes that migrate at once converge: the second waits for the first, and finds
  * nothing left to do.
  *
  * @returns the names of those that ran.
  * @throws SchemaVersionError where a newer version of the service has migrated it.
+ * @throws ImportLockedError if an import runs for over a minute.
  */
-export async function migrate(database: Database, clock: Clock): Promise<string[]> {
+export async function migrate(database: Database, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
   const { isEmpty, pending } = await readSchemaState(database);
-  if (pending.length === 0) return [];
+  const isFinished = options.finish !== true || (await readDeferred(database)).length === 0;
+  if (pending.length === 0 && isFinished) return [];
+  const includesDeferred = isEmpty || options.finish === true;
   // First of all: what is cut off after a step must not look as if older servers worked on it.
-  if (!isEmpty) await inTransaction(database, noteOldestServed);
+  if (!isEmpty) await inTransaction(database, (transaction) => noteOldestServed(transaction, includesDeferred));
   const ran: string[] = [];
   for (const group of GROUPS) {
-    const hasLedger = (await lastApplied(database, group)) !== null;
-    await inTransaction(database, async (transaction) => {
-      await lockLedger(transaction, group, hasLedger);
-      const applied = (await lastApplied(transaction, group)) ?? 0;
-      for (const migration of MIGRATIONS[group].slice(applied)) {
-        await transaction.kysely
-          .insertInto(`${group}.migrations`)
-          .values({ number: migration.number, name: migration.name, applied_at: formatInstant(clock()) })
-          .execute();
-        for (const statement of migration.statements(database.engine)) {
-          await sql.raw(statement).execute(transaction.kysely);
+    const due = dueMigrations(group, includesDeferred);
+    let isDone = false;
+    while (!isDone) {
+      const lastBefore = await lastApplied(database, group);
+      isDone = await inTransaction(database, async (transaction) => {
+        // A running import is waited for here, since the locks of a table are waited for two seconds only.
+        if (group === 'catalog' && lastBefore !== null && lastBefore < due.length)
+          await lockCatalog(transaction, options);
+        await lockLedger(transaction, group, lastBefore !== null);
+        const applied = await lastApplied(transaction, group);
+        // A new group is made as a whole: half of one could not be told from a database that lost the rest.
+        const steps = due.slice(applied ?? 0, applied === null ? undefined : applied + 1);
+        for (const migration of steps) {
+          await runMigration(transaction, group, migration, clock, options);
+          ran.push(nameIn(group)(migration));
         }
-        ran.push(`${group} ${migration.number}: ${migration.name}`);
-      }
-      if (group !== 'access') return;
-      await noteOldestServed(transaction);
-      if ((await readRecordedHistory(transaction)) === null) await recordHistory(transaction);
-      // `access` comes last, and holds the trail.
-      if (ran.length > 0)
-        await recordChange(transaction, clock, { action: 'migrate', details: { migrations: [...ran] } });
-    });
+        if ((applied ?? 0) + steps.length < due.length) return false;
+        // `access` comes last, and holds the trail.
+        if (group === 'access') await completeMigration(transaction, clock, ran, includesDeferred);
+        return true;
+      });
+    }
   }
   return ran;
+}
+
+async function runMigration(
+  transaction: Database,
+  group: TableGroup,
+  migration: Migration,
+  clock: Clock,
+  { onProgress = () => undefined }: MigrateOptions,
+): Promise<void> {
+  const { kysely, engine } = transaction;
+  const { number, name } = migration;
+  await kysely
+    .insertInto(`${group}.migrations`)
+    .values({ number, name, applied_at: formatInstant(clock()) })
+    .execute();
+  for (const statement of migration.statements?.(engine) ?? []) await sql.raw(statement).execute(kysely);
+  if (migration.run === undefined) return;
+  // It changes rows, which only imports change too: a wait for an index or an autovacuum must not undo hours of work.
+  if (engine === 'postgres') await sql`set local lock_timeout = 0`.execute(kysely);
+  await migration.run(transaction, onProgress);
+}
+
+async function completeMigration(
+  transaction: Database,
+  clock: Clock,
+  ran: readonly string[],
+  includesDeferred: boolean,
+): Promise<void> {
+  await noteOldestServed(transaction, includesDeferred);
+  if ((await readRecordedHistory(transaction)) === null) await recordHistory(transaction);
+  if (ran.length > 0) await recordChange(transaction, clock, { action: 'migrate', details: { migrations: [...ran] } });
 }
 
 /** The setting that names the oldest schema of a group whose servers work on the one that is there. */
 const oldestServedName = (group: TableGroup): string => `oldest_served_${group}`;
 
 /** Where it is missing, older servers refuse the database, which is the safe side. */
-async function noteOldestServed(database: Database): Promise<void> {
+async function noteOldestServed(database: Database, includesDeferred: boolean): Promise<void> {
   for (const group of GROUPS) {
-    const oldest = MIGRATIONS[group].findLast((migration) => migration.isAdditive !== true)?.number ?? 1;
+    const last = Math.max((await lastApplied(database, group)) ?? 0, dueMigrations(group, includesDeferred).length);
+    const steps = MIGRATIONS[group].slice(0, last);
+    const oldest = steps.findLast((migration) => migration.isAdditive !== true)?.number ?? 1;
     const row = { name: oldestServedName(group), value: String(oldest) };
     await database.kysely
       .insertInto('access.settings')
@@ -126,6 +203,7 @@ export async function prepareSchema(
   database: OpenDatabase,
   clock: Clock,
   use: SchemaUse = 'command',
+  options: MigrateOptions = {},
 ): Promise<string[]> {
   const { isEmpty, pending } = await readSchemaState(database, use);
   if (pending.length === 0) return [];
@@ -134,7 +212,7 @@ export async function prepareSchema(
       `the PostgreSQL schema is older than this version of the service (pending: ${pending.join(', ')}): run "pds migrate"`,
     );
   }
-  return migrate(database, clock);
+  return migrate(database, clock, options);
 }
 
 /**

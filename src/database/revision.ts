@@ -22,10 +22,9 @@ export const revision: RawBuilder<Revision> = sql<Revision>`${sql.raw(REVISION)}
 export const READ_REVISION = `select ${REVISION} as revision from access.clock as clock`;
 
 export async function readRevision(kysely: Kysely<Tables>): Promise<Revision> {
-  const row = await kysely
-    .selectFrom('access.clock as clock')
-    .select(revision.as('revision'))
-    .executeTakeFirstOrThrow();
+  const { rows } = await sql.raw<{ revision: Revision }>(READ_REVISION).execute(kysely);
+  const [row] = rows;
+  if (row === undefined) throw new Error('access.clock is empty');
   return row.revision;
 }
 
@@ -35,14 +34,8 @@ export function numberOf(of: Revision): number {
 }
 
 /**
- * Identifies the state of the catalog, for what is remembered of it. On SQLite the last publication belongs to it as well:
- * it commits to `catalog` before it commits to `access`.
+ * Identifies the state of the catalog, for what is remembered of it: the timestamp of the last publication and its random
+ * token. After history was lost, another publication may have the same number, and even the same timestamp.
  */
 export const catalogState: RawBuilder<string> = sql<string>`
-  coalesce((select max(instant) from catalog.publications), ${sql.lit(EPOCH)})
-  || ' ' || (select ${revision} from access.clock as clock)`;
-
-/** The same of a row that has the parts of it. */
-export function catalogStateOf(seen: { readonly published_at: string; readonly revision: Revision }): string {
-  return `${seen.published_at} ${seen.revision}`;
-}
+  coalesce((select instant || ' ' || token from catalog.publications order by number desc limit 1), ${sql.lit(EPOCH)})`;

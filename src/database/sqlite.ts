@@ -50,12 +50,6 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       refuseReplaced(opened);
     }
     connection.exec(`pragma temp_store = memory; pragma catalog.cache_size = -${CACHE_KIB[mode]}`);
-    if (mode === 'read') {
-      // The words that stand in a search index, in their order: see `search/word-expansion.ts`.
-      for (const table of ['suppliers', 'contracts', 'solicitations']) {
-        connection.exec(`create virtual table temp.${table}_words using fts5vocab(catalog, ${table}_search, instance)`);
-      }
-    }
   } catch (error) {
     connection.close();
     refuseReplaced(opened);

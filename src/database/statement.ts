@@ -29,11 +29,36 @@ export function limitSlot(name: string): RawBuilder<number> {
   return sql<number>`cast(${slot(name)} as bigint)`;
 }
 
-/** The texts of a list as rows with one column, `value`. */
-export function listSlot(engine: Engine, name: string): RawBuilder<{ value: string }> {
+/** The values of a list as a table with the columns `value`, and `place` in the list. */
+export function listedKeys(engine: Engine, name: string, type: 'text' | 'bigint', alias: string): RawBuilder<unknown> {
   return engine === 'postgres'
-    ? sql<{ value: string }>`select unnest(${slot(name)}::text[]) as value`
-    : sql<{ value: string }>`select value from json_each(${slot(name)})`;
+    ? sql`unnest(${slot(name)}::${sql.raw(type)}[]) with ordinality as ${sql.ref(alias)} (value, place)`
+    : sql`(select value, key as place from json_each(${slot(name)})) as ${sql.ref(alias)}`;
+}
+
+/** The texts of all rows of a subquery that is ordered by `place`, joined with commas. */
+export function joinedTexts(engine: Engine, text: string, place: string): RawBuilder<string | null> {
+  // SQLite keeps the order of a subquery's rows, and to sort the texts again takes a fifth of the statement.
+  return engine === 'postgres'
+    ? sql<string | null>`string_agg(${sql.ref(text)}, ',' order by ${sql.ref(place)})`
+    : sql<string | null>`group_concat(${sql.ref(text)}, ',')`;
+}
+
+/** A JSON list of lists as a table: each element of the inner lists is a column of this name and type. */
+export function listedRows(
+  engine: Engine,
+  name: string,
+  columns: Readonly<Record<string, 'text' | 'bigint'>>,
+  alias: string,
+): RawBuilder<unknown> {
+  const elements =
+    engine === 'postgres' ? sql`jsonb_array_elements(${slot(name)}::jsonb)` : sql`json_each(${slot(name)})`;
+  // A text without a cast: SQLite compares one that has a type to a column without the column's index.
+  const values = Object.entries(columns).map(([column, type], index) => {
+    const value = sql`value ->> ${sql.lit(index)}`;
+    return sql`${type === 'text' ? value : sql`cast(${value} as bigint)`} as ${sql.ref(column)}`;
+  });
+  return sql`(select ${sql.join(values)} from ${elements}) as ${sql.ref(alias)}`;
 }
 
 /** `column in (the list of this name)`. */
@@ -47,7 +72,7 @@ export function isInList(engine: Engine, column: Expression<unknown>, name: stri
 const BARE_LIMIT = /\blimit\s+(\?|\$\d)/i;
 
 /** What the slots of a statement are filled with. */
-export type SlotValues = Readonly<Record<string, string | number | null | readonly string[]>>;
+export type SlotValues = Readonly<Record<string, string | number | null | readonly (string | number)[]>>;
 
 /** SQL that was made once, to run many times. */
 export interface Statement {

@@ -10,7 +10,7 @@ import type { Generated } from 'kysely';
  */
 export interface Tables {
   'catalog.migrations': MigrationRow;
-  'catalog.publications': { number: number; instant: string };
+  'catalog.publications': { number: number; instant: string; token: string };
   'catalog.lead_entities': NamedRefRow;
   'catalog.coops': NamedRefRow;
   'catalog.city_services': NamedRefRow;
@@ -26,6 +26,10 @@ export interface Tables {
   'catalog.contract_city_services': { contract_id: string; city_service_id: string };
   'catalog.solicitations': SolicitationRow;
   'catalog.solicitation_totals': SolicitationTotalRow;
+  'catalog.suppliers_index': IndexRow;
+  'catalog.contracts_index': IndexRow;
+  'catalog.solicitations_index': IndexRow;
+  'catalog.index_blocks': IndexBlockRow;
   'access.migrations': MigrationRow;
   'access.settings': { name: string; value: string };
   'access.clock': ClockRow;
@@ -58,10 +62,30 @@ export interface CertificationRow {
   document: string;
 }
 
+/** The positions within a block whose records have a term. */
+export interface IndexRow {
+  block: number;
+  term: string;
+  /** See `index/position-set.ts`. */
+  bits: Uint8Array;
+}
+
+/** A block of the index; see `index/blocks.ts`. */
+export interface IndexBlockRow {
+  kind: 'suppliers' | 'contracts' | 'solicitations';
+  block: number;
+  /** Ids from this one to the first id of the next block belong here. */
+  first_id: string;
+  /** Of the publication that last changed one of its rows in the index. */
+  token: string;
+}
+
 /** What the rows of suppliers, contracts and solicitations share. */
 interface PublishedRow {
-  /** Rises with the id, with gaps (see `renumbering.ts`). Ties the record to its entry in the search index. */
+  /** Of the row. Servers of version 1.1 order by it, and it ties the record to its entry in the former search. */
   number: number;
+  /** The block of the index, times 65,536, plus the position within the block. */
+  position: number;
   id: string;
   /** Of the imported record: equal hashes, equal records. */
   hash: string;
@@ -78,6 +102,8 @@ export interface SupplierRow extends PublishedRow {
   document: string;
   certifications_preview: string;
   certifications_all: string;
+  /** Texts that are searched and not served, one a line. */
+  searched: string;
 }
 
 export interface ContractRow extends PublishedRow {

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { sql, type Kysely } from 'kysely';
+import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { DatabaseConfig } from '../config.ts';
 import type { OpenDatabase } from './database.ts';
 import { SqliteConnection, sqliteFiles } from './sqlite-files.ts';
@@ -43,6 +43,12 @@ const ADD_TO_WHAT_IS_THERE = `on conflict (day, partner_id, key_id, endpoint) do
   .map((column) => `${column} = usage.${column} + excluded.${column}`)
   .join(', ')}`;
 
+/** Of a connection to the access file alone, so without the name of the schema. */
+export const SQLITE_USAGE_STATEMENTS = {
+  add: `insert into usage (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?) ${ADD_TO_WHAT_IS_THERE}`,
+  deleteOneDay: 'delete from usage where day = (select min(day) from usage) and day < ?',
+} as const;
+
 /**
  * A connection of its own to the access file alone. It waits for no lock: SQLite's calls hold the
  * event loop, and so every request. Where another process is writing, the caller tries again later.
@@ -57,18 +63,14 @@ class SqliteUsageStore implements UsageStore {
 
   async add(rows: readonly UsageRow[]): Promise<void> {
     this.#write((connection) => {
-      const statement = connection.prepare(
-        `insert into usage (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?) ${ADD_TO_WHAT_IS_THERE}`,
-      );
+      const statement = connection.prepare(SQLITE_USAGE_STATEMENTS.add);
       for (const row of rows) statement.run(...valuesOf(row));
     });
   }
 
   async deleteOneDayBefore(day: string): Promise<boolean> {
     return this.#write((connection) => {
-      const { changes } = connection
-        .prepare('delete from usage where day = (select min(day) from usage) and day < ?')
-        .run(day);
+      const { changes } = connection.prepare(SQLITE_USAGE_STATEMENTS.deleteOneDay).run(day);
       return changes > 0;
     });
   }
@@ -139,7 +141,7 @@ class PostgresUsageStore implements UsageStore {
   }
 
   async #isCommitted(transaction: string): Promise<boolean> {
-    const status = await sql<{ status: string | null }>`select pg_xact_status(${transaction}::xid8) as status`
+    const status = await transactionStatus(transaction)
       .execute(this.#kysely)
       .then(({ rows }) => rows[0]?.status ?? null)
       .catch((error: unknown) => {
@@ -151,6 +153,11 @@ class PostgresUsageStore implements UsageStore {
     // Null for one so long ago that the server has forgotten it: rather too little is counted than twice.
     return status !== 'aborted';
   }
+}
+
+/** What became of a transaction: null if PostgreSQL has forgotten it. */
+export function transactionStatus(transaction: string): RawBuilder<{ status: string | null }> {
+  return sql<{ status: string | null }>`select pg_xact_status(${transaction}::xid8) as status`;
 }
 
 function valuesOf(row: UsageRow): (string | number)[] {

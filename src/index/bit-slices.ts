@@ -1,7 +1,7 @@
 import { at, EMPTY_SET, toBits, fromBits, type PositionSet } from './position-set.ts';
 
-/** Bits of the largest value: the minutes of 9,999 years take 33, those within a minute 16. */
-export const SLICE_COUNT = 49;
+/** Bits of a timestamp: the minutes of 9,999 years take 33, the milliseconds within a minute 16. */
+export const TIMESTAMP_BITS = 49;
 
 const MS_A_MINUTE = 60_000;
 
@@ -37,21 +37,24 @@ export function slicesOf(value: number): number[] {
  *
  * @param all the records that have a value.
  * @param sliceAt the records whose value has this bit.
- * @param bound a whole number from 0 to 2^49 - 1.
+ * @param width how many bits the values have at most.
+ * @param bound a whole number from 0 on.
  */
 export function compareSlices(
   all: PositionSet,
   sliceAt: (slice: number) => PositionSet,
+  width: number,
   comparison: 'at least' | 'at most',
   bound: number,
 ): PositionSet {
-  if (all.length === 0) return EMPTY_SET;
   const wantsGreater = comparison === 'at least';
+  if (all.length === 0 || (wantsGreater && bound >= 2 ** width)) return EMPTY_SET;
+  if (bound >= 2 ** width) return all;
   /** Records that equal the bound in all higher bits. */
   const equal = toBits(all);
   /** Records of which a higher bit decided that they are beyond the bound, on the side that is wanted. */
   const beyond = new Uint32Array(equal.length);
-  for (let slice = SLICE_COUNT - 1; slice >= 0; slice -= 1) {
+  for (let slice = width - 1; slice >= 0; slice -= 1) {
     const isSet = Math.floor(bound / 2 ** slice) % 2 === 1;
     const set = sliceAt(slice);
     if (set.length === 0) {

@@ -1,6 +1,12 @@
 import { at, setOf, type PositionSet } from './position-set.ts';
+import type { TermSink } from './terms.ts';
+import { MAX_RECORD_BYTES } from './tokenizer.ts';
+import { termsOfWord, wordsOf } from './words.ts';
 
-const INITIAL_PAIRS = 65_536;
+/** Terms of records that are held in one piece of memory. */
+const CHUNK_PAIRS = 262_144;
+
+const NO_POSITIONS = new Uint16Array(0);
 
 /** A row of the index: the positions of a block at which records have a term. */
 export interface IndexEntry {
@@ -8,60 +14,106 @@ export interface IndexEntry {
   readonly set: PositionSet;
 }
 
+/** Terms and words that a builder keeps for the next block, so that each is looked up by its text once. */
+const MAX_KEPT_TERMS = 500_000;
+
 /**
  * Collects the terms of a block's records, and turns them into the rows of the index. Holds six
  * bytes for each term of a record.
  */
-export class BlockBuilder {
+export class BlockBuilder implements TermSink {
   readonly #termIds = new Map<string, number>();
+  /** The terms of each word, the word itself first. */
+  readonly #idsByWord = new Map<string, readonly number[]>();
   /** The position that each term was added for last, so that a repeated term counts once. */
   readonly #lastPositions: number[] = [];
-  #pairTerms = new Uint32Array(INITIAL_PAIRS);
-  #pairPositions = new Uint16Array(INITIAL_PAIRS);
+  readonly #chunks: { readonly terms: Uint32Array; readonly positions: Uint16Array }[] = [];
   #pairs = 0;
+  #position = 0;
+  /** Bytes of the different words of the record. */
+  #wordBytes = 0;
 
   /** Memory held by what was added, in bytes. */
   get bytes(): number {
     return this.#pairs * (Uint32Array.BYTES_PER_ELEMENT + Uint16Array.BYTES_PER_ELEMENT);
   }
 
-  /** Adds all terms of one record; a term that comes twice counts once. */
+  /** What is added from here on belongs to this position. */
+  begin(position: number): void {
+    this.#position = position;
+    this.#wordBytes = 0;
+  }
+
+  /** Adds terms of one record. */
   add(position: number, terms: Iterable<string>): void {
-    for (const term of terms) {
-      const id = this.#idOf(term);
-      if (this.#lastPositions[id] === position) continue;
-      this.#lastPositions[id] = position;
-      if (this.#pairs === this.#pairTerms.length) this.#grow();
-      this.#pairTerms[this.#pairs] = id;
-      this.#pairPositions[this.#pairs] = position;
-      this.#pairs += 1;
+    this.begin(position);
+    for (const term of terms) this.addTerm(term);
+  }
+
+  addTerm(term: string): void {
+    this.#addId(this.#idOf(term));
+  }
+
+  /** Adds the terms of the words of a text; see `Tokenizer.termsOf` for the bound. */
+  addText(text: string | null): void {
+    for (const word of wordsOf(text ?? '')) {
+      const ids = this.#idsByWord.get(word) ?? this.#idsOfWord(word);
+      if (this.#lastPositions[ids[0] ?? -1] === this.#position) continue;
+      this.#wordBytes += 2 * Buffer.byteLength(word);
+      if (this.#wordBytes > MAX_RECORD_BYTES) return;
+      for (const id of ids) this.#addId(id);
     }
   }
 
-  /** The rows, ordered by term as both databases order them. The builder is spent afterwards. */
+  /** The rows, ordered by term as both databases order them. The builder is empty afterwards. */
   build(): IndexEntry[] {
     const terms = [...this.#termIds.keys()];
     const positions = this.#positionsByTerm(terms.length);
-    return terms
-      .map((term, id) => ({ term, set: setOf(positions[id] ?? new Uint16Array(0)) }))
+    const entries = terms
+      .flatMap((term, id) => (positions[id]?.length === 0 ? [] : [{ term, set: setOf(positions[id] ?? NO_POSITIONS) }]))
       .sort((one, other) => compareBytewise(one.term, other.term));
+    this.#pairs = 0;
+    if (terms.length > MAX_KEPT_TERMS) {
+      this.#termIds.clear();
+      this.#idsByWord.clear();
+      this.#lastPositions.length = 0;
+    } else {
+      this.#lastPositions.fill(-1);
+    }
+    return entries;
+  }
+
+  #addId(id: number): void {
+    if (this.#lastPositions[id] === this.#position) return;
+    this.#lastPositions[id] = this.#position;
+    const chunk = (this.#chunks[Math.floor(this.#pairs / CHUNK_PAIRS)] ??= newChunk());
+    chunk.terms[this.#pairs % CHUNK_PAIRS] = id;
+    chunk.positions[this.#pairs % CHUNK_PAIRS] = this.#position;
+    this.#pairs += 1;
+  }
+
+  #idsOfWord(slice: string): readonly number[] {
+    // Its own string: a slice of the text would keep the text in memory.
+    const word = Buffer.from(slice).toString();
+    const ids = termsOfWord(word).map((term) => this.#idOf(term));
+    this.#idsByWord.set(word, ids);
+    return ids;
   }
 
   /** A counting sort: the positions of each term, ascending. */
   #positionsByTerm(terms: number): Uint16Array[] {
     const ends = new Uint32Array(terms);
-    for (let pair = 0; pair < this.#pairs; pair += 1) {
-      const id = at(this.#pairTerms, pair);
-      ends[id] = at(ends, id) + 1;
-    }
+    for (const { terms: ids } of this.#filledChunks()) for (const id of ids) ends[id] = at(ends, id) + 1;
     const starts = new Uint32Array(terms);
     for (let id = 1; id < terms; id += 1) starts[id] = at(starts, id - 1) + at(ends, id - 1);
     ends.set(starts);
     const sorted = new Uint16Array(this.#pairs);
-    for (let pair = 0; pair < this.#pairs; pair += 1) {
-      const id = at(this.#pairTerms, pair);
-      sorted[at(ends, id)] = at(this.#pairPositions, pair);
-      ends[id] = at(ends, id) + 1;
+    for (const { terms: ids, positions } of this.#filledChunks()) {
+      for (let pair = 0; pair < ids.length; pair += 1) {
+        const id = at(ids, pair);
+        sorted[at(ends, id)] = at(positions, pair);
+        ends[id] = at(ends, id) + 1;
+      }
     }
     // Records that came out of order leave positions out of order.
     return Array.from(starts, (start, id) => sorted.subarray(start, ends[id]).sort());
@@ -76,14 +128,17 @@ export class BlockBuilder {
     return id;
   }
 
-  #grow(): void {
-    const terms = new Uint32Array(this.#pairs * 2);
-    const positions = new Uint16Array(this.#pairs * 2);
-    terms.set(this.#pairTerms);
-    positions.set(this.#pairPositions);
-    this.#pairTerms = terms;
-    this.#pairPositions = positions;
+  /** The chunks, cut to what was added to them. */
+  #filledChunks(): { terms: Uint32Array; positions: Uint16Array }[] {
+    return this.#chunks.map(({ terms, positions }, index) => {
+      const length = Math.max(0, Math.min(CHUNK_PAIRS, this.#pairs - index * CHUNK_PAIRS));
+      return { terms: terms.subarray(0, length), positions: positions.subarray(0, length) };
+    });
   }
+}
+
+function newChunk(): { terms: Uint32Array; positions: Uint16Array } {
+  return { terms: new Uint32Array(CHUNK_PAIRS), positions: new Uint16Array(CHUNK_PAIRS) };
 }
 
 /** The order of UTF-8 bytes, which JavaScript's order of UTF-16 units differs from beyond U+FFFF. */

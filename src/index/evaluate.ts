@@ -1,67 +1,70 @@
 import { compareSlices } from './bit-slices.ts';
-import { EMPTY_SET, intersectionOf, sizeOf, unionOf, type PositionSet } from './position-set.ts';
+import { EMPTY_SET, intersectionOf, unionOf, type PositionSet } from './position-set.ts';
 
-/** Records that have any of these terms, or any term that begins with one of these prefixes. */
-export interface AnyOf {
-  readonly terms: readonly string[];
-  readonly prefixes?: readonly string[];
+/** Terms from one to before another, in the order of their bytes. */
+export interface TermRange {
+  readonly from: string;
+  readonly to: string;
+  /** Which of these terms count; all if it is left out. */
+  readonly accepts?: (term: string) => boolean;
 }
 
-/** Records whose value is at least, or at most, a bound; see `bit-slices.ts`. Records without a value are left out. */
+/** A value that is compared with a bound; see `bit-slices.ts`. Records without a value do not meet it. */
 export interface Comparison {
-  /** What names the slices: `close_at` has the slices `close_at#0`, `close_at#1`, …. */
-  readonly slices: string;
+  /** The value has the slices `name#0`, `name#1`, …. */
+  readonly name: string;
   /** The term of all records that have a value. */
   readonly present: string;
+  /** How many bits the values have at most. */
+  readonly width: number;
   readonly comparison: 'at least' | 'at most';
   readonly bound: number;
 }
 
-export type Condition = AnyOf | Comparison;
+/** Met by records that have one of the terms, or a term of one of the ranges, or whose value compares as asked. */
+export interface Condition {
+  /** Names the condition: what one block has for it is cached under this. */
+  readonly key: string;
+  readonly terms: readonly string[];
+  readonly ranges?: readonly TermRange[];
+  readonly comparison?: Comparison;
+}
 
 /** The term of one bit of a value. */
-export function sliceTerm(slices: string, slice: number): string {
-  return `${slices}#${slice}`;
+export function sliceTerm(name: string, slice: number): string {
+  return `${name}#${slice}`;
+}
+
+/** All single terms that a condition is evaluated from. */
+export function termsIn({ terms, comparison }: Condition): readonly string[] {
+  if (comparison === undefined) return terms;
+  const { name, present, width } = comparison;
+  return [...terms, present, ...Array.from({ length: width }, (_, slice) => sliceTerm(name, slice))];
 }
 
 /** What one block of the index holds. */
 export interface IndexBlock {
   /** The records that have a term; the empty set if none has. */
   get(term: string): PositionSet;
-  /** The records that have any term with this beginning. */
-  getByPrefix(prefix: string): PositionSet;
+  /** The records that have a term of a range. */
+  getRange(range: TermRange): PositionSet;
 }
 
-/**
- * The records of a block that meet all conditions: at least one.
- *
- * Costs microseconds for each condition, and at most a fifth of a millisecond for a comparison.
- */
-export function evaluate(block: IndexBlock, conditions: readonly Condition[]): PositionSet {
-  // The smallest first: if nothing is left of it, the others need not be computed.
-  const sets: PositionSet[] = [];
-  for (const condition of conditions) {
-    if ('slices' in condition) continue;
-    const set = anyOf(block, condition);
-    if (set.length === 0) return EMPTY_SET;
-    sets.push(set);
+/** The records of a block that meet a condition. Takes microseconds; up to a fifth of a millisecond for a comparison. */
+export function evaluate(block: IndexBlock, { terms, ranges = [], comparison }: Condition): PositionSet {
+  const sets = [...terms.map((term) => block.get(term)), ...ranges.map((range) => block.getRange(range))];
+  if (comparison !== undefined) {
+    const { name, present, width, bound } = comparison;
+    const sliceAt = (slice: number): PositionSet => block.get(sliceTerm(name, slice));
+    sets.push(compareSlices(block.get(present), sliceAt, width, comparison.comparison, bound));
   }
-  for (const condition of conditions) if ('slices' in condition) sets.push(compare(block, condition));
-  sets.sort((one, other) => one.byteLength - other.byteLength);
-  const [first, ...others] = sets;
+  return unionOf(sets);
+}
+
+/** The records that are in all of these sets, of which there is at least one. */
+export function intersectAll(sets: readonly PositionSet[]): PositionSet {
+  // The smallest first: if nothing is left of it, the others are not looked at.
+  const [first, ...others] = sets.toSorted((one, other) => one.byteLength - other.byteLength);
   if (first === undefined) throw new Error('a query needs a condition');
   return others.reduce((found, set) => (found.length === 0 ? EMPTY_SET : intersectionOf(found, set)), first);
-}
-
-/** How many records of a block meet all conditions. */
-export function countMatches(block: IndexBlock, conditions: readonly Condition[]): number {
-  return sizeOf(evaluate(block, conditions));
-}
-
-function anyOf(block: IndexBlock, { terms, prefixes = [] }: AnyOf): PositionSet {
-  return unionOf([...terms.map((term) => block.get(term)), ...prefixes.map((prefix) => block.getByPrefix(prefix))]);
-}
-
-function compare(block: IndexBlock, { slices, present, comparison, bound }: Comparison): PositionSet {
-  return compareSlices(block.get(present), (slice) => block.get(sliceTerm(slices, slice)), comparison, bound);
 }

@@ -6,9 +6,10 @@ import { formatInstant } from '../instant.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import type { SlotValues } from '../database/statement.ts';
 import type { Services } from '../services.ts';
-import { clientOf, type Asking } from './asking.ts';
-import { keepingRevision, readAsPlanned, seenEvents, type Planned, type SeenEvents } from './events.ts';
-import type { ListParts, PartPlace } from './list-parts.ts';
+import type { Condition } from '../index/evaluate.ts';
+import type { RecordIndex } from '../index/record-index.ts';
+import { keepingRevision, seenEvents, type SeenEvents } from './events.ts';
+import { MAX_ATTEMPTS } from './pages.ts';
 
 /** A statement that gives one record as its finished text, or nothing. */
 export interface RecordQuery {
@@ -17,20 +18,6 @@ export interface RecordQuery {
   /** Gives the columns of {@link FoundRecord}. May take the slot `now`. */
   readonly build: () => RawBuilder<FoundRecord>;
   readonly values: SlotValues;
-}
-
-/** A statement that counts: gives one row with `total`. */
-export interface CountQuery extends Planned {
-  readonly shape: string;
-  readonly build: () => RawBuilder<{ total: number }>;
-  readonly values: SlotValues;
-  /** The last id that it counts, as it was asked to; null where it counts all. */
-  readonly upto: string | null;
-}
-
-export interface CountAnswer {
-  readonly parts: ListParts;
-  query(place: PartPlace, isFresh: boolean): Promise<CountQuery>;
 }
 
 export interface FoundRecord {
@@ -59,54 +46,24 @@ export async function answerRecord(
   });
 }
 
-/** Answers `{total}`. */
+/** Answers `{total}`: how many records of an index meet the conditions. */
 export async function answerCount(
-  services: Services,
+  { database }: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  count: CountAnswer,
+  { index, conditions }: { index: RecordIndex; conditions: readonly Condition[] },
 ): Promise<FastifyReply> {
-  const found = await countParts(services, request.partner.id, count, clientOf(request));
-  const { total } = found;
-  return sendAnswer(request, reply, {
-    body: JSON.stringify({ total }),
-    rows: 0,
-    watermark: null,
-    revision: keepingRevision(found),
-    goodUntilMs: Infinity,
-  });
-}
-
-/** Counts part by part, and begins anew where a publication comes in between: a total is of one state. */
-async function countParts(
-  services: Services,
-  partnerId: number,
-  count: CountAnswer,
-  asking: Asking,
-): Promise<{ total: number } & SeenEvents> {
-  const walk = await count.parts.begin(null, asking);
-  let counted = await countPart(services, partnerId, count, walk.place);
-  count.parts.notice(counted.published_at);
-  while (counted.upto !== null) {
-    await walk.goOn();
-    const next = await countPart(services, partnerId, count, walk.place);
-    if (next.published_at === counted.published_at) {
-      counted = { ...counted, total: counted.total + next.total, upto: next.upto };
-    } else {
-      walk.beginAgain();
-      counted = await countPart(services, partnerId, count, walk.place);
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const { catalog, total } = await index.count(conditions);
+    const [seen] = await database.run('seen events', () => seenEvents, { partner_id: request.partner.id });
+    if (seen?.catalog === catalog) {
+      const kept = { body: JSON.stringify({ total }), rows: 0, watermark: null, goodUntilMs: Infinity };
+      return sendAnswer(request, reply, { ...kept, revision: keepingRevision(seen) });
     }
+    index.forget();
+    if (attempt > 0) database.distrustReplicas();
   }
-  return counted;
-}
-
-function countPart(services: Services, partnerId: number, count: CountAnswer, place: PartPlace) {
-  return readAsPlanned(services.database, async (isFresh) => {
-    const query = await count.query(place, isFresh);
-    const row = await readWithEvents(services.database, partnerId, formatInstant(services.clock()), query);
-    if (row === null) throw new Error('a statement that always gives a row gave none');
-    return { row: { ...row, upto: query.upto }, asOf: query.asOf };
-  });
+  throw new Error(`no count in one state after ${MAX_ATTEMPTS} attempts: publications follow each other too fast`);
 }
 
 /** Reads what a statement finds, together with the revision to keep it under. */
@@ -116,10 +73,15 @@ export async function readWithEvents<Row extends object>(
   now: string,
   { shape, build, values }: { shape: string; build: () => RawBuilder<Row>; values: SlotValues },
 ): Promise<(Row & SeenEvents) | null> {
-  const [row] = await database.run<Row & SeenEvents>(
-    shape,
-    () => sql<Row & SeenEvents>`select seen.*, found.* from (${build()}) as found cross join (${seenEvents}) as seen`,
-    { ...values, partner_id: partnerId, now },
-  );
+  const [row] = await database.run<Row & SeenEvents>(shape, () => recordStatement(build()), {
+    ...values,
+    partner_id: partnerId,
+    now,
+  });
   return row ?? null;
+}
+
+/** What is found, with the events; no row if nothing is found. */
+export function recordStatement<Row extends object>(found: RawBuilder<Row>): RawBuilder<Row & SeenEvents> {
+  return sql<Row & SeenEvents>`select seen.*, found.* from (${found}) as found cross join (${seenEvents}) as seen`;
 }

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { formatInstant } from '../instant.ts';
 
@@ -6,7 +7,7 @@ export interface CursorBinding {
   endpoint: string;
   partnerId: number;
   /** The filters as they were understood, `cursor` and `limit` aside. */
-  filters: object;
+  filters: FastifyRequest['parameters'];
 }
 
 /** Where a walk stands. A position, not a row: the record it names may be gone. */

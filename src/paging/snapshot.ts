@@ -1,39 +1,19 @@
-import type { RawBuilder } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import type { Revision } from '../database/revision.ts';
-import type { SlotValues } from '../database/statement.ts';
-import type { Asking } from './asking.ts';
-import { keepingRevision, lastEvent, readAsPlanned, watermarkOf, type Planned, type SeenEvents } from './events.ts';
-import type { ListParts, PartPlace } from './list-parts.ts';
-import { MAX_PAGE_BYTES, pageStatement, type ListedRecords, type StatedPage } from './page-statement.ts';
+import { keepingRevision, lastEvent, watermarkOf, type SeenEvents } from './events.ts';
+import { MAX_ATTEMPTS, readPage, type Listing, type PageRow } from './pages.ts';
 import type { Since } from './updated-since.ts';
-
-/** Which records a page shows: the positions of one more than it holds, in order, and what the statement is filled with. */
-export interface Walk extends Planned {
-  /** All that decides the text of the statement. */
-  readonly shape: string;
-  /** Gives rows of one column, `position`, ordered, as many as the slot `rows` says. Must depend on `shape` alone. */
-  readonly build: () => RawBuilder<{ position: unknown }>;
-  readonly values: SlotValues;
-  /** The last id that it looks at, as it was asked to; null where it gives all that there is. */
-  readonly upto: string | null;
-}
 
 /** What a page is asked with. */
 export interface PageQuestion {
   readonly partner: Partner;
-  readonly records: ListedRecords;
+  readonly listing: Listing;
   readonly limit: number;
   /** The moment of the request. */
   readonly now: string;
   /** The key that the page begins behind; null for the first page. */
   readonly after: string | null;
-  /** How the list is cut into parts that are read one after the other; null for one that is short. */
-  readonly parts: ListParts | null;
-  readonly asking: Asking;
-  /** `isFresh` asks for a plan that depends on nothing read before: a publication came in between. */
-  readonly walkFor: (scope: Scope, place: PartPlace, isFresh: boolean) => Walk | Promise<Walk>;
 }
 
 /** Finished texts, and what was true when they were read. */
@@ -55,9 +35,6 @@ export interface FirstPage extends Page {
   /** One millisecond after the last event that the rows reflect. */
   readonly watermark: string;
 }
-
-/** Each attempt that fails had a publication within its microseconds, or was made at a replica that is behind. */
-const MOST_ATTEMPTS = 10;
 
 /**
  * Reads the first page of a walk together with its watermark, in one statement.
@@ -84,7 +61,7 @@ export async function readFirstPage(
   since: Since | null,
   refreshScope: () => Promise<Scope>,
 ): Promise<FirstPage> {
-  if (since !== null && since.seen !== null) {
+  if (since !== null) {
     const { seen, from } = since;
     // The most frequent question of a client that keeps in step is answered without looking for anything.
     if (seen.published_at === seen.announced_at && lastEvent(seen) < from) {
@@ -104,8 +81,8 @@ export async function readFirstPage(
   let before: SeenEvents | null = null;
   /** The last publication that was seen before the scope was read anew. */
   let beforeRefresh: string | null = null;
-  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-    const row = await readPage(database, question, scope);
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const row = await read(database, question, scope);
     const isWhole =
       row.published_at === row.announced_at ||
       (before?.published_at === row.published_at && before.announced_at === row.announced_at);
@@ -121,7 +98,7 @@ export async function readFirstPage(
     }
     before = row;
   }
-  throw new Error(`no consistent page after ${MOST_ATTEMPTS} attempts: publications follow each other too fast`);
+  throw new Error(`no consistent page after ${MAX_ATTEMPTS} attempts: publications follow each other too fast`);
 }
 
 /**
@@ -131,77 +108,17 @@ export async function readFirstPage(
  *   out that the client takes for given.
  */
 export async function readNextPage(database: OpenDatabase, question: PageQuestion, watermark: string): Promise<Page> {
-  const read = (): Promise<PageRow> => readPage(database, question, question.partner.scope);
-  let row = await read();
+  const { scope } = question.partner;
+  let row = await read(database, question, scope);
   if (watermarkOf(row) < watermark) {
     database.distrustReplicas();
-    row = await read();
+    row = await read(database, question, scope);
   }
   return toPage(row);
 }
 
-/** A page, or a part of one. */
-interface PageRow extends StatedPage {
-  /** Of a page that was read in parts: whether a publication came in between. */
-  readonly isMixed?: boolean;
-}
-
-interface PartRow extends PageRow {
-  /** As that of its walk. */
-  readonly upto: string | null;
-}
-
-/**
- * Reads a page, part by part where the list has parts, until it is full or the list ends. Each part
- * is to the one before what a page is to the one before: it may show more than the state whose
- * events the first saw, and never less.
- */
-async function readPage(database: OpenDatabase, question: PageQuestion, scope: Scope): Promise<PageRow> {
-  const { parts, after, asking, limit } = question;
-  const walk = await parts?.begin(after, asking);
-  const place = walk?.place ?? { after, upto: null, earlier: 0 };
-  let page = await readPart(database, question, scope, place, { records: limit, bytes: MAX_PAGE_BYTES });
-  parts?.notice(page.published_at);
-  while (walk !== undefined && page.upto !== null && page.walked <= limit && page.shown === page.walked) {
-    await walk.goOn();
-    const room = { records: limit - page.walked, bytes: MAX_PAGE_BYTES - page.bytes };
-    page = joinParts(page, await readPart(database, question, scope, walk.place, room));
-  }
-  return page;
-}
-
-/** Reads as many records of a part as there is room for, and whether there is one more. */
-function readPart(
-  database: OpenDatabase,
-  { partner, records, now, walkFor }: PageQuestion,
-  scope: Scope,
-  place: PartPlace,
-  { records: limit, bytes }: { records: number; bytes: number },
-): Promise<PartRow> {
-  return readAsPlanned(database, async (isFresh) => {
-    const walk = await walkFor(scope, place, isFresh);
-    const values = { ...walk.values, partner_id: partner.id, now, rows: limit + 1, limit, bytes };
-    const [row] = await database.run(walk.shape, () => pageStatement(database.engine, records, walk.build()), values);
-    if (row === undefined) throw new Error('a statement that always gives a row gave none');
-    return { row: { ...row, upto: walk.upto }, asOf: walk.asOf };
-  });
-}
-
-/** The events are those that the first part saw. */
-function joinParts(page: PartRow, next: PartRow): PartRow {
-  const changes = [page.changes_at, next.changes_at].filter((instant) => instant !== null).sort();
-  return {
-    ...page,
-    walked: page.walked + next.walked,
-    shown: page.shown + next.shown,
-    bytes: page.bytes + next.bytes,
-    // A part may hold nothing.
-    data: [page.data, next.data].filter((texts) => texts !== null && texts !== '').join(','),
-    last_key: next.last_key ?? page.last_key,
-    changes_at: changes[0] ?? null,
-    upto: next.upto,
-    isMixed: page.isMixed === true || next.published_at !== page.published_at,
-  };
+function read(database: OpenDatabase, { partner, listing, ...question }: PageQuestion, scope: Scope): Promise<PageRow> {
+  return readPage(database, listing, { ...question, scope, partnerId: partner.id });
 }
 
 function toPage(row: PageRow): Page {
@@ -209,8 +126,8 @@ function toPage(row: PageRow): Page {
     data: row.data ?? '',
     rows: row.shown,
     lastKey: row.last_key,
-    hasMore: row.walked > row.shown,
+    hasMore: row.hasMore,
     changesAt: row.changes_at,
-    revision: row.isMixed === true ? null : keepingRevision(row),
+    revision: keepingRevision(row),
   };
 }

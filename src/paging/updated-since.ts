@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { OpenDatabase, ReadSource } from '../database/database.ts';
 import { slot } from '../database/statement.ts';
 import { addMilliseconds, EPOCH } from '../instant.ts';
@@ -14,8 +14,9 @@ const LEEWAY_MS = 5_000;
 export interface Since {
   /** The value that queries compare: the one of the request if it is a watermark, else five seconds earlier. */
   readonly from: string;
-  /** The events that this was decided by; null if it could be decided without them. */
-  readonly seen: SeenEvents | null;
+  /** The number of the first publication at this value or later, whether there is one yet or not. */
+  readonly publication: number;
+  readonly seen: SeenEvents;
 }
 
 /**
@@ -34,19 +35,23 @@ export async function readSince(
   since: string,
   watermark: string | null,
 ): Promise<Since> {
-  const earlier = since <= EPOCH ? since : addMilliseconds(since, -LEEWAY_MS);
-  if (watermark !== null && since > watermark) return { from: earlier, seen: null };
   const seen = await readNewestEvents(database, partnerId, since, watermark ?? since);
-  return { from: seen.is_watermark === 1 ? since : earlier, seen };
+  // Later than the walk's watermark, it cannot be one that the client was given before.
+  const isWatermark = seen.is_watermark === 1 && (watermark === null || since <= watermark);
+  return isWatermark
+    ? { from: since, publication: seen.before_since + 1, seen }
+    : { from: earlierThan(since), publication: seen.before_earlier + 1, seen };
 }
 
-/** The filters of a request with its `updated_since` as queries compare it. */
-export function filtersFrom<Filters extends object>(filters: Filters, since: Since | null): Filters {
-  return since === null ? filters : { ...filters, updated_since: since.from };
+function earlierThan(since: string): string {
+  return since <= EPOCH ? since : addMilliseconds(since, -LEEWAY_MS);
 }
 
 interface KnownEvents extends SeenEvents {
   readonly is_watermark: 0 | 1;
+  /** The numbers of the last publications before the timestamp, and before five seconds earlier. */
+  readonly before_since: number;
+  readonly before_earlier: number;
 }
 
 /** The last events, at the primary where a replica has seen less than the client: which that is, or it asks for the future. */
@@ -69,18 +74,27 @@ async function readEvents(
   since: string,
   source: ReadSource,
 ): Promise<KnownEvents> {
-  const [seen] = await database.run(
-    'events',
-    () => sql<KnownEvents>`select seen.*, case
-        when exists (select 1 from catalog.publications where instant = ${slot('event')}) then 1
-        when exists (select 1 from access.grant_changes
-          where partner_id = ${slot('partner_id')} and instant = ${slot('event')}) then 1
-        else 0 end as is_watermark
-      from (${seenEvents}) as seen`,
-    { partner_id: partnerId, event: addMilliseconds(since, -1) },
-    source,
-  );
+  const event = addMilliseconds(since, -1);
+  const values = { partner_id: partnerId, event, since, earlier: earlierThan(since) };
+  const [seen] = await database.run('events', () => knownEvents, values, source);
   if (seen === undefined) throw new Error('a statement that always gives a row gave none');
   // A command of the version before may have changed the grants without recording when.
   return since === watermarkOf(seen) ? { ...seen, is_watermark: 1 } : seen;
 }
+
+const lastPublicationBefore = (timestamp: string): RawBuilder<number> =>
+  sql<number>`coalesce((select number from catalog.publications where instant < ${slot(timestamp)}
+    order by instant desc limit 1), 0)`;
+
+/** The last events, and whether there is one in the slot `event`. Looks into the indexes on their timestamps. */
+export const knownEvents: RawBuilder<KnownEvents> = sql<KnownEvents>`
+  select seen.*,
+    case
+      when exists (select 1 from catalog.publications where instant = ${slot('event')}) then 1
+      when exists (select 1 from access.grant_changes
+        where partner_id = ${slot('partner_id')} and instant = ${slot('event')}) then 1
+      else 0
+    end as is_watermark,
+    ${lastPublicationBefore('since')} as before_since,
+    ${lastPublicationBefore('earlier')} as before_earlier
+  from (${seenEvents}) as seen`;

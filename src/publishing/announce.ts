@@ -20,13 +20,16 @@ export async function nextPublication({ kysely }: Database): Promise<number> {
  */
 export async function announcePublication(
   transaction: Database,
-  publication: number,
+  publication: { number: number; token: string },
   clock: Clock,
   after?: string,
 ): Promise<string> {
   const { kysely } = transaction;
   const instant = await drawInstant(transaction, clock, after);
-  await kysely.insertInto('catalog.publications').values({ number: publication, instant }).execute();
+  await kysely
+    .insertInto('catalog.publications')
+    .values({ ...publication, instant })
+    .execute();
   await kysely.updateTable('access.clock').set({ last_publication: instant }).execute();
   return instant;
 }

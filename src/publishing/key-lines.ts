@@ -1,4 +1,4 @@
-import type { NumberPlan } from './number-plan.ts';
+import type { PositionPlan } from './position-plan.ts';
 
 /** The line on which each key of a source stands. */
 export interface KeyLines {
@@ -7,12 +7,12 @@ export interface KeyLines {
 
 /** For the keys of a plan, which may be millions: a few bytes each. */
 export class PlannedKeyLines implements KeyLines {
-  readonly #plan: NumberPlan;
+  readonly #plan: PositionPlan;
   readonly #lines: Uint32Array;
 
-  constructor(plan: NumberPlan) {
+  constructor(plan: PositionPlan) {
     this.#plan = plan;
-    this.#lines = new Uint32Array(plan.size);
+    this.#lines = new Uint32Array(plan.keys.length);
   }
 
   get(key: string): number | undefined {

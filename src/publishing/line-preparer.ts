@@ -1,11 +1,8 @@
-import type { Engine } from '../database/database.ts';
 import { renderSolicitation, renderSolicitationDetail } from '../resources/solicitations/render.ts';
 import type { SolicitationRecord } from '../resources/solicitations/record.ts';
-import { coopMark, deadlineMarks, leadEntityMark, statusMark } from '../search/marks.ts';
-import { Tokenizer } from '../search/tokenizer.ts';
 import { decodeLine } from './lines.ts';
 import { lineParser, type FieldProblem } from './record-parser.ts';
-import type { ContractRecord, RecordKind, RecordOf, SupplierRecord } from './records.ts';
+import type { RecordKind, RecordOf } from './records.ts';
 import { contentHash } from './rows.ts';
 
 /** Stands in a rendered solicitation where its lead entity belongs. No JSON text holds it. */
@@ -35,24 +32,20 @@ export type PreparedLine<K extends RecordKind> =
       updatedAt: string | null;
       /** Of the record: equal hashes, equal records. */
       hash: string;
-      /** What search finds it by, with spaces between. */
-      words: string;
     }
   | { type: 'removal'; key: string }
   | { type: 'bad'; key: string | null; problems: FieldProblem[] };
 
 /** Makes the function that prepares one kind's lines. It touches no database, so that it can run on a thread of its own. */
-export function linePreparer<K extends RecordKind>(kind: K, engine: Engine): (line: Uint8Array) => PreparedLine<K> {
+export function linePreparer<K extends RecordKind>(kind: K): (line: Uint8Array) => PreparedLine<K> {
   const parse = lineParser(kind);
-  const tokenizer = new Tokenizer(engine);
-  const wordsIn: WordsIn = (texts, marks = []) => [...tokenizer.tokensOf(texts), ...marks].join(' ');
   return (line) => {
     const text = decodeLine(line);
     if (text === null) return { type: 'bad', key: null, problems: [{ field: '', reason: 'is not UTF-8' }] };
     const parsed = parse(text);
     if (parsed.type !== 'record') return parsed;
     const { key, updatedAt } = parsed;
-    return { type: 'record', key, updatedAt, ...prepare(kind, parsed.record, wordsIn) };
+    return { type: 'record', key, updatedAt, ...prepare(kind, parsed.record) };
   };
 }
 
@@ -61,41 +54,25 @@ export function insertLeadEntity({ document }: PreparedSolicitation, leadEntity:
   return document.replace(LEAD_ENTITY_MARK, () => leadEntity);
 }
 
-/** What search finds a record of these texts and marks by, with spaces between. */
-type WordsIn = (texts: readonly (string | null)[], marks?: readonly string[]) => string;
-
-function prepare<K extends RecordKind>(
-  kind: K,
-  record: RecordOf[K],
-  wordsIn: WordsIn,
-): { record: PreparedRecord[K]; hash: string; words: string };
-function prepare(kind: RecordKind, record: RecordOf[RecordKind], wordsIn: WordsIn): object {
+function prepare<K extends RecordKind>(kind: K, record: RecordOf[K]): { record: PreparedRecord[K]; hash: string };
+function prepare(kind: RecordKind, record: RecordOf[RecordKind]): object {
   switch (kind) {
-    case 'suppliers': {
-      const { name, short_intro, about } = record as SupplierRecord;
-      return { record, hash: contentHash(JSON.stringify(record)), words: wordsIn([name, short_intro, about]) };
-    }
-    case 'contracts': {
-      const { name, summary, description, lead_entity_id, coop_id } = record as ContractRecord;
-      const marks = [leadEntityMark(lead_entity_id), ...(coop_id === null ? [] : [coopMark(coop_id)])];
-      return { record, hash: contentHash(JSON.stringify(record)), words: wordsIn([name, summary, description], marks) };
-    }
+    case 'suppliers':
+    case 'contracts':
+      return { record, hash: contentHash(JSON.stringify(record)) };
     case 'solicitations':
-      return prepareSolicitation(record as SolicitationRecord, wordsIn);
+      return prepareSolicitation(record as SolicitationRecord);
     default:
-      return { record, hash: '', words: '' };
+      return { record, hash: '' };
   }
 }
 
-function prepareSolicitation(record: SolicitationRecord, wordsIn: WordsIn) {
+function prepareSolicitation(record: SolicitationRecord): { record: PreparedSolicitation; hash: string } {
   const { documents, notices, questions, ...own } = record;
   const ownText = JSON.stringify(own);
-  const { ref, lead_entity_id, status, close_at, title, reference_number, description } = record;
-  const marks = [statusMark(status), leadEntityMark(lead_entity_id), ...deadlineMarks(close_at)];
+  const { ref, lead_entity_id, status, close_at } = record;
   return {
     hash: contentHash(ownText + JSON.stringify([documents, notices, questions])),
-    // What is never served is never found.
-    words: status === 'draft' ? '' : wordsIn([title, reference_number, description], marks),
     record: {
       ref,
       lead_entity_id,

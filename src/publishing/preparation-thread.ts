@@ -4,8 +4,8 @@ import type { LinesMessage, ThreadTask } from './preparation.ts';
 
 /* The program of a thread that prepares lines; see `preparation.ts`. */
 
-const { kind, engine } = workerData as ThreadTask;
-const prepare = linePreparer(kind, engine);
+const { kind } = workerData as ThreadTask;
+const prepare = linePreparer(kind);
 
 parentPort?.on('message', ({ bytes, ends }: LinesMessage) => {
   parentPort?.postMessage(ends.map((end, index) => prepare(bytes.subarray(ends[index - 1] ?? 0, end))));

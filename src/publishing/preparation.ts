@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import type { Engine } from '../database/database.ts';
 import { linePreparer, type PreparedLine } from './line-preparer.ts';
 import type { RecordKind } from './records.ts';
 
@@ -22,7 +21,6 @@ export class RecordTooLargeError extends Error {
 /** What a thread is started for. */
 export interface ThreadTask {
   kind: RecordKind;
-  engine: Engine;
 }
 
 /** Lines that were joined for the way to a thread: one piece of memory is handed over, and nothing copied. */
@@ -43,13 +41,13 @@ export interface Preparation<K extends RecordKind> {
  *
  * @param sourceBytes the size of all lines together, as far as it is known.
  */
-export function openPreparation<K extends RecordKind>(kind: K, engine: Engine, sourceBytes: number): Preparation<K> {
+export function openPreparation<K extends RecordKind>(kind: K, sourceBytes: number): Preparation<K> {
   if (sourceBytes < WORTH_A_THREAD_BYTES) {
-    const prepare = linePreparer(kind, engine);
+    const prepare = linePreparer(kind);
     return { prepare: async (lines) => lines.map(prepare), close: async () => undefined };
   }
   const count = Math.max(1, Math.min(MOST_THREADS, availableParallelism() - 1));
-  const threads = Array.from({ length: count }, () => startThread(kind, engine));
+  const threads = Array.from({ length: count }, () => startThread(kind));
   let turn = 0;
   return {
     prepare: (lines) => {
@@ -62,9 +60,9 @@ export function openPreparation<K extends RecordKind>(kind: K, engine: Engine, s
   };
 }
 
-function startThread<K extends RecordKind>(kind: K, engine: Engine) {
+function startThread<K extends RecordKind>(kind: K) {
   const worker = new Worker(new URL('preparation-thread.ts', import.meta.url), {
-    workerData: { kind, engine } satisfies ThreadTask,
+    workerData: { kind } satisfies ThreadTask,
     // What it makes lives for a moment: a small heap that is swept often is as fast, and half the memory.
     resourceLimits: { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 128 },
   });

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { rollBack, type Database, type OpenDatabase } from '../database/database.ts';
-import { STRIDE } from '../database/renumbering.ts';
+import { IndexChanges } from '../index/index-changes.ts';
+import { BLOCK_SIZE } from '../index/position-set.ts';
+import { INDEXED_KINDS } from '../index/terms.ts';
 import type { Clock } from '../instant.ts';
 import { announcePublication, nextPublication, tidyUp } from './announce.ts';
 import { lockCatalog } from './lock.ts';
@@ -11,6 +14,7 @@ import { ProblemList } from './problems.ts';
 import { publishKind } from './publish-kind.ts';
 import { RECORD_KINDS, type RecordKind } from './records.ts';
 import { References } from './references.ts';
+import { openFormerSearch } from './former-search.ts';
 import { applyRemovals, type PublishedKind } from './removals.ts';
 import { renderAnew } from './render-anew.ts';
 import type { Counts, KindWriter, Run } from './run.ts';
@@ -32,8 +36,8 @@ export interface PublishOptions {
   allowRemovals?: boolean;
   /** Checks and counts, and writes nothing. */
   dryRun?: boolean;
-  /** What lies between the numbers of new records; for tests, which use up the gaps. */
-  stride?: number;
+  /** Positions in a block of the index; for tests, which fill blocks. */
+  blockSize?: number;
   /** Called once if another import has to be waited for. */
   onWaiting?: () => void;
   /** Called now and then: if it throws, the import ends with that error and nothing is published. */
@@ -146,11 +150,9 @@ async function publishWithin(
   const isChanged =
     renderedAnew > 0 || Object.values(kinds).some((count) => count.added + count.changed + count.removed > 0);
   if (!isChanged || options.dryRun === true) return { instant: null, kinds, renderedAnew, notes };
-  if (touches(kinds.contracts)) await updateSupplierVisibility(database, run.publication);
-  for (const step of run.lastSteps) {
-    await run.pause();
-    await step();
-  }
+  if (touches(kinds.contracts)) await updateSupplierVisibility(run);
+  for (const kind of INDEXED_KINDS) await run.index[kind].finish(run.pause);
+  await run.formerSearch?.finish();
   const instant = await announce(run, options.clock);
   const details = {
     ...{ directory: options.directory, published_at: instant, ...(options.replace === true && { replace: true }) },
@@ -175,7 +177,8 @@ function touches(counts: Counts | undefined): boolean {
 async function startRun(database: Database, options: PublishOptions): Promise<Run> {
   const { kysely } = database;
   const emptyKinds = new Set<RecordKind>();
-  for (const kind of ['suppliers', 'contracts', 'solicitations'] as const) {
+  const token = randomUUID();
+  for (const kind of INDEXED_KINDS) {
     if ((await kysely.selectFrom(`catalog.${kind}`).select('id').limit(1).execute()).length === 0) emptyKinds.add(kind);
   }
   const kinds = ['lead-entities', 'coops', 'city-services', 'certifications', 'suppliers'] as const;
@@ -188,8 +191,15 @@ async function startRun(database: Database, options: PublishOptions): Promise<Ru
     former: { 'lead-entities': new Map(), coops: new Map() },
     assumedSuppliers: new Set(),
     emptyKinds,
-    lastSteps: [],
-    stride: options.stride ?? STRIDE,
+    latestUpdatedAt: '',
+    index: {
+      suppliers: await IndexChanges.open(database, 'suppliers', token),
+      contracts: await IndexChanges.open(database, 'contracts', token),
+      solicitations: await IndexChanges.open(database, 'solicitations', token),
+    },
+    token,
+    formerSearch: await openFormerSearch(database),
+    blockSize: options.blockSize ?? BLOCK_SIZE,
     pause: pauseOf(options),
   };
 }
@@ -214,8 +224,10 @@ async function writerFor(
 }
 
 /** Ends the publication. An `updated_at` that was brought and is later than its instant gives way to it. */
-async function announce({ database, publication, emptyKinds }: Run, clock: Clock): Promise<string> {
-  const instant = await announcePublication(database, publication, clock);
+async function announce(run: Run, clock: Clock): Promise<string> {
+  const { database, publication, token, emptyKinds, latestUpdatedAt } = run;
+  const instant = await announcePublication(database, { number: publication, token }, clock);
+  if (latestUpdatedAt <= instant) return instant;
   for (const kind of emptyKinds) {
     await sql`update ${sql.table(`catalog.${kind}`)} set updated_at = null
       where changed_publication = ${publication} and updated_at > ${instant}`.execute(database.kysely);

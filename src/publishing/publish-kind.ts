@@ -2,7 +2,7 @@ import { PlannedKeyLines, type KeyLines } from './key-lines.ts';
 import { lineKey, startingKey } from './line-key.ts';
 import type { PreparedLine } from './line-preparer.ts';
 import { LineTooLongError, readLines, type Line } from './lines.ts';
-import { planNumbers, type NumberPlan, type PlannedKey } from './number-plan.ts';
+import { planPositions, type PlannedKey, type PositionPlan } from './position-plan.ts';
 import { openPreparation, RecordTooLargeError } from './preparation.ts';
 import { loadLineHashes } from './record-table.ts';
 import { isNumbered, keyField, type NumberedKind, type RecordKind } from './records.ts';
@@ -41,9 +41,9 @@ export async function publishKind<K extends RecordKind>(
     lines: new Map<string, number>(),
     removals: [],
   };
-  const preparation = openPreparation(source.kind, run.database.engine, source.size);
+  const preparation = openPreparation(source.kind, source.size);
   try {
-    const plan = isNumberedSource(source) ? await planNumbers(run.database, source, run.stride) : null;
+    const plan = isNumberedSource(source) ? await planPositions(run, source) : null;
     const publisher = batchPublisher(run, source, writer, plan, outcome);
     /** Batches that are being prepared while earlier ones are written. */
     const ahead: { lines: number; open: OpenLine[]; prepared: Promise<PreparedLine<K>[]> }[] = [];
@@ -84,7 +84,6 @@ export async function publishKind<K extends RecordKind>(
     await start(batch);
     await finish(0);
     writer.checkWhole?.(source.name);
-    if (run.problems.isEmpty) await writer.flush?.();
   } catch (error) {
     if (!isReadError(error)) throw error;
     run.problems.add({ file: source.name, line: null, field: '', reason: `cannot be read: ${error.message}` });
@@ -111,7 +110,7 @@ function batchPublisher<K extends RecordKind>(
   run: Run,
   source: Source & { kind: K },
   writer: KindWriter<K>,
-  plan: NumberPlan | null,
+  plan: PositionPlan | null,
   outcome: KindOutcome,
 ) {
   const { kind, name } = source;
@@ -174,10 +173,10 @@ function batchPublisher<K extends RecordKind>(
       return null;
     }
     // The plan's own string is kept, so that each key is in memory once.
-    const { key, number } = open.planned ?? { key: prepared.key, number: null };
+    const { key, row } = open.planned ?? { key: prepared.key, row: null };
     if (prepared.type === 'record') {
-      const { record, updatedAt, hash, words } = prepared;
-      return { line, key, number, lineHash: open.hash, record, updatedAt, hash, words };
+      const { record, updatedAt, hash } = prepared;
+      return { line, key, row, lineHash: open.hash, record, updatedAt, hash };
     }
     outcome.removals.push(key);
     return null;

@@ -1,9 +1,9 @@
 import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import type { Tables } from '../database/tables.ts';
-import { removeSearchEntries } from '../search/write-entries.ts';
 import type { NumberedKind } from './records.ts';
 import { deleteRows } from './rows.ts';
+import type { Run } from './run.ts';
 
 /** A table whose rows list what a record names, and the column of the record's id. */
 type ChildTable = {
@@ -30,24 +30,32 @@ export async function loadLineHashes(
   return new Map(rows.map(({ id, line_hash }) => [id, line_hash]));
 }
 
-/** Removes records with their search entries and with what lists the records that they name. */
+/** Where a stored record is. */
+export function rowOf({ number, position }: { number: number; position: number }): {
+  number: number;
+  position: number;
+} {
+  return { number, position };
+}
+
+/** Removes records from the tables and from the index, with the rows that list the records that they name. */
 export async function removeRecords(
-  database: Database,
-  table: NumberedKind,
+  { database, index, formerSearch }: Run,
+  kind: NumberedKind,
   ids: readonly string[],
   children: readonly ChildTable[] = [],
 ): Promise<void> {
   const { engine, kysely } = database;
   const rows = await kysely
-    .selectFrom(`catalog.${table}`)
-    .select('number')
+    .selectFrom(`catalog.${kind}`)
+    .select(['id', 'number', 'position'])
     .where((eb) => isOneOf(engine, eb.ref('id'), ids))
     .execute();
-  await removeSearchEntries(
-    database,
-    table,
+  await formerSearch?.remove(
+    kind,
     rows.map(({ number }) => number),
   );
+  await index[kind].remove(rows);
   for (const { table: child, column } of children) await deleteRows(database, child, column as never, ids);
-  await deleteRows(database, `catalog.${table}`, 'id', ids);
+  await deleteRows(database, `catalog.${kind}`, 'id', ids);
 }

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Database } from '../database/database.ts';
-import { isOneOf } from '../database/engine-sql.ts';
+import { isOneOf, jsonElements } from '../database/engine-sql.ts';
 import { parseRenderedContract, type RenderedContract } from '../resources/contracts/render.ts';
 import { renderCertifications } from '../resources/suppliers/render.ts';
 import type { Problem } from './problems.ts';
@@ -61,14 +61,21 @@ async function renderSuppliersAnew(run: Run): Promise<number> {
           type: run.references.certifications.get(abbreviation) ?? 'sbe',
         })),
       );
-      const { numUpdatedRows } = await kysely
+      const stale = await kysely
+        .selectFrom('catalog.suppliers')
+        .select(['position', 'changed_publication'])
+        .where('id', '=', id)
+        .where((eb) => eb.or([eb('certifications_all', '!=', all), eb('certifications_preview', '!=', preview)]))
+        .execute();
+      if (stale.length === 0) continue;
+      run.index.suppliers.markChanged(stale, run.publication);
+      await kysely
         .updateTable('catalog.suppliers')
         .set({ certifications_all: all, certifications_preview: preview })
         .set({ changed_publication: run.publication, updated_at: null })
         .where('id', '=', id)
-        .where((eb) => eb.or([eb('certifications_all', '!=', all), eb('certifications_preview', '!=', preview)]))
-        .executeTakeFirst();
-      changed += Number(numUpdatedRows);
+        .execute();
+      changed += 1;
     }
   }
   return changed;
@@ -111,11 +118,13 @@ async function renderFewContracts(run: Run, published: PublishedKinds, ids: read
   const { engine, kysely } = database;
   const rows = await kysely
     .selectFrom('catalog.contracts')
-    .select(['id', 'document', 'changed_publication'])
+    .select(['id', 'position', 'document', 'changed_publication'])
     .where((eb) => isOneOf(engine, eb.ref('id'), ids))
     .execute();
-  const contracts = rows.map(({ document, changed_publication }) => ({
+  const contracts = rows.map(({ position, document, changed_publication }) => ({
     before: document,
+    position,
+    changed_publication,
     // Counted already: a name in it was replaced.
     isCounted: changed_publication === run.publication,
     record: recordOf(parseRenderedContract(document)),
@@ -137,10 +146,11 @@ async function renderFewContracts(run: Run, published: PublishedKinds, ids: read
       database,
       batch.flatMap(({ record }) => record.supplier_ids),
     );
-    const renewed = batch.flatMap(({ before, isCounted, record }) => {
+    const renewed = batch.flatMap(({ before, record, ...stored }) => {
       const document = renderContractRecord(record, references, suppliers);
-      return document === before ? [] : [{ id: record.id, document, isCounted }];
+      return document === before ? [] : [{ ...stored, id: record.id, document }];
     });
+    run.index.contracts.markChanged(renewed, run.publication);
     await writeDocuments(run, renewed);
     changed += renewed.filter(({ isCounted }) => !isCounted).length;
   }
@@ -201,9 +211,18 @@ async function replaceNames(run: Run, table: 'contracts' | 'solicitations', kind
     await run.pause();
     const before = `"${field}":${former}`;
     const after = `"${field}":${run.references.named[kind].get(id) ?? 'null'}`;
+    const isStale = sql`${sql.ref(`${field}_id`)} = ${id} and ${contains}(document, ${before}) > 0`;
+    // Drafts are in no list.
+    const isServed = table === 'contracts' ? sql`1 = 1` : sql`status <> 'draft'`;
+    const { rows: served } = await sql<{ position: number; changed_publication: number }>`
+      select position, changed_publication from ${sql.table(`catalog.${table}`)} where ${isStale} and ${isServed}`.execute(
+      kysely,
+    );
+    run.index[table].markChanged(served, run.publication);
+    await run.index[table].writeIfLarge();
     const { numAffectedRows } = await sql`update ${sql.table(`catalog.${table}`)}
       set document = replace(document, ${before}, ${after}), changed_publication = ${run.publication}${touch(table)}
-      where ${sql.ref(`${field}_id`)} = ${id} and ${contains}(document, ${before}) > 0`.execute(kysely);
+      where ${isStale}`.execute(kysely);
     changed += Number(numAffectedRows ?? 0);
   }
   return changed;
@@ -240,10 +259,8 @@ async function writeDocuments(
   documents: readonly { id: string; document: string }[],
 ): Promise<void> {
   if (documents.length === 0) return;
-  const rows = JSON.stringify(documents);
-  const source =
-    engine === 'sqlite' ? sql`json_each(${rows}) as fresh` : sql`jsonb_array_elements(${rows}::jsonb) as fresh (value)`;
+  const rows = JSON.stringify(documents.map(({ id, document }) => ({ id, document })));
   await sql`update catalog.contracts as stale
     set document = fresh.value ->> 'document', changed_publication = ${publication}${touch('contracts')}
-    from ${source} where stale.id = fresh.value ->> 'id'`.execute(kysely);
+    from ${jsonElements(engine, rows, 'fresh')} where stale.id = fresh.value ->> 'id'`.execute(kysely);
 }

@@ -1,8 +1,11 @@
 import type { Database } from '../database/database.ts';
+import type { IndexChanges } from '../index/index-changes.ts';
+import type { FormerSearch } from './former-search.ts';
+import type { PlannedKey } from './position-plan.ts';
 import type { ProblemList } from './problems.ts';
 import type { KeyLines } from './key-lines.ts';
 import type { PreparedRecord } from './line-preparer.ts';
-import type { RecordKind } from './records.ts';
+import type { NumberedKind, RecordKind } from './records.ts';
 import type { References } from './references.ts';
 
 /** What one publication hands through its steps. */
@@ -11,6 +14,8 @@ export interface Run {
   readonly database: Database;
   /** The number of this publication; its instant is not known before the end. */
   readonly publication: number;
+  /** Random, of this publication. */
+  readonly token: string;
   readonly problems: ProblemList;
   readonly references: References;
   /** Records that stay, but whose name or text others embed: these are rendered anew. */
@@ -21,10 +26,14 @@ export interface Run {
   readonly assumedSuppliers: Set<string>;
   /** Kinds that held nothing before: their records keep the `updated_at` that they bring. */
   readonly emptyKinds: ReadonlySet<RecordKind>;
-  /** What readers would wait for until the commit: it is done just before. */
-  readonly lastSteps: (() => Promise<void>)[];
-  /** What lies between the numbers of records that are added at an end. */
-  readonly stride: number;
+  /** The latest `updated_at` that was kept. */
+  latestUpdatedAt: string;
+  /** What the records of each kind are found by. */
+  readonly index: { readonly [K in NumberedKind]: IndexChanges<K> };
+  /** The search of the version before, as long as its servers may run. */
+  readonly formerSearch: FormerSearch | null;
+  /** Positions in a block of the index. */
+  readonly blockSize: number;
   /** Awaited once a batch in long loops: lets signals be handled, and throws if the import was interrupted. */
   readonly pause: () => Promise<void>;
 }
@@ -33,22 +42,27 @@ export interface Run {
 export interface Entry<K extends RecordKind> {
   readonly line: number;
   readonly key: string;
-  /** The row number if it is a new record; null where it is stored, or its kind is not numbered in order. */
-  readonly number: number | null;
+  /** The row of a new record; null if it is stored, or its kind has no index. */
+  readonly row: PlannedKey['row'];
   readonly lineHash: string;
   readonly record: PreparedRecord[K];
   /** Of the record: equal hashes, equal records. */
   readonly hash: string;
-  /** What search finds it by. */
-  readonly words: string;
   /** The `updated_at` that the line brings. */
   readonly updatedAt: string | null;
 }
 
-/** The number that was planned for a record that turned out to be new. */
-export function plannedNumber(key: string, number: number | null): number {
-  if (number === null) throw new Error(`no number was planned for ${key}`);
-  return number;
+/** The row that was planned for a record that turned out to be new. */
+export function plannedRow({ key, row }: Pick<Entry<RecordKind>, 'key' | 'row'>): NonNullable<PlannedKey['row']> {
+  if (row === null) throw new Error(`no row was planned for ${key}`);
+  return row;
+}
+
+/** The `updated_at` of a record that is stored for the first time: what it brings is kept if its kind held nothing before. */
+export function keptUpdatedAt(run: Run, kind: RecordKind, updatedAt: string | null): string | null {
+  if (updatedAt === null || !run.emptyKinds.has(kind)) return null;
+  if (updatedAt > run.latestUpdatedAt) run.latestUpdatedAt = updatedAt;
+  return updatedAt;
 }
 
 export interface Counts {
@@ -71,8 +85,6 @@ export interface KindWriter<K extends RecordKind> {
   checkWhole?(file: string): void;
   /** Writes what is new or changed, and counts. Keys within one call are distinct. */
   write(entries: readonly Entry<K>[]): Promise<Omit<Counts, 'removed'>>;
-  /** Writes what `write` may have held back. */
-  flush?(): Promise<void>;
   /** The keys that are there now. */
   listKeys(): Promise<string[]>;
   /** Of these keys, the ones that another record still names, each with a description of one that does. */

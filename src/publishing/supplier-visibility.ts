@@ -1,34 +1,78 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Database } from '../database/database.ts';
+import { facetTerm, pathTerms } from '../index/terms.ts';
+import { insertRows } from './rows.ts';
+import type { Run } from './run.ts';
 
 const PATHS = [
-  { table: 'supplier_lead_entities', column: 'lead_entity_id' },
-  { table: 'supplier_coops', column: 'coop_id' },
+  { table: 'catalog.supplier_lead_entities', column: 'lead_entity_id', facet: 'lead_entity' },
+  { table: 'catalog.supplier_coops', column: 'coop_id', facet: 'coop' },
 ] as const;
+
+interface Path {
+  readonly owner: string;
+  readonly supplier_id: string;
+  readonly since_publication: number;
+  /** Of the supplier, in the index. */
+  readonly position: number;
+}
 
 /**
  * Brings up to date which suppliers each lead entity and coop makes visible through a contract.
  * A pair that was there keeps the publication since which it is; one that is new gets this one,
  * so that a sync finds a supplier which a contract came to name. Reads all contracts: called
- * only where one changed.
+ * only if one changed.
  */
-export async function updateSupplierVisibility({ kysely }: Database, publication: number): Promise<void> {
-  for (const { table, column } of PATHS) {
-    const path = sql.table(`catalog.${table}`);
-    const granted = sql.ref(column);
-    await sql`insert into ${path} (${granted}, supplier_id, since_publication)
-      select distinct contract.${granted}, named.supplier_id, ${sql.lit(publication)}
+export async function updateSupplierVisibility(run: Run): Promise<void> {
+  const { database, publication } = run;
+  const index = run.index.suppliers;
+  for (const { table, column, facet } of PATHS) {
+    const path = sql.table(table);
+    const owner = sql.ref(column);
+    const named = sql`select contract.${owner} as owner, named.supplier_id
       from catalog.contract_suppliers as named
       join catalog.contracts as contract on contract.id = named.contract_id
-      where contract.${granted} is not null and not exists (
-        select 1 from ${path} as known
-        where known.supplier_id = named.supplier_id and known.${granted} = contract.${granted})`.execute(kysely);
+      where contract.${owner} is not null`;
+    const stored = sql`select ${owner} as owner, supplier_id from ${path}`;
     // The difference of two sets is computed once, whatever the planner knows of the tables' sizes.
-    await sql`delete from ${path} where (${granted}, supplier_id) in (
-        select ${granted}, supplier_id from ${path}
-        except
-        select contract.${granted}, named.supplier_id
-        from catalog.contract_suppliers as named
-        join catalog.contracts as contract on contract.id = named.contract_id)`.execute(kysely);
+    const added = await readPaths(
+      database,
+      sql`
+      select pair.owner, pair.supplier_id, cast(${publication} as bigint) as since_publication, supplier.position
+      from (${named} except ${stored}) as pair join catalog.suppliers as supplier on supplier.id = pair.supplier_id`,
+    );
+    const removed = await readPaths(
+      database,
+      sql`
+      select pair.owner, pair.supplier_id, known.since_publication, supplier.position
+      from (${stored} except ${named}) as pair
+      join ${path} as known on known.supplier_id = pair.supplier_id and known.${owner} = pair.owner
+      join catalog.suppliers as supplier on supplier.id = pair.supplier_id`,
+    );
+    await insertRows(
+      database,
+      table,
+      added.map(
+        ({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: publication }) as never,
+      ),
+    );
+    await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(
+      database.kysely,
+    );
+    for (const [paths, isAdded] of [
+      [added, true],
+      [removed, false],
+    ] as const) {
+      for (const { owner: id, since_publication: since, position } of paths) {
+        const terms = pathTerms({ owner: facetTerm(facet, id), since });
+        index.changeTerms(position, isAdded ? [] : terms, isAdded ? terms : []);
+      }
+      await index.writeIfLarge();
+    }
   }
+}
+
+async function readPaths({ kysely }: Database, statement: RawBuilder<unknown>): Promise<Path[]> {
+  const { rows } = await statement.execute(kysely);
+  return rows as Path[];
 }

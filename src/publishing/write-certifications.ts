@@ -1,8 +1,6 @@
 import { sql } from 'kysely';
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderCertification } from '../resources/certifications/render.ts';
-import { removeSearchEntries, writeSearchEntries } from '../search/write-entries.ts';
-import { Tokenizer } from '../search/tokenizer.ts';
 import { deleteRows, writeRows } from './rows.ts';
 import type { KindWriter, Run } from './run.ts';
 
@@ -17,7 +15,6 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
   const before = new Map(stored.map((row) => [row.abbreviation, row]));
   let lastNumber = stored.reduce((last, { number }) => Math.max(last, number), 0);
   const lines = new Map<string, number>();
-  const tokenizer = new Tokenizer(database.engine);
   return {
     assume: (key) => known.set(key, 'sbe'),
     async check(entries) {
@@ -45,14 +42,9 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
         });
       }
       await writeRows(database, 'catalog.certifications', 'abbreviation', rows);
-      await writeSearchEntries(
-        database,
-        'certifications_search',
-        rows.map(({ row: { number, name, abbreviation }, isNew }) => ({
-          number,
-          words: tokenizer.tokensOf([name, abbreviation]).join(' '),
-          isNew,
-        })),
+      run.formerSearch?.noteWritten(
+        'certifications',
+        rows.map(({ row }) => row.number),
       );
       return counts;
     },
@@ -66,8 +58,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
       return new Map(rows.map(({ key, referrer }) => [key, `supplier ${referrer}`]));
     },
     async remove(keys) {
-      await removeSearchEntries(
-        database,
+      await run.formerSearch?.remove(
         'certifications',
         keys.flatMap((key) => before.get(key)?.number ?? []),
       );

@@ -1,11 +1,10 @@
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderContract } from '../resources/contracts/render.ts';
-import { SearchEntryWriter } from '../search/write-entries.ts';
 import { danglingReferences, loadSupplierBytes, loadSupplierDocuments, type References } from './references.ts';
 import type { ContractRecord } from './records.ts';
-import { listIds, removeRecords } from './record-table.ts';
+import { listIds, removeRecords, rowOf } from './record-table.ts';
 import { replaceChildRows, writeRows } from './rows.ts';
-import { plannedNumber, type Entry, type KindWriter, type Run } from './run.ts';
+import { keptUpdatedAt, plannedRow, type Entry, type KindWriter, type Run } from './run.ts';
 import { batchesBySize, contractBytes, MAX_BATCH_BYTES, MAX_CONTRACT_BYTES } from './size-limits.ts';
 
 const CHILD_TABLES = [
@@ -18,12 +17,12 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
   const { database, references, publication } = run;
   const { engine, kysely } = database;
 
-  const search = new SearchEntryWriter(database, 'contracts', run.emptyKinds.has('contracts'));
+  const index = run.index.contracts;
 
   const loadStored = (keys: readonly string[]) =>
     kysely
       .selectFrom('catalog.contracts')
-      .select(['id', 'number', 'hash'])
+      .select(['id', 'number', 'position', 'hash'])
       .where((eb) => isOneOf(engine, eb.ref('id'), keys))
       .execute();
 
@@ -62,22 +61,20 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
       const keys = run.emptyKinds.has('contracts') ? [] : entries.map(({ key }) => key);
       const stored = new Map((await loadStored(keys)).map((row) => [row.id, row]));
       const changed = [];
-      for (const { key, number, lineHash, hash, words, record, updatedAt } of entries) {
+      for (const { key, row, lineHash, hash, record, updatedAt } of entries) {
         const before = stored.get(key);
         if (before?.hash === hash) {
           counts.unchanged += 1;
           continue;
         }
         counts[before === undefined ? 'added' : 'changed'] += 1;
-        const keepsUpdatedAt = before === undefined && run.emptyKinds.has('contracts');
         changed.push({
           record,
           hash,
-          words,
           isNew: before === undefined,
           lineHash,
-          number: before?.number ?? plannedNumber(key, number),
-          updatedAt: keepsUpdatedAt ? updatedAt : null,
+          ...(before === undefined ? plannedRow({ key, row }) : rowOf(before)),
+          updatedAt: before === undefined ? keptUpdatedAt(run, 'contracts', updatedAt) : null,
         });
       }
       const supplierBytes = await loadSupplierBytes(
@@ -91,39 +88,40 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
           database,
           batch.flatMap(({ record }) => record.supplier_ids),
         );
-        await writeRows(
-          database,
-          'catalog.contracts',
-          'id',
-          batch.map(({ record, hash, lineHash, number, updatedAt, isNew }) => ({
-            isNew,
-            row: {
-              number,
-              id: record.id,
-              hash,
-              line_hash: lineHash,
-              changed_publication: publication,
-              updated_at: updatedAt,
-              lead_entity_id: record.lead_entity_id,
-              coop_id: record.coop_id,
-              document: renderContractRecord(record, references, suppliers),
-            },
-          })),
+        const former = await index.loadBefore(
+          batch.flatMap(({ isNew, position, record: { id } }) => (isNew ? [] : [{ id, position }])),
         );
+        const rows = batch.map(({ record, hash, lineHash, number, position, updatedAt, isNew }) => ({
+          isNew,
+          row: {
+            number,
+            position,
+            id: record.id,
+            hash,
+            line_hash: lineHash,
+            changed_publication: publication,
+            updated_at: updatedAt,
+            lead_entity_id: record.lead_entity_id,
+            coop_id: record.coop_id,
+            document: renderContractRecord(record, references, suppliers),
+          },
+        }));
+        await writeRows(database, 'catalog.contracts', 'id', rows);
+        for (const { row } of rows) index.replace(row.position, former.get(row.id) ?? null, row);
+        await index.writeIfLarge();
       }
+      run.formerSearch?.noteWritten(
+        'contracts',
+        changed.map(({ number }) => number),
+      );
       await writeChildren(
         run,
         changed.map(({ record }) => record),
       );
-      await search.add(changed);
       return counts;
     },
-    async flush() {
-      const last = await search.flush();
-      if (last !== null) run.lastSteps.push(last);
-    },
     listKeys: () => listIds(database, 'contracts'),
-    remove: (keys) => removeRecords(database, 'contracts', keys, CHILD_TABLES),
+    remove: (keys) => removeRecords(run, 'contracts', keys, CHILD_TABLES),
   };
 }
 

@@ -1,13 +1,11 @@
 import { sql } from 'kysely';
 import { isOneOf } from '../database/engine-sql.ts';
-import { SearchEntryWriter } from '../search/write-entries.ts';
 import { danglingReferences } from './references.ts';
 import { insertLeadEntity } from './line-preparer.ts';
-import { listIds, removeRecords } from './record-table.ts';
+import { listIds, removeRecords, rowOf } from './record-table.ts';
 import { inBatches, writeRows } from './rows.ts';
-import { SolicitationTotals } from './solicitation-totals.ts';
 import { WrittenRefs } from './written-refs.ts';
-import { plannedNumber, type KindWriter, type Run } from './run.ts';
+import { keptUpdatedAt, plannedRow, type KindWriter, type Run } from './run.ts';
 
 const REFS_AT_ONCE = 5_000;
 
@@ -15,16 +13,14 @@ const REFS_AT_ONCE = 5_000;
 export async function solicitationWriter(run: Run): Promise<KindWriter<'solicitations'>> {
   const { database, references, publication } = run;
   const { engine, kysely } = database;
-  const search = new SearchEntryWriter(database, 'solicitations', run.emptyKinds.has('solicitations'));
+  const index = run.index.solicitations;
   const writtenRefs = new WrittenRefs();
-  const totals = new SolicitationTotals(database);
-  run.lastSteps.push(() => totals.write());
 
   const loadStored = (keys: readonly string[]) =>
     kysely
       .selectFrom('catalog.solicitations')
-      .select(['id', 'number', 'ref', 'hash', 'own_hash', 'changed_publication', 'updated_publication', 'updated_at'])
-      .select(['lead_entity_id', 'status', 'close_at'])
+      .select(['id', 'number', 'position', 'hash', 'own_hash'])
+      .select(['changed_publication', 'updated_publication', 'updated_at'])
       .where((eb) => isOneOf(engine, eb.ref('id'), keys))
       .execute();
 
@@ -51,24 +47,22 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
       const keys = run.emptyKinds.has('solicitations') ? [] : entries.map(({ key }) => key);
       const stored = new Map((await loadStored(keys)).map((row) => [row.id, row]));
       const changed = [];
-      for (const { key, number, lineHash, hash, words, record, updatedAt } of entries) {
+      for (const { key, row: planned, lineHash, hash, record, updatedAt } of entries) {
         const before = stored.get(key);
         if (before?.hash === hash) {
           counts.unchanged += 1;
           continue;
         }
         counts[before === undefined ? 'added' : 'changed'] += 1;
-        totals.replace(before ?? null, record);
         // Notices, documents and questions are no part of what moves `updated_at` or surfaces in a sync.
         const keepsOwn = before?.own_hash === record.own_hash ? before : null;
         // A new name of the lead entity surfaces, and does not move `updated_at` either.
         const isRenamed = run.changed['lead-entities'].has(record.lead_entity_id);
-        const brought = before === undefined && run.emptyKinds.has('solicitations') ? updatedAt : null;
+        const brought = before === undefined ? keptUpdatedAt(run, 'solicitations', updatedAt) : null;
         changed.push({
-          words,
           isNew: before === undefined,
           row: {
-            number: before?.number ?? plannedNumber(key, number),
+            ...(before === undefined ? plannedRow({ key, row: planned }) : rowOf(before)),
             id: key,
             hash,
             own_hash: record.own_hash,
@@ -85,19 +79,19 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
           },
         });
       }
+      const rows = changed.map(({ row }) => row);
+      const former = await index.loadBefore(rows.filter(({ id }) => stored.has(id)));
       await writeRows(database, 'catalog.solicitations', 'id', changed);
-      await search.add(changed.map(({ row: { number }, words, isNew }) => ({ number, words, isNew })));
+      for (const row of rows) index.replace(row.position, former.get(row.id) ?? null, row);
+      await index.writeIfLarge();
+      run.formerSearch?.noteWritten(
+        'solicitations',
+        rows.map(({ number }) => number),
+      );
       return counts;
     },
-    async flush() {
-      const last = await search.flush();
-      if (last !== null) run.lastSteps.push(last);
-    },
     listKeys: () => listIds(database, 'solicitations'),
-    async remove(keys) {
-      await totals.remove(keys);
-      await removeRecords(database, 'solicitations', keys);
-    },
+    remove: (keys) => removeRecords(run, 'solicitations', keys),
     /** A ref that was written may be that of a record which the import does not hold. Served by the index on ref. */
     async finish(file, lines) {
       if (run.emptyKinds.has('solicitations')) return;

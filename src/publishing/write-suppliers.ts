@@ -2,35 +2,34 @@ import { sql } from 'kysely';
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderCertifications, renderSupplier } from '../resources/suppliers/render.ts';
 import { stateOfLocation } from '../resources/suppliers/states.ts';
-import { SearchEntryWriter } from '../search/write-entries.ts';
 import { danglingReferences } from './references.ts';
 import type { SupplierRecord } from './records.ts';
-import { listIds, removeRecords } from './record-table.ts';
+import { listIds, removeRecords, rowOf } from './record-table.ts';
 import { replaceChildRows, writeRows } from './rows.ts';
-import { plannedNumber, type Entry, type KindWriter, type Run } from './run.ts';
+import { keptUpdatedAt, plannedRow, type Entry, type KindWriter, type Run } from './run.ts';
 
 const CHILD_TABLES = [
-  { table: 'catalog.supplier_states', column: 'supplier_id' },
   { table: 'catalog.supplier_certifications', column: 'supplier_id' },
   { table: 'catalog.supplier_city_services', column: 'supplier_id' },
+  { table: 'catalog.supplier_lead_entities', column: 'supplier_id' },
+  { table: 'catalog.supplier_coops', column: 'supplier_id' },
 ] as const;
 
 /** Suppliers; `onLocationWithoutState` hears of each location that is not of the form `City, ST`. */
 export async function supplierWriter(run: Run, onLocationWithoutState: () => void): Promise<KindWriter<'suppliers'>> {
   const { database, references, publication } = run;
   const { engine, kysely } = database;
-
-  const search = new SearchEntryWriter(database, 'suppliers', run.emptyKinds.has('suppliers'));
+  const index = run.index.suppliers;
 
   const loadStored = (keys: readonly string[]) =>
     kysely
       .selectFrom('catalog.suppliers')
-      .select(['id', 'number', 'hash', 'document', 'certifications_preview', 'certifications_all'])
+      .select(['id', 'number', 'position', 'hash', 'document', 'certifications_preview', 'certifications_all'])
       .select(['changed_publication', 'updated_at'])
       .where((eb) => isOneOf(engine, eb.ref('id'), keys))
       .execute();
 
-  const rowOf = ({ record, lineHash }: Entry<'suppliers'>, number: number, hash: string) => {
+  const render = ({ record, lineHash, hash }: Entry<'suppliers'>, row: { number: number; position: number }) => {
     const { all, preview } = renderCertifications(
       record.certifications.map((abbreviation) => ({
         abbreviation,
@@ -39,11 +38,12 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
     );
     const rendered = { document: renderSupplier(record), certifications_preview: preview, certifications_all: all };
     return {
-      number,
+      ...row,
       id: record.id,
       hash,
       line_hash: lineHash,
       ...rendered,
+      searched: [record.short_intro, record.about].filter((text) => text !== null).join('\n'),
       changed_publication: publication,
       updated_at: null as string | null,
     };
@@ -72,19 +72,18 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
       const keys = run.emptyKinds.has('suppliers') ? [] : entries.map(({ key }) => key);
       const stored = new Map((await loadStored(keys)).map((row) => [row.id, row]));
       const changed: Entry<'suppliers'>[] = [];
-      const rows: ReturnType<typeof rowOf>[] = [];
+      const rows: ReturnType<typeof render>[] = [];
       for (const entry of entries) {
         const before = stored.get(entry.key);
-        const { hash } = entry;
-        if (before?.hash === hash) {
+        if (before?.hash === entry.hash) {
           counts.unchanged += 1;
           continue;
         }
         changed.push(entry);
-        const row = rowOf(entry, before?.number ?? plannedNumber(entry.key, entry.number), hash);
+        const row = render(entry, before === undefined ? plannedRow(entry) : rowOf(before));
         if (before === undefined) {
           counts.added += 1;
-          if (run.emptyKinds.has('suppliers')) row.updated_at = entry.updatedAt;
+          row.updated_at = keptUpdatedAt(run, 'suppliers', entry.updatedAt);
         } else {
           counts.changed += 1;
           if (before.document !== row.document) run.changed.suppliers.add(entry.key);
@@ -99,6 +98,7 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
         }
         rows.push(row);
       }
+      const former = await index.loadBefore(rows.filter(({ id }) => stored.has(id)));
       await writeRows(
         database,
         'catalog.suppliers',
@@ -109,14 +109,18 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
         run,
         changed.map(({ record }) => record),
       );
-      await search.add(
-        changed.map(({ key, words }, index) => ({ number: rows[index]?.number ?? 0, words, isNew: !stored.has(key) })),
+      for (const [at, row] of rows.entries()) {
+        const before = former.get(row.id) ?? null;
+        const city_services = changed[at]?.record.city_service_ids ?? [];
+        // Which contracts name it is brought up to date at the end.
+        index.replace(row.position, before, { ...row, city_services, paths: before?.paths ?? [] });
+      }
+      await index.writeIfLarge();
+      run.formerSearch?.noteWritten(
+        'suppliers',
+        rows.map(({ number }) => number),
       );
       return counts;
-    },
-    async flush() {
-      const last = await search.flush();
-      if (last !== null) run.lastSteps.push(last);
     },
     listKeys: () => listIds(database, 'suppliers'),
     async findReferrers(keys) {
@@ -125,23 +129,18 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
         where ${isOneOf(engine, sql.ref('supplier_id'), keys)} group by 1`.execute(kysely);
       return new Map(rows.map(({ key, referrer }) => [key, `contract ${referrer}`]));
     },
-    remove: (keys) => removeRecords(database, 'suppliers', keys, CHILD_TABLES),
+    remove: (keys) => removeRecords(run, 'suppliers', keys, CHILD_TABLES),
   };
 }
 
 async function writeChildren({ database }: Run, records: readonly SupplierRecord[]): Promise<void> {
   const ids = records.map(({ id }) => id);
-  // Serving or based in a state: the filter does not tell them apart.
-  const states = records.flatMap(({ id: supplier_id, states_served, location }) =>
-    [...new Set([...states_served, stateOfLocation(location) ?? []].flat())].map((state) => ({ supplier_id, state })),
-  );
   const certifications = records.flatMap((record) =>
     record.certifications.map((abbreviation) => ({ supplier_id: record.id, abbreviation })),
   );
   const services = records.flatMap((record) =>
     record.city_service_ids.map((city_service_id) => ({ supplier_id: record.id, city_service_id })),
   );
-  await replaceChildRows(database, 'catalog.supplier_states', 'supplier_id', ids, states);
   await replaceChildRows(database, 'catalog.supplier_certifications', 'supplier_id', ids, certifications);
   await replaceChildRows(database, 'catalog.supplier_city_services', 'supplier_id', ids, services);
 }

@@ -64,7 +64,7 @@ function readMigratedSchema(group: TableGroup, lastNumber: number): Map<string, 
     model.exec(`attach ':memory:' as ${group}`);
     model.exec(ledgerStatement(group));
     for (const migration of MIGRATIONS[group].filter(({ number }) => number <= lastNumber)) {
-      for (const statement of migration.statements('sqlite')) model.exec(statement);
+      for (const statement of migration.statements?.('sqlite') ?? []) model.exec(statement);
     }
     return new Map(readSchema(model, group).map((object) => [keyOf(object), object.sql]));
   } finally {

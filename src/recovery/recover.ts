@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { recordChange, type Change } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { recordHistory } from '../database/history.ts';
 import { raiseAccessVersion } from '../database/series.ts';
 import { EPOCH, latestOf, type Clock } from '../instant.ts';
+import { markAllChanged } from '../index/mark-all-changed.ts';
+import { INDEXED_KINDS } from '../index/terms.ts';
 import { announcePublication, nextPublication, tidyUp } from '../publishing/announce.ts';
 import { lockCatalog } from '../publishing/lock.ts';
 
@@ -61,12 +64,14 @@ export async function recover(
   const recovery = await inTransaction(database, async (transaction) => {
     await lockCatalog(transaction, { ...(onWaiting !== undefined && { onWaiting }) });
     const publication = await nextPublication(transaction);
-    const records = await markAllChanged(transaction, publication);
+    const token = randomUUID();
+    const records = await markRecordsChanged(transaction, publication);
+    for (const kind of INDEXED_KINDS) await markAllChanged(transaction, kind, { number: publication, token });
     // Takes the lock on `access`, so that what is read there stays true.
     await raiseAccessVersion(transaction);
     const lastEvent = await readLastEvent(transaction);
     const newestTrace = await readNewestTrace(transaction);
-    const instant = await announcePublication(transaction, publication, clock, after);
+    const instant = await announcePublication(transaction, { number: publication, token }, clock, after);
     await recordHistory(transaction);
     const recovered = { instant, lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace, records };
     const details = { ...change.details, recovered_at: instant, last_event: recovered.lastEvent, records };
@@ -98,7 +103,7 @@ async function readNewestTrace({ kysely }: Database): Promise<string | null> {
   return rows[0]?.newest ?? null;
 }
 
-async function markAllChanged({ kysely }: Database, publication: number): Promise<number> {
+async function markRecordsChanged({ kysely }: Database, publication: number): Promise<number> {
   let records = 0;
   // Where the instant of the publication that changed a record is its `updated_at`, the record is given it to keep.
   for (const table of ['suppliers', 'contracts'] as const) {

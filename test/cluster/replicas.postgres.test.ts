@@ -88,7 +88,7 @@ async function until(isSo: () => Promise<boolean>): Promise<number> {
 async function replicasAnswer(): Promise<void> {
   const startedAt = new Date();
   const reads = `select 1 from pg_stat_activity
-    where application_name = 'pds serve' and query like 'with walked%' and query_start > $1`;
+    where application_name = 'pds serve' and query like '%from catalog.publications%' and query_start > $1`;
   let asked = 0;
   await until(async () => {
     await client.get(`/v1/suppliers?q=asked${made}x${(asked += 1)}`, { key });

@@ -45,7 +45,7 @@ test('pds check finds nothing wrong where nothing is, and changes nothing', asyn
   expect({ code, troubles }).toEqual({ code: 0, troubles: [] });
   const engine = inject('engine') === 'sqlite' ? ['disk'] : ['permissions'];
   const looked = new Set(findings.map(({ about }) => about.replace(/ .*/, '')));
-  expect([...looked].sort()).toEqual(['clock', 'database', 'keys', 'schema', 'settings', ...engine].sort());
+  expect([...looked].sort()).toEqual(['clock', 'database', 'index', 'keys', 'schema', 'settings', ...engine].sort());
   expect(findings.find(({ about }) => about === 'keys')?.message).toBe('1 good in dev');
   expect(await contents()).toEqual(before);
 });

@@ -75,7 +75,11 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   restore: [...wrongUsage('restore'), { line: 'restore NONE', code: 1 }, { line: 'restore SAMPLE', code: 1 }],
   recover: [...wrongUsage('recover --after x', 'recover'), ...needsDatabase('recover --yes', 'recover --dry-run')],
   audit: [...wrongUsage('audit --days 0'), ...needsDatabase('audit', 'audit --partner acme')],
-  check: [...wrongUsage('check all'), { line: 'check', code: 0 }],
+  reindex: [
+    ...wrongUsage('reindex --kind coops', 'reindex all'),
+    ...needsDatabase('reindex', 'reindex --kind contracts'),
+  ],
+  check: [...wrongUsage('check all'), { line: 'check', code: 0 }, { line: 'check --full', code: 0 }],
   usage: needsDatabase('usage', 'usage acme'),
   roles: needsDatabase('roles'),
 };

@@ -2,7 +2,7 @@ import type { Question } from '../model/questions.ts';
 import { loadModel, type Model } from '../model/model.ts';
 import { createDirectories } from '../support/data.ts';
 import type { Answer } from '../support/client.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService, type ServiceSetup, type TestService } from '../support/service.ts';
 
 /** Partners whose scopes differ in kind: all, through a lead entity, through a coop, mixed and overlapping, nothing. */
 export const PARTNERS = [
@@ -44,10 +44,16 @@ export interface ModelledService {
 }
 
 /** Starts it with the six partners. Whoever starts it closes it. */
-export async function startModelledService(seed: number): Promise<ModelledService> {
+export async function startModelledService(
+  seed: number,
+  setup: Pick<ServiceSetup, 'engine' | 'watch'> = {},
+): Promise<ModelledService> {
   const records = createDirectories(seed);
   const service = await startService({
+    ...setup,
     directories: records.first,
+    // Lists and counts cross many blocks of the index, and the second import splits some.
+    blockSize: 1_024,
     partners: PARTNERS,
     directoriesAfterGrants: records.later,
   });

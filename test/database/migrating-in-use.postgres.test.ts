@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openForCommands } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrator.ts';
 import { MIGRATIONS } from '../../src/database/migrations.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { makeOlderSchema } from '../support/older-schema.ts';
+import { interrupted, Interruption } from '../support/interruption.ts';
+import { insertOlderPublication, insertOlderSuppliers, makeOlderSchema } from '../support/older-schema.ts';
 
 const BEFORE = { catalog: MIGRATIONS.catalog.length, access: 2 };
 const clock = (): number => Date.parse('2026-05-01T00:00:00.000Z');
@@ -25,6 +27,35 @@ test('a migration gives up, and lets services read on, if another transaction ho
   await expect(migrate(database, clock)).rejects.toMatchObject({ code: '55P03' });
   await reading.rollback().execute();
   expect(await migrate(database, clock)).toHaveLength(MIGRATIONS.access.length - BEFORE.access);
+});
+
+test('no table is locked against readers while the index is filled', async () => {
+  const older = await createEmptyDatabase();
+  const observer = openForCommands(older.config);
+  try {
+    await makeOlderSchema(older.database, { catalog: 3, access: MIGRATIONS.access.length });
+    await insertOlderSuppliers(older.database, ['a', 'b']);
+    await insertOlderPublication(older.database);
+    let isFilling = false;
+    let looked = 0;
+    const locked: unknown[] = [];
+    const look = async (): Promise<void> => {
+      if (!isFilling) return;
+      const { rows } = await sql`select relation::regclass::text from pg_locks where mode = 'AccessExclusiveLock'
+        and relation is not null and database = (select oid from pg_database where datname = current_database())`.execute(
+        observer.kysely,
+      );
+      looked += 1;
+      locked.push(...rows);
+    };
+    const watched = interrupted(older.database, new Interruption(() => undefined, look));
+    await migrate(watched, clock, { onProgress: () => (isFilling = true) });
+    expect(looked).toBeGreaterThan(0);
+    expect(locked).toEqual([]);
+  } finally {
+    await observer.close();
+    await older.drop();
+  }
 });
 
 test('roles that read or write grants can do the same with what a migration adds to them', async () => {

@@ -9,10 +9,13 @@ import { MIGRATIONS } from '../../src/database/migrations.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { interrupted, Interruption } from '../support/interruption.ts';
-import { insertOlderSuppliers, makeOlderSchema } from '../support/older-schema.ts';
+import { insertOlderPublication, insertOlderSuppliers, makeOlderSchema } from '../support/older-schema.ts';
 
 const PROGRAM = fileURLToPath(new URL('../support/migrate-process.ts', import.meta.url));
 const IDS = ['m', 'b', 'z', 'a', 'x'];
+
+/** The last step, which removes the former search, is deferred. */
+const CATALOG_STEPS = MIGRATIONS.catalog.length - 1;
 
 /** Every so many statements one is interrupted by a kill, which takes a process each: with FAULT_KILLS all of them. */
 const KILL_EVERY = process.env['FAULT_KILLS'] === undefined ? 20 : 1;
@@ -23,6 +26,7 @@ beforeEach(async () => {
   made = await createEmptyDatabase();
   await makeOlderSchema(made.database, { catalog: 2, access: 1 });
   await insertOlderSuppliers(made.database, IDS);
+  await insertOlderPublication(made.database);
   // As the version before has left it: its servers work on this schema.
   await made.database.kysely
     .insertInto('access.settings')
@@ -65,7 +69,7 @@ async function supplierIds(): Promise<string[]> {
 
 /**
  * Migrates, and is interrupted at one statement after the other, until it comes through. What is left each time
- * is either as it was before, or with one group done more.
+ * is as it was before, or has one or more steps done as a whole.
  *
  * @returns how often it was interrupted.
  */
@@ -80,9 +84,10 @@ async function interruptAtEach(
     interruptions += 1;
     const stepsNow = await steps();
     expect(new Set(await supplierIds())).toEqual(new Set(IDS));
-    if (stepsNow.catalog !== stepsBefore.catalog) {
-      expect(stepsNow).toEqual({ catalog: MIGRATIONS.catalog.length, access: 1 });
-      expect(await oldestServed()).toBe(String(MIGRATIONS.catalog.length));
+    if (stepsNow.catalog + stepsNow.access > stepsBefore.catalog + stepsBefore.access) {
+      // The catalog first. Its servers from step 3 on work on the schema after each step.
+      if (stepsNow.catalog < CATALOG_STEPS) expect(stepsNow.access).toBe(1);
+      expect(await oldestServed()).toBe('3');
       stepsBefore = stepsNow;
       before = await schema();
       // The rest is shorter.
@@ -92,6 +97,7 @@ async function interruptAtEach(
     }
   }
   expect(await readSchemaState(made.database)).toEqual({ isEmpty: false, pending: [] });
+  expect(await steps()).toEqual({ catalog: CATALOG_STEPS, access: MIGRATIONS.access.length });
   expect(await supplierIds()).toEqual([...IDS].sort());
   // Nothing is left to do, and a command finds all in order.
   expect(await runPds(['partner', 'list', '--json'], { PDS_DATABASE_URL: databaseUrlOf(made.config) })).toMatchObject({

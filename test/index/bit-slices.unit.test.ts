@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compareSlices, SLICE_COUNT, sliceableTimestamp, slicesOf } from '../../src/index/bit-slices.ts';
+import { compareSlices, sliceableTimestamp, slicesOf, TIMESTAMP_BITS } from '../../src/index/bit-slices.ts';
 import { EMPTY_SET, positionsFrom, setOf, type PositionSet } from '../../src/index/position-set.ts';
 
-const LARGEST = 2 ** SLICE_COUNT - 1;
+const LARGEST = 2 ** TIMESTAMP_BITS - 1;
 
 /** Values that meet at the bound, and differ from it in one bit or in all. */
 const value = fc.oneof(
   fc.integer({ min: 0, max: 20 }),
   fc.maxSafeNat().map((number) => number % (LARGEST + 1)),
-  fc.integer({ min: 0, max: SLICE_COUNT - 1 }).map((bit) => 2 ** bit),
+  fc.integer({ min: 0, max: TIMESTAMP_BITS - 1 }).map((bit) => 2 ** bit),
   fc.constantFrom(0, LARGEST),
 );
 
@@ -29,7 +29,7 @@ test.each(['at least', 'at most'] as const)('the records whose value is %s a bou
     fc.property(fc.array(value, { maxLength: 200 }), value, fc.nat(10_000), (values, anyBound, pick) => {
       const bound = pick % 2 === 0 ? anyBound : (values[pick % Math.max(1, values.length)] ?? anyBound);
       const all = setOf(Uint16Array.from(values.keys()));
-      const found = compareSlices(all, slicesOfAll(values), side, bound);
+      const found = compareSlices(all, slicesOfAll(values), TIMESTAMP_BITS, side, bound);
       const expected = [...values.keys()].filter((position) => {
         const compared = (values[position] ?? 0) - bound;
         return side === 'at least' ? compared >= 0 : compared <= 0;
@@ -42,8 +42,17 @@ test.each(['at least', 'at most'] as const)('the records whose value is %s a bou
 test('a record without a value is on neither side of any bound', () => {
   const slices = slicesOfAll([5, 0, 7]);
   const withValue = setOf(Uint16Array.of(0, 2));
-  expect(positionsFrom(compareSlices(withValue, slices, 'at least', 0), 0, 9)).toEqual([0, 2]);
-  expect(positionsFrom(compareSlices(withValue, slices, 'at most', LARGEST), 0, 9)).toEqual([0, 2]);
+  expect(positionsFrom(compareSlices(withValue, slices, TIMESTAMP_BITS, 'at least', 0), 0, 9)).toEqual([0, 2]);
+  expect(positionsFrom(compareSlices(withValue, slices, TIMESTAMP_BITS, 'at most', LARGEST), 0, 9)).toEqual([0, 2]);
+});
+
+test('a bound of more bits than the values have is above all of them', () => {
+  const slices = slicesOfAll([0, 5, 7]);
+  const all = setOf(Uint16Array.of(0, 1, 2));
+  for (const bound of [8, 2 ** 40]) {
+    expect(positionsFrom(compareSlices(all, slices, 3, 'at least', bound), 0, 9)).toEqual([]);
+    expect(positionsFrom(compareSlices(all, slices, 3, 'at most', bound), 0, 9)).toEqual([0, 1, 2]);
+  }
 });
 
 test('timestamps keep their order as numbers, from the first year to the last', () => {

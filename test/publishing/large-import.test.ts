@@ -60,7 +60,7 @@ test('the same file again changes nothing, and a line of it that changed is the 
 
 async function storedRecords({ kysely }: OpenDatabase): Promise<object[]> {
   const { rows } = await sql<object>`
-    select id, row_number() over (order by number) as place, hash, own_hash, line_hash, ref, lead_entity_id, status,
+    select id, row_number() over (order by position) as place, hash, own_hash, line_hash, ref, lead_entity_id, status,
       close_at, document, detail from catalog.solicitations order by id`.execute(kysely);
   return rows;
 }

@@ -82,7 +82,7 @@ describe('publication', () => {
   test('goes on after a publication whose announcement a crash kept from being written', async () => {
     await made.database.kysely
       .insertInto('catalog.publications')
-      .values({ number: 7, instant: '2031-01-01T00:00:00.000Z' })
+      .values({ number: 7, instant: '2031-01-01T00:00:00.000Z', token: '' })
       .execute();
     const { instant } = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
     expect(instant).toBe('2031-01-01T00:00:00.002Z');

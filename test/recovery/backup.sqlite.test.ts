@@ -133,7 +133,7 @@ test('waits for a publication that is between its two commits', { timeout: 120_0
   const [first, second] = [new SqliteConnection(catalog), new SqliteConnection(access)];
   const instant = new Date(Date.now() + 1_000).toISOString();
   second.exec(`begin immediate; update clock set last_instant = '${instant}', last_publication = '${instant}'`);
-  first.exec(`insert into publications (number, instant) values (2, '${instant}')`);
+  first.exec(`insert into publications (number, instant, token) values (2, '${instant}', '')`);
   const target = join(folder, 'b');
   const backingUp = runPds(['backup', target], settings);
   // Now it has begun.

@@ -192,7 +192,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await files.use(async ({ kysely }) => {
       const tables = ['audit', 'usage', 'grant_changes', 'keys', 'grants', 'partners', 'clock', 'settings'];
       for (const table of tables) await sql.raw(`drop table access.${table}`).execute(kysely);
-      for (const statement of MIGRATIONS.access[0]?.statements('sqlite') ?? [])
+      for (const statement of MIGRATIONS.access[0]?.statements?.('sqlite') ?? [])
         await sql.raw(statement).execute(kysely);
       await kysely.deleteFrom('access.migrations').where('number', '>', 1).execute();
       await backUp();

@@ -18,14 +18,14 @@ import {
 } from '../../src/http/parameters.ts';
 import { readPath, routedUrl } from '../../src/http/request-target.ts';
 import { LONGEST_HEAD_BYTES } from '../../src/http/server-options.ts';
+import { Tokenizer } from '../../src/index/tokenizer.ts';
+import { queryWords, wordsOf } from '../../src/index/words.ts';
 import { parseInstant } from '../../src/instant.ts';
 import { decodeCursor } from '../../src/paging/cursor.ts';
 import { linePreparer } from '../../src/publishing/line-preparer.ts';
 import { readLines } from '../../src/publishing/lines.ts';
 import { lineParser } from '../../src/publishing/record-parser.ts';
 import { stateOfLocation } from '../../src/resources/suppliers/states.ts';
-import { Tokenizer } from '../../src/search/tokenizer.ts';
-import { queryWords, wordsOf } from '../../src/search/words.ts';
 
 /**
  * For one text. What is linear takes a thousandth of it, what is quadratic ten times as much: ten thousand million steps.
@@ -266,7 +266,7 @@ describe('twice as much of it in a line of an import takes about twice the time:
       const record = make(count);
       return Buffer.from(typeof record === 'string' ? record : JSON.stringify(record));
     });
-    const prepare = linePreparer(kind, 'sqlite');
+    const prepare = linePreparer(kind);
     const onceMs = await cpuMs(() => prepare(once ?? Buffer.alloc(0)));
     const twiceMs = await cpuMs(() => prepare(twice ?? Buffer.alloc(0)));
     expect(twiceMs).toBeLessThan(3 * Math.max(onceMs, TOO_SHORT_MS));
@@ -289,7 +289,7 @@ test('words beyond those that the index takes of a record cost no more than cutt
       .map((number) => `w${number.toString(36)}`)
       .join(' '),
   );
-  const someMs = await cpuMs(() => new Tokenizer('postgres').tokensOf([some ?? '']));
-  const manyMs = await cpuMs(() => new Tokenizer('postgres').tokensOf([many ?? '']));
+  const someMs = await cpuMs(() => new Tokenizer().termsOf([some ?? '']));
+  const manyMs = await cpuMs(() => new Tokenizer().termsOf([many ?? '']));
   expect(manyMs).toBeLessThan(3 * someMs);
 });

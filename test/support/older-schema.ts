@@ -12,7 +12,7 @@ export async function makeOlderSchema({ kysely, engine }: Database, steps: Recor
       .execute(kysely);
     for (const migration of MIGRATIONS[group].slice(0, steps[group])) {
       const { number, name } = migration;
-      for (const statement of migration.statements(engine)) await sql.raw(statement).execute(kysely);
+      for (const statement of migration.statements?.(engine) ?? []) await sql.raw(statement).execute(kysely);
       await kysely.insertInto(`${group}.migrations`).values({ number, name, applied_at: '' }).execute();
     }
   }
@@ -23,6 +23,18 @@ export async function insertOlderSuppliers({ kysely }: Database, ids: readonly s
   for (const [index, id] of ids.entries()) {
     await sql`insert into catalog.suppliers
       (number, id, hash, changed_publication, document, certifications_preview, certifications_all)
-      values (${index + 1}, ${id}, 'h', 1, ${id}, '', '')`.execute(kysely);
+      values (${index + 1}, ${id}, 'h', 1, ${olderDocument(id)}, '[]', '[]')`.execute(kysely);
   }
+}
+
+/** The stored text of one of these suppliers. */
+export function olderDocument(id: string): string {
+  return `{"id":"${id}","name":"${id}","states_served":[],"location":null,"logo":null,"email":null,"website":null`;
+}
+
+/** A publication, as the first three steps of the catalog hold it. */
+export async function insertOlderPublication({ kysely }: Database, number = 1): Promise<void> {
+  const instant = `2026-01-0${number}T00:00:00.000Z`;
+  await sql`insert into catalog.publications (number, instant) values (${number}, ${instant})`.execute(kysely);
+  await sql`update access.clock set last_publication = ${instant}, last_instant = ${instant}`.execute(kysely);
 }

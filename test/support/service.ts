@@ -27,6 +27,8 @@ export interface ServiceSetup {
   /** Directories that are published when the partners have their grants. */
   directoriesAfterGrants?: readonly string[];
   clock?: Clock;
+  /** Records in a block of the index, so that few records are in many blocks. */
+  blockSize?: number;
   /** Is told of every line of the log; there is none without it. */
   onLog?: (line: string) => void;
   /** What happens between the reading of a scope that had become stale, and the reading of the page for it. */
@@ -35,6 +37,8 @@ export interface ServiceSetup {
   isPolling?: boolean;
   /** 32 bytes, hexadecimal: two services that share it give the same cursors. */
   cursorSecret?: string;
+  /** Gives the server another database to read from, such as one that records the statements. */
+  watch?: (database: OpenDatabase) => OpenDatabase;
 }
 
 /** A server that listens on a socket, with a database of its own. */
@@ -72,11 +76,12 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
   opened.defer(() => made.drop());
   const { database } = made;
   if (setup.cursorSecret !== undefined) await setCursorSecret(database, setup.cursorSecret);
+  const blockSize = setup.blockSize === undefined ? {} : { blockSize: setup.blockSize };
   const published: PublishedDirectory[] = [];
   const partners = new Map<string, TestPartner>();
   const publishEach = async (paths: readonly string[] = []): Promise<void> => {
     for (const path of paths) {
-      const { instant } = await publish(database, await listSources(path), { clock });
+      const { instant } = await publish(database, await listSources(path), { clock, ...blockSize });
       published.push({ path, publishedAt: instant ?? '' });
     }
   };
@@ -85,7 +90,8 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
   await publishEach(setup.directoriesAfterGrants);
 
   const config = readConfig({ PDS_LOG_LEVEL: 'silent' });
-  const serving = openForServing(made.config);
+  const opening = openForServing(made.config);
+  const serving = setup.watch?.(opening) ?? opening;
   opened.defer(() => serving.close());
   const directory = new WatchedDirectory({ ...config, database: serving, clock });
   directory.onRefresh = setup.onRefresh;

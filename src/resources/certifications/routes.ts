@@ -3,7 +3,8 @@ import { listResponses } from '../../http/openapi-responses.ts';
 import { cursorParameter, freeText, limitParameter, oneOfParameter, querystringSchema } from '../../http/parameters.ts';
 import { answerList } from '../../paging/answer-list.ts';
 import type { Services } from '../../services.ts';
-import { listedCertifications, walkCertifications, type CertificationFilters } from './query.ts';
+import type { CertificationFilters, CertificationList } from './certification-list.ts';
+import { listedCertifications } from './query.ts';
 import { certification, certificationPage, certificationType } from './schema.ts';
 
 const parameters = {
@@ -14,7 +15,11 @@ const parameters = {
 };
 
 /** GET /v1/certifications. */
-export function registerCertifications(app: FastifyInstance, services: Services): void {
+export function registerCertifications(
+  app: FastifyInstance,
+  services: Services,
+  certifications: CertificationList,
+): void {
   for (const schema of [certificationType, certification, certificationPage]) app.addSchema(schema);
 
   app.get('/v1/certifications', {
@@ -28,9 +33,10 @@ export function registerCertifications(app: FastifyInstance, services: Services)
     },
     config: { kind: 'certifications', parameters },
     handler: (request, reply) =>
-      answerList(services, request, reply, {
+      answerList(services, request, reply, (filters: CertificationFilters) => ({
         records: listedCertifications,
-        walk: (_scope, filters: CertificationFilters, place) => walkCertifications(services.database, filters, place),
-      }),
+        find: (_scope, after, limit) => certifications.find(filters, after, limit),
+        forget: () => certifications.forget(),
+      })),
   });
 }

@@ -1,17 +1,14 @@
-import { sql, type SqlBool } from 'kysely';
+import { sql } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
-import type { Engine, OpenDatabase } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
 import { slot } from '../../database/statement.ts';
+import type { Condition } from '../../index/evaluate.ts';
 import type { RecordQuery } from '../../paging/answer-record.ts';
-import type { WalkPlace } from '../../paging/answer-list.ts';
-import type { ListedRecords } from '../../paging/page-statement.ts';
-import type { Walk } from '../../paging/snapshot.ts';
-import { coopMark, leadEntityMark } from '../../search/marks.ts';
-import type { SearchPlanner } from '../../search/search-plan.ts';
-import { allOf, isFound, type Condition } from '../conditions.ts';
+import { BY_POSITION, type ListedRecords } from '../../paging/page-statement.ts';
+import type { Since } from '../../paging/updated-since.ts';
+import { hasValue, hasWords, isNewSince, isVisible } from '../conditions.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { walkOwned, type OwnedRecords } from '../owned-records.ts';
-import { isVisible, scopeValues, shapeOfScope } from '../scope-sql.ts';
+import { isGranted, scopeKey, scopeValues } from '../granted.ts';
 
 export interface ContractFilters {
   q?: string;
@@ -22,75 +19,41 @@ export interface ContractFilters {
   updated_since?: string;
 }
 
-const contractsOf = (engine: Engine): OwnedRecords => ({
-  table: 'contracts',
-  alias: 'contract',
-  hasCoop: true,
-  served: [],
-  indexed: [['lead_entity'], ['coop']],
-  filters: {
-    lead_entity: sql<SqlBool>`contract.lead_entity_id = ${slot('lead_entity')}`,
-    coop: sql<SqlBool>`contract.coop_id = ${slot('coop')}`,
-    supplier: names(engine, 'contract_suppliers', 'supplier_id', 'supplier'),
-    city_service: names(engine, 'contract_city_services', 'city_service_id', 'city_service'),
-  },
-});
-
-/**
- * Whether a contract names what is asked for. PostgreSQL gathers the contracts that do once, as a set: joined, it went
- * through all of them again for each grant, which took 5 s for 9,400 contracts and 341 grants, and to look each contract up
- * takes three times as long. SQLite reads a list in parts, each of which would gather them again.
- */
-function names(engine: Engine, table: string, column: string, filter: string): Condition {
-  const from = sql`from ${sql.table(`catalog.${table}`)} as named where ${sql.ref(`named.${column}`)} = ${slot(filter)}`;
-  return engine === 'postgres'
-    ? sql<SqlBool>`(contract.id in (select named.contract_id ${from})) is true`
-    : isFound(sql`select 1 ${from} and named.contract_id = contract.id`);
-}
-
 const text = withUpdatedAt(sql<string>`contract.document`, 'contract', 'changed_publication');
 
 /** How contracts stand in a list. */
 export const listedContracts: ListedRecords = {
   table: 'contracts',
   alias: 'contract',
-  position: sql`contract.number`,
-  key: sql<string>`contract.id`,
+  found: BY_POSITION,
+  key: 'id',
   text,
   bytes: sql<number>`octet_length(contract.document)`,
   changesAt: sql<null>`null`,
 };
 
-/** One page of the contracts that the scope sees; `owned-records.ts` says what it walks. */
-export function walkContracts(
-  database: OpenDatabase,
-  planner: SearchPlanner,
-  scope: Scope,
-  filters: ContractFilters,
-  place: WalkPlace,
-): Promise<Walk> {
-  const { lead_entity, coop } = filters;
-  const marks = [];
-  if (lead_entity !== undefined) marks.push([leadEntityMark(lead_entity)]);
-  if (coop !== undefined) marks.push([coopMark(coop)]);
-  return walkOwned(database, planner, contractsOf(database.engine), {
-    scope,
-    filters: { ...filters },
-    known: { marks, window: null },
-    place,
-  });
+/** The contracts that a list shows. */
+export function contractConditions(scope: Scope, filters: ContractFilters, since: Since | null): Condition[] {
+  const { q, lead_entity, coop, supplier, city_service } = filters;
+  return [
+    isVisible(scope, 'contracts'),
+    ...(since === null ? [] : isNewSince(scope, 'contracts', since)),
+    ...(q === undefined ? [] : hasWords(q)),
+    ...(lead_entity === undefined ? [] : [hasValue('lead_entity', lead_entity)]),
+    ...(coop === undefined ? [] : [hasValue('coop', coop)]),
+    ...(supplier === undefined ? [] : [hasValue('supplier', supplier)]),
+    ...(city_service === undefined ? [] : [hasValue('city_service', city_service)]),
+  ];
 }
 
-/** The contract of this id, if the scope sees it. One look into the unique index on id. */
-export function findContract({ engine }: OpenDatabase, scope: Scope, id: string): RecordQuery {
-  const shape = shapeOfScope(scope, null);
+/** The contract of this id, if the scope sees it. One look-up by the unique index on id. */
+export function findContract({ engine }: Pick<Database, 'engine'>, scope: Scope, id: string): RecordQuery {
+  const key = scopeKey(scope);
   return {
-    shape: `contract ${JSON.stringify(shape)}`,
-    build: () => {
-      const isIt = sql<SqlBool>`contract.id = ${slot('id')}`;
-      return sql`select ${text} as text, null as changes_at
-        from catalog.contracts as contract where ${allOf([isIt, isVisible(engine, shape, contractsOf(engine))])}`;
-    },
-    values: { ...scopeValues(scope, null), id },
+    shape: `contract, ${key}`,
+    build: () => sql`select ${text} as text, null as changes_at
+      from catalog.contracts as contract where contract.id = ${slot('id')}
+        and ${isGranted(engine, key, { leadEntity: 'contract.lead_entity_id', coop: 'contract.coop_id' })}`,
+    values: { ...scopeValues(scope), id },
   };
 }

@@ -8,14 +8,14 @@ import {
   limitParameter,
   querystringSchema,
 } from '../../http/parameters.ts';
+import { RecordIndex } from '../../index/record-index.ts';
+import type { SetCache } from '../../index/set-cache.ts';
 import { answerList } from '../../paging/answer-list.ts';
 import { answerRecord } from '../../paging/answer-record.ts';
-import { ListParts } from '../../paging/list-parts.ts';
-import type { Turns } from '../../paging/turns.ts';
-import { SearchPlanner } from '../../search/search-plan.ts';
+import { indexedListing } from '../../paging/pages.ts';
 import type { Services } from '../../services.ts';
 import { idPathSchema } from '../schemas.ts';
-import { findContract, listedContracts, walkContracts, type ContractFilters } from './query.ts';
+import { contractConditions, findContract, listedContracts, type ContractFilters } from './query.ts';
 import { contract, contractPage } from './schema.ts';
 
 const parameters = {
@@ -33,10 +33,9 @@ const parameters = {
 };
 
 /** GET /v1/contracts and /v1/contracts/{id}. */
-export function registerContracts(app: FastifyInstance, services: Services, turns: Turns): void {
+export function registerContracts(app: FastifyInstance, services: Services, sets: SetCache): void {
   const { database } = services;
-  const planner = new SearchPlanner(database, 'contracts');
-  const parts = new ListParts(database, 'contracts', turns);
+  const index = new RecordIndex(database, 'contracts', sets);
   for (const schema of [contract, contractPage]) app.addSchema(schema);
 
   app.get('/v1/contracts', {
@@ -50,11 +49,9 @@ export function registerContracts(app: FastifyInstance, services: Services, turn
     },
     config: { kind: 'contracts', parameters },
     handler: (request, reply) =>
-      answerList(services, request, reply, {
-        records: listedContracts,
-        parts,
-        walk: (scope, filters: ContractFilters, place) => walkContracts(database, planner, scope, filters, place),
-      }),
+      answerList(services, request, reply, (filters: ContractFilters, since) =>
+        indexedListing(index, listedContracts, (scope) => contractConditions(scope, filters, since)),
+      ),
   });
 
   app.get<{ Params: { id: string } }>('/v1/contracts/:id', {

@@ -1,65 +1,71 @@
-import { sql, type SqlBool } from 'kysely';
+import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Engine, OpenDatabase } from '../../database/database.ts';
+import { catalogState } from '../../database/revision.ts';
 import { isInList, limitSlot, slot } from '../../database/statement.ts';
-import type { WalkPlace } from '../../paging/answer-list.ts';
+import type { FoundRecords } from '../../index/record-index.ts';
 import type { ListedRecords } from '../../paging/page-statement.ts';
-import type { Walk } from '../../paging/snapshot.ts';
-import { allOf, anyOf, type Condition } from '../conditions.ts';
-import { scopeValues } from '../scope-sql.ts';
+import { scopeKey, scopeValues } from '../granted.ts';
 
-type NamedRefTable = 'lead_entities' | 'coops' | 'city_services';
+export type NamedRefTable = 'lead_entities' | 'coops' | 'city_services';
 
-/** How the records of a reference list stand in it. */
+/** The records of a reference list as it shows them. */
 export function listedNamedRefs(table: NamedRefTable): ListedRecords {
   return {
     table,
     alias: 'named',
-    position: sql`named.id`,
-    key: sql<string>`named.id`,
+    found: { column: 'id', type: 'text' },
+    key: 'id',
     text: sql<string>`named.document`,
     bytes: sql<number>`octet_length(named.document)`,
     changesAt: sql<null>`null`,
   };
 }
 
-/**
- * One page of a reference list: the lead entities, or coops, that are granted or stand on a
- * contract that the scope sees; all city services. Walks the primary key.
- */
-export function walkNamedRefs(
-  { engine }: OpenDatabase,
-  table: NamedRefTable,
-  scope: Scope,
-  { after }: WalkPlace,
-): Walk {
-  const hasAfter = after !== null;
-  const isWhole = table === 'city_services' || scope.everythingSince !== null;
-  return {
-    shape: `${table} ${JSON.stringify({ hasAfter, isWhole })}`,
-    build: () => sql`select named.id as position from ${sql.table(`catalog.${table}`)} as named
-      where ${allOf([
-        isWhole ? null : isGrantedOrNamed(engine, table),
-        hasAfter ? sql<SqlBool>`named.id > ${slot('after')}` : null,
-      ])}
-      order by named.id limit ${limitSlot('rows')}`,
-    values: { ...scopeValues(scope, null), after },
-    asOf: [],
-    upto: null,
-  };
+interface NamedRefId {
+  readonly catalog: string;
+  readonly id: string | null;
 }
 
 /**
- * Granted itself, or named by a contract that is visible by the other kind of grant. Looks the
- * contracts up by the index on the column that names it.
+ * The ids that a reference list shows next: the lead entities, or coops, that are granted or named by a
+ * contract that the scope sees; all city services. Reads the primary key.
  */
-function isGrantedOrNamed(engine: Engine, table: NamedRefTable): Condition {
+export async function findNamedRefs(
+  database: OpenDatabase,
+  table: NamedRefTable,
+  { scope, after, limit }: { scope: Scope; after: string | null; limit: number },
+): Promise<FoundRecords> {
+  const key = table === 'city_services' ? 'everything' : scopeKey(scope);
+  const values = { ...scopeValues(scope), after: after ?? '', rows: limit + 1 };
+  const rows = await database.run(`ids of ${table}, ${key}`, () => namedRefIds(database.engine, table, key), values);
+  const ids = rows.flatMap(({ id }) => id ?? []);
+  return { catalog: rows[0]?.catalog ?? '', positions: ids.slice(0, limit), hasMore: ids.length > limit };
+}
+
+/** The next ids behind that in the slot `after`; one row without an id if there is none. */
+export function namedRefIds(
+  engine: Engine,
+  table: NamedRefTable,
+  key: ReturnType<typeof scopeKey>,
+): RawBuilder<NamedRefId> {
+  return sql<NamedRefId>`
+    select state.catalog, listed.id
+    from (select ${catalogState} as catalog) as state
+    left join (
+      select named.id from ${sql.table(`catalog.${table}`)} as named
+      where named.id > ${slot('after')} and ${key === 'everything' ? sql`1 = 1` : isGrantedOrNamed(engine, table)}
+      order by named.id limit ${limitSlot('rows')}
+    ) as listed on 1 = 1
+    order by listed.id`;
+}
+
+/** Granted itself, or named by a contract that is visible by the other kind of grant: one look-up for each of those. */
+function isGrantedOrNamed(engine: Engine, table: NamedRefTable): RawBuilder<SqlBool> {
   const [column, otherColumn, otherList] =
     table === 'coops' ? ['coop_id', 'lead_entity_id', 'lead_entities'] : ['lead_entity_id', 'coop_id', 'coops'];
-  return anyOf([
-    isInList(engine, sql.ref('named.id'), table),
-    sql<SqlBool>`exists (select 1 from catalog.contracts as contract
+  return sql<SqlBool>`(${isInList(engine, sql.ref('named.id'), table)}
+    or exists (select 1 from catalog.contracts as contract
       where ${sql.ref(`contract.${column}`)} = named.id
-        and ${isInList(engine, sql.ref(`contract.${otherColumn}`), otherList)})`,
-  ]);
+        and ${isInList(engine, sql.ref(`contract.${otherColumn}`), otherList)}))`;
 }

@@ -4,7 +4,7 @@ import { cursorParameter, limitParameter, querystringSchema } from '../../http/p
 import { answerList } from '../../paging/answer-list.ts';
 import type { Services } from '../../services.ts';
 import { namedRef, namedRefPage } from '../schemas.ts';
-import { listedNamedRefs, walkNamedRefs } from './query.ts';
+import { findNamedRefs, listedNamedRefs } from './query.ts';
 
 const parameters = { cursor: cursorParameter, limit: limitParameter };
 
@@ -46,10 +46,11 @@ export function registerReferenceLists(app: FastifyInstance, services: Services)
       },
       config: { kind, parameters },
       handler: (request, reply) =>
-        answerList(services, request, reply, {
+        answerList(services, request, reply, () => ({
           records,
-          walk: (scope, _filters: object, place) => walkNamedRefs(services.database, table, scope, place),
-        }),
+          find: (scope, after, limit) => findNamedRefs(services.database, table, { scope, after, limit }),
+          forget: () => undefined,
+        })),
     });
   }
 }

@@ -9,21 +9,15 @@ import {
   oneOfParameter,
   querystringSchema,
 } from '../../http/parameters.ts';
+import { RecordIndex } from '../../index/record-index.ts';
+import type { SetCache } from '../../index/set-cache.ts';
 import { answerList } from '../../paging/answer-list.ts';
 import { answerCount, answerRecord } from '../../paging/answer-record.ts';
-import { ListParts } from '../../paging/list-parts.ts';
-import { filtersFrom, readSince } from '../../paging/updated-since.ts';
-import type { Turns } from '../../paging/turns.ts';
-import { SearchPlanner } from '../../search/search-plan.ts';
+import { indexedListing } from '../../paging/pages.ts';
+import { readSince } from '../../paging/updated-since.ts';
 import type { Services } from '../../services.ts';
 import { idPathSchema } from '../schemas.ts';
-import {
-  countSolicitations,
-  findSolicitation,
-  listedSolicitations,
-  walkSolicitations,
-  type SolicitationFilters,
-} from './query.ts';
+import { findSolicitation, listedSolicitations, solicitationConditions, type SolicitationFilters } from './query.ts';
 import { count, solicitationDetail, solicitationPage, solicitationSchemas, solicitationStatus } from './schema.ts';
 
 const filterParameters = {
@@ -46,11 +40,10 @@ const filterParameters = {
 const listParameters = { ...filterParameters, cursor: cursorParameter, limit: limitParameter };
 
 /** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
-export function registerSolicitations(app: FastifyInstance, services: Services, turns: Turns): void {
+export function registerSolicitations(app: FastifyInstance, services: Services, sets: SetCache): void {
   for (const schema of solicitationSchemas) app.addSchema(schema);
   const { database } = services;
-  const planner = new SearchPlanner(database, 'solicitations');
-  const parts = new ListParts(database, 'solicitations', turns);
+  const index = new RecordIndex(database, 'solicitations', sets);
 
   app.get('/v1/solicitations', {
     schema: {
@@ -65,12 +58,9 @@ export function registerSolicitations(app: FastifyInstance, services: Services, 
     },
     config: { kind: 'solicitations', parameters: listParameters },
     handler: (request, reply) =>
-      answerList(services, request, reply, {
-        records: listedSolicitations,
-        parts,
-        walk: (scope, filters: SolicitationFilters, place) =>
-          walkSolicitations(database, planner, scope, filters, place),
-      }),
+      answerList(services, request, reply, (filters: SolicitationFilters, since) =>
+        indexedListing(index, listedSolicitations, (scope) => solicitationConditions(scope, filters, since)),
+      ),
   });
 
   app.get('/v1/solicitations/count', {
@@ -85,14 +75,11 @@ export function registerSolicitations(app: FastifyInstance, services: Services, 
     config: { kind: 'solicitations', parameters: filterParameters },
     handler: async (request, reply) => {
       const { partner } = request;
-      const parameters: SolicitationFilters = request.parameters;
-      const { updated_since: asked } = parameters;
+      const filters: SolicitationFilters = request.parameters;
+      const { updated_since: asked } = filters;
       const since = asked === undefined ? null : await readSince(database, partner.id, asked, null);
-      const filters = filtersFrom(parameters, since);
-      return answerCount(services, request, reply, {
-        parts,
-        query: (place, isFresh) => countSolicitations(database, planner, partner.scope, filters, { ...place, isFresh }),
-      });
+      const conditions = solicitationConditions(partner.scope, filters, since);
+      return answerCount(services, request, reply, { index, conditions });
     },
   });
 

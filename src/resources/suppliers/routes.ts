@@ -10,15 +10,16 @@ import {
   querystringSchema,
   stateParameter,
 } from '../../http/parameters.ts';
+import { RecordIndex } from '../../index/record-index.ts';
+import type { SetCache } from '../../index/set-cache.ts';
 import { answerList } from '../../paging/answer-list.ts';
 import { answerRecord } from '../../paging/answer-record.ts';
-import { ListParts } from '../../paging/list-parts.ts';
-import type { Turns } from '../../paging/turns.ts';
-import { SearchPlanner } from '../../search/search-plan.ts';
+import { indexedListing, type Listing } from '../../paging/pages.ts';
+import type { Since } from '../../paging/updated-since.ts';
 import type { Services } from '../../services.ts';
 import { idPathSchema } from '../schemas.ts';
-import { CertificationNames } from './certification-names.ts';
-import { findSupplier, listedSuppliers, walkSuppliers, type SupplierFilters } from './query.ts';
+import type { CertificationList } from '../certifications/certification-list.ts';
+import { findSupplier, listedSuppliers, supplierConditions, type SupplierFilters } from './query.ts';
 import { embeddedSupplier, supplier, supplierPage } from './schema.ts';
 
 const parameters = {
@@ -35,11 +36,14 @@ const parameters = {
 };
 
 /** GET /v1/suppliers and /v1/suppliers/{id}. */
-export function registerSuppliers(app: FastifyInstance, services: Services, turns: Turns): void {
+export function registerSuppliers(
+  app: FastifyInstance,
+  services: Services,
+  sets: SetCache,
+  certifications: CertificationList,
+): void {
   const { database } = services;
-  const planner = new SearchPlanner(database, 'suppliers');
-  const names = new CertificationNames(database);
-  const parts = new ListParts(database, 'suppliers', turns);
+  const index = new RecordIndex(database, 'suppliers', sets);
   for (const schema of [embeddedSupplier, supplier, supplierPage]) app.addSchema(schema);
 
   app.get('/v1/suppliers', {
@@ -53,12 +57,9 @@ export function registerSuppliers(app: FastifyInstance, services: Services, turn
     },
     config: { kind: 'suppliers', parameters },
     handler: (request, reply) =>
-      answerList(services, request, reply, {
-        records: listedSuppliers,
-        parts,
-        walk: (scope, filters: SupplierFilters, place) =>
-          walkSuppliers(database, { planner, names }, scope, filters, place),
-      }),
+      answerList(services, request, reply, (filters: SupplierFilters, since) =>
+        listSuppliers(index, certifications, filters, since),
+      ),
   });
 
   app.get<{ Params: { id: string } }>('/v1/suppliers/:id', {
@@ -74,4 +75,29 @@ export function registerSuppliers(app: FastifyInstance, services: Services, turn
     handler: (request, reply) =>
       answerRecord(services, request, reply, findSupplier(database, request.partner.scope, request.params.id)),
   });
+}
+
+/** The names in the `certifications` filter are resolved in the same state of the catalog as the suppliers are found in. */
+function listSuppliers(
+  index: RecordIndex,
+  certifications: CertificationList,
+  filters: SupplierFilters,
+  since: Since | null,
+): Listing {
+  const listing = (abbreviations: readonly (string | null)[]): Listing =>
+    indexedListing(index, listedSuppliers, (scope) => supplierConditions(scope, filters, since, abbreviations));
+  const { certifications: names } = filters;
+  if (names === undefined) return listing([]);
+  return {
+    ...listing([]),
+    find: async (scope, after, limit) => {
+      const { catalog, abbreviations } = await certifications.resolve(names);
+      const found = await listing(abbreviations).find(scope, after, limit);
+      return found.catalog === catalog ? found : { ...found, catalog: 'another' };
+    },
+    forget: () => {
+      index.forget();
+      certifications.forget();
+    },
+  };
 }

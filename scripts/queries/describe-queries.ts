@@ -1,0 +1,28 @@
+import { format, resolveConfig } from 'prettier';
+import { fileURLToPath } from 'node:url';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { renderDocuments } from './documents.ts';
+import { fillDatabase } from './generated-database.ts';
+import { planOnPostgres, planOnSqlite } from './plans.ts';
+import { listServingStatements } from './serving-statements.ts';
+
+/**
+ * The documents in `docs/queries`, by the names of their files.
+ *
+ * @param sqlite and `postgres` are migrated, empty, and open for writing.
+ */
+export async function describeQueries(
+  sqlite: OpenDatabase,
+  postgres: OpenDatabase,
+  postgresUrl: string,
+): Promise<Map<string, string>> {
+  for (const database of [sqlite, postgres]) await fillDatabase(database);
+  const documents = renderDocuments({
+    sqlite: await planOnSqlite(sqlite, await listServingStatements(sqlite)),
+    postgres: await planOnPostgres(postgresUrl, await listServingStatements(postgres)),
+  });
+  const filepath = fileURLToPath(new URL('../../docs/queries/README.md', import.meta.url));
+  const options = { ...(await resolveConfig(filepath)), filepath };
+  for (const [name, text] of documents) documents.set(name, await format(text, options));
+  return documents;
+}

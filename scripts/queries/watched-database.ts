@@ -1,0 +1,29 @@
+import type { KyselyPlugin } from 'kysely';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { StatementCache } from '../../src/database/statement.ts';
+
+/** The same database; `onStatement` receives the name, if it has one, and the text of each statement before it runs. */
+export function watchStatements(
+  database: OpenDatabase,
+  onStatement: (text: string, name: string | null) => void,
+): OpenDatabase {
+  const { kysely } = database;
+  const statements = new StatementCache();
+  const plugin: KyselyPlugin = {
+    transformQuery: ({ node, queryId }) => {
+      onStatement(kysely.getExecutor().compileQuery(node, queryId).sql, null);
+      return node;
+    },
+    transformResult: async ({ result }) => Promise.resolve(result),
+  };
+  return {
+    ...database,
+    kysely: kysely.withPlugin(plugin),
+    run: (shape, build, values, source) => {
+      onStatement(statements.get(kysely, shape, build).text, shape);
+      return database.run(shape, build, values, source);
+    },
+    // The same statement, which PostgreSQL's pulse runs on a connection of its own.
+    readRevision: () => database.readRevision(),
+  };
+}

@@ -1,0 +1,73 @@
+import type { DatabaseConfig } from '../config.ts';
+import { openForCommands, openForServing } from '../database/database.ts';
+import { verifyIndex, verifySample, type IndexFault, type IndexFindings } from '../index/verify-index.ts';
+import { fail, ok, type Finding } from './finding.ts';
+
+const about = 'index';
+
+/** Compares a random part of the index with the records. Takes up to some two seconds. */
+export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[]> {
+  const database = openForServing(config);
+  try {
+    const findings = await verifySample(database);
+    const { records, rows } = totalsOf(findings);
+    const message = `a sample of it agrees with the records (${records} records, ${rows} rows); --full looks at all of it`;
+    return describeFindings(findings, message);
+  } finally {
+    // Not awaited: a server that hangs would not close its connections.
+    void database.close().catch(() => undefined);
+  }
+}
+
+/**
+ * Compares all of the index with the records.
+ *
+ * @param onProgress called now and then; an error that it throws ends the comparison.
+ */
+export async function checkWholeIndex(
+  config: DatabaseConfig,
+  onProgress: Parameters<typeof verifyIndex>[1],
+): Promise<Finding[]> {
+  // Statements that serve have five seconds. SQLite's files are opened only for reading all the same.
+  const database = config.engine === 'sqlite' ? openForServing(config) : openForCommands(config);
+  try {
+    const findings = await verifyIndex(database, onProgress);
+    const { records, rows } = totalsOf(findings);
+    return describeFindings(findings, `all of it agrees with the records (${records} records, ${rows} rows)`);
+  } finally {
+    await database.close();
+  }
+}
+
+function totalsOf(findings: readonly IndexFindings[]): { records: number; rows: number } {
+  return {
+    records: findings.reduce((sum, { records }) => sum + records, 0),
+    rows: findings.reduce((sum, { rows }) => sum + rows, 0),
+  };
+}
+
+const ADVICE =
+  'run "pds reindex": until then, lists and counts may lack records or show others. If it happens again, look for the cause, ' +
+  'such as a failing disk or a program that writes to the tables';
+
+function describeFindings(findings: readonly IndexFindings[], message: string): Finding[] {
+  const failed = findings
+    .filter(({ faults }) => faults.size > 0)
+    .map(({ kind, faults }) => {
+      const described = [...faults].map(([fault, { count, example }]) => {
+        const { one, many } = WORDS[fault];
+        return `${count} ${count === 1 ? one : many}${example === null ? '' : ` (${count === 1 ? '' : 'first: '}${example})`}`;
+      });
+      return fail(about, `that of ${kind} has ${described.join(', ')}`, ADVICE);
+    });
+  return failed.length > 0 ? failed : [ok(about, message)];
+}
+
+const WORDS: Readonly<Record<IndexFault, { one: string; many: string }>> = {
+  'missing row': { one: 'missing term', many: 'missing terms' },
+  'superfluous row': { one: 'superfluous term', many: 'superfluous terms' },
+  'differing row': { one: 'term with the wrong records', many: 'terms with the wrong records' },
+  'record without position': { one: 'record without a position', many: 'records without a position' },
+  'misplaced record': { one: 'record out of order', many: 'records out of order' },
+  'unlisted block': { one: 'block that is not listed', many: 'blocks that are not listed' },
+};

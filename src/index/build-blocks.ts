@@ -1,0 +1,149 @@
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import { insertRows } from '../publishing/rows.ts';
+import { BlockBuilder } from './block-builder.ts';
+import { addRows, toStored, type BuilderMessage, type BuiltBlock, type StoredEntry } from './block-rows.ts';
+import { indexTable, readIndexedRows, type PositionedRow } from './indexed-rows.ts';
+import { BLOCK_SIZE } from './position-set.ts';
+import type { IndexedKind } from './terms.ts';
+
+/** Fewer records are done before a thread has started. */
+const MIN_RECORDS_FOR_THREADS = 4_096;
+
+const MAX_THREADS = 2;
+
+/** Collects the records of a block. */
+export interface BlockBuild {
+  add(rows: readonly PositionedRow<IndexedKind>[]): Promise<void>;
+  /** The rows of the block; what is added from here on belongs to another one. */
+  complete(): Promise<readonly StoredEntry[]>;
+  close?(): Promise<void>;
+}
+
+/**
+ * Builds blocks of the index from the stored records, whatever their rows were before.
+ *
+ * @param pause awaited once a batch.
+ * @param onRecords called with how many more records were read.
+ */
+export async function buildBlocks(
+  database: Database,
+  kind: IndexedKind,
+  blocks: readonly number[],
+  pause: () => Promise<void>,
+  onRecords: (count: number) => void = () => undefined,
+): Promise<void> {
+  if (blocks.length === 0) return;
+  const hasMany = (await countRecords(database, kind, blocks)) >= MIN_RECORDS_FOR_THREADS;
+  const builds = hasMany ? startThreads(kind) : [buildHere(kind)];
+  const waiting = [...blocks];
+  /** Builds one block after the other, while other threads build others. */
+  const buildNext = async (build: BlockBuild): Promise<void> => {
+    for (let block = waiting.shift(); block !== undefined; block = waiting.shift()) {
+      for await (const rows of readIndexedRows(database, kind, block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE)) {
+        await build.add(rows);
+        onRecords(rows.length);
+        await pause();
+      }
+      await writeBlock(database, kind, block, await build.complete());
+    }
+  };
+  const ended = await Promise.allSettled(
+    builds.map(async (build) => {
+      try {
+        await buildNext(build);
+      } finally {
+        // After a failure, the other threads begin no other block.
+        waiting.length = 0;
+        await build.close?.();
+      }
+    }),
+  );
+  for (const end of ended) if (end.status === 'rejected') throw end.reason;
+}
+
+async function countRecords({ kysely }: Database, kind: IndexedKind, blocks: readonly number[]): Promise<number> {
+  const first = Math.min(...blocks) * BLOCK_SIZE;
+  const { rows } = await sql<{ count: number }>`select count(*) as count from (
+    select 1 from ${sql.table(`catalog.${kind}`)} where position >= ${first}
+    limit ${sql.lit(MIN_RECORDS_FOR_THREADS)}) as counted`.execute(kysely);
+  return rows[0]?.count ?? 0;
+}
+
+async function writeBlock(
+  database: Database,
+  kind: IndexedKind,
+  block: number,
+  entries: readonly StoredEntry[],
+): Promise<void> {
+  await sql`delete from ${sql.table(`catalog.${kind}_index`)} where block = ${block}`.execute(database.kysely);
+  await insertRows(
+    database,
+    indexTable(kind),
+    entries.map(({ term, bits }) => ({ block, term, bits })),
+  );
+}
+
+function startThreads(kind: IndexedKind): BlockBuild[] {
+  const count = Math.max(1, Math.min(MAX_THREADS, availableParallelism()));
+  return Array.from({ length: count }, () => new BuilderThread(kind));
+}
+
+/** Builds a block in this thread. */
+export function buildHere(kind: IndexedKind): BlockBuild {
+  const builder = new BlockBuilder();
+  return {
+    add: async (rows) => addRows(builder, kind, rows),
+    complete: async () => toStored(builder.build()),
+  };
+}
+
+/** A thread that computes the rows of one block after the other. */
+class BuilderThread implements BlockBuild {
+  readonly #worker = new Worker(new URL('block-thread.ts', import.meta.url), {
+    // What it makes lives for a moment: a small heap that is swept often is as fast, and half the memory.
+    resourceLimits: { maxYoungGenerationSizeMb: 16 },
+  });
+  readonly #kind: IndexedKind;
+  /** Of batches that were not taken yet, and of the block that is complete. */
+  #waiting: PromiseWithResolvers<BuiltBlock | null>[] = [];
+  #failure: Error | null = null;
+
+  constructor(kind: IndexedKind) {
+    this.#kind = kind;
+    this.#worker.on('message', (message: BuiltBlock | null) => this.#waiting.shift()?.resolve(message));
+    this.#worker.on('error', (error: Error) => {
+      this.#failure = error;
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
+    });
+  }
+
+  /** Resolves when the thread is at most one batch behind. */
+  async add(rows: readonly PositionedRow<IndexedKind>[]): Promise<void> {
+    const earlier = this.#waiting.at(-1)?.promise;
+    void this.#post({ kind: this.#kind, rows });
+    await earlier;
+  }
+
+  async complete(): Promise<readonly StoredEntry[]> {
+    const built = await this.#post('complete');
+    if (built === null) throw new Error('a thread completed no block');
+    const { terms, ends, bytes } = built;
+    return terms.map((term, index) => ({ term, bits: bytes.subarray(ends[index - 1] ?? 0, ends[index]) }));
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  #post(message: BuilderMessage): Promise<BuiltBlock | null> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    const answer = Promise.withResolvers<BuiltBlock | null>();
+    answer.promise.catch(() => undefined);
+    this.#waiting.push(answer);
+    this.#worker.postMessage(message);
+    return answer.promise;
+  }
+}

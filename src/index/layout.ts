@@ -1,0 +1,115 @@
+import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import { indexTable } from './indexed-rows.ts';
+import { BLOCK_SIZE } from './position-set.ts';
+import type { IndexedKind } from './terms.ts';
+
+/** A block that is listed, holds records or has rows in the index. */
+export interface LayoutBlock {
+  readonly number: number;
+  /** The ids that belong to it, `to` excluded and null for the last block; null if the block is not listed. */
+  readonly ids: { readonly from: string; readonly to: string | null } | null;
+}
+
+/** Where the records of a kind are in its index. */
+export interface IndexLayout {
+  /** In the order of their numbers. */
+  readonly blocks: readonly LayoutBlock[];
+  readonly unplaced: Tally;
+}
+
+/** How many of something, and the first. */
+export interface Tally {
+  readonly count: number;
+  readonly example: string | null;
+}
+
+/** Reads a few rows of each block. */
+export async function readLayout(database: Database, kind: IndexedKind): Promise<IndexLayout> {
+  const { kysely } = database;
+  const { rows: listed } = await sql<{ block: number; first_id: string }>`
+    select block, first_id from catalog.index_blocks where kind = ${kind} order by first_id, block`.execute(kysely);
+  const ids = new Map(
+    listed.map(({ block, first_id: from }, index) => [block, { from, to: listed[index + 1]?.first_id ?? null }]),
+  );
+  const numbers = new Set([
+    ...ids.keys(),
+    ...(await distinctBlocks(database, `catalog.${kind}`, 'position', BLOCK_SIZE)),
+    ...(await distinctBlocks(database, indexTable(kind), 'block', 1)),
+  ]);
+  const { rows: unplaced } = await sql<Tally>`select count(*) as count, min(id) as example
+    from ${sql.table(`catalog.${kind}`)} where position is null`.execute(kysely);
+  return {
+    blocks: [...numbers].sort((one, other) => one - other).map((number) => ({ number, ids: ids.get(number) ?? null })),
+    unplaced: unplaced[0] ?? { count: 0, example: null },
+  };
+}
+
+/** The blocks in a column, by jumping from each to the next in the column's index. */
+async function distinctBlocks({ kysely }: Database, table: string, column: string, size: number): Promise<number[]> {
+  const blocks: number[] = [];
+  for (let from = Number.MIN_SAFE_INTEGER; ;) {
+    const { rows } = await sql<{ next: number | null }>`select min(${sql.ref(column)}) as next
+      from ${sql.table(table)} where ${sql.ref(column)} >= cast(${from} as bigint)`.execute(kysely);
+    const next = rows[0]?.next ?? null;
+    if (next === null) return blocks;
+    const block = Math.floor(next / size);
+    blocks.push(block);
+    from = (block + 1) * size;
+  }
+}
+
+/** Checks that the records of a block have different positions, in the order of their ids, and belong to the block. */
+export class PlacementCheck {
+  readonly #block: LayoutBlock;
+  #last: { readonly id: string; readonly position: number } | null = null;
+  #misplaced: { count: number; example: string | null } = { count: 0, example: null };
+
+  constructor(block: LayoutBlock) {
+    this.#block = block;
+  }
+
+  get misplaced(): Tally {
+    return this.#misplaced;
+  }
+
+  /** @param rows in the order of their positions. */
+  add(rows: readonly { readonly id: string; readonly position: number }[]): void {
+    for (const row of rows) {
+      if (!this.#isInPlace(row)) {
+        this.#misplaced.count += 1;
+        this.#misplaced.example ??= row.id;
+      }
+      this.#last = row;
+    }
+  }
+
+  #isInPlace({ id, position }: { id: string; position: number }): boolean {
+    const { ids } = this.#block;
+    // Ids are ASCII, for which JavaScript's order is the databases'.
+    if (ids !== null && (id < ids.from || (ids.to !== null && id >= ids.to))) return false;
+    return this.#last === null || (position > this.#last.position && id > this.#last.id);
+  }
+}
+
+/** Whether every record of a kind has a position where it belongs. */
+export async function isLayoutSound(
+  database: Database,
+  kind: IndexedKind,
+  pause: () => Promise<void>,
+): Promise<boolean> {
+  const { blocks, unplaced } = await readLayout(database, kind);
+  if (unplaced.count > 0 || blocks.some(({ ids }) => ids === null)) return false;
+  for (const block of blocks) {
+    const [from, to] = [block.number * BLOCK_SIZE, (block.number + 1) * BLOCK_SIZE];
+    const { rows } = await sql<{ id: string; position: number }>`select id, position
+      from ${sql.table(`catalog.${kind}`)} where position >= ${from} and position < ${to} order by position`.execute(
+      database.kysely,
+    );
+    const check = new PlacementCheck(block);
+    check.add(rows);
+    if (check.misplaced.count > 0) return false;
+    await pause();
+  }
+  return true;
+}

@@ -1,0 +1,279 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import type { OpenDatabase } from '../database/database.ts';
+import { evaluate, intersectAll, termsIn, type Condition, type IndexBlock, type TermRange } from './evaluate.ts';
+import { BLOCK_SIZE, decodeSet, positionsFrom, sizeOf, unionOf, type PositionSet } from './position-set.ts';
+import type { SetCache } from './set-cache.ts';
+import { readBlocks, readPosition, readSets, type BlockRow } from './statements.ts';
+import type { IndexedKind } from './terms.ts';
+
+/** A list page looks at one block first, then at ever more together: most are filled from the first. */
+const BLOCKS_GROWTH = 4;
+
+/** Rows that one statement asks for at most, about: some milliseconds of SQLite. */
+const MAX_ROWS = 1_000;
+
+/** After this long, others get their turn. Most pages and counts take less. */
+const MAX_BUSY_MS = 2;
+
+/** Each attempt that fails met a publication, or a replica that is behind. */
+const MAX_ATTEMPTS = 10;
+
+/** Last records of pages whose positions are cached: their clients come back with them as cursors. */
+const MAX_CACHED_POSITIONS = 10_000;
+
+interface Block {
+  readonly number: number;
+  /** Records from this id on, to the first of the next block, are in here. */
+  readonly firstId: string;
+  /** Begins the keys of all that is cached of this block in this state. */
+  readonly key: string;
+}
+
+interface IndexState {
+  readonly catalog: string;
+  /** In the order of the ids of their records. */
+  readonly blocks: readonly Block[];
+}
+
+/** Records that a list shows next. */
+export interface FoundRecords {
+  /** The state of the catalog that they were found in. */
+  readonly catalog: string;
+  /** In the order of their ids. */
+  readonly positions: readonly (number | string)[];
+  readonly hasMore: boolean;
+}
+
+/** Decides which records of a kind a list or a count shows, from the bitmaps of the index. */
+export class RecordIndex {
+  readonly #database: OpenDatabase;
+  readonly #kind: IndexedKind;
+  readonly #cache: SetCache;
+  readonly #positions = new LRUCache<string, number>({ max: MAX_CACHED_POSITIONS });
+  #state: IndexState | null = null;
+
+  constructor(database: OpenDatabase, kind: IndexedKind, cache: SetCache) {
+    this.#database = database;
+    this.#kind = kind;
+    this.#cache = cache;
+  }
+
+  /**
+   * The first records behind an id that meet all conditions.
+   *
+   * @param after null for the beginning of the list.
+   */
+  async find(conditions: readonly Condition[], after: string | null, limit: number): Promise<FoundRecords> {
+    return this.#inOneState(async (state) => {
+      const positions: number[] = [];
+      const start = await this.#startAfter(state, after);
+      const { blocks } = state;
+      for (let index = start.index, count = 1; index < blocks.length; index += count, count *= BLOCKS_GROWTH) {
+        const some = blocks.slice(index, index + count);
+        for await (const { block, set } of this.#evaluate(state, some, conditions)) {
+          const from = block === blocks[start.index] ? start.from : 0;
+          const missing = limit + 1 - positions.length;
+          for (const position of positionsFrom(set, from, missing))
+            positions.push(block.number * BLOCK_SIZE + position);
+          if (positions.length > limit) {
+            return { catalog: state.catalog, positions: positions.slice(0, limit), hasMore: true };
+          }
+        }
+      }
+      return { catalog: state.catalog, positions, hasMore: false };
+    });
+  }
+
+  /** How many records meet all conditions. */
+  async count(conditions: readonly Condition[]): Promise<{ catalog: string; total: number }> {
+    return this.#inOneState(async (state) => {
+      let total = 0;
+      for await (const { set } of this.#evaluate(state, state.blocks, conditions)) total += sizeOf(set);
+      return { catalog: state.catalog, total };
+    });
+  }
+
+  /** Another state of the catalog was seen: the blocks are read again before they are used. */
+  forget(): void {
+    this.#state = null;
+  }
+
+  /** A page ended with this record, so its client will ask for what is behind it. */
+  remember(catalog: string, id: string, position: number): void {
+    const block = this.#state?.catalog === catalog ? blockOf(this.#state, id)?.block : undefined;
+    if (block?.number === Math.floor(position / BLOCK_SIZE)) this.#positions.set(block.key + id, position);
+  }
+
+  /** Runs `work` until all that it read was in one state of the catalog. */
+  async #inOneState<T>(work: (state: IndexState) => Promise<T>): Promise<T> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      // Of two servers that contradict each other, one is behind.
+      if (attempt > 1) this.#database.distrustReplicas();
+      try {
+        return await work((this.#state ??= await this.#readState()));
+      } catch (error) {
+        if (!(error instanceof OtherStateError)) throw error;
+        this.forget();
+      }
+    }
+    throw new Error(`the index was read in another state each time of ${MAX_ATTEMPTS}: publications follow too fast`);
+  }
+
+  async #readState(): Promise<IndexState> {
+    const rows = await this.#database.run<BlockRow>('index blocks', () => readBlocks, { kind: this.#kind });
+    const blocks = rows.flatMap(({ block, first_id: firstId, token }) =>
+      block === null || firstId === null
+        ? []
+        : [{ number: block, firstId, key: `${this.#kind} ${block} ${token ?? ''} ` }],
+    );
+    return { catalog: rows[0]?.catalog ?? '', blocks };
+  }
+
+  /** The block and the position within it from which on the ids are behind this one. */
+  async #startAfter(state: IndexState, after: string | null): Promise<{ index: number; from: number }> {
+    const found = after === null ? null : blockOf(state, after);
+    if (after === null || found === null) return { index: 0, from: 0 };
+    const { index, block } = found;
+    let position = this.#positions.get(block.key + after);
+    if (position === undefined) {
+      const [row] = await this.#database.run(`position of ${this.#kind}`, () => readPosition(this.#kind), {
+        id: after,
+      });
+      if (row?.catalog !== state.catalog) throw new OtherStateError();
+      position = row.position ?? -1;
+    }
+    const isInBlock = Math.floor(position / BLOCK_SIZE) === block.number;
+    return { index, from: isInBlock ? (position % BLOCK_SIZE) + 1 : 0 };
+  }
+
+  /** The records that meet all conditions, block by block. */
+  async *#evaluate(
+    state: IndexState,
+    blocks: readonly Block[],
+    conditions: readonly Condition[],
+  ): AsyncGenerator<{ block: Block; set: PositionSet }> {
+    let busySince = performance.now();
+    for (const plans of this.#plan(blocks, conditions)) {
+      if (plans.some(({ missing }) => missing.size > 0)) await this.#load(state, plans);
+      for (const plan of plans) {
+        if (performance.now() - busySince > MAX_BUSY_MS) {
+          await nextTick();
+          busySince = performance.now();
+        }
+        const sets = conditions.map((condition) => this.#setOf(plan, condition));
+        yield { block: plan.block, set: intersectAll(sets) };
+      }
+    }
+  }
+
+  /** Blocks with what is missing of each, in groups whose rows are read by one statement. */
+  *#plan(blocks: readonly Block[], conditions: readonly Condition[]): Generator<BlockPlan[]> {
+    let plans: BlockPlan[] = [];
+    let rows = 0;
+    for (const block of blocks) {
+      const plan = this.#planBlock(block, conditions);
+      if (rows > 0 && rows + plan.missing.size > MAX_ROWS) {
+        yield plans;
+        plans = [];
+        rows = 0;
+      }
+      plans.push(plan);
+      rows += plan.missing.size;
+    }
+    yield plans;
+  }
+
+  #planBlock(block: Block, conditions: readonly Condition[]): BlockPlan {
+    const plan: BlockPlan = { block, sets: new Map(), missing: new Map() };
+    for (const condition of conditions) {
+      if (this.#hold(plan, condition.key)) continue;
+      for (const term of termsIn(condition)) if (!this.#hold(plan, term)) plan.missing.set(term, null);
+      for (const range of condition.ranges ?? []) plan.missing.set(rangeKey(range), range);
+    }
+    return plan;
+  }
+
+  /** Takes a set from the cache into the plan, since the cache may drop it before it is used. */
+  #hold({ block, sets }: BlockPlan, key: string): boolean {
+    const cached = this.#cache.get(block.key + key);
+    if (cached !== undefined) sets.set(key, cached);
+    return cached !== undefined;
+  }
+
+  #setOf({ block, sets }: BlockPlan, condition: Condition): PositionSet {
+    const cached = sets.get(condition.key);
+    if (cached !== undefined) return cached;
+    const get = (key: string): PositionSet => {
+      const set = sets.get(key);
+      if (set === undefined) throw new Error(`the term ${key} was not read`);
+      return set;
+    };
+    const indexBlock: IndexBlock = { get, getRange: (range) => get(rangeKey(range)) };
+    const set = evaluate(indexBlock, condition);
+    this.#cache.set(block.key + condition.key, set);
+    return set;
+  }
+
+  /** Reads what is missing, and caches the sets of single terms. */
+  async #load(state: IndexState, plans: readonly BlockPlan[]): Promise<void> {
+    const asked = plans.flatMap(({ block, missing }) => [...missing].map(([term, range]) => ({ block, term, range })));
+    const ranges = asked.flatMap(({ block, range }) => (range === null ? [] : [{ block, ...range }]));
+    const rangesIn = Map.groupBy(ranges, ({ block }) => block.number);
+    const terms = asked.filter(({ range }) => range === null);
+    const { engine } = this.#database;
+    const rows = await this.#database.run(`sets of ${this.#kind}`, () => readSets(engine, this.#kind), {
+      terms: JSON.stringify(terms.map(({ block, term }) => [block.number, term])),
+      ranges: JSON.stringify(ranges.map(({ block, from, to }) => [block.number, from, to])),
+    });
+    const read = new Map<string, PositionSet[]>();
+    for (const { catalog, block, term, range: from, bits } of rows) {
+      if (block === null || term === null) {
+        if (catalog !== state.catalog) throw new OtherStateError();
+        continue;
+      }
+      if (bits === null) continue;
+      for (const key of from === null ? [term] : rangesOf(rangesIn.get(block) ?? [], from, term)) {
+        const sets = read.get(`${block} ${key}`);
+        if (sets === undefined) read.set(`${block} ${key}`, [decodeSet(bits)]);
+        else sets.push(decodeSet(bits));
+      }
+    }
+    for (const { block, sets, missing: ofBlock } of plans) {
+      for (const [key, range] of ofBlock) {
+        const set = unionOf(read.get(`${block.number} ${key}`) ?? []);
+        sets.set(key, set);
+        if (range === null) this.#cache.set(block.key + key, set);
+      }
+    }
+  }
+}
+
+/** What a query needs of one block. */
+interface BlockPlan {
+  readonly block: Block;
+  /** By the key of a condition or range, or by term. */
+  readonly sets: Map<string, PositionSet>;
+  /** Terms, and ranges by their keys, that have to be read. */
+  readonly missing: Map<string, TermRange | null>;
+}
+
+/** What one statement read was in another state of the catalog than what was read before. */
+class OtherStateError extends Error {}
+
+/** No term holds a line feed. */
+function rangeKey({ from, to }: TermRange): string {
+  return `${from}\n${to}`;
+}
+
+/** The keys of the ranges with this beginning that accept the term. */
+function rangesOf(ranges: readonly TermRange[], from: string, term: string): string[] {
+  return ranges.filter((range) => range.from === from && range.accepts?.(term) !== false).map(rangeKey);
+}
+
+/** The last block whose first id is not after this one; null if there is none. */
+function blockOf({ blocks }: IndexState, id: string): { index: number; block: Block } | null {
+  const index = blocks.findLastIndex(({ firstId }) => firstId <= id);
+  const block = blocks[index];
+  return block === undefined ? null : { index, block };
+}

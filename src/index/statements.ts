@@ -1,0 +1,66 @@
+import { sql, type RawBuilder } from 'kysely';
+import type { Engine } from '../database/database.ts';
+import { catalogState } from '../database/revision.ts';
+import { listedRows, slot } from '../database/statement.ts';
+import type { IndexedKind } from './terms.ts';
+
+/*
+ * The statements by which serving reads the index. Each returns the state of the catalog that it saw, so that what was
+ * read by several statements is known to belong together.
+ */
+
+export interface BlockRow {
+  readonly catalog: string;
+  /** Null in the only row if the kind has no block. */
+  readonly block: number | null;
+  readonly first_id: string | null;
+  readonly token: string | null;
+}
+
+/** The blocks of the kind in the slot `kind`, in the order of their ids. */
+export const readBlocks: RawBuilder<BlockRow> = sql<BlockRow>`
+  select state.catalog, indexed.block, indexed.first_id, indexed.token
+  from (select ${catalogState} as catalog) as state
+  left join catalog.index_blocks as indexed on indexed.kind = ${slot('kind')}
+  order by indexed.first_id`;
+
+export interface SetRow {
+  /** The state of the catalog, in the row without a block alone. */
+  readonly catalog: string | null;
+  readonly block: number | null;
+  readonly term: string | null;
+  /** The beginning of the range that the term was asked for by; null if it was asked for itself. */
+  readonly range: string | null;
+  /** Null if no record in the block has the term. */
+  readonly bits: Uint8Array | null;
+}
+
+/**
+ * The sets of the terms in the slot `terms`, which are pairs of block and term, and of all terms in the slot `ranges`,
+ * which are a block and two terms. A term without a row has no bits.
+ *
+ * Both can only be planned as look-ups in the primary key, whatever PostgreSQL's statistics say: a subquery for each
+ * term, and rows that are compared whole. Joined on `block =`, it read the whole table.
+ */
+export function readSets(engine: Engine, kind: IndexedKind): RawBuilder<SetRow> {
+  const index = sql.table(`catalog.${kind}_index`);
+  const terms = listedRows(engine, 'terms', { block: 'bigint', term: 'text' }, 'asked');
+  const ranges = listedRows(engine, 'ranges', { block: 'bigint', first: 'text', second: 'text' }, 'asked');
+  return sql<SetRow>`
+    select ${catalogState} as catalog, null as block, null as term, null as range, null as bits
+    union all
+    select null, asked.block, asked.term, null,
+      (select indexed.bits from ${index} as indexed where indexed.block = asked.block and indexed.term = asked.term)
+    from ${terms}
+    union all
+    select null, indexed.block, indexed.term, asked.first, indexed.bits
+    from ${ranges} cross join ${index} as indexed
+    where (indexed.block, indexed.term) >= (asked.block, asked.first)
+      and (indexed.block, indexed.term) < (asked.block, asked.second)`;
+}
+
+/** The position of the last record whose id is not after that in the slot `id`. */
+export function readPosition(kind: IndexedKind): RawBuilder<{ catalog: string; position: number | null }> {
+  return sql<{ catalog: string; position: number | null }>`select ${catalogState} as catalog,
+    (select position from ${sql.table(`catalog.${kind}`)} where id <= ${slot('id')} order by id desc limit 1) as position`;
+}

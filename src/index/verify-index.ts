@@ -1,0 +1,232 @@
+import { setImmediate } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { inSnapshot, type Database } from '../database/database.ts';
+import { compareBytewise } from './block-builder.ts';
+import { buildHere } from './build-blocks.ts';
+import type { StoredEntry } from './block-rows.ts';
+import { countRecords } from './fill-index.ts';
+import { indexTable, readIndexedRows } from './indexed-rows.ts';
+import { PlacementCheck, readLayout, type LayoutBlock, type Tally } from './layout.ts';
+import { BLOCK_SIZE, decodeSet, encodeSet, positionsFrom, setOf } from './position-set.ts';
+import { INDEXED_KINDS, type IndexedKind } from './terms.ts';
+
+/** Rows of the index that are read together: up to 8 MB. */
+const BATCH_TERMS = 1_000;
+
+/** Positions of a block that a sample looks at, and one batch of their records at most. */
+const SAMPLE_POSITIONS = 1_024;
+
+/** A sample that takes longer ends with what it has seen. */
+const MAX_SAMPLE_MS = 2_000;
+
+/** What can be wrong with the index of a kind. */
+export type IndexFault =
+  | 'missing row'
+  | 'superfluous row'
+  | 'differing row'
+  | 'record without position'
+  | 'misplaced record'
+  | 'unlisted block';
+
+/** What was found in the index of one kind. */
+export interface IndexFindings {
+  readonly kind: IndexedKind;
+  /** Records whose terms were compared. */
+  readonly records: number;
+  /** Rows of the index that were compared. */
+  readonly rows: number;
+  readonly faults: ReadonlyMap<IndexFault, Tally>;
+}
+
+/** Compares the whole index with the stored records, as of one moment. Holds the terms of one block in memory. */
+export async function verifyIndex(
+  database: Database,
+  onProgress: (progress: { done: number; total: number; what: string }) => void,
+): Promise<IndexFindings[]> {
+  return inSnapshot(database, async (snapshot) => {
+    const counts = await countRecords(snapshot, INDEXED_KINDS);
+    const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
+    const findings: IndexFindings[] = [];
+    let done = 0;
+    for (const kind of INDEXED_KINDS) {
+      const verification = new KindVerification(snapshot, kind, async (records) => {
+        await setImmediate();
+        done += records;
+        onProgress({ done, total, what: kind });
+        return true;
+      });
+      for (const block of await verification.readLayout()) {
+        await verification.verify(block, { from: 0, to: BLOCK_SIZE, maxBatches: Infinity });
+      }
+      findings.push(verification.findings());
+    }
+    return findings;
+  });
+}
+
+/** Compares a part of one block of each kind, chosen at random, as of one moment. */
+export async function verifySample(database: Database): Promise<IndexFindings[]> {
+  const endsAt = performance.now() + MAX_SAMPLE_MS;
+  return inSnapshot(database, async (snapshot) => {
+    const findings: IndexFindings[] = [];
+    for (const kind of INDEXED_KINDS) {
+      const verification = new KindVerification(snapshot, kind, async () => {
+        await setImmediate();
+        return performance.now() < endsAt;
+      });
+      const blocks = await verification.readLayout();
+      const block = blocks[randomBelow(blocks.length)];
+      if (block !== undefined) await verification.verify(block, await choosePart(snapshot, kind, block));
+      findings.push(verification.findings());
+    }
+    return findings;
+  });
+}
+
+/** A part of a block's positions, `to` excluded. */
+interface Part {
+  readonly from: number;
+  readonly to: number;
+  /** Of records; the part ends with the last of them. */
+  readonly maxBatches: number;
+}
+
+async function choosePart({ kysely }: Database, kind: IndexedKind, { number }: LayoutBlock): Promise<Part> {
+  const start = number * BLOCK_SIZE;
+  const { rows } = await sql<{ last: number | null }>`select max(position) as last
+    from ${sql.table(`catalog.${kind}`)} where position >= ${start} and position < ${start + BLOCK_SIZE}`.execute(
+    kysely,
+  );
+  const used = (rows[0]?.last ?? start) - start + 1;
+  const from = randomBelow(Math.max(1, used - SAMPLE_POSITIONS + 1));
+  // Behind the last record there must be nothing.
+  const to = from + SAMPLE_POSITIONS >= used ? BLOCK_SIZE : from + SAMPLE_POSITIONS;
+  return { from, to, maxBatches: 1 };
+}
+
+function randomBelow(end: number): number {
+  return Math.floor(Math.random() * end);
+}
+
+/** Compares blocks of one kind with the stored records, and counts what is wrong. */
+class KindVerification {
+  readonly #database: Database;
+  readonly #kind: IndexedKind;
+  /** Told how many more records were read; false ends the comparison. */
+  readonly #onBatch: (records: number) => Promise<boolean>;
+  readonly #faults = new Map<IndexFault, Tally>();
+  #records = 0;
+  #rows = 0;
+
+  constructor(database: Database, kind: IndexedKind, onBatch: (records: number) => Promise<boolean>) {
+    this.#database = database;
+    this.#kind = kind;
+    this.#onBatch = onBatch;
+  }
+
+  findings(): IndexFindings {
+    return { kind: this.#kind, records: this.#records, rows: this.#rows, faults: this.#faults };
+  }
+
+  /** The blocks to verify. */
+  async readLayout(): Promise<readonly LayoutBlock[]> {
+    const { blocks, unplaced } = await readLayout(this.#database, this.#kind);
+    this.#count('record without position', unplaced);
+    for (const { number, ids } of blocks)
+      if (ids === null) this.#count('unlisted block', { count: 1, example: `${number}` });
+    return blocks;
+  }
+
+  async verify(block: LayoutBlock, { from, to, maxBatches }: Part): Promise<void> {
+    const start = block.number * BLOCK_SIZE;
+    const placement = new PlacementCheck(block);
+    const build = buildHere(this.#kind);
+    let [end, batches] = [to, 0];
+    for await (const rows of readIndexedRows(this.#database, this.#kind, start + from, start + to)) {
+      placement.add(rows);
+      await build.add(rows);
+      this.#records += rows.length;
+      const mayContinue = await this.#onBatch(rows.length);
+      batches += 1;
+      if (batches < maxBatches && mayContinue) continue;
+      const last = rows.at(-1)?.position ?? start;
+      // If these were all records of the part, all of it can be compared.
+      if (!(await this.#isLastBefore(last, start + to))) end = last - start + 1;
+      break;
+    }
+    this.#count('misplaced record', placement.misplaced);
+    await this.#compare(block.number, await build.complete(), from, end);
+  }
+
+  async #isLastBefore(position: number, end: number): Promise<boolean> {
+    const { rows } = await sql`select 1 from ${sql.table(`catalog.${this.#kind}`)}
+      where position > ${position} and position < ${end} limit 1`.execute(this.#database.kysely);
+    return rows.length === 0;
+  }
+
+  /** Compares the rows that a block should have with those that are stored, both in the order of their terms. */
+  async #compare(block: number, entries: readonly StoredEntry[], from: number, to: number): Promise<void> {
+    let index = 0;
+    for await (const stored of this.#readRows(block)) {
+      for (const { term, bits } of stored) {
+        for (; index < entries.length && compareBytewise(entries[index]?.term ?? '', term) < 0; index += 1) {
+          this.#countRow('missing row', block, entries[index]?.term ?? '');
+        }
+        const entry = entries[index]?.term === term ? entries[index] : undefined;
+        if (entry !== undefined) index += 1;
+        const part = partOf(bits, from, to);
+        if (entry === undefined) {
+          if (part.length > 0 || to - from === BLOCK_SIZE) this.#countRow('superfluous row', block, term);
+        } else if (Buffer.compare(entry.bits, part) !== 0) this.#countRow('differing row', block, term);
+      }
+      this.#rows += stored.length;
+      if (!(await this.#onBatch(0))) return;
+    }
+    for (const { term } of entries.slice(index)) this.#countRow('missing row', block, term);
+  }
+
+  async *#readRows(block: number): AsyncGenerator<StoredEntry[]> {
+    for (let after: string | null = ''; after !== null;) {
+      const rows: StoredEntry[] = await this.#readBatch(block, after);
+      yield rows;
+      after = rows.length < BATCH_TERMS ? null : (rows.at(-1)?.term ?? null);
+    }
+  }
+
+  /** @param after a term; no stored one is empty. */
+  async #readBatch(block: number, after: string): Promise<StoredEntry[]> {
+    const { rows } = await sql<StoredEntry>`select term, bits from ${sql.table(indexTable(this.#kind))}
+      where block = ${block} and term > ${after} order by term limit ${sql.lit(BATCH_TERMS)}`.execute(
+      this.#database.kysely,
+    );
+    return rows;
+  }
+
+  #countRow(fault: IndexFault, block: number, term: string): void {
+    this.#count(fault, { count: 1, example: `${shortened(term)} in block ${block}` });
+  }
+
+  #count(fault: IndexFault, { count, example }: Tally): void {
+    if (count === 0) return;
+    const counted = this.#faults.get(fault);
+    this.#faults.set(fault, { count: (counted?.count ?? 0) + count, example: counted?.example ?? example });
+  }
+}
+
+/** The stored form of a set's positions from one to before another. */
+function partOf(bits: Uint8Array, from: number, to: number): Uint8Array {
+  if (to - from === BLOCK_SIZE) return bits;
+  const set = decodeSet(bits);
+  const positions =
+    set instanceof Uint16Array
+      ? set.filter((position) => position >= from && position < to)
+      : Uint16Array.from(positionsFrom(set, from, to - from).filter((position) => position < to));
+  return encodeSet(setOf(positions));
+}
+
+const MAX_TERM_LENGTH = 60;
+
+/** Terms come from imported texts, and may be long. */
+function shortened(term: string): string {
+  return JSON.stringify(term.length > MAX_TERM_LENGTH ? `${term.slice(0, MAX_TERM_LENGTH)}…` : term);
+}

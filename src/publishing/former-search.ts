@@ -1,0 +1,213 @@
+import { setImmediate } from 'node:timers/promises';
+import { sql, type RawBuilder } from 'kysely';
+import type { Database } from '../database/database.ts';
+import { isOneOf } from '../database/engine-sql.ts';
+import { parseRenderedContract } from '../resources/contracts/render.ts';
+import { stateOfLocation } from '../resources/suppliers/states.ts';
+import { contractMarks, solicitationMarks, tokensOf } from './former/tokens.ts';
+import { deleteRows, inBatches, replaceChildRows } from './rows.ts';
+
+/*
+ * During an upgrade from version 1.1, its servers answer from the former search tables until they are replaced. Imports
+ * keep these in step with the records. All of this goes with the migration that drops the tables.
+ */
+
+/** The migration that drops the tables of the former search. */
+const REMOVED_BY = 6;
+
+/** Records whose entries are rewritten together. A contract can have megabytes. */
+const BATCH_RECORDS = 200;
+
+const BATCH_REMOVALS = 5_000;
+
+const KINDS = ['certifications', 'suppliers', 'contracts', 'solicitations'] as const;
+
+export type FormerlySearchedKind = (typeof KINDS)[number];
+
+/** The search entry of one record. */
+interface Entry {
+  readonly number: number;
+  readonly tokens: readonly string[];
+}
+
+/** Keeps the former search in step within the transaction of an import. */
+export class FormerSearch {
+  readonly #database: Database;
+  readonly #written = new Map<FormerlySearchedKind, Set<number>>();
+  #hasSolicitationChanges = false;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Notes records that were added or changed. `finish` rewrites their entries. */
+  noteWritten(kind: FormerlySearchedKind, numbers: Iterable<number>): void {
+    const written = this.#written.get(kind) ?? new Set();
+    for (const number of numbers) written.add(number);
+    this.#written.set(kind, written);
+  }
+
+  /** Removes the entries of records. Call it before their rows are deleted. */
+  async remove(kind: FormerlySearchedKind, numbers: Iterable<number>): Promise<void> {
+    const { engine, kysely } = this.#database;
+    if (kind === 'solicitations') this.#hasSolicitationChanges = true;
+    for (const batch of inBatches([...numbers], BATCH_REMOVALS)) {
+      for (const number of batch) this.#written.get(kind)?.delete(number);
+      if (kind === 'suppliers') {
+        const rows = await kysely
+          .selectFrom('catalog.suppliers')
+          .select('id')
+          .where((eb) => isOneOf(engine, eb.ref('number'), batch))
+          .execute();
+        const ids = rows.map(({ id }) => id);
+        await deleteRows(this.#database, 'catalog.supplier_states', 'supplier_id', ids);
+      }
+      const key = sql.ref(engine === 'sqlite' ? 'rowid' : 'number');
+      await sql`delete from ${searchTable(kind)} where ${isOneOf(engine, key, batch)}`.execute(kysely);
+    }
+  }
+
+  /** Rewrites the entries of all noted records from their stored rows. Call it once, when everything else is written. */
+  async finish(): Promise<void> {
+    for (const kind of KINDS) {
+      const numbers = [...(this.#written.get(kind) ?? [])].sort((a, b) => a - b);
+      if (kind === 'solicitations' && numbers.length > 0) this.#hasSolicitationChanges = true;
+      for (const batch of inBatches(numbers, BATCH_RECORDS)) {
+        await this.#writeEntries(kind, await this.#readEntries(kind, batch));
+        // Lets signals be handled: statements of SQLite resolve without a turn of the event loop.
+        await setImmediate();
+      }
+    }
+    if (this.#hasSolicitationChanges) await this.#countSolicitations();
+  }
+
+  async #readEntries(kind: FormerlySearchedKind, numbers: readonly number[]): Promise<Entry[]> {
+    const { engine, kysely } = this.#database;
+    const isNoted = isOneOf(engine, sql.ref('number'), numbers);
+    const entryOf = (number: number, texts: readonly (string | null)[], marks: readonly string[] = []): Entry => ({
+      number,
+      tokens: [...tokensOf(engine, texts), ...marks],
+    });
+    switch (kind) {
+      case 'certifications': {
+        const rows = await kysely.selectFrom('catalog.certifications').selectAll().where(isNoted).execute();
+        return rows.map(({ number, name, abbreviation }) => entryOf(number, [name, abbreviation]));
+      }
+      case 'suppliers': {
+        const columns = ['number', 'id', 'document', 'searched'] as const;
+        const rows = await kysely.selectFrom('catalog.suppliers').select(columns).where(isNoted).execute();
+        const suppliers = rows.map((row) => ({ ...row, ...(JSON.parse(`${row.document}}`) as SupplierDocument) }));
+        await this.#writeStates(suppliers);
+        return suppliers.map(({ number, name, searched }) => entryOf(number, [name, searched]));
+      }
+      case 'contracts': {
+        const columns = ['number', 'lead_entity_id', 'coop_id', 'document'] as const;
+        const rows = await kysely.selectFrom('catalog.contracts').select(columns).where(isNoted).execute();
+        return rows.map((row) => {
+          const { name, summary, description } = parseRenderedContract(row.document);
+          return entryOf(row.number, [name, summary, description], contractMarks(row));
+        });
+      }
+      case 'solicitations': {
+        const columns = ['number', 'status', 'lead_entity_id', 'close_at', 'document', 'detail'] as const;
+        const rows = await kysely.selectFrom('catalog.solicitations').select(columns).where(isNoted).execute();
+        return rows.map((row) => {
+          // Drafts are not served.
+          if (row.status === 'draft') return { number: row.number, tokens: [] };
+          const record = JSON.parse(`${row.document}${row.detail}}`) as SolicitationTexts;
+          const texts = [record.title, record.reference_number, record.description];
+          return entryOf(row.number, texts, solicitationMarks(row));
+        });
+      }
+    }
+  }
+
+  async #writeEntries(kind: FormerlySearchedKind, entries: readonly Entry[]): Promise<void> {
+    const { engine, kysely } = this.#database;
+    const rows = JSON.stringify(entries.map(({ number, tokens }) => [number, tokens.join(' ')]));
+    await (
+      engine === 'sqlite'
+        ? sql`insert or replace into ${searchTable(kind)} (rowid, words)
+          select value ->> 0, value ->> 1 from json_each(${rows})`
+        : sql`insert into ${searchTable(kind)} (number, words)
+          select (value ->> 0)::bigint, array_to_tsvector(string_to_array(value ->> 1, ' '))
+          from json_array_elements(${rows}::json)
+          on conflict (number) do update set words = excluded.words`
+    ).execute(kysely);
+  }
+
+  async #writeStates(suppliers: readonly (SupplierDocument & { readonly id: string })[]): Promise<void> {
+    const rows = suppliers.flatMap(({ id: supplier_id, states_served, location }) =>
+      [...new Set([...states_served, stateOfLocation(location) ?? []].flat())].map((state) => ({ supplier_id, state })),
+    );
+    const ids = suppliers.map(({ id }) => id);
+    await replaceChildRows(this.#database, 'catalog.supplier_states', 'supplier_id', ids, rows);
+  }
+
+  /** By lead entity, status and month of the deadline; an empty lead entity is all of them. */
+  async #countSolicitations(): Promise<void> {
+    const { kysely } = this.#database;
+    await sql`delete from catalog.solicitation_totals`.execute(kysely);
+    for (const leadEntity of ['lead_entity_id', "''"]) {
+      await sql`insert into catalog.solicitation_totals (lead_entity_id, status, month, total)
+        select ${sql.raw(leadEntity)}, status, coalesce(substr(close_at, 1, 7), ''), count(*)
+        from catalog.solicitations where status <> 'draft' group by 1, 2, 3`.execute(kysely);
+    }
+  }
+}
+
+interface SolicitationTexts {
+  readonly title: string;
+  readonly reference_number: string;
+  readonly description: string | null;
+}
+
+interface SupplierDocument {
+  readonly name: string;
+  readonly states_served: readonly string[];
+  readonly location: string | null;
+}
+
+function searchTable(kind: FormerlySearchedKind): RawBuilder<unknown> {
+  return sql.raw(`catalog.${kind}_search`);
+}
+
+/** The former search of this database; null once `pds migrate --finish` has removed it. */
+export async function openFormerSearch(database: Database): Promise<FormerSearch | null> {
+  const removed = await database.kysely
+    .selectFrom('catalog.migrations')
+    .select('number')
+    .where('number', '>=', REMOVED_BY)
+    .executeTakeFirst();
+  return removed === undefined ? new FormerSearch(database) : null;
+}
+
+/** No number is left between two records for those that come between them. */
+export class NoNumberLeftError extends Error {
+  override name = 'NoNumberLeftError';
+}
+
+/** Between the numbers of neighbours after the last and before the first record. */
+const STEP = 2 ** 16;
+
+/**
+ * Numbers for new records whose ids come between those of two neighbours. Servers of version 1.1 list records in the
+ * order of their numbers.
+ *
+ * @param left the number of the record before; null if there is none.
+ * @param right the number of the record after; null if there is none.
+ * @throws NoNumberLeftError if there are fewer numbers between them.
+ */
+export function numbersInGap(count: number, left: number | null, right: number | null): number[] {
+  const inSteps = (start: number): number[] => Array.from({ length: count }, (_, index) => start + (index + 1) * STEP);
+  if (right === null) return inSteps(left ?? 0);
+  if (left === null) return inSteps(right - (count + 1) * STEP);
+  const room = right - left - 1;
+  if (room < count) {
+    throw new NoNumberLeftError(
+      `there are ${room} numbers for ${count} new records between two that servers of version 1.1 list in their order: ` +
+        'replace these servers, run "pds migrate --finish", then run this import again. Nothing was published',
+    );
+  }
+  return Array.from({ length: count }, (_, index) => left + Math.floor(((index + 1) * (room + 1)) / (count + 1)));
+}

@@ -1,0 +1,126 @@
+/** Records that are spread anew take at most this part of their positions, so that the next ones find room too. */
+const MAX_DENSITY = 0.9;
+
+/** A block with more records than this part of its positions is split. */
+const MAX_FILL = 0.9;
+
+/** Records take this part of the positions of a new block, so that new ids find room between their neighbours. */
+const INITIAL_FILL = 3 / 4;
+
+/** Where a record belongs: the block itself is part 0, new blocks behind it follow. */
+export interface Place {
+  readonly part: number;
+  readonly position: number;
+}
+
+/**
+ * Places for the records of a block in the order of their ids; in more than one block if one does not take them all.
+ *
+ * @param positions of all records in the order of their ids; null for a new record.
+ * @param isLast no block follows, so that most new records will come behind the last.
+ */
+export function placeInBlocks(positions: readonly (number | null)[], blockSize: number, isLast: boolean): Place[] {
+  if (positions.length <= blockSize * MAX_FILL) {
+    return placeRecords(positions, blockSize, 1 / INITIAL_FILL).map((position) => ({ part: 0, position }));
+  }
+  const perBlock = Math.max(1, Math.floor(blockSize * INITIAL_FILL));
+  const firstNew = positions.findLastIndex((position) => position !== null) + 1;
+  // Records behind the last stored one get blocks of their own, so that no stored record moves.
+  const kept = positions.slice(0, firstNew);
+  if (firstNew > 0 && !kept.includes(null)) {
+    const stay = kept.map((position) => ({ part: 0, position: position ?? 0 }));
+    const added = inEvenBlocks(positions.length - firstNew, perBlock, blockSize, isLast);
+    return [...stay, ...added.map(({ part, position }) => ({ part: part + 1, position }))];
+  }
+  return inEvenBlocks(positions.length, perBlock, blockSize, isLast);
+}
+
+/** New records fill one block after the other if more will follow behind them, and equal blocks otherwise. */
+function inEvenBlocks(count: number, perBlock: number, blockSize: number, isLast: boolean): Place[] {
+  const blocks = Math.ceil(count / perBlock);
+  const size = isLast ? perBlock : Math.ceil(count / blocks);
+  const step = isLast ? 1 / INITIAL_FILL : blockSize / size;
+  return Array.from({ length: count }, (_, index) => ({
+    part: Math.floor(index / size),
+    position: Math.floor((index % size) * step),
+  }));
+}
+
+/**
+ * Positions for the records of a block in the order of their ids, so that the order of positions
+ * is that of ids. A stored record keeps its position unless there is no room between two: then the
+ * records around that place are spread evenly, as few of them as leave a tenth of their positions free.
+ *
+ * @param positions of all records in the order of their ids; null for a new record.
+ * @param blockSize the number of positions; at least as many as records.
+ * @param stepAtEnd distance between new records behind the last stored one, from 1.
+ */
+export function placeRecords(positions: readonly (number | null)[], blockSize: number, stepAtEnd: number): number[] {
+  const placed = [...positions];
+  for (let start = placed.indexOf(null); start !== -1; start = placed.indexOf(null, start)) {
+    let end = start;
+    while (end < placed.length && placed[end] === null) end += 1;
+    const isAtEnd = end === placed.length;
+    if (isAtEnd && appendAll(placed, start, blockSize, stepAtEnd)) break;
+    spread(placed, blockSize, ...windowAround(placed, blockSize, start, end));
+  }
+  return placed.map((position) => {
+    if (position === null) throw new Error('a record was not placed');
+    return position;
+  });
+}
+
+/** Places new records behind the last stored one, if the block has room for all of them there. */
+function appendAll(placed: (number | null)[], start: number, blockSize: number, step: number): boolean {
+  const last = placed[start - 1] ?? -1;
+  const count = placed.length - start;
+  if (last + 1 + (count - 1) * step >= blockSize) return false;
+  for (let index = 0; index < count; index += 1) placed[start + index] = last + 1 + Math.floor(index * step);
+  return true;
+}
+
+/**
+ * The records to spread, from one index to another: the new ones alone if the gap has room for them; else
+ * ever more of those around them, until they are sparse enough or all are taken.
+ */
+function windowAround(
+  placed: readonly (number | null)[],
+  blockSize: number,
+  start: number,
+  end: number,
+): [from: number, to: number] {
+  if (roomBetween(placed, blockSize, start, end) >= end - start) return [start, end];
+  for (let extra = end - start; ; extra *= 2) {
+    const from = Math.max(0, start - extra);
+    const to = Math.min(placed.length, end + extra);
+    if (from === 0 && to === placed.length) return [from, to];
+    // An edge must be a stored record, or what lies beyond has no position yet.
+    if (to < placed.length && placed[to] === null) continue;
+    if ((to - from) / roomBetween(placed, blockSize, from, to) <= MAX_DENSITY) return [from, to];
+  }
+}
+
+/** Positions that the records from one index to another may take. */
+function roomBetween(placed: readonly (number | null)[], blockSize: number, from: number, to: number): number {
+  return upperEdge(placed, blockSize, to) - lowerEdge(placed, from);
+}
+
+/** The first position of a window. */
+function lowerEdge(placed: readonly (number | null)[], from: number): number {
+  return from === 0 ? 0 : (placed[from - 1] ?? -1) + 1;
+}
+
+/** The first position behind a window. */
+function upperEdge(placed: readonly (number | null)[], blockSize: number, to: number): number {
+  return to >= placed.length ? blockSize : (placed[to] ?? blockSize);
+}
+
+/** Gives the records from one index to another positions at equal distances. */
+function spread(placed: (number | null)[], blockSize: number, from: number, to: number): void {
+  const first = lowerEdge(placed, from);
+  const room = upperEdge(placed, blockSize, to) - first;
+  const count = to - from;
+  for (let index = 0; index < count; index += 1) {
+    placed[from + index] = first + Math.floor(((index + 0.5) * room) / count);
+  }
+}

@@ -1,0 +1,230 @@
+import type { Database } from '../database/database.ts';
+import { BLOCK_SIZE } from '../index/position-set.ts';
+import { lineKey } from './line-key.ts';
+import { readLines } from './lines.ts';
+import { numbersInGap } from './former-search.ts';
+import type { MovedRecord } from '../index/index-changes.ts';
+import { placeInBlocks } from './place-records.ts';
+import type { NumberedKind } from './records.ts';
+import type { Run } from './run.ts';
+import { MAX_LINE_BYTES } from './size-limits.ts';
+import type { Source } from './source.ts';
+
+/** What a plan knows of a key. */
+export interface PlannedKey {
+  readonly key: string;
+  /** The row's number and position; null for a record that is stored. */
+  readonly row: { readonly number: number; readonly position: number } | null;
+  /** Among the keys of the source, in their order. */
+  readonly place: number;
+}
+
+/** The keys that a source names, with the numbers and positions of those that are new. */
+export class PositionPlan {
+  /** In order, each once. */
+  readonly keys: readonly string[];
+  /** By the place of the key; NaN for one that is stored. */
+  readonly #positions: Float64Array;
+  readonly #numbers: Float64Array;
+  #next = 0;
+
+  constructor(keys: readonly string[]) {
+    this.keys = keys;
+    this.#positions = new Float64Array(keys.length).fill(Number.NaN);
+    this.#numbers = new Float64Array(keys.length).fill(Number.NaN);
+  }
+
+  /** Gives a new record its row. */
+  assign(place: number, number: number, position: number): void {
+    this.#numbers[place] = number;
+    this.#positions[place] = position;
+  }
+
+  /** Null if the source was not seen to name the key. */
+  find(key: string): PlannedKey | null {
+    // Most files are in order.
+    const place = this.keys[this.#next] === key ? this.#next : lowerBound(this.keys, key);
+    const known = this.keys[place];
+    if (known !== key) return null;
+    this.#next = place + 1;
+    const [number = Number.NaN, position = Number.NaN] = [this.#numbers[place], this.#positions[place]];
+    return { key: known, row: Number.isNaN(position) ? null : { number, position }, place };
+  }
+}
+
+interface StoredRecord {
+  readonly id: string;
+  readonly number: number;
+  readonly position: number;
+}
+
+/**
+ * Reads the keys of a source, and gives each that is new a position between those of its neighbours. If there is no
+ * room, a few records around move; if its block is full, the block is split. No other block changes.
+ */
+export async function planPositions(run: Run, source: Source & { kind: NumberedKind }): Promise<PositionPlan> {
+  const plan = new PositionPlan(await readKeys(source));
+  const blocks = await run.index[source.kind].blocks();
+  let place = 0;
+  for (const [index, block] of blocks.entries()) {
+    const nextId = blocks[index + 1]?.firstId ?? null;
+    const end = nextId === null ? plan.keys.length : lowerBound(plan.keys, nextId);
+    if (end > place) await planBlock(run, source.kind, plan, { place, end, block, nextId });
+    await run.pause();
+    place = end;
+  }
+  await run.index[source.kind].write();
+  return plan;
+}
+
+interface BlockOfKeys {
+  readonly place: number;
+  readonly end: number;
+  readonly block: { readonly number: number; readonly firstId: string };
+  /** Null for the last block. */
+  readonly nextId: string | null;
+}
+
+async function planBlock(
+  run: Run,
+  kind: NumberedKind,
+  plan: PositionPlan,
+  { place: start, end, block, nextId }: BlockOfKeys,
+): Promise<void> {
+  const stored = await loadStored(run.database, kind, block.firstId, nextId);
+  /** All records of the block in the order of their ids: positions within it, null for new ones. */
+  const positions: (number | null)[] = [];
+  /** The places of the new records' keys, and the ids of all. */
+  const places: number[] = [];
+  for (let place = start, index = 0; place < end || index < stored.length;) {
+    const [key, record] = [place < end ? plan.keys[place] : undefined, stored[index]];
+    if (record !== undefined && (key === undefined || record.id <= key)) {
+      positions.push(record.position % BLOCK_SIZE);
+      if (record.id === key) place += 1;
+      index += 1;
+    } else {
+      positions.push(null);
+      places.push(place);
+      place += 1;
+    }
+  }
+  if (places.length === 0) return;
+  const placed = placeInBlocks(positions, run.blockSize, nextId === null);
+  const numbers = await numbersFor(run, kind, plan, { stored, positions, places });
+  const index = run.index[kind];
+  const blockNumbers = [block.number];
+  const moved: MovedRecord[] = [];
+  let [ofStored, ofNew] = [0, 0];
+  for (const [at, { part, position }] of placed.entries()) {
+    const place = positions[at] === null ? places[ofNew] : undefined;
+    const record = positions[at] === null ? undefined : stored[ofStored];
+    const id = record?.id ?? plan.keys[place ?? -1] ?? '';
+    const blockNumber = (blockNumbers[part] ??= await index.addBlock(id));
+    const to = blockNumber * BLOCK_SIZE + position;
+    if (place !== undefined) {
+      plan.assign(place, numbers[ofNew] ?? Number.NaN, to);
+      index.expectNew(blockNumber);
+      ofNew += 1;
+    } else if (record !== undefined) {
+      if (record.position !== to) moved.push({ ...record, to });
+      ofStored += 1;
+    }
+  }
+  await index.move(moved);
+}
+
+/** A row's number for each new record: in the order of ids as long as servers of the version before need that. */
+async function numbersFor(
+  run: Run,
+  kind: NumberedKind,
+  plan: PositionPlan,
+  {
+    stored,
+    positions,
+    places,
+  }: { stored: readonly StoredRecord[]; positions: readonly (number | null)[]; places: readonly number[] },
+): Promise<number[]> {
+  const numbers: number[] = [];
+  if (run.formerSearch === null) return places.map(() => run.index[kind].nextNumber());
+  let ofStored = 0;
+  for (let at = 0; at < positions.length; at += 1) {
+    if (positions[at] !== null) {
+      ofStored += 1;
+      continue;
+    }
+    let end = at;
+    while (end < positions.length && positions[end] === null) end += 1;
+    const id = plan.keys[places[numbers.length] ?? -1] ?? '';
+    const left = stored[ofStored - 1]?.number ?? (await neighbourOf(run.database, kind, id, 'before'));
+    const right = stored[ofStored]?.number ?? (await neighbourOf(run.database, kind, id, 'after'));
+    numbers.push(...numbersInGap(end - at, left, right));
+    at = end - 1;
+  }
+  return numbers;
+}
+
+async function neighbourOf(
+  { kysely }: Database,
+  kind: NumberedKind,
+  id: string,
+  side: 'before' | 'after',
+): Promise<number | null> {
+  const row = await kysely
+    .selectFrom(`catalog.${kind}`)
+    .select('number')
+    .where('id', side === 'before' ? '<' : '>', id)
+    .orderBy('id', side === 'before' ? 'desc' : 'asc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.number ?? null;
+}
+
+async function readKeys(source: Source & { kind: NumberedKind }): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const lines of readLines(source.open())) {
+    for (const { bytes } of lines) {
+      // It will be refused, and is not parsed for its key.
+      if (bytes.length > MAX_LINE_BYTES[source.kind]) continue;
+      const key = lineKey(bytes);
+      if (key !== null) keys.push(key);
+    }
+  }
+  // Ids are ASCII, for which the default order is the bytewise one.
+  keys.sort();
+  let kept = 0;
+  for (const key of keys) {
+    if (kept > 0 && keys[kept - 1] === key) continue;
+    keys[kept] = key;
+    kept += 1;
+  }
+  keys.length = kept;
+  return keys;
+}
+
+/** The stored records from one id to before another, in the order of their ids. */
+async function loadStored(
+  { kysely }: Database,
+  kind: NumberedKind,
+  firstId: string,
+  nextId: string | null,
+): Promise<StoredRecord[]> {
+  return kysely
+    .selectFrom(`catalog.${kind}`)
+    .select(['id', 'number', 'position'])
+    .where('id', '>=', firstId)
+    .$if(nextId !== null, (query) => query.where('id', '<', nextId))
+    .orderBy('id')
+    .execute();
+}
+
+/** The index of the first key that is not before this one. */
+function lowerBound(keys: readonly string[], key: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((keys[middle] ?? '') < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { recordChange } from '../database/audit.ts';
+import { inTransaction, type OpenDatabase } from '../database/database.ts';
+import { assignPositions, countRecords, rebuildBlocks, type FillProgress } from '../index/fill-index.ts';
+import { isLayoutSound } from '../index/layout.ts';
+import { INDEXED_KINDS, type IndexedKind } from '../index/terms.ts';
+import type { Clock } from '../instant.ts';
+import { announcePublication, nextPublication, tidyUp } from '../publishing/announce.ts';
+import { lockCatalog } from '../publishing/lock.ts';
+
+export interface ReindexOptions {
+  readonly clock: Clock;
+  /** In place of all. */
+  readonly kinds?: readonly IndexedKind[];
+  /** Called once if an import has to be waited for. */
+  readonly onWaiting?: () => void;
+  /** Called now and then while waiting and working: an error that it throws ends the work, and nothing has changed. */
+  readonly throwIfInterrupted?: () => void;
+  readonly onProgress?: (progress: FillProgress) => void;
+  /** Called just before the commit, the last moment at which throwing leaves everything as it was. */
+  readonly onCommit?: () => void;
+}
+
+export interface Reindexing {
+  /** Of the publication that made the new index known. */
+  readonly instant: string;
+  readonly kinds: readonly ReindexedKind[];
+  /** What the operator should know about the disk; null if there is nothing. */
+  readonly note: string | null;
+}
+
+export interface ReindexedKind {
+  readonly kind: IndexedKind;
+  readonly records: number;
+  /** The records were out of order, or without positions, and were given new ones. */
+  readonly isPlacedAgain: boolean;
+}
+
+/**
+ * Rebuilds the index from the stored records, all or nothing. Servers may run meanwhile, imports wait. It ends with a
+ * publication that changes no record, so that servers drop what they cached of the former index; watermarks stay valid.
+ *
+ * @throws ImportLockedError if an import ran for over a minute.
+ */
+export async function reindex(database: OpenDatabase, options: ReindexOptions): Promise<Reindexing> {
+  const { clock, kinds = INDEXED_KINDS, onProgress, onCommit } = options;
+  const throwIfInterrupted = (): void => options.throwIfInterrupted?.();
+  const pause = async (): Promise<void> => {
+    await setImmediate();
+    throwIfInterrupted();
+  };
+  const reindexed = await inTransaction(database, async (transaction) => {
+    await lockCatalog(transaction, {
+      ...(options.onWaiting !== undefined && { onWaiting: options.onWaiting }),
+      throwIfInterrupted,
+    });
+    const publication = { number: await nextPublication(transaction), token: randomUUID() };
+    const counts = await countRecords(transaction, kinds);
+    const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
+    let done = 0;
+    const results: ReindexedKind[] = [];
+    for (const kind of kinds) {
+      onProgress?.({ done, total, what: kind });
+      const isSound = await isLayoutSound(transaction, kind, pause);
+      if (!isSound) await assignPositions(transaction, kind, publication.token, pause);
+      await rebuildBlocks(transaction, kind, publication.token, pause, (count) => {
+        done += count;
+        onProgress?.({ done, total, what: kind });
+      });
+      results.push({ kind, records: counts.get(kind) ?? 0, isPlacedAgain: !isSound });
+    }
+    const instant = await announcePublication(transaction, publication, clock);
+    const placedAgain = results.filter(({ isPlacedAgain }) => isPlacedAgain).map(({ kind }) => kind);
+    const details = { published_at: instant, kinds: [...kinds], records: total, placed_again: placedAgain };
+    await recordChange(transaction, clock, { action: 'reindex', details });
+    await pause();
+    onCommit?.();
+    return { instant, kinds: results };
+  });
+  const records = reindexed.kinds.reduce((sum, kind) => sum + kind.records, 0);
+  // The index is rebuilt; a failure from here on is not one of the rebuild.
+  const note = await tidyUp(database, records).catch(() => null);
+  return { ...reindexed, note };
+}

@@ -1,0 +1,132 @@
+import { sql, type RawBuilder } from 'kysely';
+import type { OpenDatabase } from '../../database/database.ts';
+import { catalogState } from '../../database/revision.ts';
+import { compareBytewise } from '../../index/block-builder.ts';
+import type { FoundRecords } from '../../index/record-index.ts';
+import { Tokenizer } from '../../index/tokenizer.ts';
+import { queryWords } from '../../index/words.ts';
+
+export interface CertificationFilters {
+  q?: string;
+  type?: string;
+}
+
+interface Certification {
+  readonly abbreviation: string;
+  readonly name: string;
+  readonly type: string;
+  /** What a search finds it by. */
+  readonly terms: ReadonlySet<string>;
+}
+
+interface Certifications {
+  /** The state of the catalog in which they were read. */
+  readonly catalog: string;
+  /** In the order of their abbreviations. */
+  readonly all: readonly Certification[];
+  /** Abbreviations by what may be written for them. */
+  readonly byName: ReadonlyMap<string, string>;
+  /** No name has more parts between commas, so that a long list costs no more than its length. */
+  readonly maxParts: number;
+}
+
+interface Row {
+  readonly catalog: string;
+  readonly abbreviation: string | null;
+  readonly name: string | null;
+  readonly type: string | null;
+}
+
+/** All certifications; one row of nulls if there is none. */
+export const readCertifications: RawBuilder<Row> = sql<Row>`
+  select state.catalog, certification.abbreviation, certification.name, certification.type
+  from (select ${catalogState} as catalog) as state
+  left join catalog.certifications as certification on 1 = 1
+  order by certification.abbreviation`;
+
+/** All certifications, which are few: read once for each state of the catalog. */
+export class CertificationList {
+  readonly #database: OpenDatabase;
+  #cached: Certifications | null = null;
+
+  constructor(database: OpenDatabase) {
+    this.#database = database;
+  }
+
+  /** Another state of the catalog was seen. */
+  forget(): void {
+    this.#cached = null;
+  }
+
+  /** The abbreviations of the certifications that a list shows next. */
+  async find({ q, type }: CertificationFilters, after: string | null, limit: number): Promise<FoundRecords> {
+    const { catalog, all } = await this.#read();
+    const words = q === undefined ? null : queryWords(q);
+    const found = all.filter(
+      (certification) =>
+        (after === null || compareBytewise(certification.abbreviation, after) > 0) &&
+        (type === undefined || certification.type === type) &&
+        (words === null || (words.length > 0 && words.every((word) => hasWord(certification, word)))),
+    );
+    const positions = found.slice(0, limit).map(({ abbreviation }) => abbreviation);
+    return { catalog, positions, hasMore: found.length > limit };
+  }
+
+  /**
+   * Resolves the value of the `certifications` filter: names or abbreviations, comma-separated.
+   * A name may hold commas itself, so at each place the longest one that fits is taken. Case
+   * counts only where two differ by nothing else.
+   *
+   * @returns abbreviations, each once; null for what no certification is called.
+   */
+  async resolve(value: string): Promise<{ catalog: string; abbreviations: readonly (string | null)[] }> {
+    const { catalog, byName, maxParts } = await this.#read();
+    const parts = value.split(',');
+    const resolved = new Set<string | null>();
+    for (let start = 0; start < parts.length;) {
+      let length = Math.min(maxParts, parts.length - start);
+      let found = findName(byName, parts, start, length);
+      while (found === undefined && length > 1) found = findName(byName, parts, start, (length -= 1));
+      resolved.add(found ?? null);
+      start += length;
+    }
+    return { catalog, abbreviations: [...resolved] };
+  }
+
+  async #read(): Promise<Certifications> {
+    if (this.#cached !== null) return this.#cached;
+    const rows = await this.#database.run('certifications', () => readCertifications, {});
+    const tokenizer = new Tokenizer();
+    const all = rows.flatMap(({ abbreviation, name, type }) =>
+      abbreviation === null || name === null || type === null
+        ? []
+        : [{ abbreviation, name, type, terms: tokenizer.termsOf([name, abbreviation]) }],
+    );
+    // Later entries win: the exact spelling over a folded one, an abbreviation over a name.
+    const byName = new Map([
+      ...all.map(({ name, abbreviation }) => [name.toLowerCase(), abbreviation] as const),
+      ...all.toReversed().map(({ abbreviation }) => [abbreviation.toLowerCase(), abbreviation] as const),
+      ...all.map(({ name, abbreviation }) => [name, abbreviation] as const),
+      ...all.map(({ abbreviation }) => [abbreviation, abbreviation] as const),
+    ]);
+    const maxParts = 1 + Math.max(0, ...[...byName.keys()].map((name) => name.split(',').length - 1));
+    return (this.#cached = { catalog: rows[0]?.catalog ?? '', all, byName, maxParts });
+  }
+}
+
+function hasWord({ terms: held }: Certification, { terms, prefix }: ReturnType<typeof queryWords>[number]): boolean {
+  return terms.some((term) => held.has(term)) || (prefix !== null && [...held].some((term) => term.startsWith(prefix)));
+}
+
+function findName(
+  byName: ReadonlyMap<string, string>,
+  parts: readonly string[],
+  start: number,
+  length: number,
+): string | undefined {
+  const text = parts
+    .slice(start, start + length)
+    .join(',')
+    .trim();
+  return byName.get(text) ?? byName.get(text.toLowerCase());
+}

@@ -1,0 +1,46 @@
+import { sql, type RawBuilder, type SqlBool } from 'kysely';
+import type { Scope } from '../access/scope.ts';
+import type { Engine } from '../database/database.ts';
+import { isInList, slot, type SlotValues } from '../database/statement.ts';
+
+/*
+ * The scope in the statements of details, which do not use the index. Those for partners that see everything
+ * differ from those for partners with grants.
+ */
+
+/** Names one of the two statements. */
+export function scopeKey({ everythingSince }: Scope): 'everything' | 'granted' {
+  return everythingSince === null ? 'granted' : 'everything';
+}
+
+/** The values that the conditions below take. */
+export function scopeValues({ leadEntities, coops }: Scope): SlotValues {
+  return { lead_entities: [...leadEntities.keys()], coops: [...coops.keys()] };
+}
+
+const everyRecord = sql<SqlBool>`1 = 1`;
+
+/** Whether a contract, or a solicitation, belongs to a lead entity or coop that is granted. */
+export function isGranted(
+  engine: Engine,
+  key: ReturnType<typeof scopeKey>,
+  columns: { leadEntity: string; coop?: string },
+): RawBuilder<SqlBool> {
+  if (key === 'everything') return everyRecord;
+  const ofLeadEntity = isInList(engine, sql.ref(columns.leadEntity), 'lead_entities');
+  if (columns.coop === undefined) return ofLeadEntity;
+  return sql<SqlBool>`(${ofLeadEntity} or ${isInList(engine, sql.ref(columns.coop), 'coops')})`;
+}
+
+/**
+ * Whether a contract of a lead entity or coop that is granted names the supplier in the slot `id`. By the slot and not
+ * by the row's id, or PostgreSQL may gather all suppliers of all grants first.
+ */
+export function isGrantedSupplier(engine: Engine, key: ReturnType<typeof scopeKey>): RawBuilder<SqlBool> {
+  if (key === 'everything') return everyRecord;
+  return sql<SqlBool>`(
+    exists (select 1 from catalog.supplier_lead_entities as path
+      where path.supplier_id = ${slot('id')} and ${isInList(engine, sql.ref('path.lead_entity_id'), 'lead_entities')})
+    or exists (select 1 from catalog.supplier_coops as path
+      where path.supplier_id = ${slot('id')} and ${isInList(engine, sql.ref('path.coop_id'), 'coops')}))`;
+}

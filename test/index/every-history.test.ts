@@ -1,0 +1,194 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Scope } from '../../src/access/scope.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import type { Condition } from '../../src/index/evaluate.ts';
+import { RecordIndex } from '../../src/index/record-index.ts';
+import { SetCache } from '../../src/index/set-cache.ts';
+import { INDEXED_KINDS, type IndexedKind } from '../../src/index/terms.ts';
+import { indexedListing, readPage } from '../../src/paging/pages.ts';
+import type { ListedRecords } from '../../src/paging/page-statement.ts';
+import type { Since } from '../../src/paging/updated-since.ts';
+import { contractConditions, listedContracts } from '../../src/resources/contracts/query.ts';
+import { listedSolicitations, solicitationConditions } from '../../src/resources/solicitations/query.ts';
+import { listedSuppliers, supplierConditions } from '../../src/resources/suppliers/query.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { expectLocalChanges, expectWholeIndex, type StoredIndex } from '../support/index-rows.ts';
+import { publishLines, type ImportLines } from '../support/publishing.ts';
+import { numberOfRuns } from '../support/runs.ts';
+import { applyTo, emptyCatalog, publications, questions, type Question } from './histories.ts';
+import type { PlainCatalog, PlainFilters, PlainSince } from './plain-catalog.ts';
+
+const NUM_RUNS = numberOfRuns({ inDefaultSet: 3, otherwise: 8 });
+
+/** Grants are older than every `updated_since` here, or newer. */
+const OLD = '2020-01-01T00:00:00.000Z';
+const SINCE = '2025-01-01T00:00:00.000Z';
+const NEW = '2026-01-01T00:00:00.000Z';
+
+const scopeOf = (
+  everythingSince: string | null,
+  leadEntities: readonly [string, string][] = [],
+  coops: readonly [string, string][] = [],
+): Scope => ({ everythingSince, leadEntities: new Map(leadEntities), coops: new Map(coops), changedAt: NEW });
+
+const SCOPES = [
+  scopeOf(OLD),
+  scopeOf(null, [['le_a', OLD]]),
+  scopeOf(null, [], [['co_x', NEW]]),
+  scopeOf(null, [['le_b', NEW], ['le_c', OLD]], [['co_y', OLD]]), // prettier-ignore
+  scopeOf(null),
+];
+
+const LISTED: Record<IndexedKind, ListedRecords> = {
+  suppliers: listedSuppliers,
+  contracts: listedContracts,
+  solicitations: listedSolicitations,
+};
+
+function conditionsOf(kind: IndexedKind, scope: Scope, filters: PlainFilters, since: Since | null): Condition[] {
+  const { certification, ...others } = filters;
+  switch (kind) {
+    case 'suppliers':
+      return supplierConditions(scope, others, since, certification === undefined ? [] : [certification]);
+    case 'contracts':
+      return contractConditions(scope, others, since);
+    case 'solicitations':
+      return solicitationConditions(scope, others, since);
+  }
+}
+
+/** Lists and counts as the service does, with an index of its own. */
+class Reader {
+  readonly #database: OpenDatabase;
+  readonly #indexes: Record<IndexedKind, RecordIndex>;
+  /** Of pages that were listed before: their records may have been moved or removed since. */
+  readonly heldCursors = new Map<Question, string>();
+
+  constructor(database: OpenDatabase, cacheBytes: number) {
+    const sets = new SetCache(cacheBytes);
+    const of = (kind: IndexedKind): RecordIndex => new RecordIndex(database, kind, sets);
+    this.#database = database;
+    this.#indexes = { suppliers: of('suppliers'), contracts: of('contracts'), solicitations: of('solicitations') };
+  }
+
+  /** The ids of all pages behind a cursor, and the cursor of the first one. */
+  async list(
+    kind: IndexedKind,
+    scope: Scope,
+    conditions: readonly Condition[],
+    limit: number,
+    cursor: string | null = null,
+  ): Promise<{ ids: string[]; next: string | null }> {
+    const listing = indexedListing(this.#indexes[kind], LISTED[kind], () => conditions);
+    const ids: string[] = [];
+    let next: string | null = null;
+    for (let after = cursor; ;) {
+      const question = { scope, after, limit, partnerId: 1, now: NEW };
+      const { data, shown, last_key, hasMore } = await readPage(this.#database, listing, question);
+      const page = JSON.parse(`[${data ?? ''}]`) as { id: string }[];
+      expect([page.length, page.at(-1)?.id ?? null]).toEqual([shown, last_key]);
+      ids.push(...page.map(({ id }) => id));
+      if (!hasMore) return { ids, next };
+      expect(page).toHaveLength(limit);
+      after = last_key;
+      next ??= last_key;
+    }
+  }
+
+  /** The count of the state of the catalog that another reader saw. */
+  async count(kind: IndexedKind, conditions: readonly Condition[], catalog: string): Promise<number> {
+    const index = this.#indexes[kind];
+    let counted = await index.count(conditions);
+    if (counted.catalog !== catalog) {
+      index.forget();
+      counted = await index.count(conditions);
+    }
+    expect(counted.catalog).toBe(catalog);
+    return counted.total;
+  }
+
+  async catalog(): Promise<string> {
+    return (await this.#indexes.contracts.find([{ key: 'nothing', terms: [] }], null, 1)).catalog;
+  }
+}
+
+async function expectSameAsPlain(
+  database: OpenDatabase,
+  cached: Reader,
+  plain: PlainCatalog,
+  asked: readonly Question[],
+  publication: number,
+): Promise<void> {
+  const fresh = new Reader(database, 64 * 1024 * 1024);
+  const catalog = await fresh.catalog();
+  for (const question of asked) {
+    const { kind, filters, limit, sinceLast } = question;
+    const scope = SCOPES[question.scope] ?? scopeOf(null);
+    const since: PlainSince | null = sinceLast === null ? null : { publication: publication - sinceLast, from: SINCE };
+    const conditions = conditionsOf(kind, scope, filters, since as Since | null);
+    const expected = plain.list(kind, scope, filters, since);
+    const what = JSON.stringify(question);
+    expect(await cached.count(kind, conditions, catalog), what).toBe(expected.length);
+    const held = cached.heldCursors.get(question) ?? null;
+    const continued = await cached.list(kind, scope, conditions, limit, held);
+    expect(continued.ids, `${what} behind ${held}`).toEqual(expected.filter((id) => held === null || id > held));
+    const listed = await cached.list(kind, scope, conditions, limit);
+    expect(listed.ids, what).toEqual(expected);
+    if (listed.next !== null) cached.heldCursors.set(question, listed.next);
+    expect((await fresh.list(kind, scope, conditions, 100)).ids, what).toEqual(expected);
+    expect(await fresh.count(kind, conditions, catalog), what).toBe(expected.length);
+  }
+}
+
+async function wholeIndexes(database: OpenDatabase, blockSize: number): Promise<Record<IndexedKind, StoredIndex>> {
+  return {
+    suppliers: await expectWholeIndex(database, 'suppliers', blockSize),
+    contracts: await expectWholeIndex(database, 'contracts', blockSize),
+    solicitations: await expectWholeIndex(database, 'solicitations', blockSize),
+  };
+}
+
+function keysIn(files: ImportLines, kind: IndexedKind): string[] {
+  return (files[kind] ?? []).map((line) => (line as { id: string }).id);
+}
+
+test('after any history of publications, readers of any age list and count what plain filters give, from an index that is that of the records', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(publications, { minLength: 3, maxLength: 6, size: 'max' }),
+      fc.tuple(
+        ...INDEXED_KINDS.map((kind) => fc.array(questions(kind, SCOPES.length), { minLength: 6, maxLength: 6 })),
+      ),
+      fc.integer({ min: 4, max: 16 }),
+      // Sets of a few terms, or all.
+      fc.constantFrom(10_000, 64 * 1024 * 1024),
+      async (history, asked, blockSize, cacheBytes) => {
+        const made = await createTestDatabase();
+        try {
+          const { database } = made;
+          const plain = emptyCatalog();
+          await publishLines(database, plain.allLines());
+          const cached = new Reader(database, cacheBytes);
+          let publication = 1;
+          let before = await wholeIndexes(database, blockSize);
+          for (const change of history) {
+            const files = applyTo(plain, change);
+            const options = { blockSize, replace: change.isReplaced, allowRemovals: true };
+            const { instant } = await publishLines(database, files, options);
+            if (instant !== null) publication += 1;
+            plain.publish(publication);
+            const after = await wholeIndexes(database, blockSize);
+            for (const kind of INDEXED_KINDS) expectLocalChanges(before[kind], after[kind], keysIn(files, kind));
+            before = after;
+            await expectSameAsPlain(database, cached, plain, asked.flat(), publication);
+          }
+        } finally {
+          await made.drop();
+        }
+      },
+    ),
+    // To shrink a history takes minutes.
+    { numRuns: NUM_RUNS, endOnFailure: true },
+  );
+}, 180_000);

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Scope } from '../../src/access/scope.ts';
+import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
+import { RecordIndex } from '../../src/index/record-index.ts';
+import { SetCache } from '../../src/index/set-cache.ts';
+import { indexedListing, readPage } from '../../src/paging/pages.ts';
+import { listedSolicitations, solicitationConditions } from '../../src/resources/solicitations/query.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
+
+const RECORDS = 60;
+const SCOPE: Scope = {
+  ...{ everythingSince: '2020-01-01T00:00:00.000Z', leadEntities: new Map(), coops: new Map() },
+  changedAt: '2020-01-01T00:00:00.000Z',
+};
+const conditions = solicitationConditions(SCOPE, { q: 'common' }, null);
+const numbers = [...Array(RECORDS).keys()];
+const idOf = (number: number): string => `sol_${String(number).padStart(3, '0')}`;
+
+/** In each version others have the word, and another number of them. */
+const isCommon = (number: number, version: number): boolean => (number * 7 + version * 3) % 5 < (version % 4) + 1;
+const idsIn = (version: number): string[] => numbers.filter((number) => isCommon(number, version)).map(idOf);
+
+let made: TestDatabase;
+let serving: OpenDatabase;
+let version = 0;
+/** The version that each state of the catalog shows. */
+const versions = new Map<string, number>();
+
+async function publishNext(): Promise<void> {
+  version += 1;
+  const solicitations = numbers.map((number) => ({
+    ...solicitation(idOf(number), number + 1),
+    title: `Version ${version}`,
+    description: isCommon(number, version) ? 'common' : 'rare',
+  }));
+  await publishLines(made.database, { solicitations }, { blockSize: 4 });
+  const { catalog } = await openIndex(serving).count(conditions);
+  versions.set(catalog, version);
+}
+
+const openIndex = (database: OpenDatabase): RecordIndex =>
+  new RecordIndex(database, 'solicitations', new SetCache(1_000_000));
+
+/** The same database, in which something is published after some of the statements that are run. */
+function publishingAfter(database: OpenDatabase): { database: OpenDatabase; at: Set<number>; restart(): void } {
+  const at = new Set<number>();
+  let statements = 0;
+  return {
+    at,
+    restart: () => (statements = 0),
+    database: {
+      ...database,
+      async run(shape, build, values, source) {
+        const rows = await database.run(shape, build, values, source);
+        statements += 1;
+        if (at.has(statements)) await publishNext();
+        return rows;
+      },
+    },
+  };
+}
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  serving = openForServing(made.config);
+  await publishLines(made.database, { ...SMALL_CATALOG, solicitations: [] });
+  await publishNext();
+}, 60_000);
+afterAll(async () => {
+  await serving.close();
+  await made.drop();
+});
+
+/** Statements that something is published after: none, each alone, and several in a row. */
+const MOMENTS = [[], [1], [2], [3], [1, 2], [1, 2, 3], [1, 3, 5]];
+
+test.each(MOMENTS.map((moments) => ({ moments })))(
+  'a page and a count are of one version, even if another is published after the statements $moments',
+  async ({ moments }) => {
+    const publishing = publishingAfter(serving);
+    const cached = openIndex(publishing.database);
+    const listing = indexedListing(cached, listedSolicitations, () => conditions);
+    const read = (after: string | null, limit: number) =>
+      readPage(publishing.database, listing, {
+        scope: SCOPE,
+        after,
+        limit,
+        partnerId: 1,
+        now: '2026-01-01T00:00:00.000Z',
+      });
+    // Sets of the version before, and those of the first blocks alone.
+    await read(null, 100);
+    await publishNext();
+    await read(null, 2);
+
+    for (const [after, limit] of [
+      [null, 100],
+      [idOf(20), 100],
+      [idOf(21), 5],
+    ] as const) {
+      // prettier-ignore
+      publishing.restart();
+      for (const moment of moments) publishing.at.add(moment);
+      const from = version;
+      const { data, hasMore, catalog } = await read(after, limit);
+      publishing.at.clear();
+      const seen = versions.get(catalog) ?? 0;
+      const page = JSON.parse(`[${data ?? ''}]`) as { id: string; title: string }[];
+      const expected = idsIn(seen).filter((id) => after === null || id > after);
+      expect(seen).toBeGreaterThanOrEqual(from);
+      expect(page.map(({ id }) => id)).toEqual(expected.slice(0, limit));
+      expect(new Set(page.map(({ title }) => title))).toEqual(new Set([`Version ${seen}`]));
+      expect(hasMore).toBe(expected.length > limit);
+
+      // An index that has read nothing yet, and one that has.
+      for (const index of [openIndex(publishing.database), cached]) {
+        publishing.restart();
+        for (const moment of moments) publishing.at.add(moment);
+        const counted = await index.count(conditions);
+        publishing.at.clear();
+        expect(counted.total).toBe(idsIn(versions.get(counted.catalog) ?? 0).length);
+      }
+    }
+  },
+);
+
+test('others get their turn while very many blocks are read', async () => {
+  const other = await createTestDatabase();
+  const reading = openForServing(other.config);
+  try {
+    const solicitations = Array.from({ length: 800 }, (_, number) => solicitation(`s${number}`, number + 1));
+    await publishLines(other.database, { ...SMALL_CATALOG, solicitations }, { blockSize: 2 });
+    let ticks = 0;
+    let isCounted = false;
+    const tick = (): void => {
+      ticks += 1;
+      if (!isCounted) setImmediate(tick);
+    };
+    setImmediate(tick);
+    const { total } = await openIndex(reading).count(solicitationConditions(SCOPE, { q: 'paving' }, null));
+    isCounted = true;
+    expect(total).toBe(800);
+    expect(ticks).toBeGreaterThan(2);
+  } finally {
+    await reading.close();
+    await other.drop();
+  }
+}, 60_000);

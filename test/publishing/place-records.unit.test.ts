@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { placeInBlocks, placeRecords } from '../../src/publishing/place-records.ts';
+import { BLOCK_SIZE } from '../../src/index/position-set.ts';
+
+/** Stored records, dense in places, with new ones among them. */
+const records = fc
+  .tuple(
+    fc.uniqueArray(fc.oneof(fc.nat(BLOCK_SIZE - 1), fc.nat(60), fc.integer({ min: 65_500, max: BLOCK_SIZE - 1 })), {
+      maxLength: 200,
+    }),
+    fc.array(fc.tuple(fc.nat(200), fc.integer({ min: 1, max: 40 })), { maxLength: 8 }),
+  )
+  .map(([stored, runs]) => {
+    const positions: (number | null)[] = stored.sort((one, other) => one - other);
+    for (const [index, count] of runs) {
+      positions.splice(Math.min(index, positions.length), 0, ...Array<null>(count).fill(null));
+    }
+    return positions;
+  });
+
+test('positions rise in the order of the records, within the block', () => {
+  fc.assert(
+    fc.property(records, fc.integer({ min: 1, max: 3 }), (positions, step) => {
+      const placed = placeRecords(positions, BLOCK_SIZE, step);
+      expect(placed).toHaveLength(positions.length);
+      for (const [index, position] of placed.entries()) {
+        expect(position).toBeGreaterThan(placed[index - 1] ?? -1);
+        expect(position).toBeLessThan(BLOCK_SIZE);
+      }
+    }),
+  );
+});
+
+test('a stored record keeps its position if every gap has room for the new ones', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ room: fc.integer({ min: 1, max: 20 }), added: fc.nat(20) }), {
+        minLength: 1,
+        maxLength: 50,
+      }),
+      (gaps) => {
+        let position = -1;
+        const positions = gaps.flatMap(({ room, added }) => {
+          position += room + 1;
+          return [...Array<null>(Math.min(room, added)).fill(null), position];
+        });
+        const placed = placeRecords(positions, BLOCK_SIZE, 1);
+        expect(placed.filter((_, index) => positions[index] !== null)).toEqual(
+          positions.filter((stored) => stored !== null),
+        );
+      },
+    ),
+  );
+});
+
+test('new records behind the last are a step apart', () => {
+  expect(placeRecords([10, null, null], BLOCK_SIZE, 4)).toEqual([10, 11, 15]);
+  expect(placeRecords([null, null, null], BLOCK_SIZE, 4)).toEqual([0, 4, 8]);
+});
+
+test('where there is no room, records nearby move, and not the whole block', () => {
+  // Three of four positions are taken, as after a first import.
+  const stored = Array.from({ length: 49_152 }, (_, index) => Math.floor((index * 4) / 3));
+  const positions = [...stored.slice(0, 20_000), ...Array<null>(50).fill(null), ...stored.slice(20_000)];
+  const placed = placeRecords(positions, BLOCK_SIZE, 1);
+  const moved = placed.filter((position, index) => positions[index] !== null && position !== positions[index]);
+  expect(moved.length).toBeGreaterThan(0);
+  expect(moved.length).toBeLessThan(1_000);
+});
+
+test('a full block takes every record', () => {
+  const full = Array.from({ length: BLOCK_SIZE }, (_, index) => (index < 100 ? null : index - 100));
+  expect(placeRecords(full, BLOCK_SIZE, 1)).toEqual([...Array(BLOCK_SIZE).keys()]);
+});
+
+/** A block's size, its stored records, with new ones among them, and whether another block follows. */
+const fullBlocks = fc.integer({ min: 1, max: 40 }).chain((blockSize) =>
+  fc.record({
+    blockSize: fc.constant(blockSize),
+    positions: fc
+      .tuple(
+        fc.subarray([...Array(blockSize).keys()]),
+        fc.array(fc.tuple(fc.nat(blockSize), fc.integer({ min: 1, max: 2 * blockSize })), { maxLength: 4 }),
+      )
+      .map(([stored, runs]) => {
+        const positions: (number | null)[] = [...stored];
+        for (const [index, count] of runs) {
+          positions.splice(Math.min(index, positions.length), 0, ...Array<null>(count).fill(null));
+        }
+        return positions;
+      }),
+    isLast: fc.boolean(),
+  }),
+);
+
+test('every record has a place of its own in the order of ids, no block has more than it holds, and parts follow each other', () => {
+  fc.assert(
+    fc.property(fullBlocks, ({ blockSize, positions, isLast }) => {
+      const placed = placeInBlocks(positions, blockSize, isLast);
+      expect(placed).toHaveLength(positions.length);
+      const misplaced = placed.filter(({ part, position }, index) => {
+        const before = placed[index - 1] ?? { part: 0, position: -1 };
+        const isNextPart = part === before.part + 1;
+        const isBehind = part === before.part ? position > before.position : isNextPart && position >= 0;
+        return position >= blockSize || !isBehind;
+      });
+      expect(misplaced).toEqual([]);
+      expect(placeInBlocks([...positions], blockSize, isLast)).toEqual(placed);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('stored records keep their places if new ones come behind them, or find room between them', () => {
+  fc.assert(
+    fc.property(fullBlocks, fc.nat(100), ({ blockSize, positions, isLast }, count) => {
+      const stored = positions.filter((position) => position !== null);
+      const appended = placeInBlocks([...stored, ...Array<null>(count).fill(null)], blockSize, isLast);
+      // More than the block takes, behind its last record, go to blocks of their own; fewer may move a few to make room.
+      if (stored.length + count > blockSize * 0.9 && stored.length > 0) {
+        expect(appended.slice(0, stored.length)).toEqual(stored.map((position) => ({ part: 0, position })));
+        expect(appended.slice(stored.length).every(({ part }) => part > 0)).toBe(true);
+      }
+      const gap = stored.findIndex((position, index) => position > (stored[index - 1] ?? -1) + 1);
+      if (gap === -1 || stored.length + 1 > blockSize * 0.9) return;
+      const inserted = placeInBlocks([...stored.slice(0, gap), null, ...stored.slice(gap)], blockSize, isLast);
+      expect(inserted.filter((_, index) => index !== gap)).toEqual(stored.map((position) => ({ part: 0, position })));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a block that is split leaves room in each of its parts', () => {
+  const full = Array.from({ length: 60 }, (_, index) => (index % 10 === 0 ? null : index));
+  for (const isLast of [true, false]) {
+    const placed = placeInBlocks(full, 64, isLast);
+    const sizes = [...Map.groupBy(placed, ({ part }) => part).values()].map(({ length }) => length);
+    expect(sizes.length).toBeGreaterThan(1);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(48);
+  }
+});

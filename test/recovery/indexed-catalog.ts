@@ -1,0 +1,62 @@
+import { sql } from 'kysely';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { verifyIndex, type IndexFindings } from '../../src/index/verify-index.ts';
+import { contract, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
+
+const KINDS = ['suppliers', 'contracts', 'solicitations'] as const;
+
+/** Three blocks of each kind at this size. */
+export const BLOCKS = { blockSize: 16 };
+
+/** Ids in order, all of one length. */
+export const numbered = (prefix: string): string[] =>
+  Array.from({ length: 30 }, (_, index) => `${prefix}_${index + 10}`);
+
+/** Every kind has a few records to a block; some solicitations are drafts. */
+export const CATALOG = {
+  ...SMALL_CATALOG,
+  suppliers: numbered('sup').map(supplier),
+  contracts: numbered('ctr').map((id, index) => ({ ...contract(id), supplier_ids: [`sup_${index + 10}`] })),
+  solicitations: numbered('sol').map((id, index) => ({
+    ...solicitation(id, index + 1),
+    status: index % 10 === 0 ? 'draft' : 'open',
+    title: `Bridge ${index % 7}`,
+  })),
+};
+
+/** What is wrong with the index, such as `solicitations: 1 missing row ("bridge" in block 0)`. */
+export async function faultsOf(database: OpenDatabase): Promise<string[]> {
+  return described(await verifyIndex(database, () => undefined));
+}
+
+export function described(findings: readonly IndexFindings[]): string[] {
+  return findings.flatMap(({ kind, faults }) =>
+    [...faults].map(([fault, { count, example }]) => `${kind}: ${count} ${fault} (${example ?? ''})`),
+  );
+}
+
+/** All that the index consists of, as text. */
+export async function contentsOf({ kysely }: OpenDatabase): Promise<string> {
+  const contents: unknown[] = [];
+  for (const kind of KINDS) {
+    const { rows } = await sql`select block, term, bits from ${sql.table(`catalog.${kind}_index`)}
+      order by block, term`.execute(kysely);
+    const { rows: positions } = await sql`select id, position from ${sql.table(`catalog.${kind}`)}
+      order by id`.execute(kysely);
+    contents.push(rows, positions);
+  }
+  const blocks = await kysely
+    .selectFrom('catalog.index_blocks')
+    .select(['kind', 'block', 'first_id'])
+    .orderBy('kind')
+    .orderBy('block')
+    .execute();
+  return JSON.stringify([contents, blocks]);
+}
+
+export async function setPosition({ kysely }: OpenDatabase, id: string, position: number | null): Promise<void> {
+  await sql`update catalog.solicitations set position = ${position} where id = ${id}`.execute(kysely);
+}
+
+export const execute = async ({ kysely }: OpenDatabase, statement: string): Promise<unknown> =>
+  sql.raw(statement).execute(kysely);

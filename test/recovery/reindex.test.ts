@@ -1,0 +1,200 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { inTransaction, openForCommands } from '../../src/database/database.ts';
+import { fillIndex } from '../../src/index/fill-index.ts';
+import { verifySample } from '../../src/index/verify-index.ts';
+import { reindex } from '../../src/recovery/reindex.ts';
+import { runCheck } from '../commands/checked.ts';
+import { databaseUrlOf, runPds, runPdsSignalled } from '../commands/run-pds.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { interrupted, Interruption } from '../support/interruption.ts';
+import { publishLines, solicitation, withImportDirectory } from '../support/publishing.ts';
+import { startService } from '../support/service.ts';
+import { BLOCKS, CATALOG, contentsOf, described, execute, faultsOf, numbered, setPosition } from './indexed-catalog.ts';
+
+describe('an index that is whole', () => {
+  let made: TestDatabase;
+  beforeEach(async () => {
+    made = await createTestDatabase();
+    await publishLines(made.database, CATALOG, BLOCKS);
+    // Changes, removals and records between others leave it as whole as a first import does.
+    await publishLines(
+      made.database,
+      {
+        solicitations: [
+          ...CATALOG.solicitations.slice(5).map((record) => ({ ...record, title: 'Tunnel' })),
+          ...numbered('sol').map((id, index) => solicitation(`${id}_a`, index + 100)),
+        ],
+      },
+      { ...BLOCKS, replace: true, allowRemovals: true },
+    );
+  });
+  afterEach(() => made.drop());
+
+  test('passes, wholly and in samples, and is the same when it was rebuilt', async () => {
+    const { database } = made;
+    const before = await contentsOf(database);
+    expect(await faultsOf(database)).toEqual([]);
+    expect(described(await verifySample(database))).toEqual([]);
+    const { kinds } = await reindex(database, { clock: Date.now });
+    expect(kinds.map(({ records, isPlacedAgain }) => [records, isPlacedAgain])).toEqual([
+      [30, false],
+      [30, false],
+      [55, false],
+    ]);
+    expect(await contentsOf(database)).toBe(before);
+  });
+
+  test('is whole too when records were given new positions, which a second time changes nothing', async () => {
+    const { database } = made;
+    await inTransaction(database, (transaction) => fillIndex(transaction, () => undefined));
+    const before = await contentsOf(database);
+    expect(await faultsOf(database)).toEqual([]);
+    const progress: [number, number][] = [];
+    await inTransaction(database, (transaction) =>
+      fillIndex(transaction, ({ done, total }) => progress.push([done, total])),
+    );
+    expect(progress.at(-1)).toEqual([115, 115]);
+    expect(await contentsOf(database)).toBe(before);
+    await publishLines(database, { solicitations: [solicitation('sol_100', 500), solicitation('a', 501)] }, BLOCKS);
+    expect(await faultsOf(database)).toEqual([]);
+  });
+
+  test('is compared as of one moment, so that a change meanwhile is no false alarm', async () => {
+    const other = openForCommands(made.config);
+    try {
+      let isDamaged = false;
+      const damage = async (): Promise<void> => {
+        if (isDamaged) return;
+        isDamaged = true;
+        await execute(made.database, 'delete from catalog.solicitations_index');
+      };
+      const watched = interrupted(other, new Interruption(() => undefined, damage));
+      expect(await faultsOf(watched)).toEqual([]);
+      expect(isDamaged).toBe(true);
+      expect(await faultsOf(other)).not.toEqual([]);
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('of an empty database passes and can be rebuilt', async () => {
+    const empty = await createTestDatabase();
+    try {
+      expect(await faultsOf(empty.database)).toEqual([]);
+      expect(described(await verifySample(empty.database))).toEqual([]);
+      await reindex(empty.database, { clock: Date.now });
+      expect(await faultsOf(empty.database)).toEqual([]);
+    } finally {
+      await empty.drop();
+    }
+  });
+});
+
+describe('the commands', () => {
+  let made: TestDatabase;
+  let settings: Record<string, string>;
+  beforeEach(async () => {
+    made = await createTestDatabase();
+    settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+    await publishLines(made.database, CATALOG, BLOCKS);
+  });
+  afterEach(() => made.drop());
+
+  const actions = async (): Promise<{ action: string; details: string }[]> =>
+    made.database.kysely.selectFrom('access.audit').select(['action', 'details']).orderBy('id').execute();
+
+  test('pds check fails on a damaged index, shows terms safely, and pds reindex repairs and records it', async () => {
+    await execute(made.database, 'delete from catalog.solicitations_index');
+    await sql`insert into catalog.contracts_index (block, term, bits)
+      values (0, ${'\u001b[2Jzebra\u202e'}, ${Buffer.from([0, 0])})`.execute(made.database.kysely);
+    const sampled = await runCheck(settings);
+    expect(sampled.troubles.join('\n')).toMatch(
+      /^fail\|index: that of solicitations has \d+ missing terms \(first: "/m,
+    );
+    const { code, stdout } = await runPds(['check', '--full'], settings);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^FAIL {2}index: that of contracts has 1 superfluous term \("\\u001b\[2Jzebra\\u202e" in block 0\)$/m,
+    );
+    expect(stdout).toMatch(/→ run "pds reindex"/);
+
+    const partial = await runPds(['reindex', '--kind', 'contracts', '--json'], settings);
+    expect(partial.code).toBe(0);
+    expect(JSON.parse(partial.stdout)).toMatchObject({
+      kinds: [{ kind: 'contracts', records: 30, placed_again: false }],
+    });
+    expect((await runPds(['check', '--full'], settings)).stdout).not.toContain('index: that of contracts');
+    const { code: rebuilt, stderr } = await runPds(['reindex'], settings);
+    expect(rebuilt).toBe(0);
+    expect(stderr).toMatch(
+      /^Rebuilt the index of 30 suppliers, 30 contracts, 30 solicitations at .*\. No record changed\.$/m,
+    );
+    expect((await runPds(['check', '--full'], settings)).stdout).toMatch(
+      /^ok {4}index: all of it agrees .*90 records/m,
+    );
+    const recorded = (await actions()).filter(({ action }) => action === 'reindex');
+    expect(recorded.map(({ details }) => JSON.parse(details) as object)).toMatchObject([
+      { kinds: ['contracts'], records: 30, placed_again: [] },
+      { kinds: ['suppliers', 'contracts', 'solicitations'], records: 90, placed_again: [] },
+    ]);
+    expect((await runPds(['reindex', '--kind', 'coops'], settings)).code).toBe(2);
+  });
+
+  test('pds reindex that is interrupted leaves everything as it was', async () => {
+    await setPosition(made.database, 'sol_20', null);
+    const before = [await contentsOf(made.database), await actions()];
+    const interruption = { signal: 'SIGINT', at: 'delete from "catalog"."solicitations_index"' } as const;
+    const { code, stderr } = await runPdsSignalled(['reindex'], settings, interruption);
+    expect({ code, stderr }).toMatchObject({ code: 130, stderr: 'Interrupted; nothing was changed.\n' });
+    expect([await contentsOf(made.database), await actions()]).toEqual(before);
+  });
+
+  test('pds check --full that is interrupted says that it came to no end', async () => {
+    const interruption = { signal: 'SIGTERM', at: 'from catalog.index_blocks' } as const;
+    const { code, stderr } = await runPdsSignalled(['check', '--full'], settings, interruption);
+    expect({ code, stderr }).toMatchObject({ code: 143, stderr: expect.stringContaining('Interrupted: ') as string });
+  });
+});
+
+test('a server shows every record within a second of a reindex, and cursors and watermarks stay valid', async () => {
+  const service = await withImportDirectory(CATALOG, (directory) =>
+    startService({ directories: [directory], clock: Date.now, partners: [{ name: 'all', everything: true }] }),
+  );
+  try {
+    const { database } = service;
+    const { key } = service.partner('all');
+    const visible = CATALOG.solicitations.filter(({ status }) => status !== 'draft').map(({ id }) => id);
+    const list = async (query = 'limit=100'): Promise<{ ids: string[]; next: string; watermark: string }> => {
+      const { status, body, headers } = await service.get(`/v1/solicitations?${query}`, { key });
+      expect({ status, body }).toMatchObject({ status: 200 });
+      const { data, meta } = JSON.parse(body) as { data: { id: string }[]; meta: { next_cursor: string | null } };
+      return {
+        ids: data.map(({ id }) => id),
+        next: meta.next_cursor ?? '',
+        watermark: String(headers['x-sync-watermark']),
+      };
+    };
+    await sql`update catalog.solicitations_index set bits = ${Buffer.from(Uint16Array.of(1, 5, 9).buffer)}
+      where term = '@all'`.execute(database.kysely);
+    await setPosition(database, 'sol_35', null);
+    const damaged = await list();
+    expect(damaged.ids).toEqual(['sol_11', 'sol_14', 'sol_17']);
+    const { watermark } = await list('updated_since=1970-01-01T00:00:00.000Z');
+    const { next } = await list('limit=2');
+
+    const progress = { isDone: false };
+    const rebuilt = reindex(database, { clock: Date.now }).finally(() => (progress.isDone = true));
+    while (!progress.isDone) {
+      const { ids } = await list();
+      expect([damaged.ids, visible]).toContainEqual(ids);
+    }
+    await rebuilt;
+    await expect.poll(async () => (await list()).ids, { timeout: 1_000, interval: 20 }).toEqual(visible);
+    expect((await list(`limit=100&cursor=${next}`)).ids).toEqual(visible.slice(visible.indexOf('sol_15')));
+    expect((await list(`updated_since=${watermark}`)).ids).toEqual([]);
+    expect(await faultsOf(database)).toEqual([]);
+  } finally {
+    await service.close();
+  }
+});
