@@ -26,6 +26,8 @@ const ONLY_IN_ALL = [
   'test/publishing/hostile-files.test.ts',
   // Changes thousands of records in each publication.
   'test/index/rebuilt-blocks.test.ts',
+  // Publishes after each of the statements of many queries.
+  'test/index/one-state.test.ts',
   // Fills the 64 MB of changes that are gathered before any is written.
   'test/index/index-changes.test.ts',
   // Start a process of the mirror for each way in which a copy or a clock can be wrong.
