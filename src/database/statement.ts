@@ -61,6 +61,16 @@ export function listedRows(
   return sql`(select ${sql.join(values)} from ${elements}) as ${sql.ref(alias)}`;
 }
 
+/**
+ * `column = value`, only ever looked up by an index. PostgreSQL may join by hash on a plain equality: it then read the
+ * whole index, since it cannot know how few rows a range has.
+ */
+export function isLookedUp(engine: Engine, column: string, value: string): RawBuilder<SqlBool> {
+  return engine === 'postgres'
+    ? sql<SqlBool>`${sql.ref(column)} = any(array[${sql.ref(value)}])`
+    : sql<SqlBool>`${sql.ref(column)} = ${sql.ref(value)}`;
+}
+
 /** `column in (the list of this name)`. */
 export function isInList(engine: Engine, column: Expression<unknown>, name: string): RawBuilder<SqlBool> {
   return engine === 'postgres'

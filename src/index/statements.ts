@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Engine } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
-import { listedRows, slot } from '../database/statement.ts';
+import { isLookedUp, listedRows, slot } from '../database/statement.ts';
 import type { IndexedKind } from './terms.ts';
 
 /*
@@ -40,7 +40,7 @@ export interface SetRow {
  * which are a block and two terms. A term without a row has no bits.
  *
  * Both can only be planned as look-ups in the primary key, whatever PostgreSQL's statistics say: a subquery for each
- * term, and rows that are compared whole. Joined on `block =`, it read the whole table.
+ * term, and `isLookedUp` for each range. Compared as rows, a range was read to the end of its block: 19 ms rather than 0.1.
  */
 export function readSets(engine: Engine, kind: IndexedKind): RawBuilder<SetRow> {
   const index = sql.table(`catalog.${kind}_index`);
@@ -55,8 +55,8 @@ export function readSets(engine: Engine, kind: IndexedKind): RawBuilder<SetRow> 
     union all
     select null, indexed.block, indexed.term, asked.first, indexed.bits
     from ${ranges} cross join ${index} as indexed
-    where (indexed.block, indexed.term) >= (asked.block, asked.first)
-      and (indexed.block, indexed.term) < (asked.block, asked.second)`;
+    where ${isLookedUp(engine, 'indexed.block', 'asked.block')}
+      and indexed.term >= asked.first and indexed.term < asked.second`;
 }
 
 /** The position of the last record whose id is not after that in the slot `id`. */
