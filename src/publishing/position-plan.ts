@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts';
+import { isOneOf } from '../database/engine-sql.ts';
 import { BLOCK_SIZE } from '../index/position-set.ts';
 import { lineKey } from './line-key.ts';
 import { readLines } from './lines.ts';
@@ -9,6 +10,9 @@ import type { NumberedKind } from './records.ts';
 import type { Run } from './run.ts';
 import { MAX_LINE_BYTES } from './size-limits.ts';
 import type { Source } from './source.ts';
+
+/** For more keys of one block, reading the whole block is as fast. */
+const MAX_KEYS_TO_LOOK_UP = 4_096;
 
 /** What a plan knows of a key. */
 export interface PlannedKey {
@@ -69,7 +73,8 @@ export async function planPositions(run: Run, source: Source & { kind: NumberedK
   for (const [index, block] of blocks.entries()) {
     const nextId = blocks[index + 1]?.firstId ?? null;
     const end = nextId === null ? plan.keys.length : lowerBound(plan.keys, nextId);
-    if (end > place) await planBlock(run, source.kind, plan, { place, end, block, nextId });
+    if (end > place && (await mayHaveNew(run.database, source.kind, plan.keys.slice(place, end))))
+      await planBlock(run, source.kind, plan, { place, end, block, nextId });
     await run.pause();
     place = end;
   }
@@ -177,6 +182,17 @@ async function neighbourOf(
     .limit(1)
     .executeTakeFirst();
   return row?.number ?? null;
+}
+
+/** Of a few keys, whether one is not stored, so that a block in which nothing is new need not be read; true for many. */
+async function mayHaveNew({ engine, kysely }: Database, kind: NumberedKind, keys: readonly string[]): Promise<boolean> {
+  if (keys.length > MAX_KEYS_TO_LOOK_UP) return true;
+  const stored = await kysely
+    .selectFrom(`catalog.${kind}`)
+    .select('id')
+    .where((eb) => isOneOf(engine, eb.ref('id'), keys))
+    .execute();
+  return stored.length < keys.length;
 }
 
 async function readKeys(source: Source & { kind: NumberedKind }): Promise<string[]> {
