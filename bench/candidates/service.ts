@@ -25,7 +25,7 @@ export interface RunningService extends RunningCandidate {
   readonly database: ServiceDatabase;
   /** Where cursors are put before questions deep in a list are asked. */
   readonly cursors: Cursors;
-  /** Where its `hold-probe.ts` listens; null without one. */
+  /** The port of its `hold-probe.ts`; null without one. */
   readonly holdPort: number | null;
 }
 

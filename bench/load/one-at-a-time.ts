@@ -10,7 +10,7 @@ export interface OneAtATimeOptions {
   requests: readonly HttpRequest[];
   /** Also requests the page after each page that has one. */
   withNextPages?: boolean;
-  /** Where the server's `hold-probe.ts` listens, if it has one. */
+  /** The port of the server's `hold-probe.ts`, if it has one. */
   holdPort?: number | null;
 }
 

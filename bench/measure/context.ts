@@ -17,7 +17,7 @@ export interface Settings {
   isSmoke: boolean;
 }
 
-/** What every part measures with. */
+/** The tools of every part. */
 export interface BaseContext {
   settings: Settings;
   store: ResultsStore;
@@ -30,7 +30,7 @@ export interface BaseContext {
   size: number;
 }
 
-/** What a part measures with that uses the market's databases. */
+/** The tools of a part that uses the market's databases. */
 export interface BenchContext extends BaseContext {
   market: Market;
   /** The service on each engine, running. */

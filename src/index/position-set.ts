@@ -66,7 +66,7 @@ export function unionOf(sets: readonly PositionSet[]): PositionSet {
 }
 
 /** Adds the positions of a set to a bit set that nobody else uses. */
-export function addTo(bits: Uint32Array, set: PositionSet): void {
+function addTo(bits: Uint32Array, set: PositionSet): void {
   if (set instanceof Uint32Array) {
     for (let word = 0; word < BIT_SET_WORDS; word += 1) bits[word] = at(bits, word) | at(set, word);
   } else {

@@ -43,7 +43,7 @@ function foldCase(text: string): string {
   return text.toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ');
 }
 
-export function isAscii(text: string): boolean {
+function isAscii(text: string): boolean {
   return /^[\0-\x7f]*$/.test(text);
 }
 

@@ -67,7 +67,7 @@ export async function answerCount(
 }
 
 /** Reads what a statement finds, together with the revision to keep it under. */
-export async function readWithEvents<Row extends object>(
+async function readWithEvents<Row extends object>(
   database: OpenDatabase,
   partnerId: number,
   now: string,
