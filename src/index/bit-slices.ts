@@ -1,4 +1,4 @@
-import { at, EMPTY_SET, toBits, fromBits, type PositionSet } from './position-set.ts';
+import { at, contains, EMPTY_SET, fromBits, toBits, type PositionSet } from './position-set.ts';
 
 /** Bits of a timestamp: the minutes of 9,999 years take 33, the milliseconds within a minute 16. */
 export const TIMESTAMP_BITS = 49;
@@ -31,52 +31,48 @@ export function slicesOf(value: number): number[] {
   return slices;
 }
 
+/** Up to so many records are compared one by one, which takes less than a pass over all of a block. */
+export const MAX_COMPARED_ALONE = 512;
+
 /**
  * The records whose value is at least, or at most, a bound, in one pass over the slices from the
  * highest to the lowest (O'Neil and Quass, 1997).
  *
- * @param all the records that have a value.
- * @param sliceAt the records whose value has this bit.
- * @param width how many bits the values have at most.
+ * @param among records that have a value.
+ * @param slices the records whose value has each bit, the lowest first. No value has more bits.
  * @param bound a whole number from 0 on.
  */
 export function compareSlices(
-  all: PositionSet,
-  sliceAt: (slice: number) => PositionSet,
-  width: number,
+  among: PositionSet,
+  slices: readonly PositionSet[],
   comparison: 'at least' | 'at most',
   bound: number,
 ): PositionSet {
   const wantsGreater = comparison === 'at least';
-  if (all.length === 0 || (wantsGreater && bound >= 2 ** width)) return EMPTY_SET;
-  if (bound >= 2 ** width) return all;
+  if (bound >= 2 ** slices.length) return wantsGreater ? EMPTY_SET : among;
+  const bits = slices.map((set, slice) => ({ set, isSet: Math.floor(bound / 2 ** slice) % 2 === 1 })).reverse();
+  if (among instanceof Uint16Array && among.length <= MAX_COMPARED_ALONE) {
+    return among.filter((position) => {
+      const deciding = bits.find(({ set, isSet }) => contains(set, position) !== isSet);
+      return deciding?.isSet !== wantsGreater;
+    });
+  }
   /** Records that equal the bound in all higher bits. */
-  const equal = toBits(all);
+  const equal = toBits(among);
   /** Records of which a higher bit decided that they are beyond the bound, on the side that is wanted. */
   const beyond = new Uint32Array(equal.length);
-  for (let slice = width - 1; slice >= 0; slice -= 1) {
-    const isSet = Math.floor(bound / 2 ** slice) % 2 === 1;
-    const set = sliceAt(slice);
-    if (set.length === 0) {
-      // No record has the bit: if the bound has it, all that were equal so far are below.
-      if (!isSet) continue;
-      if (!wantsGreater) addWords(beyond, equal);
-      equal.fill(0);
-      break;
-    }
-    const bits = set instanceof Uint32Array ? set : toBits(set);
+  for (const { set, isSet } of bits) {
+    const withBit = set instanceof Uint32Array ? set : toBits(set);
+    let undecided = 0;
     for (let word = 0; word < equal.length; word += 1) {
-      const undecided = at(equal, word);
-      const withBit = undecided & at(bits, word);
-      const without = undecided & ~at(bits, word);
-      equal[word] = isSet ? withBit : without;
-      if (isSet !== wantsGreater) beyond[word] = at(beyond, word) | (isSet ? without : withBit);
+      const before = at(equal, word);
+      const after = isSet ? before & at(withBit, word) : before & ~at(withBit, word);
+      equal[word] = after;
+      undecided |= after;
+      if (isSet !== wantsGreater) beyond[word] = at(beyond, word) | (before & ~after);
     }
+    if (undecided === 0) break;
   }
-  addWords(beyond, equal);
+  for (let word = 0; word < beyond.length; word += 1) beyond[word] = at(beyond, word) | at(equal, word);
   return fromBits(beyond);
-}
-
-function addWords(to: Uint32Array, from: Uint32Array): void {
-  for (let word = 0; word < to.length; word += 1) to[word] = at(to, word) | at(from, word);
 }

@@ -1,4 +1,4 @@
-import { at, setOf, type PositionSet } from './position-set.ts';
+import { at, setOf, unionOf, type PositionSet } from './position-set.ts';
 import type { TermSink } from './terms.ts';
 import { MAX_RECORD_BYTES } from './tokenizer.ts';
 import { termsOfWord, wordsOf } from './words.ts';
@@ -6,25 +6,26 @@ import { termsOfWord, wordsOf } from './words.ts';
 /** Terms of records that are held in one piece of memory. */
 const CHUNK_PAIRS = 262_144;
 
-const NO_POSITIONS = new Uint16Array(0);
-
 /** A row of the index: the positions of a block at which records have a term. */
 export interface IndexEntry {
   readonly term: string;
   readonly set: PositionSet;
 }
 
-/** Terms and words that a builder keeps for the next block, so that each is looked up by its text once. */
+/** The terms of a word, the word itself first. */
+type WordIds = readonly [word: number, ...derived: number[]];
+
+/** Terms that a builder keeps for the next block, so that each word is stemmed once. */
 const MAX_KEPT_TERMS = 500_000;
 
 /**
  * Collects the terms of a block's records, and turns them into the rows of the index. Holds six
- * bytes for each term of a record.
+ * bytes for each word of a record: who has a word has its stem and its first characters too, so
+ * the sets of these are unions, made once a block.
  */
 export class BlockBuilder implements TermSink {
   readonly #termIds = new Map<string, number>();
-  /** The terms of each word, the word itself first. */
-  readonly #idsByWord = new Map<string, readonly number[]>();
+  readonly #idsByWord = new Map<string, WordIds>();
   /** The position that each term was added for last, so that a repeated term counts once. */
   readonly #lastPositions: number[] = [];
   readonly #chunks: { readonly terms: Uint32Array; readonly positions: Uint16Array }[] = [];
@@ -58,19 +59,25 @@ export class BlockBuilder implements TermSink {
   addText(text: string | null): void {
     for (const word of wordsOf(text ?? '')) {
       const ids = this.#idsByWord.get(word) ?? this.#idsOfWord(word);
-      if (this.#lastPositions[ids[0] ?? -1] === this.#position) continue;
+      if (this.#lastPositions[ids[0]] === this.#position) continue;
       this.#wordBytes += 2 * Buffer.byteLength(word);
       if (this.#wordBytes > MAX_RECORD_BYTES) return;
-      for (const id of ids) this.#addId(id);
+      this.#addId(ids[0]);
     }
   }
 
   /** The rows, ordered by term as both databases order them. The builder is empty afterwards. */
   build(): IndexEntry[] {
     const terms = [...this.#termIds.keys()];
-    const positions = this.#positionsByTerm(terms.length);
+    const sets = this.#positionsByTerm(terms.length).map((positions) =>
+      positions.length === 0 ? [] : [setOf(positions)],
+    );
+    for (const [word, ...derived] of this.#idsByWord.values()) {
+      const [set] = sets[word] ?? [];
+      if (set !== undefined) for (const id of derived) sets[id]?.push(set);
+    }
     const entries = terms
-      .flatMap((term, id) => (positions[id]?.length === 0 ? [] : [{ term, set: setOf(positions[id] ?? NO_POSITIONS) }]))
+      .flatMap((term, id) => (sets[id]?.length === 0 ? [] : [{ term, set: unionOf(sets[id] ?? []) }]))
       .sort((one, other) => compareBytewise(one.term, other.term));
     this.#pairs = 0;
     if (terms.length > MAX_KEPT_TERMS) {
@@ -92,10 +99,11 @@ export class BlockBuilder implements TermSink {
     this.#pairs += 1;
   }
 
-  #idsOfWord(slice: string): readonly number[] {
+  #idsOfWord(slice: string): WordIds {
     // Its own string: a slice of the text would keep the text in memory.
     const word = Buffer.from(slice).toString();
-    const ids = termsOfWord(word).map((term) => this.#idOf(term));
+    const [, ...derived] = termsOfWord(word);
+    const ids: WordIds = [this.#idOf(word), ...derived.map((term) => this.#idOf(term))];
     this.#idsByWord.set(word, ids);
     return ids;
   }

@@ -35,11 +35,9 @@ export function sliceTerm(name: string, slice: number): string {
   return `${name}#${slice}`;
 }
 
-/** All single terms that a condition is evaluated from. */
-export function termsIn({ terms, comparison }: Condition): readonly string[] {
-  if (comparison === undefined) return terms;
-  const { name, present, width } = comparison;
-  return [...terms, present, ...Array.from({ length: width }, (_, slice) => sliceTerm(name, slice))];
+/** The terms whose sets are the slices of a value, in the order of {@link IndexBlock.getSlices}. */
+export function termsOfValue({ name, present, width }: Comparison): string[] {
+  return [present, ...Array.from({ length: width }, (_, slice) => sliceTerm(name, slice))];
 }
 
 /** What one block of the index holds. */
@@ -48,15 +46,25 @@ export interface IndexBlock {
   get(term: string): PositionSet;
   /** The records that have a term of a range. */
   getRange(range: TermRange): PositionSet;
+  /** The records that have a value, then those whose value has each bit, the lowest first. */
+  getSlices(comparison: Comparison): readonly PositionSet[];
 }
 
-/** The records of a block that meet a condition. Takes microseconds; up to a fifth of a millisecond for a comparison. */
-export function evaluate(block: IndexBlock, { terms, ranges = [], comparison }: Condition): PositionSet {
+/**
+ * The records of a block that meet a condition. Takes microseconds; up to a fifth of a millisecond for a comparison.
+ *
+ * @param among the only records that matter: few of them are compared faster than all. All matter if it is left out.
+ */
+export function evaluate(
+  block: IndexBlock,
+  { terms, ranges = [], comparison }: Condition,
+  among?: PositionSet,
+): PositionSet {
   const sets = [...terms.map((term) => block.get(term)), ...ranges.map((range) => block.getRange(range))];
   if (comparison !== undefined) {
-    const { name, present, width, bound } = comparison;
-    const sliceAt = (slice: number): PositionSet => block.get(sliceTerm(name, slice));
-    sets.push(compareSlices(block.get(present), sliceAt, width, comparison.comparison, bound));
+    const [present = EMPTY_SET, ...slices] = block.getSlices(comparison);
+    const compared = among === undefined ? present : intersectionOf(among, present);
+    sets.push(compareSlices(compared, slices, comparison.comparison, comparison.bound));
   }
   return unionOf(sets);
 }

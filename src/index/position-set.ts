@@ -135,6 +135,10 @@ export function at(numbers: PositionSet, index: number): number {
   return number;
 }
 
+export function contains(set: PositionSet, position: number): boolean {
+  return set instanceof Uint32Array ? hasBit(set, position) : set[firstNotBelow(set, position)] === position;
+}
+
 function hasBit(bits: Uint32Array, position: number): boolean {
   return ((at(bits, position >>> 5) >>> (position & 31)) & 1) === 1;
 }

@@ -1,7 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from '../database/database.ts';
-import { evaluate, intersectAll, termsIn, type Condition, type IndexBlock, type TermRange } from './evaluate.ts';
+import { BlockPlan, rangeKey, type Block } from './block-plan.ts';
+import type { Condition, TermRange } from './evaluate.ts';
 import { BLOCK_SIZE, decodeSet, positionsFrom, sizeOf, unionOf, type PositionSet } from './position-set.ts';
 import type { SetCache } from './set-cache.ts';
 import { readBlocks, readPosition, readSets, type BlockRow } from './statements.ts';
@@ -21,14 +22,6 @@ const MAX_ATTEMPTS = 10;
 
 /** Last records of pages whose positions are cached: their clients come back with them as cursors. */
 const MAX_CACHED_POSITIONS = 10_000;
-
-interface Block {
-  readonly number: number;
-  /** Records from this id on, to the first of the next block, are in here. */
-  readonly firstId: string;
-  /** Begins the keys of all that is cached of this block in this state. */
-  readonly key: string;
-}
 
 interface IndexState {
   readonly catalog: string;
@@ -161,8 +154,7 @@ export class RecordIndex {
           await nextTick();
           busySince = performance.now();
         }
-        const sets = conditions.map((condition) => this.#setOf(plan, condition));
-        yield { block: plan.block, set: intersectAll(sets) };
+        yield { block: plan.block, set: plan.meetAll(conditions) };
       }
     }
   }
@@ -172,58 +164,27 @@ export class RecordIndex {
     let plans: BlockPlan[] = [];
     let rows = 0;
     for (const block of blocks) {
-      const plan = this.#planBlock(block, conditions);
-      if (rows > 0 && rows + plan.missing.size > MAX_ROWS) {
+      const plan = new BlockPlan(block, conditions, this.#cache);
+      if (rows > 0 && rows + plan.rows > MAX_ROWS) {
         yield plans;
         plans = [];
         rows = 0;
       }
       plans.push(plan);
-      rows += plan.missing.size;
+      rows += plan.rows;
     }
     yield plans;
   }
 
-  #planBlock(block: Block, conditions: readonly Condition[]): BlockPlan {
-    const plan: BlockPlan = { block, sets: new Map(), missing: new Map() };
-    for (const condition of conditions) {
-      if (this.#hold(plan, condition.key)) continue;
-      for (const term of termsIn(condition)) if (!this.#hold(plan, term)) plan.missing.set(term, null);
-      for (const range of condition.ranges ?? []) plan.missing.set(rangeKey(range), range);
-    }
-    return plan;
-  }
-
-  /** Takes a set from the cache into the plan, since the cache may drop it before it is used. */
-  #hold({ block, sets }: BlockPlan, key: string): boolean {
-    const cached = this.#cache.get(block.key + key);
-    if (cached !== undefined) sets.set(key, cached);
-    return cached !== undefined;
-  }
-
-  #setOf({ block, sets }: BlockPlan, condition: Condition): PositionSet {
-    const cached = sets.get(condition.key);
-    if (cached !== undefined) return cached;
-    const get = (key: string): PositionSet => {
-      const set = sets.get(key);
-      if (set === undefined) throw new Error(`the term ${key} was not read`);
-      return set;
-    };
-    const indexBlock: IndexBlock = { get, getRange: (range) => get(rangeKey(range)) };
-    const set = evaluate(indexBlock, condition);
-    this.#cache.set(block.key + condition.key, set);
-    return set;
-  }
-
-  /** Reads what is missing, and caches the sets of single terms. */
+  /** Reads what is missing. */
   async #load(state: IndexState, plans: readonly BlockPlan[]): Promise<void> {
-    const asked = plans.flatMap(({ block, missing }) => [...missing].map(([term, range]) => ({ block, term, range })));
-    const ranges = asked.flatMap(({ block, range }) => (range === null ? [] : [{ block, ...range }]));
+    const asked = plans.flatMap(({ block, missing }) => [...missing.values()].map((wanted) => ({ block, ...wanted })));
+    const ranges = asked.flatMap(({ block, range }) => (range === undefined ? [] : [{ block, ...range }]));
     const rangesIn = Map.groupBy(ranges, ({ block }) => block.number);
-    const terms = asked.filter(({ range }) => range === null);
+    const terms = asked.flatMap(({ block, terms: ofBlock = [] }) => ofBlock.map((term) => [block.number, term]));
     const { engine } = this.#database;
     const rows = await this.#database.run(`sets of ${this.#kind}`, () => readSets(engine, this.#kind), {
-      terms: JSON.stringify(terms.map(({ block, term }) => [block.number, term])),
+      terms: JSON.stringify(terms),
       ranges: JSON.stringify(ranges.map(({ block, from, to }) => [block.number, from, to])),
     });
     const read = new Map<string, PositionSet[]>();
@@ -239,32 +200,12 @@ export class RecordIndex {
         else sets.push(decodeSet(bits));
       }
     }
-    for (const { block, sets, missing: ofBlock } of plans) {
-      for (const [key, range] of ofBlock) {
-        const set = unionOf(read.get(`${block.number} ${key}`) ?? []);
-        sets.set(key, set);
-        if (range === null) this.#cache.set(block.key + key, set);
-      }
-    }
+    for (const plan of plans) plan.take((key) => unionOf(read.get(`${plan.block.number} ${key}`) ?? []));
   }
-}
-
-/** What a query needs of one block. */
-interface BlockPlan {
-  readonly block: Block;
-  /** By the key of a condition or range, or by term. */
-  readonly sets: Map<string, PositionSet>;
-  /** Terms, and ranges by their keys, that have to be read. */
-  readonly missing: Map<string, TermRange | null>;
 }
 
 /** What one statement read was in another state of the catalog than what was read before. */
 class OtherStateError extends Error {}
-
-/** No term holds a line feed. */
-function rangeKey({ from, to }: TermRange): string {
-  return `${from}\n${to}`;
-}
 
 /** The keys of the ranges with this beginning that accept the term. */
 function rangesOf(ranges: readonly TermRange[], from: string, term: string): string[] {

@@ -1,26 +1,30 @@
 import { LRUCache } from 'lru-cache';
 import type { PositionSet } from './position-set.ts';
 
-/** What an entry takes beside its set: the key, and the cache's own bookkeeping. */
+/** What a set takes beside its bytes, and the cache's own bookkeeping. */
 const ENTRY_BYTES = 200;
+
+/** The set of a term or condition alone, or the sets of a value. */
+export type CachedSets = readonly PositionSet[];
 
 /** Sets that were read or computed before, by block and condition; the least recently used go first. */
 export class SetCache {
-  readonly #sets: LRUCache<string, PositionSet>;
+  readonly #sets: LRUCache<string, CachedSets>;
 
   /** @param maxBytes of all sets together, about. */
   constructor(maxBytes: number) {
     this.#sets = new LRUCache({
       maxSize: maxBytes,
-      sizeCalculation: (set, key) => set.byteLength + 2 * key.length + ENTRY_BYTES,
+      sizeCalculation: (sets, key) =>
+        sets.reduce((sum, { byteLength }) => sum + byteLength, 2 * key.length + ENTRY_BYTES * sets.length),
     });
   }
 
-  get(key: string): PositionSet | undefined {
+  get(key: string): CachedSets | undefined {
     return this.#sets.get(key);
   }
 
-  set(key: string, set: PositionSet): void {
-    this.#sets.set(key, set);
+  set(key: string, sets: CachedSets): void {
+    this.#sets.set(key, sets);
   }
 }

@@ -4,6 +4,9 @@ const MAX_DENSITY = 0.9;
 /** A block with more records than this part of its positions is split. */
 const MAX_FILL = 0.9;
 
+/** Where a gap is no further away than this many records, these move by a little, and no others. */
+const MAX_SHIFTED = 8;
+
 /** Records take this part of the positions of a new block, so that new ids find room between their neighbours. */
 const INITIAL_FILL = 3 / 4;
 
@@ -48,8 +51,9 @@ function inEvenBlocks(count: number, perBlock: number, blockSize: number, isLast
 
 /**
  * Positions for the records of a block in the order of their ids, so that the order of positions
- * is that of ids. A stored record keeps its position unless there is no room between two: then the
- * records around that place are spread evenly, as few of them as leave a tenth of their positions free.
+ * is that of ids. A stored record keeps its position unless there is no room between two: then its
+ * neighbours shift into the nearest gap. If that is far away, the records around the place are spread
+ * evenly, as few of them as leave a tenth of their positions free.
  *
  * @param positions of all records in the order of their ids; null for a new record.
  * @param blockSize the number of positions; at least as many as records.
@@ -62,6 +66,7 @@ export function placeRecords(positions: readonly (number | null)[], blockSize: n
     while (end < placed.length && placed[end] === null) end += 1;
     const isAtEnd = end === placed.length;
     if (isAtEnd && appendAll(placed, start, blockSize, stepAtEnd)) break;
+    if (roomBetween(placed, blockSize, start, end) < end - start && shift(placed, blockSize, start, end)) continue;
     spread(placed, blockSize, ...windowAround(placed, blockSize, start, end));
   }
   return placed.map((position) => {
@@ -77,6 +82,28 @@ function appendAll(placed: (number | null)[], start: number, blockSize: number, 
   if (last + 1 + (count - 1) * step >= blockSize) return false;
   for (let index = 0; index < count; index += 1) placed[start + index] = last + 1 + Math.floor(index * step);
   return true;
+}
+
+/**
+ * Makes room for new records by moving the stored ones before them down, or those behind them up, whichever are fewer.
+ * False if more than a few would move.
+ */
+function shift(placed: (number | null)[], blockSize: number, start: number, end: number): boolean {
+  for (let count = 1; count <= MAX_SHIFTED; count += 1) {
+    const [from, to] = [start - count, end + count];
+    if (from >= 0 && roomBetween(placed, blockSize, from, end) >= end - from) {
+      let next = upperEdge(placed, blockSize, end) - 1;
+      for (let index = end - 1; index >= from; index -= 1) next = (placed[index] = Math.min(placed[index] ?? next, next)) - 1;
+      return true;
+    }
+    if (to > placed.length || placed[to - 1] === null) continue;
+    if (placed[to] !== null && roomBetween(placed, blockSize, start, to) >= to - start) {
+      let next = lowerEdge(placed, start);
+      for (let index = start; index < to; index += 1) next = (placed[index] = Math.max(placed[index] ?? next, next)) + 1;
+      return true;
+    }
+  }
+  return false;
 }
 
 /**

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compareSlices, sliceableTimestamp, slicesOf, TIMESTAMP_BITS } from '../../src/index/bit-slices.ts';
-import { EMPTY_SET, positionsFrom, setOf, type PositionSet } from '../../src/index/position-set.ts';
+import {
+  compareSlices,
+  MAX_COMPARED_ALONE,
+  sliceableTimestamp,
+  slicesOf,
+  TIMESTAMP_BITS,
+} from '../../src/index/bit-slices.ts';
+import { positionsFrom, setOf, type PositionSet } from '../../src/index/position-set.ts';
 
 const LARGEST = 2 ** TIMESTAMP_BITS - 1;
 
@@ -13,45 +19,50 @@ const value = fc.oneof(
   fc.constantFrom(0, LARGEST),
 );
 
-function slicesOfAll(values: readonly number[]): (slice: number) => PositionSet {
+function slicesOfAll(values: readonly number[], width = TIMESTAMP_BITS): PositionSet[] {
   const positions = Map.groupBy(
     values.flatMap((number, position) => slicesOf(number).map((slice) => ({ slice, position }))),
     ({ slice }) => slice,
   );
-  return (slice) => {
-    const members = positions.get(slice);
-    return members === undefined ? EMPTY_SET : setOf(Uint16Array.from(members, ({ position }) => position));
-  };
+  return Array.from({ length: width }, (_, slice) =>
+    setOf(Uint16Array.from(positions.get(slice) ?? [], ({ position }) => position)),
+  );
 }
 
 test.each(['at least', 'at most'] as const)('the records whose value is %s a bound are found, and no other', (side) => {
   fc.assert(
-    fc.property(fc.array(value, { maxLength: 200 }), value, fc.nat(10_000), (values, anyBound, pick) => {
-      const bound = pick % 2 === 0 ? anyBound : (values[pick % Math.max(1, values.length)] ?? anyBound);
-      const all = setOf(Uint16Array.from(values.keys()));
-      const found = compareSlices(all, slicesOfAll(values), TIMESTAMP_BITS, side, bound);
-      const expected = [...values.keys()].filter((position) => {
-        const compared = (values[position] ?? 0) - bound;
-        return side === 'at least' ? compared >= 0 : compared <= 0;
-      });
-      expect(positionsFrom(found, 0, values.length + 1)).toEqual(expected);
-    }),
+    // Few records are compared one by one, and many together.
+    fc.property(
+      fc.array(value, { maxLength: 2 * MAX_COMPARED_ALONE, size: 'max' }),
+      value,
+      fc.nat(10_000),
+      (values, anyBound, pick) => {
+        const bound = pick % 2 === 0 ? anyBound : (values[pick % Math.max(1, values.length)] ?? anyBound);
+        const all = setOf(Uint16Array.from(values.keys()));
+        const found = compareSlices(all, slicesOfAll(values), side, bound);
+        const expected = [...values.keys()].filter((position) => {
+          const compared = (values[position] ?? 0) - bound;
+          return side === 'at least' ? compared >= 0 : compared <= 0;
+        });
+        expect(positionsFrom(found, 0, values.length + 1)).toEqual(expected);
+      },
+    ),
   );
 });
 
 test('a record without a value is on neither side of any bound', () => {
   const slices = slicesOfAll([5, 0, 7]);
   const withValue = setOf(Uint16Array.of(0, 2));
-  expect(positionsFrom(compareSlices(withValue, slices, TIMESTAMP_BITS, 'at least', 0), 0, 9)).toEqual([0, 2]);
-  expect(positionsFrom(compareSlices(withValue, slices, TIMESTAMP_BITS, 'at most', LARGEST), 0, 9)).toEqual([0, 2]);
+  expect(positionsFrom(compareSlices(withValue, slices, 'at least', 0), 0, 9)).toEqual([0, 2]);
+  expect(positionsFrom(compareSlices(withValue, slices, 'at most', LARGEST), 0, 9)).toEqual([0, 2]);
 });
 
 test('a bound of more bits than the values have is above all of them', () => {
-  const slices = slicesOfAll([0, 5, 7]);
+  const slices = slicesOfAll([0, 5, 7], 3);
   const all = setOf(Uint16Array.of(0, 1, 2));
   for (const bound of [8, 2 ** 40]) {
-    expect(positionsFrom(compareSlices(all, slices, 3, 'at least', bound), 0, 9)).toEqual([]);
-    expect(positionsFrom(compareSlices(all, slices, 3, 'at most', bound), 0, 9)).toEqual([0, 1, 2]);
+    expect(positionsFrom(compareSlices(all, slices, 'at least', bound), 0, 9)).toEqual([]);
+    expect(positionsFrom(compareSlices(all, slices, 'at most', bound), 0, 9)).toEqual([0, 1, 2]);
   }
 });
 

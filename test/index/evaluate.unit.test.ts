@@ -6,11 +6,18 @@ import {
   evaluate,
   intersectAll,
   sliceTerm,
-  termsIn,
+  termsOfValue,
   type Condition,
   type IndexBlock,
 } from '../../src/index/evaluate.ts';
-import { EMPTY_SET, positionsFrom, sizeOf, unionOf } from '../../src/index/position-set.ts';
+import {
+  EMPTY_SET,
+  intersectionOf,
+  positionsFrom,
+  sizeOf,
+  unionOf,
+  type PositionSet,
+} from '../../src/index/position-set.ts';
 
 interface Indexed {
   readonly terms: readonly string[];
@@ -52,12 +59,14 @@ function blockOf(records: readonly Indexed[], conditions: readonly Condition[]):
     builder.add(position, ['has deadline', ...slicesOf(deadline).map((slice) => sliceTerm('deadline', slice))]);
   }
   const rows = builder.build();
-  const loaded = new Set(conditions.flatMap(termsIn));
+  const loaded = new Set(conditions.flatMap(({ terms }) => terms));
+  const setOf = (term: string) => rows.find((row) => row.term === term)?.set ?? EMPTY_SET;
   return {
     get: (term) => {
       if (!loaded.has(term)) throw new Error(`${term} is not among the terms of the conditions`);
-      return rows.find((row) => row.term === term)?.set ?? EMPTY_SET;
+      return setOf(term);
     },
+    getSlices: (compared) => termsOfValue(compared).map(setOf),
     getRange: ({ from, to, accepts = () => true }) =>
       unionOf(
         rows
@@ -86,6 +95,11 @@ test('the records that meet all conditions are found and counted, and no other',
           .filter(([, record]) => conditions.every((wanted) => meets(record, wanted)))
           .map(([position]) => position);
         const found = intersectAll(conditions.map((wanted) => evaluate(block, wanted)));
+        const among = conditions.reduce<PositionSet | undefined>((others, wanted) => {
+          const set = evaluate(block, wanted, others);
+          return others === undefined ? set : intersectionOf(others, set);
+        }, undefined);
+        expect(positionsFrom(among ?? EMPTY_SET, 0, records.length + 1)).toEqual(expected);
         expect(positionsFrom(found, 0, records.length + 1)).toEqual(expected);
         expect(sizeOf(found)).toBe(expected.length);
       },

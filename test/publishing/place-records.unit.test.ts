@@ -69,6 +69,19 @@ test('where there is no room, records nearby move, and not the whole block', () 
   expect(moved.length).toBeLessThan(1_000);
 });
 
+test('a new record between two others moves less than one of them, while gaps are near', () => {
+  let stored = Array.from({ length: 49_152 }, (_, index) => Math.floor((index * 4) / 3));
+  for (let round = 0; round < 10; round += 1) {
+    const positions: (number | null)[] = [...stored];
+    for (let added = 0; added < 50; added += 1)
+      positions.splice((added * 9_973 + round * 97) % positions.length, 0, null);
+    const placed = placeRecords(positions, BLOCK_SIZE, 1);
+    const moved = placed.filter((position, index) => positions[index] !== null && position !== positions[index]);
+    expect(moved.length).toBeLessThan(50);
+    stored = placed;
+  }
+});
+
 test('a full block takes every record', () => {
   const full = Array.from({ length: BLOCK_SIZE }, (_, index) => (index < 100 ? null : index - 100));
   expect(placeRecords(full, BLOCK_SIZE, 1)).toEqual([...Array(BLOCK_SIZE).keys()]);

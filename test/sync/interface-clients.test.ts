@@ -12,7 +12,7 @@ import {
 } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { KINDS, type Served } from './copy.ts';
-import { firstCatalog, LEAD_ENTITIES, startWriter } from './writer-process.ts';
+import { evenClock, firstCatalog, LEAD_ENTITIES, startWriter } from './writer-process.ts';
 
 let service: TestService;
 afterEach(() => service.close());
@@ -138,7 +138,7 @@ class Follower {
   }
 
   async sync(): Promise<void> {
-    const beganAt = iso(Date.now());
+    const beganAt = iso(evenClock());
     const pages = await walkList(service.get, `${this.#path}?updated_since=${this.#since}`, this.#key, [7]);
     const received = pages.flatMap(({ body }) => (JSON.parse(body) as { data: Served[] }).data);
     for (const record of received) this.records.set(record.id, record);
@@ -156,7 +156,7 @@ test('clients that pass their own clock or the greatest updated_at lose nothing,
   service = await withImportDirectory(firstCatalog(), (directory) =>
     startService({
       directories: [directory],
-      clock: Date.now,
+      clock: evenClock,
       partners: [
         { name: 'all', everything: true },
         { name: 'some', leadEntities: LEAD_ENTITIES.slice(0, 2) },
