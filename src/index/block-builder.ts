@@ -12,11 +12,15 @@ export interface IndexEntry {
   readonly set: PositionSet;
 }
 
-/** The terms of a word, the word itself first. */
-type WordIds = readonly [word: number, ...derived: number[]];
+interface KnownWord {
+  readonly id: number;
+  /** The ids of its other terms. */
+  readonly derived: readonly number[];
+  readonly bytes: number;
+}
 
 /** Terms that a builder keeps for the next block, so that each word is stemmed once. */
-const MAX_KEPT_TERMS = 500_000;
+const MAX_KEPT_TERMS = 100_000;
 
 /**
  * Collects the terms of a block's records, and turns them into the rows of the index. Holds six
@@ -25,7 +29,7 @@ const MAX_KEPT_TERMS = 500_000;
  */
 export class BlockBuilder implements TermSink {
   readonly #termIds = new Map<string, number>();
-  readonly #idsByWord = new Map<string, WordIds>();
+  readonly #words = new Map<string, KnownWord>();
   /** The position that each term was added for last, so that a repeated term counts once. */
   readonly #lastPositions: number[] = [];
   readonly #chunks: { readonly terms: Uint32Array; readonly positions: Uint16Array }[] = [];
@@ -58,11 +62,11 @@ export class BlockBuilder implements TermSink {
   /** Adds the terms of the words of a text; see `Tokenizer.termsOf` for the bound. */
   addText(text: string | null): void {
     for (const word of wordsOf(text ?? '')) {
-      const ids = this.#idsByWord.get(word) ?? this.#idsOfWord(word);
-      if (this.#lastPositions[ids[0]] === this.#position) continue;
-      this.#wordBytes += 2 * Buffer.byteLength(word);
+      const { id, bytes } = this.#words.get(word) ?? this.#learnWord(word);
+      if (this.#lastPositions[id] === this.#position) continue;
+      this.#wordBytes += 2 * bytes;
       if (this.#wordBytes > MAX_RECORD_BYTES) return;
-      this.#addId(ids[0]);
+      this.#addId(id);
     }
   }
 
@@ -72,9 +76,9 @@ export class BlockBuilder implements TermSink {
     const sets = this.#positionsByTerm(terms.length).map((positions) =>
       positions.length === 0 ? [] : [setOf(positions)],
     );
-    for (const [word, ...derived] of this.#idsByWord.values()) {
-      const [set] = sets[word] ?? [];
-      if (set !== undefined) for (const id of derived) sets[id]?.push(set);
+    for (const { id, derived } of this.#words.values()) {
+      const [set] = sets[id] ?? [];
+      if (set !== undefined) for (const other of derived) sets[other]?.push(set);
     }
     const entries = terms
       .flatMap((term, id) => (sets[id]?.length === 0 ? [] : [{ term, set: unionOf(sets[id] ?? []) }]))
@@ -82,7 +86,7 @@ export class BlockBuilder implements TermSink {
     this.#pairs = 0;
     if (terms.length > MAX_KEPT_TERMS) {
       this.#termIds.clear();
-      this.#idsByWord.clear();
+      this.#words.clear();
       this.#lastPositions.length = 0;
     } else {
       this.#lastPositions.fill(-1);
@@ -99,13 +103,17 @@ export class BlockBuilder implements TermSink {
     this.#pairs += 1;
   }
 
-  #idsOfWord(slice: string): WordIds {
+  #learnWord(slice: string): KnownWord {
     // Its own string: a slice of the text would keep the text in memory.
     const word = Buffer.from(slice).toString();
     const [, ...derived] = termsOfWord(word);
-    const ids: WordIds = [this.#idOf(word), ...derived.map((term) => this.#idOf(term))];
-    this.#idsByWord.set(word, ids);
-    return ids;
+    const known = {
+      id: this.#idOf(word),
+      derived: derived.map((term) => this.#idOf(term)),
+      bytes: Buffer.byteLength(word),
+    };
+    this.#words.set(word, known);
+    return known;
   }
 
   /** A counting sort: the positions of each term, ascending. */

@@ -14,9 +14,15 @@ const MIN_RECORDS_FOR_THREADS = 4_096;
 
 const MAX_THREADS = 2;
 
+/** A block that is to be built. */
+export interface BlockOfKind {
+  readonly kind: IndexedKind;
+  readonly block: number;
+}
+
 /** Collects the records of a block. */
 export interface BlockBuild {
-  add(rows: readonly PositionedRow<IndexedKind>[]): Promise<void>;
+  add(kind: IndexedKind, rows: readonly PositionedRow<IndexedKind>[]): Promise<void>;
   /** The rows of the block; what is added from here on belongs to another one. */
   complete(): Promise<readonly StoredEntry[]>;
   close?(): Promise<void>;
@@ -30,20 +36,19 @@ export interface BlockBuild {
  */
 export async function buildBlocks(
   database: Database,
-  kind: IndexedKind,
-  blocks: readonly number[],
+  blocks: readonly BlockOfKind[],
   pause: () => Promise<void>,
   onRecords: (count: number) => void = () => undefined,
 ): Promise<void> {
   if (blocks.length === 0) return;
-  const hasMany = (await countRecords(database, kind, blocks)) >= MIN_RECORDS_FOR_THREADS;
-  const builds = hasMany ? startThreads(kind) : [buildHere(kind)];
+  const builds = (await haveMany(database, blocks)) ? startThreads() : [buildHere()];
   const waiting = [...blocks];
   /** Builds one block after the other, while other threads build others. */
   const buildNext = async (build: BlockBuild): Promise<void> => {
-    for (let block = waiting.shift(); block !== undefined; block = waiting.shift()) {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { kind, block } = next;
       for await (const rows of readIndexedRows(database, kind, block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE)) {
-        await build.add(rows);
+        await build.add(kind, rows);
         onRecords(rows.length);
         await pause();
       }
@@ -64,12 +69,16 @@ export async function buildBlocks(
   for (const end of ended) if (end.status === 'rejected') throw end.reason;
 }
 
-async function countRecords({ kysely }: Database, kind: IndexedKind, blocks: readonly number[]): Promise<number> {
-  const first = Math.min(...blocks) * BLOCK_SIZE;
-  const { rows } = await sql<{ count: number }>`select count(*) as count from (
-    select 1 from ${sql.table(`catalog.${kind}`)} where position >= ${first}
-    limit ${sql.lit(MIN_RECORDS_FOR_THREADS)}) as counted`.execute(kysely);
-  return rows[0]?.count ?? 0;
+/** Whether the blocks of one kind hold so many records that threads are worth while. */
+async function haveMany({ kysely }: Database, blocks: readonly BlockOfKind[]): Promise<boolean> {
+  for (const [kind, ofKind] of Map.groupBy(blocks, ({ kind }) => kind)) {
+    const first = Math.min(...ofKind.map(({ block }) => block)) * BLOCK_SIZE;
+    const { rows } = await sql<{ count: number }>`select count(*) as count from (
+      select 1 from ${sql.table(`catalog.${kind}`)} where position >= ${first}
+      limit ${sql.lit(MIN_RECORDS_FOR_THREADS)}) as counted`.execute(kysely);
+    if ((rows[0]?.count ?? 0) >= MIN_RECORDS_FOR_THREADS) return true;
+  }
+  return false;
 }
 
 async function writeBlock(
@@ -86,16 +95,16 @@ async function writeBlock(
   );
 }
 
-function startThreads(kind: IndexedKind): BlockBuild[] {
+function startThreads(): BlockBuild[] {
   const count = Math.max(1, Math.min(MAX_THREADS, availableParallelism()));
-  return Array.from({ length: count }, () => new BuilderThread(kind));
+  return Array.from({ length: count }, () => new BuilderThread());
 }
 
 /** Builds a block in this thread. */
-export function buildHere(kind: IndexedKind): BlockBuild {
+export function buildHere(): BlockBuild {
   const builder = new BlockBuilder();
   return {
-    add: async (rows) => addRows(builder, kind, rows),
+    add: async (kind, rows) => addRows(builder, kind, rows),
     complete: async () => toStored(builder.build()),
   };
 }
@@ -106,13 +115,11 @@ class BuilderThread implements BlockBuild {
     // What it makes lives for a moment: a small heap that is swept often is as fast, and half the memory.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
   });
-  readonly #kind: IndexedKind;
   /** Of batches that were not taken yet, and of the block that is complete. */
   #waiting: PromiseWithResolvers<BuiltBlock | null>[] = [];
   #failure: Error | null = null;
 
-  constructor(kind: IndexedKind) {
-    this.#kind = kind;
+  constructor() {
     this.#worker.on('message', (message: BuiltBlock | null) => this.#waiting.shift()?.resolve(message));
     this.#worker.on('error', (error: Error) => {
       this.#failure = error;
@@ -121,9 +128,9 @@ class BuilderThread implements BlockBuild {
   }
 
   /** Resolves when the thread is at most one batch behind. */
-  async add(rows: readonly PositionedRow<IndexedKind>[]): Promise<void> {
+  async add(kind: IndexedKind, rows: readonly PositionedRow<IndexedKind>[]): Promise<void> {
     const earlier = this.#waiting.at(-1)?.promise;
-    void this.#post({ kind: this.#kind, rows });
+    void this.#post({ kind, rows });
     await earlier;
   }
 

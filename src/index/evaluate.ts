@@ -35,9 +35,14 @@ export function sliceTerm(name: string, slice: number): string {
   return `${name}#${slice}`;
 }
 
+/** The terms of all bits of a value, the lowest first. */
+export function sliceTerms(name: string, width: number): string[] {
+  return Array.from({ length: width }, (_, slice) => sliceTerm(name, slice));
+}
+
 /** The terms whose sets are the slices of a value, in the order of {@link IndexBlock.getSlices}. */
 export function termsOfValue({ name, present, width }: Comparison): string[] {
-  return [present, ...Array.from({ length: width }, (_, slice) => sliceTerm(name, slice))];
+  return [present, ...sliceTerms(name, width)];
 }
 
 /** What one block of the index holds. */

@@ -118,6 +118,6 @@ export async function rebuildBlocks(
     .where('kind', '=', kind)
     .orderBy('block')
     .execute();
-  const numbers = blocks.map(({ block }) => block);
-  await buildBlocks(database, kind, numbers, pause, onRecords);
+  const ofKind = blocks.map(({ block }) => ({ kind, block }));
+  await buildBlocks(database, ofKind, pause, onRecords);
 }

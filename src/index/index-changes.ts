@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts';
 import { isOneOf, jsonElements } from '../database/engine-sql.ts';
 import { inBatches, insertRows } from '../publishing/rows.ts';
 import { BlockBuilder, type IndexEntry } from './block-builder.ts';
-import { buildBlocks } from './build-blocks.ts';
+import type { BlockOfKind } from './build-blocks.ts';
 import { indexTable, loadIndexedRows, type PositionedRow } from './indexed-rows.ts';
 import { BLOCK_SIZE, decodeSet, differenceOf, EMPTY_SET, encodeSet, unionOf } from './position-set.ts';
 import { changeTerms, termsOf, type IndexedKind, type IndexedRow } from './terms.ts';
@@ -187,14 +187,9 @@ export class IndexChanges<K extends IndexedKind> {
     if (this.#pendingBytes > MAX_BYTES) await this.write();
   }
 
-  /**
-   * Writes all that is left, once everything else is stored.
-   *
-   * @param pause awaited now and then.
-   */
-  async finish(pause: () => Promise<void>): Promise<void> {
+  /** Writes all that is left, once everything else is stored; gives the blocks that are to be built again after it. */
+  async finish(): Promise<BlockOfKind[]> {
     await this.write();
-    await buildBlocks(this.#database, this.#kind, [...this.#rebuilt], pause);
     for (const block of [...this.#touched, ...this.#rebuilt]) {
       await this.#database.kysely
         .updateTable('catalog.index_blocks')
@@ -203,6 +198,7 @@ export class IndexChanges<K extends IndexedKind> {
         .where('block', '=', block)
         .execute();
     }
+    return [...this.#rebuilt].map((block) => ({ kind: this.#kind, block }));
   }
 
   #termsOf(row: IndexedRow[K]): ReadonlySet<string> {

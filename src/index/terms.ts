@@ -1,7 +1,7 @@
 import type { ContractRow, SolicitationRow, SupplierRow } from '../database/tables.ts';
 import { stateOfLocation } from '../resources/suppliers/states.ts';
-import { sliceableTimestamp, slicesOf } from './bit-slices.ts';
-import { sliceTerm } from './evaluate.ts';
+import { sliceableTimestamp, slicesOf, TIMESTAMP_BITS } from './bit-slices.ts';
+import { sliceTerms } from './evaluate.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /*
@@ -19,6 +19,9 @@ export const ALL = '@all';
 
 /** The number of the publication that last changed a record, as slices. */
 export const CHANGED = '@changed';
+
+/** No more publications than this many bits can count. */
+export const PUBLICATION_BITS = 31;
 
 /** The deadline of a solicitation: the term of those that have one, and the name of its slices. */
 export const CLOSE_AT = '@close_at';
@@ -159,7 +162,7 @@ function collectSolicitation(row: IndexedRow['solicitations'], sink: TermSink): 
   sink.addTerm(facetTerm('lead_entity', row.lead_entity_id));
   if (row.close_at !== null) {
     sink.addTerm(CLOSE_AT);
-    for (const slice of slicesOf(sliceableTimestamp(row.close_at))) sink.addTerm(sliceTerm(CLOSE_AT, slice));
+    for (const term of valueTerms(CLOSE_AT_TERMS, sliceableTimestamp(row.close_at))) sink.addTerm(term);
   }
 }
 
@@ -168,7 +171,14 @@ function addChange(sink: TermSink, publication: number): void {
   for (const term of changeTerms(publication)) sink.addTerm(term);
 }
 
+const CHANGED_TERMS = sliceTerms(CHANGED, PUBLICATION_BITS);
+const CLOSE_AT_TERMS = sliceTerms(CLOSE_AT, TIMESTAMP_BITS);
+
+function valueTerms(terms: readonly string[], value: number): string[] {
+  return slicesOf(value).flatMap((slice) => terms[slice] ?? []);
+}
+
 /** The slices of the publication that last changed a record. */
 export function changeTerms(publication: number): string[] {
-  return slicesOf(publication).map((slice) => sliceTerm(CHANGED, slice));
+  return valueTerms(CHANGED_TERMS, publication);
 }

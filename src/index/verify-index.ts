@@ -140,11 +140,11 @@ class KindVerification {
   async verify(block: LayoutBlock, { from, to, maxBatches }: Part): Promise<void> {
     const start = block.number * BLOCK_SIZE;
     const placement = new PlacementCheck(block);
-    const build = buildHere(this.#kind);
+    const build = buildHere();
     let [end, batches] = [to, 0];
     for await (const rows of readIndexedRows(this.#database, this.#kind, start + from, start + to)) {
       placement.add(rows);
-      await build.add(rows);
+      await build.add(this.#kind, rows);
       this.#records += rows.length;
       const mayContinue = await this.#onBatch(rows.length);
       batches += 1;

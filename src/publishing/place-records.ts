@@ -10,43 +10,35 @@ const MAX_SHIFTED = 8;
 /** Records take this part of the positions of a new block, so that new ids find room between their neighbours. */
 const INITIAL_FILL = 3 / 4;
 
-/** Where a record belongs: the block itself is part 0, new blocks behind it follow. */
-export interface Place {
-  readonly part: number;
-  readonly position: number;
-}
-
 /**
  * Places for the records of a block in the order of their ids; in more than one block if one does not take them all.
  *
  * @param positions of all records in the order of their ids; null for a new record.
  * @param isLast no block follows, so that most new records will come behind the last.
+ * @returns for each record its position, counted from the beginning of this block on through new blocks behind it.
  */
-export function placeInBlocks(positions: readonly (number | null)[], blockSize: number, isLast: boolean): Place[] {
-  if (positions.length <= blockSize * MAX_FILL) {
-    return placeRecords(positions, blockSize, 1 / INITIAL_FILL).map((position) => ({ part: 0, position }));
-  }
+export function placeInBlocks(positions: readonly (number | null)[], blockSize: number, isLast: boolean): number[] {
+  if (positions.length <= blockSize * MAX_FILL) return placeRecords(positions, blockSize, 1 / INITIAL_FILL);
   const perBlock = Math.max(1, Math.floor(blockSize * INITIAL_FILL));
   const firstNew = positions.findLastIndex((position) => position !== null) + 1;
   // Records behind the last stored one get blocks of their own, so that no stored record moves.
-  const kept = positions.slice(0, firstNew);
-  if (firstNew > 0 && !kept.includes(null)) {
-    const stay = kept.map((position) => ({ part: 0, position: position ?? 0 }));
+  const kept = positions.slice(0, firstNew).filter((position) => position !== null);
+  if (firstNew > 0 && kept.length === firstNew) {
     const added = inEvenBlocks(positions.length - firstNew, perBlock, blockSize, isLast);
-    return [...stay, ...added.map(({ part, position }) => ({ part: part + 1, position }))];
+    return [...kept, ...added.map((place) => place + blockSize)];
   }
   return inEvenBlocks(positions.length, perBlock, blockSize, isLast);
 }
 
 /** New records fill one block after the other if more will follow behind them, and equal blocks otherwise. */
-function inEvenBlocks(count: number, perBlock: number, blockSize: number, isLast: boolean): Place[] {
+function inEvenBlocks(count: number, perBlock: number, blockSize: number, isLast: boolean): number[] {
   const blocks = Math.ceil(count / perBlock);
   const size = isLast ? perBlock : Math.ceil(count / blocks);
   const step = isLast ? 1 / INITIAL_FILL : blockSize / size;
-  return Array.from({ length: count }, (_, index) => ({
-    part: Math.floor(index / size),
-    position: Math.floor((index % size) * step),
-  }));
+  return Array.from(
+    { length: count },
+    (_, index) => Math.floor(index / size) * blockSize + Math.floor((index % size) * step),
+  );
 }
 
 /**
@@ -93,13 +85,15 @@ function shift(placed: (number | null)[], blockSize: number, start: number, end:
     const [from, to] = [start - count, end + count];
     if (from >= 0 && roomBetween(placed, blockSize, from, end) >= end - from) {
       let next = upperEdge(placed, blockSize, end) - 1;
-      for (let index = end - 1; index >= from; index -= 1) next = (placed[index] = Math.min(placed[index] ?? next, next)) - 1;
+      for (let index = end - 1; index >= from; index -= 1)
+        next = (placed[index] = Math.min(placed[index] ?? next, next)) - 1;
       return true;
     }
     if (to > placed.length || placed[to - 1] === null) continue;
     if (placed[to] !== null && roomBetween(placed, blockSize, start, to) >= to - start) {
       let next = lowerEdge(placed, start);
-      for (let index = start; index < to; index += 1) next = (placed[index] = Math.max(placed[index] ?? next, next)) + 1;
+      for (let index = start; index < to; index += 1)
+        next = (placed[index] = Math.max(placed[index] ?? next, next)) + 1;
       return true;
     }
   }

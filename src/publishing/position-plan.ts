@@ -120,12 +120,12 @@ async function planBlock(
   const blockNumbers = [block.number];
   const moved: MovedRecord[] = [];
   let [ofStored, ofNew] = [0, 0];
-  for (const [at, { part, position }] of placed.entries()) {
+  for (const [at, placeInParts] of placed.entries()) {
     const place = positions[at] === null ? places[ofNew] : undefined;
     const record = positions[at] === null ? undefined : stored[ofStored];
     const id = record?.id ?? plan.keys[place ?? -1] ?? '';
-    const blockNumber = (blockNumbers[part] ??= await index.addBlock(id));
-    const to = blockNumber * BLOCK_SIZE + position;
+    const blockNumber = (blockNumbers[Math.floor(placeInParts / run.blockSize)] ??= await index.addBlock(id));
+    const to = blockNumber * BLOCK_SIZE + (placeInParts % run.blockSize);
     if (place !== undefined) {
       plan.assign(place, numbers[ofNew] ?? Number.NaN, to);
       index.expectNew(blockNumber);

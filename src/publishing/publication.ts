@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { rollBack, type Database, type OpenDatabase } from '../database/database.ts';
+import { buildBlocks, type BlockOfKind } from '../index/build-blocks.ts';
 import { IndexChanges } from '../index/index-changes.ts';
 import { BLOCK_SIZE } from '../index/position-set.ts';
 import { INDEXED_KINDS } from '../index/terms.ts';
@@ -151,7 +152,9 @@ async function publishWithin(
     renderedAnew > 0 || Object.values(kinds).some((count) => count.added + count.changed + count.removed > 0);
   if (!isChanged || options.dryRun === true) return { instant: null, kinds, renderedAnew, notes };
   if (touches(kinds.contracts)) await updateSupplierVisibility(run);
-  for (const kind of INDEXED_KINDS) await run.index[kind].finish(run.pause);
+  const rebuilt: BlockOfKind[] = [];
+  for (const kind of INDEXED_KINDS) rebuilt.push(...(await run.index[kind].finish()));
+  await buildBlocks(database, rebuilt, run.pause);
   await run.formerSearch?.finish();
   const instant = await announce(run, options.clock);
   const details = {

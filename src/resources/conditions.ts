@@ -8,6 +8,7 @@ import {
   CLOSE_AT,
   facetTerm,
   ownerIn,
+  PUBLICATION_BITS,
   VISIBLE_END,
   visibleSince,
   type Facet,
@@ -15,9 +16,6 @@ import {
 } from '../index/terms.ts';
 import { queryWords } from '../index/words.ts';
 import type { Since } from '../paging/updated-since.ts';
-
-/** Bits of the number of a publication. */
-const PUBLICATION_BITS = 31;
 
 /** Behind every word with a beginning: no letter or digit comes after it. */
 const LAST_CHARACTER = '\u{10ffff}';

@@ -27,7 +27,7 @@ test('records that take the places of their neighbours keep their terms, however
       changes.changeTerms(other * BLOCK_SIZE + position, [], terms);
     }
     await changes.move(records.map(({ id, position }) => ({ id, position, to: position + 1 })));
-    await changes.finish(() => Promise.resolve());
+    await changes.finish();
 
     // The other block has no records.
     await sql`delete from catalog.solicitations_index where block = ${other}`.execute(database.kysely);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { placeInBlocks, placeRecords } from '../../src/publishing/place-records.ts';
+import { placeInBlocks as placesInBlocks, placeRecords } from '../../src/publishing/place-records.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 
 /** Stored records, dense in places, with new ones among them. */
@@ -86,6 +86,14 @@ test('a full block takes every record', () => {
   const full = Array.from({ length: BLOCK_SIZE }, (_, index) => (index < 100 ? null : index - 100));
   expect(placeRecords(full, BLOCK_SIZE, 1)).toEqual([...Array(BLOCK_SIZE).keys()]);
 });
+
+/** Where each record belongs: the block itself is part 0, new blocks behind it follow. */
+function placeInBlocks(positions: readonly (number | null)[], blockSize: number, isLast: boolean) {
+  return placesInBlocks(positions, blockSize, isLast).map((place) => ({
+    part: Math.floor(place / blockSize),
+    position: place % blockSize,
+  }));
+}
 
 /** A block's size, its stored records, with new ones among them, and whether another block follows. */
 const fullBlocks = fc.integer({ min: 1, max: 40 }).chain((blockSize) =>
