@@ -23,6 +23,8 @@ export const bitmapIndex: Migration = {
         createIndex(engine, 'catalog', kind, ['position']),
         `create table catalog.${kind}_index (
           block integer not null, term ${text} not null, bits ${bytes} not null, primary key (block, term))`,
+        // Trying to compress bitmaps takes longer than writing them, and saves a fiftieth.
+        ...(engine === 'postgres' ? [`alter table catalog.${kind}_index alter bits set storage external`] : []),
       ]),
       // The blocks of each kind. Their order is that of their first ids.
       `create table catalog.index_blocks (

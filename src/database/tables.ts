@@ -70,7 +70,7 @@ export interface IndexRow {
   bits: Uint8Array;
 }
 
-/** A block of the index; see `index/blocks.ts`. */
+/** A block of the index. */
 export interface IndexBlockRow {
   kind: 'suppliers' | 'contracts' | 'solicitations';
   block: number;

@@ -224,11 +224,10 @@ export class IndexChanges<K extends IndexedKind> {
     const { engine, kysely } = this.#database;
     const index = sql.table(`catalog.${this.#kind}_index`);
     for (const terms of inBatches([...new Set([...gains.keys(), ...losses.keys()])], BATCH_TERMS)) {
-      const areThese = sql`block = ${block} and ${isOneOf(engine, sql.ref('term'), terms)}`;
       const { rows } = await sql<{ term: string; bits: Uint8Array }>`
-        select term, bits from ${index} where ${areThese}`.execute(kysely);
+        delete from ${index} where block = ${block} and ${isOneOf(engine, sql.ref('term'), terms)}
+        returning term, bits`.execute(kysely);
       const stored = new Map(rows.map(({ term, bits }) => [term, decodeSet(bits)]));
-      await sql`delete from ${index} where ${areThese}`.execute(kysely);
       const written = terms.flatMap((term) => {
         const kept = differenceOf(stored.get(term) ?? EMPTY_SET, losses.get(term) ?? EMPTY_SET);
         const set = unionOf([kept, gains.get(term) ?? EMPTY_SET]);

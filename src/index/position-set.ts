@@ -58,8 +58,11 @@ function countBits(word: number): number {
 /** The positions that are in any of the sets. */
 export function unionOf(sets: readonly PositionSet[]): PositionSet {
   const filled = sets.filter((set) => set.length > 0);
-  const [first = EMPTY_SET] = filled;
+  const [first = EMPTY_SET, second = EMPTY_SET] = filled;
   if (filled.length <= 1) return first;
+  if (filled.length === 2 && first instanceof Uint16Array && second instanceof Uint16Array) {
+    return setOf(mergeArrays(first, second));
+  }
   const bits = new Uint32Array(BIT_SET_WORDS);
   for (const set of filled) addTo(bits, set);
   return fromBits(bits);
@@ -88,6 +91,7 @@ export function intersectionOf(one: PositionSet, other: PositionSet): PositionSe
 /** The positions that are in the first set and not in the second. */
 export function differenceOf(one: PositionSet, other: PositionSet): PositionSet {
   if (one.length === 0 || other.length === 0) return one;
+  if (one instanceof Uint16Array && other instanceof Uint16Array) return subtractArrays(one, other);
   const without = toBits(other);
   if (one instanceof Uint16Array) return one.filter((position) => !hasBit(without, position));
   const bits = new Uint32Array(BIT_SET_WORDS);
@@ -108,7 +112,7 @@ export function positionsFrom(set: PositionSet, from: number, limit: number): nu
     let bits = at(set, word);
     if (word === from >>> 5) bits &= -1 << (from & 31);
     while (bits !== 0 && positions.length < limit) {
-      positions.push(word * 32 + 31 - Math.clz32(bits & -bits));
+      positions.push(word * 32 + lowestBit(bits));
       bits &= bits - 1;
     }
   }
@@ -125,7 +129,13 @@ export function toBits(set: PositionSet): Uint32Array {
 /** The set in the form that takes less room. It may keep the bits. */
 export function fromBits(bits: Uint32Array): PositionSet {
   const size = sizeOf(bits);
-  return size > MAX_ARRAY_LENGTH ? bits : Uint16Array.from(positionsFrom(bits, 0, size));
+  if (size > MAX_ARRAY_LENGTH) return bits;
+  const positions = new Uint16Array(size);
+  let length = 0;
+  for (let word = 0; length < size; word += 1) {
+    for (let rest = at(bits, word); rest !== 0; rest &= rest - 1) positions[length++] = word * 32 + lowestBit(rest);
+  }
+  return positions;
 }
 
 /** The element of an index that is known to be in range. */
@@ -133,6 +143,10 @@ export function at(numbers: PositionSet, index: number): number {
   const number = numbers[index];
   if (number === undefined) throw new RangeError(`no element ${index} of ${numbers.length}`);
   return number;
+}
+
+function lowestBit(word: number): number {
+  return 31 - Math.clz32(word & -word);
 }
 
 export function contains(set: PositionSet, position: number): boolean {
@@ -153,6 +167,30 @@ function intersectArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
     if (many[index] === position) both[length++] = position;
   }
   return both.subarray(0, length);
+}
+
+function mergeArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
+  const merged = new Uint16Array(one.length + other.length);
+  let length = 0;
+  let index = 0;
+  for (const position of one) {
+    while (index < other.length && at(other, index) < position) merged[length++] = at(other, index++);
+    if (other[index] === position) index += 1;
+    merged[length++] = position;
+  }
+  while (index < other.length) merged[length++] = at(other, index++);
+  return merged.subarray(0, length);
+}
+
+function subtractArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
+  const kept = new Uint16Array(one.length);
+  let length = 0;
+  let index = 0;
+  for (const position of one) {
+    while (index < other.length && at(other, index) < position) index += 1;
+    if (other[index] !== position) kept[length++] = position;
+  }
+  return kept.subarray(0, length);
 }
 
 function firstNotBelow(sorted: Uint16Array, value: number): number {

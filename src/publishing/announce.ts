@@ -65,8 +65,9 @@ async function findUnannounced({ kysely }: Database): Promise<string | null> {
   return (published as string | null) !== null && published > announced ? published : null;
 }
 
-/** Fewer changed records than this leave the planner's figures as good as they were. */
+/** Fewer changed records than this, or than this part of a table, leave the planner's figures as good as they were. */
 const CHANGES_WORTH_ANALYZING = 1_000;
+const PART_WORTH_ANALYZING = 0.01;
 
 const LEFT_TO_AUTOVACUUM =
   "the tables are left to PostgreSQL's autovacuum, as this role may not vacuum and analyze them: until it has been there, " +
@@ -115,10 +116,11 @@ async function describeKeptLog(kysely: OpenDatabase['kysely'], reason: string): 
  */
 async function vacuumPostgres({ kysely }: OpenDatabase, changes: number): Promise<boolean> {
   if (changes < CHANGES_WORTH_ANALYZING) return true;
-  const { rows } = await sql<{ name: string; may: boolean }>`
-    select relname as name, case when current_setting('server_version_num')::int >= 170000
+  const { rows } = await sql<{ name: string; records: number; may: boolean }>`
+    select relname as name, reltuples as records, case when current_setting('server_version_num')::int >= 170000
       then has_table_privilege(oid, 'MAINTAIN') else pg_has_role(relowner, 'USAGE') end as may
     from pg_catalog.pg_class where relnamespace = 'catalog'::regnamespace and relkind = 'r'`.execute(kysely);
+  if (changes < PART_WORTH_ANALYZING * Math.max(...rows.map(({ records }) => records))) return true;
   for (const { name, may } of rows) {
     if (may) await sql`vacuum (analyze) ${sql.table(`catalog.${name}`)}`.execute(kysely);
   }
