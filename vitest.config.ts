@@ -46,6 +46,9 @@ const UNIT = 'test/**/*.unit.test.ts';
 /** Tests that ask both databases themselves and compare: once too, where PostgreSQL is running. */
 const BOTH = 'test/**/*.both.test.ts';
 
+/** Tests that ask both, and measure how soon they are answered: run last, with nothing beside them. */
+const ALONE = 'test/**/*.alone.test.ts';
+
 /** Tests of what only one of them has. */
 const SQLITE = 'test/**/*.sqlite.test.ts';
 const POSTGRES = 'test/**/*.postgres.test.ts';
@@ -78,7 +81,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'sqlite',
-          ...filesOf('sqlite', [BOTH, POSTGRES]),
+          ...filesOf('sqlite', [ALONE, BOTH, POSTGRES]),
           provide: { engine: 'sqlite' },
         },
       },
@@ -86,8 +89,17 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'postgres',
-          ...filesOf('postgres', [UNIT, SQLITE]),
+          ...filesOf('postgres', [ALONE, UNIT, SQLITE]),
           provide: { engine: 'postgres' },
+          globalSetup: ['test/support/postgres.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: isDefaultSet ? [] : [ALONE],
+          sequence: { groupOrder: 1 },
           globalSetup: ['test/support/postgres.ts'],
         },
       },
