@@ -25,6 +25,7 @@ export function methodText({ machine, settings }: Results): string {
 - ${pinned}
 - Load comes from ${machine?.loadGenerator ?? 'wrk'}: ${rounds}. Rounds are interleaved: every server once, then every
   server again. Quoted is the median of the rounds, with the lowest and the highest. A warm-up before is not counted.
+  Nor are requests that are refused, and a round in which more than one in a hundred is says nothing and is left out.
 - "Never asked before" means that: no address is asked twice of a server. A list, a search or a count gets a bound on
   deadlines that every deadline meets and that no other request has; details are of ever another record, and pages deep
   in a list begin after ever another record, by cursors that were gathered before with pages of one record. Where the

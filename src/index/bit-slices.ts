@@ -32,7 +32,7 @@ export function slicesOf(value: number): number[] {
 }
 
 /** Up to so many records are compared one by one, which takes less than a pass over all of a block. */
-export const MAX_COMPARED_ALONE = 512;
+export const MAX_COMPARED_ALONE = 1_024;
 
 /**
  * The records whose value is at least, or at most, a bound, in one pass over the slices from the
@@ -53,8 +53,8 @@ export function compareSlices(
   const bits = slices.map((set, slice) => ({ set, isSet: Math.floor(bound / 2 ** slice) % 2 === 1 })).reverse();
   if (among instanceof Uint16Array && among.length <= MAX_COMPARED_ALONE) {
     return among.filter((position) => {
-      const deciding = bits.find(({ set, isSet }) => contains(set, position) !== isSet);
-      return deciding?.isSet !== wantsGreater;
+      for (const { set, isSet } of bits) if (contains(set, position) !== isSet) return isSet !== wantsGreater;
+      return true;
     });
   }
   /** Records that equal the bound in all higher bits. */
