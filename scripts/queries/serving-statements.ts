@@ -16,12 +16,11 @@ import { LastPublication } from '../../src/monitoring/last-publication.ts';
 import { recordStatement, type RecordQuery } from '../../src/paging/answer-record.ts';
 import { readCursorSecret } from '../../src/paging/cursor-secret.ts';
 import { seenEvents } from '../../src/paging/events.ts';
-import { pageStatement, sizesStatement, type ListedRecords } from '../../src/paging/page-statement.ts';
+import { pageStatement, sizesStatement, storedWhole, type ListedRecords } from '../../src/paging/page-statement.ts';
 import { knownEvents } from '../../src/paging/updated-since.ts';
 import { readCertifications } from '../../src/resources/certifications/certification-list.ts';
-import { listedCertifications } from '../../src/resources/certifications/query.ts';
 import { findContract, listedContracts } from '../../src/resources/contracts/query.ts';
-import { listedNamedRefs, namedRefIds, type NamedRefTable } from '../../src/resources/reference-lists/query.ts';
+import { namedRefIds, type NamedRefTable } from '../../src/resources/reference-lists/query.ts';
 import { findSolicitation, listedSolicitations } from '../../src/resources/solicitations/query.ts';
 import { findSupplier, listedSuppliers } from '../../src/resources/suppliers/query.ts';
 import { watchStatements } from './watched-database.ts';
@@ -51,8 +50,8 @@ const LISTED: readonly ListedRecords[] = [
   listedSuppliers,
   listedContracts,
   listedSolicitations,
-  listedCertifications,
-  ...NAMED_REFS.map(listedNamedRefs),
+  storedWhole('certifications', 'abbreviation'),
+  ...NAMED_REFS.map((table) => storedWhole(table, 'id')),
 ];
 
 type Template = [area: Area, name: string, purpose: string, statement: RawBuilder<unknown>];

@@ -1,6 +1,6 @@
 import type { DatabaseConfig } from '../config.ts';
 import { openForCommands, openForServing } from '../database/database.ts';
-import { verifyIndex, verifySample, type IndexFault, type IndexFindings } from '../index/verify-index.ts';
+import { verifyIndex, verifySample, type IndexFault, type IndexFindings } from './verify-index.ts';
 import { fail, ok, type Finding } from './finding.ts';
 
 const about = 'index';

@@ -1,6 +1,6 @@
 import { at, contains, EMPTY_SET, fromBits, toBits, type PositionSet } from './position-set.ts';
 
-/** Bits of a timestamp: the minutes of 9,999 years take 33, the milliseconds within a minute 16. */
+/** Bits of a timestamp: the minutes of 10,000 years take 33, the milliseconds within a minute 16. */
 export const TIMESTAMP_BITS = 49;
 
 const MS_A_MINUTE = 60_000;
@@ -8,8 +8,8 @@ const MS_A_MINUTE = 60_000;
 /** What a minute counts for: more than its milliseconds, so that order is kept. A power of two. */
 const MINUTE = 65_536;
 
-/** 0001-01-01T00:00:00.000Z, the earliest timestamp, so that no value is negative. */
-const EARLIEST_MS = -62_135_596_800_000;
+/** 0000-01-01T00:00:00.000Z, the earliest timestamp, so that no value is negative. */
+const EARLIEST_MS = -62_167_219_200_000;
 
 /**
  * A timestamp as a number that keeps the order, to be indexed bit by bit. Minutes and the

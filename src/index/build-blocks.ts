@@ -41,7 +41,9 @@ export async function buildBlocks(
   onRecords: (count: number) => void = () => undefined,
 ): Promise<void> {
   if (blocks.length === 0) return;
-  const builds = (await haveMany(database, blocks)) ? startThreads() : [buildHere()];
+  const builds = (await haveMany(database, blocks))
+    ? Array.from({ length: Math.min(MAX_THREADS, availableParallelism()) }, () => new BuilderThread())
+    : [buildHere()];
   const waiting = [...blocks];
   /** Builds one block after the other, while other threads build others. */
   const buildNext = async (build: BlockBuild): Promise<void> => {
@@ -95,11 +97,6 @@ async function writeBlock(
   );
 }
 
-function startThreads(): BlockBuild[] {
-  const count = Math.max(1, Math.min(MAX_THREADS, availableParallelism()));
-  return Array.from({ length: count }, () => new BuilderThread());
-}
-
 /** Builds a block in this thread. */
 export function buildHere(): BlockBuild {
   const builder = new BlockBuilder();
@@ -146,11 +143,15 @@ class BuilderThread implements BlockBuild {
   }
 
   #post(message: BuilderMessage): Promise<BuiltBlock | null> {
-    if (this.#failure !== null) return Promise.reject(this.#failure);
     const answer = Promise.withResolvers<BuiltBlock | null>();
+    // It is waited for later; until then a failure is not unhandled.
     answer.promise.catch(() => undefined);
-    this.#waiting.push(answer);
-    this.#worker.postMessage(message);
+    if (this.#failure === null) {
+      this.#waiting.push(answer);
+      this.#worker.postMessage(message);
+    } else {
+      answer.reject(this.#failure);
+    }
     return answer.promise;
   }
 }

@@ -30,14 +30,9 @@ export interface Condition {
   readonly comparison?: Comparison;
 }
 
-/** The term of one bit of a value. */
-export function sliceTerm(name: string, slice: number): string {
-  return `${name}#${slice}`;
-}
-
 /** The terms of all bits of a value, the lowest first. */
 export function sliceTerms(name: string, width: number): string[] {
-  return Array.from({ length: width }, (_, slice) => sliceTerm(name, slice));
+  return Array.from({ length: width }, (_, slice) => `${name}#${slice}`);
 }
 
 /** The terms whose sets are the slices of a value, in the order of {@link IndexBlock.getSlices}. */

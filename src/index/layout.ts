@@ -59,37 +59,18 @@ async function distinctBlocks({ kysely }: Database, table: string, column: strin
   }
 }
 
-/** Checks that the records of a block have different positions, in the order of their ids, and belong to the block. */
-export class PlacementCheck {
-  readonly #block: LayoutBlock;
-  #last: { readonly id: string; readonly position: number } | null = null;
-  #misplaced: { count: number; example: string | null } = { count: 0, example: null };
-
-  constructor(block: LayoutBlock) {
-    this.#block = block;
-  }
-
-  get misplaced(): Tally {
-    return this.#misplaced;
-  }
-
-  /** @param rows in the order of their positions. */
-  add(rows: readonly { readonly id: string; readonly position: number }[]): void {
-    for (const row of rows) {
-      if (!this.#isInPlace(row)) {
-        this.#misplaced.count += 1;
-        this.#misplaced.example ??= row.id;
-      }
-      this.#last = row;
-    }
-  }
-
-  #isInPlace({ id, position }: { id: string; position: number }): boolean {
-    const { ids } = this.#block;
+/**
+ * Checks whether records of a block have different positions, in the order of their ids, and belong to the block. To be called
+ * for each in the order of their positions.
+ */
+export function placementCheck({ ids }: LayoutBlock): (row: { id: string; position: number }) => boolean {
+  let last: { id: string; position: number } | null = null;
+  return (row) => {
+    const isBehind = last === null || (row.position > last.position && row.id > last.id);
+    last = row;
     // Ids are ASCII, for which JavaScript's order is the databases'.
-    if (ids !== null && (id < ids.from || (ids.to !== null && id >= ids.to))) return false;
-    return this.#last === null || (position > this.#last.position && id > this.#last.id);
-  }
+    return isBehind && (ids === null || (row.id >= ids.from && (ids.to === null || row.id < ids.to)));
+  };
 }
 
 /** Whether every record of a kind has a position where it belongs. */
@@ -106,9 +87,7 @@ export async function isLayoutSound(
       from ${sql.table(`catalog.${kind}`)} where position >= ${from} and position < ${to} order by position`.execute(
       database.kysely,
     );
-    const check = new PlacementCheck(block);
-    check.add(rows);
-    if (check.misplaced.count > 0) return false;
+    if (!rows.every(placementCheck(block))) return false;
     await pause();
   }
   return true;

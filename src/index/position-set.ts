@@ -31,10 +31,12 @@ export function encodeSet(set: PositionSet): Uint8Array {
 /**
  * Reads what {@link encodeSet} made.
  *
- * @param bytes are copied if a driver placed them where numbers cannot be read.
+ * @param bytes are copied if they share memory with others: numbers can be read at certain places alone, and a cached set
+ *   would keep all of that memory.
  */
 export function decodeSet(bytes: Uint8Array): PositionSet {
-  const { buffer, byteOffset, byteLength } = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+  const { buffer, byteOffset, byteLength } =
+    bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
   return byteLength === BIT_SET_BYTES
     ? new Uint32Array(buffer, byteOffset, BIT_SET_WORDS)
     : new Uint16Array(buffer, byteOffset, byteLength / 2);
@@ -99,7 +101,7 @@ function pick(few: Uint16Array, bits: Uint32Array): Uint16Array {
 /** The positions that are in the first set and not in the second. */
 export function differenceOf(one: PositionSet, other: PositionSet): PositionSet {
   if (one.length === 0 || other.length === 0) return one;
-  if (one instanceof Uint16Array && other instanceof Uint16Array) return subtractArrays(one, other);
+  if (one instanceof Uint16Array && other instanceof Uint16Array) return selectFrom(one, other, false);
   const without = toBits(other);
   if (one instanceof Uint16Array) return one.filter((position) => !hasBit(without, position));
   const bits = new Uint32Array(BIT_SET_WORDS);
@@ -166,15 +168,19 @@ function hasBit(bits: Uint32Array, position: number): boolean {
 }
 
 function intersectArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
-  const [few, many] = one.length <= other.length ? [one, other] : [other, one];
-  const both = new Uint16Array(few.length);
+  return one.length <= other.length ? selectFrom(one, other, true) : selectFrom(other, one, true);
+}
+
+/** The positions of one array that are in the other, or those that are not. */
+function selectFrom(one: Uint16Array, other: Uint16Array, areIn: boolean): Uint16Array {
+  const selected = new Uint16Array(one.length);
   let length = 0;
   let index = 0;
-  for (const position of few) {
-    while (index < many.length && at(many, index) < position) index += 1;
-    if (many[index] === position) both[length++] = position;
+  for (const position of one) {
+    while (index < other.length && at(other, index) < position) index += 1;
+    if ((other[index] === position) === areIn) selected[length++] = position;
   }
-  return both.subarray(0, length);
+  return selected.subarray(0, length);
 }
 
 function mergeArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
@@ -188,17 +194,6 @@ function mergeArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
   }
   while (index < other.length) merged[length++] = at(other, index++);
   return merged.subarray(0, length);
-}
-
-function subtractArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
-  const kept = new Uint16Array(one.length);
-  let length = 0;
-  let index = 0;
-  for (const position of one) {
-    while (index < other.length && at(other, index) < position) index += 1;
-    if (other[index] !== position) kept[length++] = position;
-  }
-  return kept.subarray(0, length);
 }
 
 function firstNotBelow(sorted: Uint16Array, value: number): number {

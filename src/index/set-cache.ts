@@ -8,23 +8,13 @@ const ENTRY_BYTES = 200;
 export type CachedSets = readonly PositionSet[];
 
 /** Sets that were read or computed before, by block and condition; the least recently used go first. */
-export class SetCache {
-  readonly #sets: LRUCache<string, CachedSets>;
-
+export class SetCache extends LRUCache<string, CachedSets> {
   /** @param maxBytes of all sets together, about. */
   constructor(maxBytes: number) {
-    this.#sets = new LRUCache({
+    super({
       maxSize: maxBytes,
       sizeCalculation: (sets, key) =>
         sets.reduce((sum, { byteLength }) => sum + byteLength, 2 * key.length + ENTRY_BYTES * sets.length),
     });
-  }
-
-  get(key: string): CachedSets | undefined {
-    return this.#sets.get(key);
-  }
-
-  set(key: string, sets: CachedSets): void {
-    this.#sets.set(key, sets);
   }
 }

@@ -27,7 +27,9 @@ export const PUBLICATION_BITS = 31;
 export const CLOSE_AT = '@close_at';
 
 /** The fields by which lists are filtered and scopes are applied. */
-export type Facet = 'lead_entity' | 'coop' | 'supplier' | 'city_service' | 'state' | 'certification' | 'status';
+export const FACETS = ['lead_entity', 'coop', 'supplier', 'city_service', 'state', 'certification', 'status'] as const;
+
+export type Facet = (typeof FACETS)[number];
 
 /** The term of a field's value. Words hold letters and digits alone, so that no word is one of these. */
 export function facetTerm(facet: Facet, value: string): string {

@@ -23,10 +23,7 @@ export async function answerList(
   // As the client wrote them: cursors are bound to these.
   const { filters } = cursorBinding;
   const { updated_since: updatedSince } = filters as { updated_since?: string };
-  const since =
-    updatedSince === undefined
-      ? null
-      : await readSince(services.database, partner.id, updatedSince, position?.watermark ?? null);
+  const since = await readSince(services.database, partner.id, updatedSince, position?.watermark ?? null);
   const question: PageQuestion = {
     partner,
     listing: listingOf(filters, since),
@@ -34,20 +31,20 @@ export async function answerList(
     now: formatInstant(services.clock()),
     after: position?.after ?? null,
   };
-  const { data, rows, lastKey, hasMore, changesAt, revision, watermark } =
+  const { data, shown, last_key, hasMore, changes_at, revision, watermark } =
     position === null
       ? await readFirstPage(services.database, question, since, () => getNewestScope(services, partner.id))
-      : { ...(await readNextPage(services.database, question, position.watermark)), watermark: position.watermark };
+      : await readNextPage(services.database, question, position.watermark);
   const nextCursor =
-    hasMore && lastKey !== null
-      ? encodeCursor(services.cursorSecret, cursorBinding, { after: lastKey, watermark })
+    hasMore && last_key !== null
+      ? encodeCursor(services.cursorSecret, cursorBinding, { after: last_key, watermark })
       : null;
   return sendAnswer(request, reply, {
-    body: `{"data":[${data}],"meta":${JSON.stringify({ next_cursor: nextCursor, limit })}}`,
-    rows,
+    body: `{"data":[${data ?? ''}],"meta":${JSON.stringify({ next_cursor: nextCursor, limit })}}`,
+    rows: shown,
     watermark,
     revision,
-    goodUntilMs: changesAt === null ? Infinity : Date.parse(changesAt),
+    goodUntilMs: changes_at === null ? Infinity : Date.parse(changes_at),
   });
 }
 

@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sendAnswer } from '../http/answer-cache.ts';
 import { notFound } from '../http/errors.ts';
 import { formatInstant } from '../instant.ts';
-import type { OpenDatabase } from '../database/database.ts';
 import type { SlotValues } from '../database/statement.ts';
 import type { Services } from '../services.ts';
 import type { Condition } from '../index/evaluate.ts';
@@ -31,18 +30,17 @@ export async function answerRecord(
   { database, clock }: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  query: RecordQuery | null,
+  { shape, build, values }: RecordQuery,
 ): Promise<FastifyReply> {
-  const found =
-    query === null ? null : await readWithEvents(database, request.partner.id, formatInstant(clock()), query);
-  if (found === null) throw notFound();
-  const { text, changes_at: changesAt } = found;
+  const slots = { ...values, partner_id: request.partner.id, now: formatInstant(clock()) };
+  const [found] = await database.run(shape, () => recordStatement(build()), slots);
+  if (found === undefined) throw notFound();
   return sendAnswer(request, reply, {
-    body: text,
+    body: found.text,
     rows: 1,
     watermark: null,
     revision: keepingRevision(found),
-    goodUntilMs: changesAt === null ? Infinity : Date.parse(changesAt),
+    goodUntilMs: found.changes_at === null ? Infinity : Date.parse(found.changes_at),
   });
 }
 
@@ -66,22 +64,9 @@ export async function answerCount(
   throw new Error(`no count in one state after ${MAX_ATTEMPTS} attempts: publications follow each other too fast`);
 }
 
-/** Reads what a statement finds, together with the revision to keep it under. */
-async function readWithEvents<Row extends object>(
-  database: OpenDatabase,
-  partnerId: number,
-  now: string,
-  { shape, build, values }: { shape: string; build: () => RawBuilder<Row>; values: SlotValues },
-): Promise<(Row & SeenEvents) | null> {
-  const [row] = await database.run<Row & SeenEvents>(shape, () => recordStatement(build()), {
-    ...values,
-    partner_id: partnerId,
-    now,
-  });
-  return row ?? null;
-}
-
 /** What is found, with the events; no row if nothing is found. */
-export function recordStatement<Row extends object>(found: RawBuilder<Row>): RawBuilder<Row & SeenEvents> {
-  return sql<Row & SeenEvents>`select seen.*, found.* from (${found}) as found cross join (${seenEvents}) as seen`;
+export function recordStatement(found: RawBuilder<FoundRecord>): RawBuilder<FoundRecord & SeenEvents> {
+  return sql<
+    FoundRecord & SeenEvents
+  >`select seen.*, found.* from (${found}) as found cross join (${seenEvents}) as seen`;
 }

@@ -22,12 +22,21 @@ export interface ListedRecords {
   readonly text: RawBuilder<string>;
   /** The size of what is stored of the text, in bytes; must be known without reading it. */
   readonly bytes: RawBuilder<number>;
-  /** The next instant at which the text changes by itself; null for never. May take the slot `now`. */
-  readonly changesAt: RawBuilder<string | null>;
+  /** The next timestamp at which the text changes by itself, if it does. May take the slot `now`. */
+  readonly changesAt?: RawBuilder<string | null>;
 }
 
 /** Records that the index finds. */
 export const BY_POSITION: ListedRecords['found'] = { column: 'position', type: 'bigint' };
+
+/** Records that are found by their key, and stored as they are shown. */
+export function storedWhole(table: string, key: string): ListedRecords {
+  const document = sql<string>`named.document`;
+  return {
+    ...{ table, alias: 'named', key, found: { column: key, type: 'text' } },
+    ...{ text: document, bytes: sql<number>`octet_length(${document})` },
+  };
+}
 
 /** The one row that the statement gives. */
 export interface StatedPage extends SeenEvents {
@@ -45,7 +54,7 @@ export interface StatedPage extends SeenEvents {
  */
 export function pageStatement(
   engine: Engine,
-  { table, alias, found, key, text, bytes, changesAt }: ListedRecords,
+  { table, alias, found, key, text, bytes, changesAt = sql<null>`null` }: ListedRecords,
 ): RawBuilder<StatedPage> {
   const records = foundRecords(engine, { table, alias, found });
   return sql<StatedPage>`

@@ -83,6 +83,8 @@ async function readTexts(
   const sizes = await database.run(`sizes of ${records.table}`, () => sizesStatement(database.engine, records), {
     found,
   });
+  // A replica of another state has none of these records.
+  if (sizes.length === 0) return { page: { ...page, catalog: '' }, read: 0 };
   let [read, bytes] = [0, 0];
   while (read < sizes.length && (read === 0 || bytes + (sizes[read]?.bytes ?? 0) <= MAX_PAGE_BYTES)) {
     bytes += sizes[read]?.bytes ?? 0;

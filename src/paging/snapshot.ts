@@ -16,41 +16,17 @@ export interface PageQuestion {
   readonly after: string | null;
 }
 
-/** Finished texts, and what was true when they were read. */
-export interface Page {
-  /** The texts, joined with commas. */
-  readonly data: string;
-  /** How many there are. */
-  readonly rows: number;
-  /** The key of the last record; null on an empty page. */
-  readonly lastKey: string | null;
-  readonly hasMore: boolean;
-  readonly changesAt: string | null;
-  /** The revision to keep the page under; null where it is not to be kept. */
-  readonly revision: Revision | null;
-}
-
-/** A page with the watermark of the moment in which it was read. */
-export interface FirstPage extends Page {
-  /** One millisecond after the last event that the rows reflect. */
-  readonly watermark: string;
-}
+/** Finished texts, with the watermark of their walk and the revision to keep them under: null if they are not to be kept. */
+export type Page = Omit<PageRow, 'revision'> & { readonly watermark: string; readonly revision: Revision | null };
 
 /**
- * Reads the first page of a walk together with its watermark, in one statement.
+ * Reads the first page of a walk together with its watermark: one millisecond after the last event that the rows reflect. It
+ * must not pass one that they do not, or a sync would lose it; ARCHITECTURE says why it does not.
  *
- * The watermark must not pass an event that the rows do not reflect, or a sync would lose it:
- * - The scope was read before. Where the partner's grants have changed since, it is read anew, once: who grants
- *   without a pause would else let no page be read. What such a page shows is all up to the scope that it was read
- *   with, or to the publication that was seen before that, and its watermark is one millisecond after the later of these.
- *   Every change of grants that is not in it came after both, since all instants are drawn in the order of the commits.
- * - SQLite reads its two files one after the other, and a commit may come between. Where the
- *   last publication in `catalog` is not the one that `access` announces, the page is read
- *   again. If both are as they were, it is no race: the process that published died between
- *   its two commits, or the files were restored from different moments. Then what was read
- *   again is whole: a publication draws its instant under the lock that grants take, so every
- *   grant before it was in `access` by then; and `catalog` is committed first, so every
- *   publication that `access` announces was in it.
+ * - If the grants have changed since the scope was read, it is read anew, once: who grants without a pause would else let
+ *   no page be read. The watermark is then that of the scope, or of the publication that was seen before it.
+ * - SQLite reads its two files one after the other, and a commit may come between: if `catalog` and `access` name different
+ *   last publications, the page is read again. If they still do, a process died between its two commits.
  *
  * @param since what the `updated_since` of the request means; null without one.
  * @param refreshScope gives the partner's scope as it is now, where the one that came with the request has become stale.
@@ -60,21 +36,14 @@ export async function readFirstPage(
   question: PageQuestion,
   since: Since | null,
   refreshScope: () => Promise<Scope>,
-): Promise<FirstPage> {
+): Promise<Page> {
   if (since !== null) {
     const { seen, from } = since;
     // The most frequent question of a client that keeps in step is answered without looking for anything.
-    if (seen.published_at === seen.announced_at && lastEvent(seen) < from) {
-      const revision = keepingRevision(seen);
-      return {
-        data: '',
-        rows: 0,
-        lastKey: null,
-        hasMore: false,
-        changesAt: null,
-        revision,
-        watermark: watermarkOf(seen),
-      };
+    const revision = keepingRevision(seen);
+    if (revision !== null && lastEvent(seen) < from) {
+      const nothing = { shown: 0, data: null, last_key: null, changes_at: null, hasMore: false };
+      return { ...seen, ...nothing, revision, watermark: watermarkOf(seen) };
     }
   }
   let { scope } = question.partner;
@@ -88,13 +57,13 @@ export async function readFirstPage(
       (before?.published_at === row.published_at && before.announced_at === row.announced_at);
     if (row.grants_changed_at < scope.changedAt) database.distrustReplicas();
     if (row.grants_changed_at === scope.changedAt) {
-      if (isWhole) return { ...toPage(row), watermark: watermarkOf(row) };
+      if (isWhole) return { ...row, revision: keepingRevision(row), watermark: watermarkOf(row) };
     } else if (beforeRefresh === null || row.grants_changed_at < scope.changedAt) {
       beforeRefresh = row.published_at;
       scope = await refreshScope();
     } else if (isWhole) {
       const reflected = { published_at: beforeRefresh, grants_changed_at: scope.changedAt };
-      return { ...toPage(row), revision: null, watermark: watermarkOf(reflected) };
+      return { ...row, revision: null, watermark: watermarkOf(reflected) };
     }
     before = row;
   }
@@ -114,20 +83,9 @@ export async function readNextPage(database: OpenDatabase, question: PageQuestio
     database.distrustReplicas();
     row = await read(database, question, scope);
   }
-  return toPage(row);
+  return { ...row, revision: keepingRevision(row), watermark };
 }
 
 function read(database: OpenDatabase, { partner, listing, ...question }: PageQuestion, scope: Scope): Promise<PageRow> {
   return readPage(database, listing, { ...question, scope, partnerId: partner.id });
-}
-
-function toPage(row: PageRow): Page {
-  return {
-    data: row.data ?? '',
-    rows: row.shown,
-    lastKey: row.last_key,
-    hasMore: row.hasMore,
-    changesAt: row.changes_at,
-    revision: keepingRevision(row),
-  };
 }

@@ -32,19 +32,30 @@ export interface Since {
 export async function readSince(
   database: OpenDatabase,
   partnerId: number,
-  since: string,
+  since: string | undefined,
   watermark: string | null,
-): Promise<Since> {
-  const seen = await readNewestEvents(database, partnerId, since, watermark ?? since);
+): Promise<Since | null> {
+  if (since === undefined) return null;
+  const earlier = since <= EPOCH ? since : addMilliseconds(since, -LEEWAY_MS);
+  const values = { partner_id: partnerId, event: addMilliseconds(since, -1), since, earlier };
+  const read = async (source: ReadSource): Promise<KnownEvents> => {
+    const [seen] = await database.run('events', () => knownEvents, values, source);
+    if (seen === undefined) throw new Error('a statement that always gives a row gave none');
+    return seen;
+  };
+  let seen = await read('any');
+  // A replica has seen less than the client, or the client asks for the future.
+  if (watermarkOf(seen) < (watermark ?? since)) {
+    const newest = await read('primary');
+    if (watermarkOf(newest) > watermarkOf(seen)) database.distrustReplicas();
+    seen = newest;
+  }
+  // A command of the version before may have changed the grants without recording when.
+  const isKnown = seen.is_watermark === 1 || since === watermarkOf(seen);
   // Later than the walk's watermark, it cannot be one that the client was given before.
-  const isWatermark = seen.is_watermark === 1 && (watermark === null || since <= watermark);
-  return isWatermark
+  return isKnown && (watermark === null || since <= watermark)
     ? { from: since, publication: seen.before_since + 1, seen }
-    : { from: earlierThan(since), publication: seen.before_earlier + 1, seen };
-}
-
-function earlierThan(since: string): string {
-  return since <= EPOCH ? since : addMilliseconds(since, -LEEWAY_MS);
+    : { from: earlier, publication: seen.before_earlier + 1, seen };
 }
 
 interface KnownEvents extends SeenEvents {
@@ -52,34 +63,6 @@ interface KnownEvents extends SeenEvents {
   /** The numbers of the last publications before the timestamp, and before five seconds earlier. */
   readonly before_since: number;
   readonly before_earlier: number;
-}
-
-/** The last events, at the primary where a replica has seen less than the client: which that is, or it asks for the future. */
-async function readNewestEvents(
-  database: OpenDatabase,
-  partnerId: number,
-  since: string,
-  seenBefore: string,
-): Promise<KnownEvents> {
-  const seen = await readEvents(database, partnerId, since, 'any');
-  if (watermarkOf(seen) >= seenBefore) return seen;
-  const newest = await readEvents(database, partnerId, since, 'primary');
-  if (watermarkOf(newest) > watermarkOf(seen)) database.distrustReplicas();
-  return newest;
-}
-
-async function readEvents(
-  database: OpenDatabase,
-  partnerId: number,
-  since: string,
-  source: ReadSource,
-): Promise<KnownEvents> {
-  const event = addMilliseconds(since, -1);
-  const values = { partner_id: partnerId, event, since, earlier: earlierThan(since) };
-  const [seen] = await database.run('events', () => knownEvents, values, source);
-  if (seen === undefined) throw new Error('a statement that always gives a row gave none');
-  // A command of the version before may have changed the grants without recording when.
-  return since === watermarkOf(seen) ? { ...seen, is_watermark: 1 } : seen;
 }
 
 const lastPublicationBefore = (timestamp: string): RawBuilder<number> =>

@@ -75,13 +75,16 @@ function startThread<K extends RecordKind>(kind: K) {
     for (const { reject } of waiting.splice(0)) reject(failure);
   });
   const prepare = (lines: readonly Buffer[]): Promise<PreparedLine<K>[]> => {
-    if (failure !== null) return Promise.reject(failure);
     const answer = Promise.withResolvers<PreparedLine<K>[]>();
     // It is waited for later; until then a failure is not unhandled.
     answer.promise.catch(() => undefined);
-    waiting.push(answer);
-    const message = joinLines(lines);
-    worker.postMessage(message, [message.bytes.buffer]);
+    if (failure === null) {
+      waiting.push(answer);
+      const message = joinLines(lines);
+      worker.postMessage(message, [message.bytes.buffer]);
+    } else {
+      answer.reject(failure);
+    }
     return answer.promise;
   };
   return { worker, prepare };

@@ -5,8 +5,7 @@ import { inTransaction, type Database, type OpenDatabase } from '../database/dat
 import { recordHistory } from '../database/history.ts';
 import { raiseAccessVersion } from '../database/series.ts';
 import { EPOCH, latestOf, type Clock } from '../instant.ts';
-import { markAllChanged } from '../index/mark-all-changed.ts';
-import { INDEXED_KINDS } from '../index/terms.ts';
+import { ALL, CHANGED, changeTerms, INDEXED_KINDS, type IndexedKind } from '../index/terms.ts';
 import { announcePublication, nextPublication, tidyUp } from '../publishing/announce.ts';
 import { lockCatalog } from '../publishing/lock.ts';
 
@@ -46,6 +45,25 @@ export async function previewRecovery(database: Database): Promise<RecoveryPrevi
   return { lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace: await readNewestTrace(database), records };
 }
 
+/** All records of a kind were changed by a publication, and nothing else about them. */
+async function markAllInIndex(
+  { kysely }: Database,
+  kind: IndexedKind,
+  { number, token }: { number: number; token: string },
+): Promise<void> {
+  const index = sql.table(`catalog.${kind}_index`);
+  const inBlocks = sql`block in (select block from catalog.index_blocks where kind = ${kind})`;
+  // The slices are `@changed#0`, `@changed#1`, …; no other term lies between these.
+  await sql`delete from ${index} where ${inBlocks} and term >= ${`${CHANGED}#`} and term < ${`${CHANGED}$`}`.execute(
+    kysely,
+  );
+  for (const term of changeTerms(number)) {
+    await sql`insert into ${index} (block, term, bits)
+      select block, cast(${term} as text), bits from ${index} where ${inBlocks} and term = ${ALL}`.execute(kysely);
+  }
+  await kysely.updateTable('catalog.index_blocks').set({ token }).where('kind', '=', kind).execute();
+}
+
 /**
  * Goes on after history was lost: a backup was restored, or a replica promoted that lagged. What
  * clients have seen may then be later than anything in the database, and records may have changed
@@ -66,7 +84,7 @@ export async function recover(
     const publication = await nextPublication(transaction);
     const token = randomUUID();
     const records = await markRecordsChanged(transaction, publication);
-    for (const kind of INDEXED_KINDS) await markAllChanged(transaction, kind, { number: publication, token });
+    for (const kind of INDEXED_KINDS) await markAllInIndex(transaction, kind, { number: publication, token });
     // Takes the lock on `access`, so that what is read there stays true.
     await raiseAccessVersion(transaction);
     const lastEvent = await readLastEvent(transaction);

@@ -6,6 +6,7 @@ import {
   ALL,
   CHANGED,
   CLOSE_AT,
+  FACETS,
   facetTerm,
   ownerIn,
   PUBLICATION_BITS,
@@ -24,6 +25,30 @@ const LAST_CHARACTER = '\u{10ffff}';
 export function hasValue(facet: Facet, value: string): Condition {
   const term = facetTerm(facet, value);
   return { key: term, terms: [term] };
+}
+
+/** The filters of a list. A route admits those of its own parameters. */
+export type ListFilters = { readonly q?: string; readonly updated_since?: string } & Readonly<
+  Partial<Record<Facet, string>>
+>;
+
+/**
+ * The records of a kind that a list or a count shows.
+ *
+ * @param since what the `updated_since` of the request means; null without one.
+ */
+export function listConditions(
+  kind: IndexedKind,
+  scope: Scope,
+  filters: ListFilters,
+  since: Since | null,
+): readonly Condition[] {
+  return [
+    isVisible(scope, kind),
+    ...(since === null ? [] : isNewSince(scope, kind, since)),
+    ...(filters.q === undefined ? [] : hasWords(filters.q)),
+    ...FACETS.flatMap((facet) => (filters[facet] === undefined ? [] : hasValue(facet, filters[facet]))),
+  ];
 }
 
 /** Met by no record. */
@@ -57,7 +82,7 @@ const scopeConditions: Readonly<Record<IndexedKind, WeakMap<Scope, Condition>>> 
 };
 
 /** The records that a partner sees: a part of every query. */
-export function isVisible(scope: Scope, kind: IndexedKind): Condition {
+function isVisible(scope: Scope, kind: IndexedKind): Condition {
   const cached = scopeConditions[kind].get(scope);
   if (cached !== undefined) return cached;
   const owners = scope.everythingSince === null ? ownersIn(scope, kind, null) : [ALL];
@@ -71,7 +96,7 @@ export function isVisible(scope: Scope, kind: IndexedKind): Condition {
  *
  * @returns no condition if all records that the partner sees did.
  */
-export function isNewSince(scope: Scope, kind: IndexedKind, { from, publication }: Since): Condition[] {
+function isNewSince(scope: Scope, kind: IndexedKind, { from, publication }: Since): Condition[] {
   const seesAll = scope.everythingSince !== null;
   // No record is older than the first publication.
   if (publication <= 1 || (scope.everythingSince !== null && scope.everythingSince >= from)) return [];

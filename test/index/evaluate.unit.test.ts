@@ -5,7 +5,7 @@ import { BlockBuilder, compareBytewise } from '../../src/index/block-builder.ts'
 import {
   evaluate,
   intersectAll,
-  sliceTerm,
+  sliceTerms,
   termsOfValue,
   type Condition,
   type IndexBlock,
@@ -56,7 +56,10 @@ function blockOf(records: readonly Indexed[], conditions: readonly Condition[]):
   for (const [position, { terms, deadline }] of records.entries()) {
     builder.add(position, terms);
     if (deadline === null) continue;
-    builder.add(position, ['has deadline', ...slicesOf(deadline).map((slice) => sliceTerm('deadline', slice))]);
+    builder.add(position, [
+      'has deadline',
+      ...slicesOf(deadline).map((slice) => sliceTerms('deadline', WIDTH)[slice] ?? ''),
+    ]);
   }
   const rows = builder.build();
   const loaded = new Set(conditions.flatMap(({ terms }) => terms));

@@ -9,7 +9,8 @@ import { INDEXED_KINDS, type IndexedKind } from '../../src/index/terms.ts';
 import { indexedListing, readPage } from '../../src/paging/pages.ts';
 import type { ListedRecords } from '../../src/paging/page-statement.ts';
 import type { Since } from '../../src/paging/updated-since.ts';
-import { contractConditions, listedContracts } from '../../src/resources/contracts/query.ts';
+import { listConditions } from '../../src/resources/conditions.ts';
+import { listedContracts } from '../../src/resources/contracts/query.ts';
 import { listedSolicitations, solicitationConditions } from '../../src/resources/solicitations/query.ts';
 import { listedSuppliers, supplierConditions } from '../../src/resources/suppliers/query.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -46,13 +47,18 @@ const LISTED: Record<IndexedKind, ListedRecords> = {
   solicitations: listedSolicitations,
 };
 
-function conditionsOf(kind: IndexedKind, scope: Scope, filters: PlainFilters, since: Since | null): Condition[] {
+function conditionsOf(
+  kind: IndexedKind,
+  scope: Scope,
+  filters: PlainFilters,
+  since: Since | null,
+): readonly Condition[] {
   const { certification, ...others } = filters;
   switch (kind) {
     case 'suppliers':
       return supplierConditions(scope, others, since, certification === undefined ? [] : [certification]);
     case 'contracts':
-      return contractConditions(scope, others, since);
+      return listConditions(kind, scope, others, since);
     case 'solicitations':
       return solicitationConditions(scope, others, since);
   }

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkWholeIndex } from '../../src/checks/index-contents.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
-import { verifySample, type IndexFault } from '../../src/index/verify-index.ts';
+import { verifySample, type IndexFault } from '../../src/checks/verify-index.ts';
 import { reindex } from '../../src/recovery/reindex.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { verifyIndex, type IndexFindings } from '../../src/index/verify-index.ts';
+import { verifyIndex, type IndexFindings } from '../../src/checks/verify-index.ts';
 import { contract, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
 
 const KINDS = ['suppliers', 'contracts', 'solicitations'] as const;

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { inTransaction, openForCommands } from '../../src/database/database.ts';
 import { fillIndex } from '../../src/index/fill-index.ts';
-import { verifySample } from '../../src/index/verify-index.ts';
+import { verifySample } from '../../src/checks/verify-index.ts';
 import { reindex } from '../../src/recovery/reindex.ts';
 import { runCheck } from '../commands/checked.ts';
 import { databaseUrlOf, runPds, runPdsSignalled } from '../commands/run-pds.ts';
@@ -58,6 +58,25 @@ describe('an index that is whole', () => {
     expect(await contentsOf(database)).toBe(before);
     await publishLines(database, { solicitations: [solicitation('sol_100', 500), solicitation('a', 501)] }, BLOCKS);
     expect(await faultsOf(database)).toEqual([]);
+  });
+
+  test('is left as it was if a stored document cannot be read while threads build it', async () => {
+    const { database } = made;
+    const many = Array.from({ length: 5_000 }, (_, index) => ({
+      ...solicitation(`many_${index}`, index + 1_000),
+      description: 'Words. '.repeat(200),
+    }));
+    await publishLines(database, { solicitations: many });
+    const rows = async (): Promise<unknown> =>
+      (
+        await sql`select block, term, bits from catalog.solicitations_index order by block, term`.execute(
+          database.kysely,
+        )
+      ).rows;
+    const before = await rows();
+    await execute(database, `update catalog.solicitations set document = '{' where id = 'many_1000'`);
+    await expect(reindex(database, { clock: Date.now })).rejects.toThrow(SyntaxError);
+    expect(await rows()).toEqual(before);
   });
 
   test('is compared as of one moment, so that a change meanwhile is no false alarm', async () => {

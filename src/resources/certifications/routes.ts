@@ -4,7 +4,7 @@ import { cursorParameter, freeText, limitParameter, oneOfParameter, querystringS
 import { answerList } from '../../paging/answer-list.ts';
 import type { Services } from '../../services.ts';
 import type { CertificationFilters, CertificationList } from './certification-list.ts';
-import { listedCertifications } from './query.ts';
+import { storedWhole } from '../../paging/page-statement.ts';
 import { certification, certificationPage, certificationType } from './schema.ts';
 
 const parameters = {
@@ -34,7 +34,7 @@ export function registerCertifications(
     config: { kind: 'certifications', parameters },
     handler: (request, reply) =>
       answerList(services, request, reply, (filters: CertificationFilters) => ({
-        records: listedCertifications,
+        records: storedWhole('certifications', 'abbreviation'),
         find: (_scope, after, limit) => certifications.find(filters, after, limit),
         forget: () => certifications.forget(),
       })),

@@ -15,7 +15,8 @@ import { answerRecord } from '../../paging/answer-record.ts';
 import { indexedListing } from '../../paging/pages.ts';
 import type { Services } from '../../services.ts';
 import { idPathSchema } from '../schemas.ts';
-import { contractConditions, findContract, listedContracts, type ContractFilters } from './query.ts';
+import { listConditions, type ListFilters } from '../conditions.ts';
+import { findContract, listedContracts } from './query.ts';
 import { contract, contractPage } from './schema.ts';
 
 const parameters = {
@@ -49,8 +50,8 @@ export function registerContracts(app: FastifyInstance, services: Services, sets
     },
     config: { kind: 'contracts', parameters },
     handler: (request, reply) =>
-      answerList(services, request, reply, (filters: ContractFilters, since) =>
-        indexedListing(index, listedContracts, (scope) => contractConditions(scope, filters, since)),
+      answerList(services, request, reply, (filters: ListFilters, since) =>
+        indexedListing(index, listedContracts, (scope) => listConditions('contracts', scope, filters, since)),
       ),
   });
 

@@ -4,23 +4,9 @@ import type { Engine, OpenDatabase } from '../../database/database.ts';
 import { catalogState } from '../../database/revision.ts';
 import { isInList, limitSlot, slot } from '../../database/statement.ts';
 import type { FoundRecords } from '../../index/record-index.ts';
-import type { ListedRecords } from '../../paging/page-statement.ts';
 import { scopeKey, scopeValues } from '../granted.ts';
 
 export type NamedRefTable = 'lead_entities' | 'coops' | 'city_services';
-
-/** The records of a reference list as it shows them. */
-export function listedNamedRefs(table: NamedRefTable): ListedRecords {
-  return {
-    table,
-    alias: 'named',
-    found: { column: 'id', type: 'text' },
-    key: 'id',
-    text: sql<string>`named.document`,
-    bytes: sql<number>`octet_length(named.document)`,
-    changesAt: sql<null>`null`,
-  };
-}
 
 interface NamedRefId {
   readonly catalog: string;

@@ -4,7 +4,8 @@ import { cursorParameter, limitParameter, querystringSchema } from '../../http/p
 import { answerList } from '../../paging/answer-list.ts';
 import type { Services } from '../../services.ts';
 import { namedRef, namedRefPage } from '../schemas.ts';
-import { findNamedRefs, listedNamedRefs } from './query.ts';
+import { storedWhole } from '../../paging/page-statement.ts';
+import { findNamedRefs } from './query.ts';
 
 const parameters = { cursor: cursorParameter, limit: limitParameter };
 
@@ -36,7 +37,7 @@ const LISTS = [
 export function registerReferenceLists(app: FastifyInstance, services: Services): void {
   for (const schema of [namedRef, namedRefPage]) app.addSchema(schema);
   for (const { kind, table, ...documentation } of LISTS) {
-    const records = listedNamedRefs(table);
+    const records = storedWhole(table, 'id');
     app.get(`/v1/${kind}`, {
       schema: {
         ...documentation,

@@ -6,21 +6,17 @@ import type { Condition } from '../../index/evaluate.ts';
 import type { RecordQuery } from '../../paging/answer-record.ts';
 import { BY_POSITION, type ListedRecords } from '../../paging/page-statement.ts';
 import type { Since } from '../../paging/updated-since.ts';
-import { closes, hasValue, hasWords, isNewSince, isVisible } from '../conditions.ts';
+import { closes, listConditions, type ListFilters } from '../conditions.ts';
 import { withUpdatedAt } from '../finished-text.ts';
 import { isGranted, scopeKey, scopeValues } from '../granted.ts';
 
-export interface SolicitationFilters {
-  q?: string;
-  status?: string;
-  lead_entity?: string;
-  closing_after?: string;
-  closing_before?: string;
-  updated_since?: string;
+export interface SolicitationFilters extends ListFilters {
+  readonly closing_after?: string;
+  readonly closing_before?: string;
 }
 
-/** Those of 2^53, below which a `ref` always is. */
-const MAX_REF_DIGITS = 16;
+/** As many digits as 2^53 has, below which a `ref` always is. */
+const REF = /^[1-9][0-9]{0,15}$/;
 
 /**
  * Whether bidding is live at this moment: the one field that cannot be stored. Nothing closes a solicitation
@@ -48,30 +44,20 @@ export const listedSolicitations: ListedRecords = {
 
 /** The solicitations that a list or a count shows. Drafts have no terms in the index, so no condition is met by one. */
 export function solicitationConditions(scope: Scope, filters: SolicitationFilters, since: Since | null): Condition[] {
-  const { q, status, lead_entity, closing_after, closing_before } = filters;
+  const { closing_after, closing_before } = filters;
   return [
-    isVisible(scope, 'solicitations'),
-    ...(since === null ? [] : isNewSince(scope, 'solicitations', since)),
-    ...(q === undefined ? [] : hasWords(q)),
-    ...(status === undefined ? [] : [hasValue('status', status)]),
-    ...(lead_entity === undefined ? [] : [hasValue('lead_entity', lead_entity)]),
+    ...listConditions('solicitations', scope, filters, since),
     ...(closing_after === undefined ? [] : [closes('at least', closing_after)]),
     ...(closing_before === undefined ? [] : [closes('at most', closing_before)]),
   ];
 }
 
 /**
- * The solicitation of this id or `ref`, if the scope sees it; null for a text that is neither. An
- * id has at least one character that is no digit, so the two cannot be confused. One look-up by the index on either.
+ * The solicitation of this id or `ref`, if the scope sees it. An id has at least one character that is no digit, so the two
+ * cannot be confused; a `ref` has one spelling, without leading zeros. One look-up by the index on either.
  */
-export function findSolicitation(
-  { engine }: Pick<Database, 'engine'>,
-  scope: Scope,
-  idOrRef: string,
-): RecordQuery | null {
-  const isRef = /^[0-9]+$/.test(idOrRef);
-  // One spelling of a number is its ref: no leading zeros, and none that is too long to be one.
-  if (isRef && (idOrRef.startsWith('0') || idOrRef.length > MAX_REF_DIGITS)) return null;
+export function findSolicitation({ engine }: Pick<Database, 'engine'>, scope: Scope, idOrRef: string): RecordQuery {
+  const isRef = REF.test(idOrRef);
   const key = scopeKey(scope);
   return {
     shape: `solicitation by ${isRef ? 'ref' : 'id'}, ${key}`,

@@ -76,8 +76,7 @@ export function registerSolicitations(app: FastifyInstance, services: Services, 
     handler: async (request, reply) => {
       const { partner } = request;
       const filters: SolicitationFilters = request.parameters;
-      const { updated_since: asked } = filters;
-      const since = asked === undefined ? null : await readSince(database, partner.id, asked, null);
+      const since = await readSince(database, partner.id, filters.updated_since, null);
       const conditions = solicitationConditions(partner.scope, filters, since);
       return answerCount(services, request, reply, { index, conditions });
     },

@@ -6,17 +6,13 @@ import type { Condition } from '../../index/evaluate.ts';
 import type { RecordQuery } from '../../paging/answer-record.ts';
 import { BY_POSITION, type ListedRecords } from '../../paging/page-statement.ts';
 import type { Since } from '../../paging/updated-since.ts';
-import { hasValue, hasWords, isNewSince, isVisible, NEVER } from '../conditions.ts';
+import { hasValue, listConditions, NEVER, type ListFilters } from '../conditions.ts';
 import { withUpdatedAt } from '../finished-text.ts';
 import { isGrantedSupplier, scopeKey, scopeValues } from '../granted.ts';
 
-export interface SupplierFilters {
-  q?: string;
-  state?: string;
+export interface SupplierFilters extends ListFilters {
   /** As it was written. */
-  certifications?: string;
-  city_service?: string;
-  updated_since?: string;
+  readonly certifications?: string;
 }
 
 const textWith = (certifications: RawBuilder<string>): RawBuilder<string> =>
@@ -26,7 +22,7 @@ const textWith = (certifications: RawBuilder<string>): RawBuilder<string> =>
     'changed_publication',
   );
 
-/** How suppliers stand in a list. */
+/** Suppliers as a list shows them. */
 export const listedSuppliers: ListedRecords = {
   table: 'suppliers',
   alias: 'supplier',
@@ -34,7 +30,6 @@ export const listedSuppliers: ListedRecords = {
   key: 'id',
   text: textWith(sql<string>`supplier.certifications_preview`),
   bytes: sql<number>`octet_length(supplier.document) + octet_length(supplier.certifications_preview)`,
-  changesAt: sql<null>`null`,
 };
 
 /**
@@ -48,13 +43,8 @@ export function supplierConditions(
   since: Since | null,
   abbreviations: readonly (string | null)[],
 ): Condition[] {
-  const { q, state, city_service } = filters;
   return [
-    isVisible(scope, 'suppliers'),
-    ...(since === null ? [] : isNewSince(scope, 'suppliers', since)),
-    ...(q === undefined ? [] : hasWords(q)),
-    ...(state === undefined ? [] : [hasValue('state', state)]),
-    ...(city_service === undefined ? [] : [hasValue('city_service', city_service)]),
+    ...listConditions('suppliers', scope, filters, since),
     ...abbreviations.map((held) => (held === null ? NEVER : hasValue('certification', held))),
   ];
 }

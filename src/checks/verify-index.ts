@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { inSnapshot, type Database } from '../database/database.ts';
-import { compareBytewise } from './block-builder.ts';
-import { buildHere } from './build-blocks.ts';
-import type { StoredEntry } from './block-rows.ts';
-import { countRecords } from './fill-index.ts';
-import { indexTable, readIndexedRows } from './indexed-rows.ts';
-import { PlacementCheck, readLayout, type LayoutBlock, type Tally } from './layout.ts';
-import { BLOCK_SIZE, decodeSet, encodeSet, positionsFrom, setOf } from './position-set.ts';
-import { INDEXED_KINDS, type IndexedKind } from './terms.ts';
+import { compareBytewise } from '../index/block-builder.ts';
+import { buildHere } from '../index/build-blocks.ts';
+import type { StoredEntry } from '../index/block-rows.ts';
+import { countRecords } from '../index/fill-index.ts';
+import { indexTable, readIndexedRows } from '../index/indexed-rows.ts';
+import { placementCheck, readLayout, type LayoutBlock, type Tally } from '../index/layout.ts';
+import { BLOCK_SIZE, decodeSet, encodeSet, positionsFrom, setOf } from '../index/position-set.ts';
+import { INDEXED_KINDS, type IndexedKind } from '../index/terms.ts';
 
 /** Rows of the index that are read together: up to 8 MB. */
 const BATCH_TERMS = 1_000;
@@ -139,11 +139,11 @@ class KindVerification {
 
   async verify(block: LayoutBlock, { from, to, maxBatches }: Part): Promise<void> {
     const start = block.number * BLOCK_SIZE;
-    const placement = new PlacementCheck(block);
+    const isInPlace = placementCheck(block);
     const build = buildHere();
     let [end, batches] = [to, 0];
     for await (const rows of readIndexedRows(this.#database, this.#kind, start + from, start + to)) {
-      placement.add(rows);
+      for (const row of rows) if (!isInPlace(row)) this.#count('misplaced record', { count: 1, example: row.id });
       await build.add(this.#kind, rows);
       this.#records += rows.length;
       const mayContinue = await this.#onBatch(rows.length);
@@ -154,7 +154,6 @@ class KindVerification {
       if (!(await this.#isLastBefore(last, start + to))) end = last - start + 1;
       break;
     }
-    this.#count('misplaced record', placement.misplaced);
     await this.#compare(block.number, await build.complete(), from, end);
   }
 
