@@ -50,10 +50,14 @@ export function compareSlices(
 ): PositionSet {
   const wantsGreater = comparison === 'at least';
   if (bound >= 2 ** slices.length) return wantsGreater ? EMPTY_SET : among;
-  const bits = slices.map((set, slice) => ({ set, isSet: Math.floor(bound / 2 ** slice) % 2 === 1 })).reverse();
+  const boundBits = new Uint8Array(slices.length);
+  for (let slice = 0, rest = bound; rest > 0; slice += 1, rest = Math.floor(rest / 2)) boundBits[slice] = rest % 2;
   if (among instanceof Uint16Array && among.length <= MAX_COMPARED_ALONE) {
     return among.filter((position) => {
-      for (const { set, isSet } of bits) if (contains(set, position) !== isSet) return isSet !== wantsGreater;
+      for (let slice = slices.length - 1; slice >= 0; slice -= 1) {
+        const isSet = boundBits[slice] === 1;
+        if (contains(slices[slice] ?? EMPTY_SET, position) !== isSet) return isSet !== wantsGreater;
+      }
       return true;
     });
   }
@@ -61,7 +65,9 @@ export function compareSlices(
   const equal = toBits(among);
   /** Records of which a higher bit decided that they are beyond the bound, on the side that is wanted. */
   const beyond = new Uint32Array(equal.length);
-  for (const { set, isSet } of bits) {
+  for (let slice = slices.length - 1; slice >= 0; slice -= 1) {
+    const isSet = boundBits[slice] === 1;
+    const set = slices[slice] ?? EMPTY_SET;
     const withBit = set instanceof Uint32Array ? set : toBits(set);
     let undecided = 0;
     for (let word = 0; word < equal.length; word += 1) {

@@ -29,6 +29,14 @@ interface IndexState {
   readonly blocks: readonly Block[];
 }
 
+let keys = 0;
+
+/** Begins the keys of what is cached of a block. Short: each set of each block of each page is looked up by one. */
+function nextKey(): string {
+  keys += 1;
+  return `${keys} `;
+}
+
 /** Records that a list shows next. */
 export interface FoundRecords {
   /** The state of the catalog that they were found in. */
@@ -45,6 +53,8 @@ export class RecordIndex {
   readonly #cache: SetCache;
   readonly #positions = new LRUCache<string, number>({ max: MAX_CACHED_POSITIONS });
   #state: IndexState | null = null;
+  /** Of the last state, whose keys go on while a block does not change. */
+  #blocks: readonly (Block & { readonly name: string })[] = [];
 
   constructor(database: OpenDatabase, kind: IndexedKind, cache: SetCache) {
     this.#database = database;
@@ -115,11 +125,12 @@ export class RecordIndex {
 
   async #readState(): Promise<IndexState> {
     const rows = await this.#database.run<BlockRow>('index blocks', () => readBlocks, { kind: this.#kind });
-    const blocks = rows.flatMap(({ block, first_id: firstId, token }) =>
-      block === null || firstId === null
-        ? []
-        : [{ number: block, firstId, key: `${this.#kind} ${block} ${token ?? ''} ` }],
-    );
+    const blocks = rows.flatMap(({ block: number, first_id: firstId, token }) => {
+      if (number === null || firstId === null) return [];
+      const name = `${this.#kind} ${number} ${token ?? ''}`;
+      return [{ number, firstId, name, key: this.#blocks.find((block) => block.name === name)?.key ?? nextKey() }];
+    });
+    this.#blocks = blocks;
     return { catalog: rows[0]?.catalog ?? '', blocks };
   }
 
@@ -165,6 +176,11 @@ export class RecordIndex {
     let rows = 0;
     for (const block of blocks) {
       const plan = new BlockPlan(block, conditions, this.#cache);
+      // Nothing to read: the page may be full before the next block is looked at.
+      if (plan.rows === 0 && plans.length === 0) {
+        yield [plan];
+        continue;
+      }
       if (rows > 0 && rows + plan.rows > MAX_ROWS) {
         yield plans;
         plans = [];
@@ -173,7 +189,7 @@ export class RecordIndex {
       plans.push(plan);
       rows += plan.rows;
     }
-    yield plans;
+    if (plans.length > 0) yield plans;
   }
 
   /** Reads what is missing. */
