@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
 /**
- * The folders that `npm test` runs, for each project: within three minutes on two cores, with nothing but what `npm ci`
- * installed. `npm run test:all` runs every folder, these included, so a new test file is in the set of its folder.
+ * The folders that `npm test` runs in each project: under three minutes on two cores, with only what `npm ci` installs.
+ * `npm run test:all` runs every folder. A new test file belongs to the set of its folder.
  */
 const DEFAULT_FOLDERS = {
   sqlite: ['access', 'conformance', 'docs', 'http', 'index', 'publishing', 'sync'].map((name) => `test/${name}`),
@@ -10,50 +10,50 @@ const DEFAULT_FOLDERS = {
   client: ['client/test'],
 };
 
-/** Files in these folders that only `npm run test:all` runs, each with its reason. */
+/** Files in these folders that only `npm run test:all` runs, and why. */
 const ONLY_IN_ALL = [
   // Needs Redis.
   'test/http/shared-limits.test.ts',
-  // Repeats the model's questions as PostgreSQL's reader role.
+  // Repeats the model's requests as PostgreSQL's reader role.
   'test/conformance/reader-role.postgres.test.ts',
-  // Asks the model's questions on both engines once more.
+  // Repeats the model's requests on both engines.
   'test/conformance/served-queries.both.test.ts',
   // Builds, packs and installs the client.
   'client/test/package.test.ts',
   // Downloads other runtimes.
   'client/test/platforms/**',
-  // Imports hundreds of megabytes that were made to fill the memory.
+  // Imports hundreds of megabytes, built to exhaust memory.
   'test/publishing/hostile-files.test.ts',
-  // Changes thousands of records in each publication.
+  // Changes thousands of records in each import.
   'test/index/rebuilt-blocks.test.ts',
-  // Publishes after each of the statements of many queries.
+  // Imports after each statement of many queries.
   'test/index/one-state.test.ts',
-  // Fills the 64 MB of changes that are gathered before any is written.
+  // Fills the 64 MB buffer of index changes that is written at once.
   'test/index/index-changes.test.ts',
-  // Start a process of the mirror for each way in which a copy or a clock can be wrong.
+  // Start a mirror process for each way that a copy or a clock can be wrong.
   'client/test/mirror/damage.test.ts',
   'client/test/mirror/clock.test.ts',
   // Waits for a minute to pass.
   'client/test/mirror/waiting.test.ts',
 ];
 
-/** Set by `npm test`. `npx vitest run FILE` knows every file. */
+/** Set by `npm test`. `npx vitest run FILE` can run every file. */
 const isDefaultSet = process.env['TEST_SET'] === 'default';
 
-/** Tests of functions that touch no database, by the name of their file: once is enough for them. */
+/** Tests of functions that use no database: they run once. */
 const UNIT = 'test/**/*.unit.test.ts';
 
-/** Tests that ask both databases themselves and compare: once too, where PostgreSQL is running. */
+/** Tests that query both databases and compare: they run once, in the project with PostgreSQL. */
 const BOTH = 'test/**/*.both.test.ts';
 
-/** Tests that ask both, and measure how soon they are answered: run last, with nothing beside them. */
+/** Tests that measure response times on both databases: they run last, with nothing in parallel. */
 const ALONE = 'test/**/*.alone.test.ts';
 
-/** Tests of what only one of them has. */
+/** Tests of one engine only. */
 const SQLITE = 'test/**/*.sqlite.test.ts';
 const POSTGRES = 'test/**/*.postgres.test.ts';
 
-/** The test files of a project, without those that another one runs. */
+/** The test files of a project, without those of other projects. */
 function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[] = []) {
   const folders = isDefaultSet ? DEFAULT_FOLDERS[project] : [project === 'client' ? 'client/test' : 'test'];
   return {
@@ -63,14 +63,13 @@ function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[
 }
 
 /**
- * The same files run on each engine, so that a test tells which of them it is about only where
- * they differ: `inject('engine')`. `vitest --project sqlite` needs no PostgreSQL. The partners' client is tested once:
- * databases are no business of its.
+ * The same files run on each engine; a test checks `inject('engine')` only if the engines differ. `vitest --project
+ * sqlite` needs no PostgreSQL. The partners' client uses no database, so its tests run once.
  */
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Each worker keeps its database busy as well. The default tests wait more than they compute.
+    // Each worker also keeps its database server busy. The default tests mostly wait rather than compute.
     maxWorkers: isDefaultSet ? 3 : 2,
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -14,10 +14,10 @@ import { createSteppedClock, whyNoSteppedClock, type SteppedClock } from './step
 const NO_CLOCK = whyNoSteppedClock();
 const HOUR_MS = 3_600_000;
 
-/** Hours of the machine's clock, in the order in which the tests set them. */
+/** The offsets of the clock in hours, in the order the tests set them. */
 const STEPS = [0, -24, 24, -24, 0];
 
-/** A change has to be noticed in a second; a busy machine may add to it. */
+/** A change must be noticed within 1 s; the rest is for a busy machine. */
 const NOTICED_MS = 3_000;
 
 let clock: SteppedClock;
@@ -75,7 +75,8 @@ describe.skipIf(NO_CLOCK !== null)(`with a clock that steps a day back and forth
       expect(await copy.sync()).toBe(0);
     }
     expect(instants).toEqual([...new Set(instants)].sort());
-    // The first one by the machine's clock, one a day later by the stepped one, and all after that just behind it.
+    // The first two carry the machine's time, the third the stepped clock's, one day later, and the rest come just
+    // after it.
     const dayLater = Date.parse(instants[2] ?? '');
     expect(Math.abs(dayLater - Date.now() - 24 * HOUR_MS)).toBeLessThan(60_000);
     expect(instants.slice(3).map((instant) => Date.parse(instant) - dayLater)).toEqual([2, 4]);
@@ -91,7 +92,7 @@ describe.skipIf(NO_CLOCK !== null)(`with a clock that steps a day back and forth
       expect(await statusOf(passing)).toBe(hours > 0 ? 401 : 200);
       expect(await statusOf(key)).toBe(200);
       for (const path of ['/v1/solicitations', '/v1/solicitations/sol_soon']) {
-        // Twice, since an answer is kept.
+        // Twice, since responses are cached.
         for (let time = 0; time < 2; time += 1) {
           const { body } = await client.get(path, { key });
           expect(body).toContain(`"is_open":${hours > 0 ? 'false' : 'true'}`);

@@ -46,7 +46,7 @@ test('more connections than there are file descriptors: who is connected is serv
   while (sockets.filter(({ destroyed, connecting }) => !destroyed && !connecting).length >= DESCRIPTORS)
     await delay(20);
 
-  // What has to be opened for the service itself still can be.
+  // The service can still open descriptors for its own use.
   if (inject('engine') === 'postgres') {
     await sql`select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and application_name like 'pds serve%'`.execute(made.database.kysely);
@@ -87,13 +87,13 @@ test('hundreds of half-sent requests to the admin port reset no connection of a 
     sockets.push(socket);
   }
   await serving.said('connections to the admin port are refused: too many are open');
-  // On the connection that is open, and on as many new ones as are left for partners.
+  // On the open connection, and on as many new ones as are left for partners.
   const clients = Array.from({ length: 60 }, () => createClient(`http://127.0.0.1:${port}`));
   for (const client of clients) stack.defer(() => client.close());
   const answers = await Promise.all([partner, ...clients].map(({ get }) => get('/v1/coops', { key })));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
 
-  // Each is closed in time, though its client never gives up.
+  // Each is closed in time, although its client never gives up.
   await Promise.all(ends);
   expect((await askAdmin(admin, '/livez')).status).toBe(200);
   serving.kill('SIGTERM');

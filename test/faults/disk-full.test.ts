@@ -37,8 +37,8 @@ afterEach(async () => {
 });
 
 /**
- * A database of PostgreSQL whose tables stand on the disk; the server's log stands elsewhere. The server
- * is its own: while the disk is full its checkpoints fail, and with them what others do.
+ * Creates a PostgreSQL database whose tables are on the small disk, while the server's log is elsewhere. It needs a
+ * server of its own: while the disk is full, its checkpoints fail, and with them statements in other databases.
  */
 async function createOnDisk(folder: string): Promise<DatabaseConfig> {
   const { url, stop } = await startServer();
@@ -79,7 +79,8 @@ describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
       (await database.kysely.selectFrom('catalog.publications').select('number').execute()).length;
 
     await withImportDirectory(catalogVersion(2), async (directory) => {
-      // Room for its beginning. PostgreSQL also has pages that it added to the table for the first import's copy.
+      // Room for the start of the import. PostgreSQL can also reuse pages it allocated to the table for the first
+      // import's copy.
       disk.fill(200_000);
       const outcome = await pds('import', directory);
       expect(outcome).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(FULL) as string });
@@ -88,7 +89,7 @@ describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
       disk.fill();
       const before = await keyCount();
       let issued = 0;
-      // PostgreSQL has room in the pages that it has; then the command succeeds, and the key is good.
+      // PostgreSQL can have room in allocated pages; then the command succeeds, and the key works.
       for (let attempt = 0; attempt < 3; attempt += 1) {
         const { code, stdout, stderr } = await pds('key', 'issue', 'acme');
         issued += code === 0 ? 1 : 0;
@@ -98,7 +99,7 @@ describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
       expect(await keyCount()).toBe(before + issued);
       if (isSqlite) {
         expect(issued).toBe(0);
-        // The counts of requests cannot be written either.
+        // Usage counts cannot be written either.
         await serving.said('usage cannot be written; requests are answered and counted on until it can');
       }
 
@@ -118,7 +119,7 @@ describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
   }, 60_000);
 
   test('fails a migration with a clear message, and it completes when there is room', async () => {
-    // Of SQLite, the files are made and hold nothing yet.
+    // For SQLite, create the empty files first.
     if (isSqlite) await openForCommands(config).close();
     disk.fill(isSqlite ? 150_000 : 50_000);
     expect(await pds('migrate')).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(FULL) as string });

@@ -28,7 +28,7 @@ import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts';
 const NAMES = ['pds.sqlite', 'pds.access.sqlite'] as const;
 const NO_DISK = whyNoSmallDisk();
 
-/** A good database, closed: each test breaks a copy of it. */
+/** An intact, closed database: each test damages a copy of it. */
 let good: string;
 let folder: string;
 let catalog: string;
@@ -70,7 +70,7 @@ function run(words: string[], path = catalog): Promise<Outcome> {
   return runPdsThrough(AS_ORDINARY_USER, words, settings);
 }
 
-/** A command and the service end with 1 and this one message, and nothing in the folder is made or changed. */
+/** Asserts that a command and the service exit with 1 and exactly this message, and change nothing in the folder. */
 async function expectRefused(message: string, path = catalog): Promise<void> {
   const before = contents();
   const [command, server] = await Promise.all([run(['key', 'issue', 'acme'], path), run(['serve'], path)]);
@@ -229,7 +229,7 @@ function emptyImport(): string {
   return directory;
 }
 
-/** Overwrites the pages in which the rows of a table stand. */
+/** Overwrites the pages that hold the rows of a table. */
 function overwriteTable(path: string, table: string): void {
   const database = new DatabaseSync(path);
   const pages = database

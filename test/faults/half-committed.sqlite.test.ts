@@ -21,7 +21,7 @@ test.skipIf(NO_DISK !== null)(
     await using stack = new AsyncDisposableStack();
     const disk = mountSmallDisk(8);
     stack.defer(() => disk.remove());
-    // The disk of partners and keys alone is full.
+    // Only the disk with partners and keys is full.
     const folder = mkdtempSync(join(tmpdir(), 'pds-halves-'));
     stack.defer(() => rmSync(folder, { recursive: true }));
     const config: DatabaseConfig = { engine: 'sqlite', path: join(folder, 'pds.sqlite') };
@@ -39,7 +39,7 @@ test.skipIf(NO_DISK !== null)(
     const client = createClient(`http://127.0.0.1:${await serving.port()}`);
     stack.defer(() => client.close());
     const shown = async (path: string): Promise<number> => versionOf([(await client.get(path, { key })).body]);
-    // Short enough to be kept at once.
+    // Short enough to be cached on the first request.
     const kept = '/v1/solicitations?limit=1';
     expect(await shown(kept)).toBe(1);
 

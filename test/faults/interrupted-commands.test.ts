@@ -11,7 +11,7 @@ import { leftBehindIn, runPdsInTerminal } from '../support/in-terminal.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
 
-/** So many that the bar is seen long before the last of them is read. */
+/** Enough for the progress bar to appear long before the last is read. */
 const RECORDS = 150_000;
 
 const SIGNALS: [string, number][] = [
@@ -71,7 +71,7 @@ describe('an import that is interrupted on a terminal', { timeout: 60_000 }, () 
   });
 });
 
-/** Re-rendered in several batches. */
+/** Enough to be rerendered in several batches. */
 const EMBEDDING_CONTRACTS = 1_500;
 
 test.each([
@@ -116,7 +116,7 @@ test('Ctrl-C while another import is waited for ends an import at once', { timeo
       child.kill('SIGINT');
     }
     expect(await exited).toEqual([130, null]);
-    // Half of the grace period, after which an interrupted command is ended by force.
+    // Half of the grace period after which an interrupted command is killed.
     expect(performance.now() - signalledAt).toBeLessThan(1_000);
     expect(stderr).toMatch(/Interrupted; nothing was published\.\n$/);
   } finally {

@@ -10,7 +10,7 @@ interface LogLine {
   readonly requestId?: string;
 }
 
-/** The whole lines so far. */
+/** The complete log lines so far. */
 function logOf(serving: Serving): LogLine[] {
   return serving
     .output()
@@ -21,9 +21,10 @@ function logOf(serving: Serving): LogLine[] {
 }
 
 /**
- * Kills one of three workers while clients ask, and tells whose connections were lost, besides those of the victim.
+ * Kills one of three workers under load. Returns, for each connection lost that the victim did not serve, the id of its
+ * last request.
  *
- * @param version that every answer has to be of.
+ * @param version that every response must have.
  */
 export async function killOneWorker(
   workers: Serving,
@@ -60,11 +61,11 @@ export async function killOneWorker(
   while (listening().length < 4) await delay(20);
   state.isOver = true;
   await Promise.all(clients);
-  // What is still being gathered for the log.
+  // Wait for log lines that are still buffered.
   await delay(300);
   const answeredBy = new Map(
     logOf(workers).flatMap(({ requestId, pid }) => (requestId === undefined ? [] : [[requestId, pid] as const])),
   );
-  // Lines that the victim had not written are gone with it: a connection without a known worker was its own.
+  // Log lines that the victim had buffered are lost: a connection without a known worker was the victim's.
   return { others: failed.filter((id) => ![victim, undefined].includes(answeredBy.get(id))) };
 }

@@ -18,23 +18,23 @@ import { startServing, type Serving } from '../support/serving-process.ts';
 import { killOneWorker } from './killed-worker.ts';
 import { catalogVersion, RECORDS, versionOf, watch, type Watch } from './versions.ts';
 
-/** Over both databases. FAULT_KILLS=200 takes some minutes. */
+/** Total for both engines. FAULT_KILLS=200 takes a few minutes. */
 const KILLS = Number(process.env['FAULT_KILLS'] ?? 40);
 const SEED = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
 
-/** How the kills are shared out among what is killed. */
+/** The share of kills for each target. */
 const SHARES = { import: 0.4, command: 0.25, migration: 0.15, server: 0.1, worker: 0.1 };
 
-/** How long after its end a process may hold up the next: PostgreSQL looks for its client once a second. */
+/** How long a killed process can block the next: PostgreSQL checks the client connection once a second. */
 const LOCKS_GONE_MS = 5_000;
 
 let made: TestDatabase;
 let key: string;
-/** All that a test started, whatever became of the test. */
+/** Every service a test started, even if the test failed. */
 const started: Serving[] = [];
 let serving: Serving;
 let partner: Watch;
-/** The newest that was published. */
+/** The newest published version. */
 let version = 1;
 
 beforeAll(async () => {
@@ -57,7 +57,7 @@ function serve(...options: string[]): Serving {
   return one;
 }
 
-/** So many moments within this span, from the seed. */
+/** The moments of a target's kills within this span, drawn from the seed. */
 function moments(target: keyof typeof SHARES, spanMs: number): number[] {
   const numRuns = Math.max(1, Math.round((KILLS / 2) * SHARES[target]));
   const seed = SEED + Object.keys(SHARES).indexOf(target) + (inject('engine') === 'sqlite' ? 0 : 100);
@@ -77,7 +77,7 @@ function start(...words: string[]): { child: ChildProcess; exited: Promise<unkno
   return { child, exited: once(child, 'exit') };
 }
 
-/** Starts a command and kills it at this moment, if it is not over. */
+/** Starts a command and kills it after this delay, unless it has exited. */
 async function killAfter(delayMs: number, ...words: string[]): Promise<void> {
   const { child, exited } = start(...words);
   await Promise.race([exited, delay(delayMs)]);
@@ -85,14 +85,14 @@ async function killAfter(delayMs: number, ...words: string[]): Promise<void> {
   await exited;
 }
 
-/** How long a command takes that nobody kills. */
+/** How long a command takes to complete. */
 async function timeOf(...words: string[]): Promise<number> {
   const startedAt = performance.now();
   expect(await start(...words).exited).toEqual([0, null]);
   return performance.now() - startedAt;
 }
 
-/** That a database is whole, as whoever opens it next finds it, and which version it holds. */
+/** Asserts that the database is consistent when opened next, and returns its version. */
 async function look(): Promise<{ version: number; publications: number }> {
   const database = openForCommands(made.config);
   try {
@@ -129,7 +129,7 @@ describe('a process that is killed at any moment leaves all whole, and the next 
       publications = (await look()).publications;
       await withImportDirectory(catalogVersion(version + 1), (directory) => killAfter(delayMs, 'import', directory));
       const found = await look();
-      // A later version came with exactly one publication, an earlier one with none.
+      // A later version came with exactly one new release, an unchanged one with none.
       expect([`${version} ${publications}`, `${version + 1} ${publications + 1}`]).toContain(
         `${found.version} ${found.publications}`,
       );
@@ -158,7 +158,7 @@ describe('a process that is killed at any moment leaves all whole, and the next 
       const words = index % 2 === 0 ? ['key', 'issue', 'acme'] : ['partner', 'create', `partner-${index}`];
       await killAfter(delayMs, ...words);
       const after = await state();
-      // What was done stands in the trail, and nothing else does.
+      // The audit trail lists exactly what was done.
       expect(after.keys - before.keys).toBe(after.issued - before.issued);
       const startedAt = performance.now();
       const { code, stdout } = await runPds(['key', 'issue', 'acme'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
@@ -237,7 +237,7 @@ describe('a process that is killed at any moment leaves all whole, and the next 
 
   test('a worker, which nobody notices whose connection is not its own', async () => {
     const delays = moments('worker', 400);
-    // Each time a new service: a worker that dies within ten seconds is replaced after a pause.
+    // A new service each time: a worker that dies within ten seconds is replaced only after a pause.
     for (const delayMs of delays) {
       const workers = serve('--workers', '3');
       await workers.said('all workers answer requests');

@@ -8,13 +8,13 @@ import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../s
 import { makeOlderSchema } from '../support/older-schema.ts';
 import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 
-/** PostgreSQL looks once a second; a busy machine may add to it. */
+/** PostgreSQL checks client connections once a second; the rest is for a busy machine. */
 const NOTICED_MS = 5_000;
 
 let made: TestDatabase;
 /** Holds a lock. */
 let holder: pg.Client;
-/** Looks on: within a transaction, PostgreSQL would go on showing what it showed first. */
+/** Reads pg_stat_activity outside a transaction, inside which PostgreSQL would keep returning the first snapshot. */
 let onlooker: pg.Client;
 
 afterEach(async () => {
@@ -39,7 +39,7 @@ async function waitingForLock(): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Starts a command that comes to wait in the midst of a statement, and kills it there. */
+/** Starts a command, and kills it while one of its statements waits for a lock. */
 async function killInStatement(lockedTable: string, ...words: string[]): Promise<void> {
   await holder.query('begin');
   await holder.query(`lock table ${lockedTable} in access exclusive mode`);

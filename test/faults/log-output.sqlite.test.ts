@@ -27,12 +27,12 @@ afterAll(() => made.drop());
 interface Run {
   readonly child: ChildProcess;
   readonly exited: Promise<unknown[]>;
-  /** Asks so often; throws where an answer is not 200. */
+  /** Sends this many requests; throws if a response is not 200. */
   ask(times?: number): Promise<void>;
   remarks(): string;
 }
 
-/** Starts the service with a standard output of the test's choosing, and waits until it answers. */
+/** Starts the service with the given standard output, and waits until it responds. */
 async function serve(stdout: number | 'pipe', ...options: string[]): Promise<Run> {
   const port = await findFreePort();
   const child = spawn(EXECUTABLE, [MAIN, 'serve', '--port', String(port), ...options], {
@@ -78,7 +78,7 @@ describe('a server whose log cannot be written goes on answering, and ends when 
     const run = await serve(full, '--workers', workers);
     closeSync(full);
     await run.ask();
-    // Longer than lines are gathered for, so that writing them has failed.
+    // Longer than lines are buffered, so that a write has failed.
     await delay(300);
     await run.ask();
     expect(run.remarks()).toMatch(/^warning: the log cannot be written \(ENOSPC.*requests are answered all the same$/m);
@@ -119,7 +119,7 @@ describe('a server whose log cannot be written goes on answering, and ends when 
 
   test('where its reader stands still', async () => {
     const run = await serve('pipe');
-    // More than a pipe holds; nothing here reads it.
+    // More than the pipe's buffer holds; nothing reads it.
     await run.ask(2_000);
     await endsByItself(run);
   });

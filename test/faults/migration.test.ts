@@ -14,10 +14,10 @@ import { insertOlderPublication, insertOlderSuppliers, makeOlderSchema } from '.
 const PROGRAM = fileURLToPath(new URL('../support/migrate-process.ts', import.meta.url));
 const IDS = ['m', 'b', 'z', 'a', 'x'];
 
-/** The last step, which removes the former search, is deferred. */
+/** The last step, which drops the former search tables, is deferred. */
 const CATALOG_STEPS = MIGRATIONS.catalog.length - 1;
 
-/** Every so many statements one is interrupted by a kill, which takes a process each: with FAULT_KILLS all of them. */
+/** Kill at every Nth statement, since each kill takes a process; with FAULT_KILLS at every one. */
 const KILL_EVERY = process.env['FAULT_KILLS'] === undefined ? 20 : 1;
 
 let made: TestDatabase;
@@ -27,7 +27,7 @@ beforeEach(async () => {
   await makeOlderSchema(made.database, { catalog: 2, access: 1 });
   await insertOlderSuppliers(made.database, IDS);
   await insertOlderPublication(made.database);
-  // As the version before has left it: its servers work on this schema.
+  // As the previous version left it: its servers work on this schema.
   await made.database.kysely
     .insertInto('access.settings')
     .values({ name: 'oldest_served_catalog', value: '2' })
@@ -35,7 +35,7 @@ beforeEach(async () => {
 });
 afterEach(() => made.drop());
 
-/** Every table with its columns, every index, and how many steps each group has made. */
+/** Every table with its columns, every index, and the number of steps applied to each group. */
 async function schema(): Promise<unknown> {
   const { kysely, engine } = made.database;
   const parts =
@@ -56,7 +56,7 @@ async function steps(): Promise<{ catalog: number; access: number }> {
   return { catalog: await count('catalog'), access: await count('access') };
 }
 
-/** The oldest schema whose servers take this one for theirs. */
+/** The oldest schema version whose servers accept this one. */
 async function oldestServed(): Promise<string | undefined> {
   const rows = await made.database.kysely.selectFrom('access.settings').selectAll().execute();
   return rows.find(({ name }) => name === 'oldest_served_catalog')?.value;
@@ -68,10 +68,10 @@ async function supplierIds(): Promise<string[]> {
 }
 
 /**
- * Migrates, and is interrupted at one statement after the other, until it comes through. What is left each time
- * is as it was before, or has one or more steps done as a whole.
+ * Migrates with an interruption at one statement after the other, until a migration completes. Each interrupted attempt
+ * must leave the schema as it was, or with one or more complete steps.
  *
- * @returns how often it was interrupted.
+ * @returns the number of interruptions.
  */
 async function interruptAtEach(
   every: number,
@@ -85,12 +85,12 @@ async function interruptAtEach(
     const stepsNow = await steps();
     expect(new Set(await supplierIds())).toEqual(new Set(IDS));
     if (stepsNow.catalog + stepsNow.access > stepsBefore.catalog + stepsBefore.access) {
-      // The catalog first. Its servers from step 3 on work on the schema after each step.
+      // The catalog is migrated first. Its servers since step 3 work on the schema after each step.
       if (stepsNow.catalog < CATALOG_STEPS) expect(stepsNow.access).toBe(1);
       expect(await oldestServed()).toBe('3');
       stepsBefore = stepsNow;
       before = await schema();
-      // The rest is shorter.
+      // Fewer statements remain.
       statement = 1 - every;
     } else {
       expect(await schema()).toEqual(before);
@@ -99,7 +99,7 @@ async function interruptAtEach(
   expect(await readSchemaState(made.database)).toEqual({ isEmpty: false, pending: [] });
   expect(await steps()).toEqual({ catalog: CATALOG_STEPS, access: MIGRATIONS.access.length });
   expect(await supplierIds()).toEqual([...IDS].sort());
-  // Nothing is left to do, and a command finds all in order.
+  // Nothing remains to be done, and a command accepts the schema.
   expect(await runPds(['partner', 'list', '--json'], { PDS_DATABASE_URL: databaseUrlOf(made.config) })).toMatchObject({
     code: 0,
     stderr: '',
@@ -107,7 +107,7 @@ async function interruptAtEach(
   return interruptions;
 }
 
-/** Runs it in this process: a part of it fails. */
+/** Migrates in this process, where the interruption makes a statement fail. */
 async function attemptWith(interruption: Interruption): Promise<'done' | 'interrupted'> {
   try {
     await migrate(interrupted(made.database, interruption), Date.now);
@@ -134,7 +134,7 @@ describe('a migration that is cut off at any of its statements loses nothing, an
       await server.connect();
       const times = await interruptAtEach(4, (statement) => {
         let isLost = false;
-        // Between transactions it is nothing but a connection less.
+        // Between transactions, losing a connection has no effect.
         const lose = async (sent: number): Promise<void> => {
           if (isLost || sent < statement) return;
           const { rowCount } = await server.query(`select pg_terminate_backend(pid) from pg_stat_activity

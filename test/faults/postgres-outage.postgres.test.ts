@@ -10,7 +10,7 @@ import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 
-/** What is promised, and what a busy machine may add to it. */
+/** The guaranteed times, and a margin for a busy machine. */
 const NOTICED_MS = 2_000;
 const BACK_MS = 1_000;
 const MARGIN_MS = 1_500;
@@ -64,7 +64,7 @@ function expectFailure({ status, headers, body, ms }: Answer & { ms: number }): 
   expect(ms).toBeLessThan(NOTICED_MS + MARGIN_MS);
 }
 
-/** Asks what is not known until it is answered, and gives how long that took. */
+/** Repeats uncached requests until they succeed; returns how long that took. */
 async function timeUntilBack(): Promise<number> {
   const startedAt = performance.now();
   for (const path of NOT_KNOWN) {
@@ -85,7 +85,7 @@ describe.each([
     expect(before.status).toBe(200);
     fail();
 
-    // Asked at the moment in which nobody can know, and again when it is known.
+    // Requested before the outage can be detected, and again once it is.
     for (const failed of await Promise.all(NOT_KNOWN.map((path) => timed(path)))) expectFailure(failed);
     expectFailure(await timed('/v1/coops', unusedKey));
     const known = await timed(KNOWN);
@@ -101,7 +101,7 @@ describe.each([
 });
 
 test('what PostgreSQL has no connection for is answered through those that there are, and fails in time where there is none', async () => {
-  // Connections of the superuser, which the service's are elsewhere here, know no limit.
+  // The service otherwise connects as a superuser here, to whom connection limits do not apply.
   await asSuperuser(
     'create role crowded login connection limit 3',
     'grant usage on schema catalog, access to crowded',
@@ -149,7 +149,7 @@ test('a query that takes too long ends at its deadline, on the side of PostgreSQ
     expect(others.map(({ status }) => status)).toEqual([200, 200, 200]);
     const { status, ms } = await slow;
     expect(status).toBe(500);
-    // The statement's deadline is 5 s.
+    // The statement timeout is 5 s.
     expect(ms).toBeGreaterThan(4_500);
     expect(ms).toBeLessThan(5_500 + MARGIN_MS);
     const { rows } = await locker.query(
@@ -175,7 +175,7 @@ test('while slow queries hold every connection, a revoked key still ends within 
     while ((await timed(KNOWN, unusedKey)).status === 200) await delay(20);
     expect(performance.now() - startedAt).toBeLessThan(1_000 + MARGIN_MS);
     const statuses = new Set((await Promise.all(slow)).map(({ status }) => status));
-    // Those that got no connection are told to come again.
+    // Requests that got no connection are rejected with 429.
     expect(statuses).toEqual(new Set([429, 500]));
   } finally {
     await locker.end();

@@ -13,18 +13,18 @@ import {
 import { join } from 'node:path';
 import { reachableTemporaryFolder, type RunAs } from '../support/postgres-programs.ts';
 
-/** A file system of a few MiB that can be filled to the last byte. */
+/** A file system of a few MiB that can be filled completely. */
 export interface SmallDisk {
   readonly folder: string;
-  /** Leaves no room, or about so many bytes. */
+  /** Leaves no space, or about this many bytes. */
   fill(leftBytes?: number): void;
-  /** Gives the room back. */
+  /** Frees the space again. */
   free(): void;
-  /** Removes it with all that is on it. */
+  /** Unmounts it, and deletes its contents. */
   remove(): void;
 }
 
-/** Why these tests cannot run here; null where they can: mounting is root's. */
+/** Why these tests cannot run here, or null if they can: mounting takes root. */
 export function whyNoSmallDisk(): string | null {
   try {
     mountSmallDisk(1).remove();
@@ -34,7 +34,7 @@ export function whyNoSmallDisk(): string | null {
   }
 }
 
-/** @param owner who may write to it besides root. */
+/** @param owner of its root folder, besides root. */
 export function mountSmallDisk(mebibytes: number, owner: RunAs | null = null): SmallDisk {
   const folder = mkdtempSync(join(reachableTemporaryFolder(), 'pds-disk-'));
   try {
@@ -61,7 +61,7 @@ export function mountSmallDisk(mebibytes: number, owner: RunAs | null = null): S
     },
     free: () => rmSync(ballast),
     remove() {
-      // Lazily: a process that is ending may still have a file open.
+      // Lazily: an exiting process can still have a file open.
       execFileSync('umount', ['--lazy', folder]);
       rmdirSync(folder);
     },

@@ -8,10 +8,10 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
-/** How long a start takes on an idle machine, and then some. */
+/** The duration of a start on an idle machine, plus a margin. */
 const START_MS = 900;
 
-/** How long the workers of a primary process that was killed may take to end. */
+/** How long workers can outlive a killed primary process. */
 const ORPHANS_END_MS = 10_000;
 
 let made: TestDatabase;
@@ -32,19 +32,19 @@ function serve(...options: string[]): Serving {
   return serving;
 }
 
-/** The processes that a process has started, which Linux lists. */
+/** The child processes of a process (Linux only). */
 function childrenOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
   return text === '' ? [] : text.split(' ').map(Number);
 }
 
-/** A connection on which half a request was sent: the end of the service waits two seconds for the rest. */
+/** Opens a connection and sends half a request: a shutdown waits two seconds for the rest. */
 async function sendHalf(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => undefined);
   await once(socket, 'connect');
   socket.write('GET /health HTTP/1.1\r\nHost: x\r\n');
-  // So that it was read, and not only sent.
+  // Gives the server time to read it.
   await delay(200);
   return socket;
 }
@@ -88,7 +88,7 @@ describe('SIGUSR1 opens no inspector, and the service goes on', () => {
   test.each([
     ['1', ''],
     ['2', ''],
-    // As the unit and npm start it.
+    // As the systemd unit and npm start it.
     ['1', '--disable-sigusr1'],
   ])('with --workers %s %s', async (workers, option) => {
     const inspector = await findFreePort();
@@ -100,7 +100,7 @@ describe('SIGUSR1 opens no inspector, and the service goes on', () => {
     const pids = [serving.pid, ...childrenOf(serving.pid)];
     expect(pids).toHaveLength(workers === '1' ? 1 : 1 + Number(workers));
     for (const pid of pids) process.kill(pid, 'SIGUSR1');
-    // An inspector listens within some ten milliseconds; twenty answers take longer.
+    // An inspector listens within about 10 ms; twenty responses take longer.
     for (let request = 0; request < 20; request += 1) {
       expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
       await delay(10);
@@ -124,7 +124,7 @@ describe('a signal while the service starts ends it cleanly, and the next start 
         await delay(delayMs);
         const signal = index % 2 === 0 ? 'SIGTERM' : 'SIGINT';
         serving.kill(signal);
-        // Before it listens to signals, there is nothing to be ended but the process.
+        // Before the process installs its signal handlers, the signal simply terminates it.
         expect([
           [0, null],
           [null, signal],
@@ -160,7 +160,7 @@ test('workers whose primary process was killed answer what is in flight, end by 
   const serving = serve('--workers', '3', '--port', String(port));
   await serving.said('all workers answer requests');
   const silent = await Promise.all([sendHalf(port), sendHalf(port)]);
-  // Sends the rest when its worker is ending.
+  // Sends the rest while its worker is shutting down.
   const finishing = await sendHalf(port);
   const answered = once(finishing, 'data') as Promise<[Buffer]>;
   const killedAt = performance.now();

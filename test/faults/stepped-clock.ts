@@ -2,21 +2,21 @@ import { existsSync, globSync, mkdtempSync, renameSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** libfaketime, which stands between a process and the time of day; undefined where it is not installed. */
+/** libfaketime, which intercepts a process's reads of the clock; undefined if it is not installed. */
 const LIBRARY = globSync('/usr/lib/*/faketime/libfaketime.so.1').find((path) => existsSync(path));
 
-/** Why these tests cannot run here; null where they can. */
+/** Why these tests cannot run here, or null if they can. */
 export function whyNoSteppedClock(): string | null {
   return LIBRARY === undefined ? 'libfaketime is missing: install Debian\'s package "faketime"' : null;
 }
 
-/** A time of day that can be set while processes run; the time that only rises goes on for them as it is. */
+/** A wall clock that can be set while processes run; their monotonic clock is unaffected. */
 export interface SteppedClock {
-  /** For the environment of a process that is to have this clock. */
+  /** Environment variables for a process that uses this clock. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Sets it so far before or after the machine's. */
+  /** Sets its offset from the machine's clock. */
   step(hours: number): void;
-  /** The time by this clock. */
+  /** The current time of this clock. */
   nowMs(): number;
   remove(): void;
 }
@@ -27,7 +27,7 @@ export function createSteppedClock(): SteppedClock {
   let offsetHours = 0;
   const step = (hours: number): void => {
     offsetHours = hours;
-    // At once: a process must not read half of it.
+    // Atomically: a process must not read half of it.
     writeFileSync(`${file}.new`, `${hours < 0 ? '-' : '+'}${Math.abs(hours)}h\n`);
     renameSync(`${file}.new`, file);
   };
@@ -38,7 +38,7 @@ export function createSteppedClock(): SteppedClock {
       FAKETIME_TIMESTAMP_FILE: file,
       FAKETIME_NO_CACHE: '1',
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
-      // Older versions know it by this name.
+      // The name in older versions.
       DONT_FAKE_MONOTONIC: '1',
     },
     step,

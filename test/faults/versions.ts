@@ -3,10 +3,10 @@ import { expect } from 'vitest';
 import { createClient } from '../support/client.ts';
 import { solicitation, type ImportLines } from '../support/publishing.ts';
 
-/** How many records each version of the catalog has. */
+/** The number of records in each version of the catalog. */
 export const RECORDS = 300;
 
-/** The same records in each version, all of which name it. */
+/** A version of the catalog: always the same records, each with the version in its text. */
 export function catalogVersion(number: number): ImportLines {
   return {
     'lead-entities': [{ id: 'le_a', name: `City version${number}` }],
@@ -18,24 +18,24 @@ export function catalogVersion(number: number): ImportLines {
   };
 }
 
-/** The version that every one of these finished texts names. */
+/** The version in these documents; asserts that they all have the same one. */
 export function versionOf(documents: readonly string[]): number {
   const versions = new Set(documents.flatMap((text) => [...text.matchAll(/version(\d+)/g)].map(([, found]) => found)));
   expect([...versions]).toHaveLength(1);
   return Number([...versions][0]);
 }
 
-/** A partner that asks all the time, and what it saw. */
+/** A partner that sends requests continuously, and checks the responses. */
 export interface Watch {
-  /** Waits until it was shown this version; throws where something was not a whole, right answer before. */
+  /** Waits until it has seen this version; throws if any response so far was wrong or incomplete. */
   until(version: number): Promise<void>;
-  /** Ends it; throws where something was not a whole, right answer, or of no version that may be seen. */
+  /** Stops it; throws if any response was wrong, incomplete, or of a version other than these. */
   end(allowed: readonly number[]): Promise<{ answers: number }>;
 }
 
 /**
- * Asks again and again, for pages that may be kept and for ones that cannot be: each answer has to
- * be 200 and of one version. Whichever is shown may change to and fro for a second after a publication.
+ * Sends requests continuously, for pages that can be cached and for pages that cannot: each response must be a 200 and
+ * of a single version. For a second after an import, either version can appear.
  */
 export function watch(port: number, key: string): Watch {
   const client = createClient(`http://127.0.0.1:${port}`);
@@ -53,7 +53,7 @@ export function watch(port: number, key: string): Watch {
   const asking = (async () => {
     while (!state.isOver) {
       await ask().catch((error: unknown) => failures.push(String(error)));
-      // So that the command under test gets its share of the machine.
+      // Leaves CPU time to the command under test.
       await delay(5);
     }
   })();

@@ -3,34 +3,34 @@ import type { FuzzRequest } from './fuzz-requests.ts';
 
 const READ_METHODS = new Set(['GET', 'HEAD']);
 
-/** Of what the service says to a request that HTTP's parser took, everything but a failure of its own. */
+/** Every status but 5xx that the service returns once the HTTP parser has accepted a request. */
 const ANY = [200, 304, 400, 401, 403, 404, 405, 429];
 
-/** Below it, separators and the parser's own counting decide nothing. */
+/** Below this length, how separators count toward the parser's limit cannot matter. */
 const SURELY_SHORT_BYTES = LONGEST_HEAD_BYTES - 1_500;
 
-/** The bytes of a request, as characters that are one byte each. Its connection ends with the answer. */
+/** Renders a request as Latin-1 text, one character per byte. Its connection closes after the response. */
 export function renderRequest({ method, target, authorization, headers, body }: FuzzRequest): string {
   const lines = [...headers.lines, ...authorization.lines].map(([name, value]) => `${name}: ${value}`);
   const head = [`${method} ${target.path}${target.query.text} HTTP/1.1`, ...lines, 'Connection: close'].join('\r\n');
   return `${head}\r\n${body === '' ? '\r\n' : body}`;
 }
 
-/** The head of a request, which alone decides what its answer is. */
+/** The head of a request, which alone determines the response. */
 export function headOf(bytes: string): string {
   return bytes.slice(0, bytes.indexOf('\r\n\r\n'));
 }
 
 /**
- * The statuses that a request may have: one where everything in it is known, by the order in which
- * the interface says that faults are found: key, path, method, parameters, permission, record.
+ * The statuses allowed for a request: exactly one if everything in it is certain, following the documented order of
+ * checks: key, path, method, parameters, permission, record.
  */
 export function allowedStatuses(request: FuzzRequest): ReadonlySet<number> {
   const { method, target, authorization, headers } = request;
   const { template, query } = target;
   const head = headOf(renderRequest(request));
   const allowed = new Set<number>();
-  // HTTP's parser refuses what is too long, and may refuse bytes that no address holds, before anyone looks at the key.
+  // The HTTP parser rejects what is too long, and can reject bytes invalid in a URL, before the key is checked.
   if (head.length > SURELY_SHORT_BYTES || /[^\x21-\x7e]/.test(target.path + query.text)) allowed.add(400);
   if (template === null) return new Set(ANY);
   const needsKey = template.startsWith('/v1');

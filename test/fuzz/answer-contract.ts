@@ -4,7 +4,7 @@ import type { ValidateFunction } from 'ajv';
 import type { RawAnswer } from '../support/raw-http.ts';
 import { readOpenApiDocument, templateOf, type OpenApiDocument } from './openapi-document.ts';
 
-/** All headers that an answer may have. One more would be one that somebody put there. */
+/** All headers that a response can have. Any other has been injected. */
 const KNOWN_HEADERS = new Set([
   ...['allow', 'cache-control', 'connection', 'content-encoding', 'content-length', 'content-type', 'date', 'etag'],
   ...['content-security-policy', 'keep-alive', 'ratelimit', 'ratelimit-policy', 'referrer-policy', 'retry-after'],
@@ -14,7 +14,7 @@ const KNOWN_HEADERS = new Set([
 const JSON_TYPE = 'application/json; charset=utf-8';
 const REQUEST_ID = /^req_[\w-]{22}$/;
 
-/** What goes with each status besides what is on every answer. */
+/** The error code for each status. */
 const CODES: Readonly<Record<number, string>> = {
   400: 'validation_failed',
   401: 'unauthorized',
@@ -24,16 +24,16 @@ const CODES: Readonly<Record<number, string>> = {
   429: 'rate_limited',
 };
 
-/** What was asked, as far as the promises of its answer depend on it. */
+/** The properties of the request on which the contract of its response depends. */
 export interface Asked {
   readonly method: string;
-  /** Decoded; null where nobody can. */
+  /** The decoded path; null if it cannot be decoded. */
   readonly path: string | null;
-  /** Whether the key opens anything; null where that is not known. */
+  /** Whether the key is accepted; null if unknown. */
   readonly hasGoodKey: boolean | null;
 }
 
-/** Finds what an answer breaks of all that the interface promises for every answer. */
+/** Checks a response against everything the API guarantees for every response. */
 export class AnswerContract {
   readonly #document: OpenApiDocument;
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false });
@@ -45,8 +45,8 @@ export class AnswerContract {
   }
 
   /**
-   * @param asked null where nobody can tell what the bytes asked for.
-   * @returns one sentence for each promise that is broken.
+   * @param asked null if it is undecidable what the bytes requested.
+   * @returns one sentence for each broken guarantee.
    */
   faultsOf(asked: Asked | null, answer: RawAnswer): string[] {
     const { status, headers } = answer;
@@ -136,7 +136,7 @@ export class AnswerContract {
   }
 }
 
-/** The text of a body, however it was encoded. */
+/** The text of a body, decompressed by its Content-Encoding. */
 export function decodeBody(headers: ReadonlyMap<string, string>, body: Buffer): string {
   const encoding = headers.get('content-encoding');
   const bytes = encoding === 'br' ? brotliDecompressSync(body) : encoding === 'gzip' ? gunzipSync(body) : body;

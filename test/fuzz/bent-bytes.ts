@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Pieces that change what a parser believes it reads. */
+/** Fragments that change how a parser reads the rest. */
 const PIECES = [
   ...['\r', '\n', '\r\n', '\r\n\r\n', '\n\n', '\0', ' ', '\t', ':', '\r\n ', '\r\n\t', '\x0b', '\x7f', '\xff', '%'],
   ...[
@@ -49,7 +49,7 @@ const bend: fc.Arbitrary<Bend> = fc.oneof(
       return bytes.slice(0, at) + piece + bytes.slice(at);
     };
   }),
-  // At the start of a line, where a header is read.
+  // At the start of a line, as a header.
   fc.tuple(fc.nat(20), fc.constantFrom(...PIECES)).map(([line, piece]): Bend => {
     return (bytes) => {
       const lines = bytes.split('\r\n');
@@ -78,7 +78,7 @@ const bend: fc.Arbitrary<Bend> = fc.oneof(
   ),
 );
 
-/** Requests that were right or wrong, as bytes, bent in one to four places. */
+/** Valid or invalid requests, as bytes, mutated in one to four places. */
 export function bentBytes(requests: fc.Arbitrary<string>): fc.Arbitrary<string> {
   return fc
     .tuple(requests, fc.array(bend, { minLength: 1, maxLength: 4 }))

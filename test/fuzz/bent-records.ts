@@ -1,22 +1,25 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 
-/** A change of one line. */
+/** A mutation of one line. */
 export interface Bent {
   readonly verdict: 'wrong' | 'unsure';
-  /** `twice` adds the line once more, `dangling` one that names nothing; otherwise makes the new line of the old one. */
+  /**
+   * `twice` repeats the line, `dangling` adds a line with an unknown reference; a function derives the new line from
+   * the old one.
+   */
   readonly change: 'twice' | 'dangling' | ((line: string, place: number) => string);
 }
 
-/** A level of nesting at which recursion has no room left. */
+/** A nesting depth that overflows a recursive parser's stack. */
 const DEEP = 20_000;
 
 const deep = (open: string, close: string, inner = ''): string => open.repeat(DEEP) + inner + close.repeat(DEEP);
 
-/** What packs to nothing shorter, so that no index of a database takes it. */
+/** Incompressible text, too long for a database index even after compression. */
 const DENSE = createHash('shake256', { outputLength: 4_500 }).update('dense').digest('base64');
 
-/** Values as JSON texts, for the place of any other. */
+/** JSON values to put in place of any other. */
 const VALUES = [
   ...[
     'null',
@@ -83,7 +86,7 @@ const NAMES = [
 
 type Path = (string | number)[];
 
-/** The places of all values in a record. */
+/** The paths of all values in a record. */
 function pathsOf(value: unknown, path: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [path];
   return [
@@ -94,7 +97,7 @@ function pathsOf(value: unknown, path: Path = []): Path[] {
   ];
 }
 
-/** Text that no record holds, to be replaced by what JSON.stringify could not write. */
+/** A placeholder for text that JSON.stringify cannot produce. */
 const MARK = '\ue000mark\ue000';
 
 function withValueAt(line: string, place: number, make: (old: unknown) => unknown, text: string): string {
@@ -109,7 +112,7 @@ function withValueAt(line: string, place: number, make: (old: unknown) => unknow
   return JSON.stringify(record).replace(JSON.stringify(MARK), () => text);
 }
 
-/** Changes that leave JSON: any value for any other, fields that are missing, fields that nobody knows. */
+/** Mutations that keep a line valid JSON: replaced values, missing fields, unknown fields. */
 export const bentRecord: fc.Arbitrary<Bent> = fc.oneof(
   fc.constantFrom(...VALUES).map((text): Bent => ({
     verdict: 'unsure',
@@ -124,7 +127,7 @@ export const bentRecord: fc.Arbitrary<Bent> = fc.oneof(
       isFirst ? `{${field},${line.slice(1)}` : `${line.slice(0, -1)},${field}}`;
     return { verdict: name === 'ID' || name === 'x' ? 'wrong' : 'unsure', change };
   }),
-  // Inside of what the record holds.
+  // In nested objects.
   fc.constantFrom(...NAMES).map((name): Bent => {
     return { verdict: 'unsure', change: (line) => line.replace(/(?<=[[,])\{/, `{"${name}":1,`) };
   }),
@@ -135,7 +138,7 @@ function withoutField(line: string, which: number): string {
   return JSON.stringify(Object.fromEntries(entries.filter((_, index) => index !== which % entries.length)));
 }
 
-/** A line that another change broke is left as it is. */
+/** Leaves a line unchanged if an earlier mutation made it invalid JSON. */
 function safely(line: string, change: () => string): string {
   try {
     return change();
@@ -144,7 +147,7 @@ function safely(line: string, change: () => string): string {
   }
 }
 
-/** Changes of the text of a line. Characters from U+F780 on become bytes that are no UTF-8. */
+/** Mutations of a line's text. Characters from U+F780 on become bytes that are invalid UTF-8. */
 export const bentLine: fc.Arbitrary<Bent> = fc.oneof(
   fc
     .constantFrom('[]', 'null', '""', '1', '{', '}', '{}', '[{}]', 'NaN', '{"id":', "{'id':'x'}", '{"id":"x"}', '// x')

@@ -3,26 +3,26 @@ import type { Verdict } from './fuzz-query.ts';
 
 export type HeaderLine = readonly [name: string, value: string];
 
-/** Keys and what a holder of them may do. */
+/** API keys, by what they give access to. */
 export interface FuzzKeys {
-  /** Of partners that see all, some and nothing. */
+  /** Keys of partners that see everything, something and nothing. */
   readonly good: readonly string[];
-  /** Of a partner that is suspended. */
+  /** The key of a suspended partner. */
   readonly suspended: string;
-  /** Of a partner that may ask for contracts alone. */
+  /** The key of a partner that is limited to contracts. */
   readonly confined: string;
-  /** Well-formed, and not good: revoked, expired, never issued, of another environment. */
+  /** Well-formed but invalid keys: revoked, expired, never issued, or of another environment. */
   readonly bad: readonly string[];
 }
 
-/** The Authorization headers of a request, and whose key it is; null where none of them opens anything. */
+/** The Authorization headers of a request, and the kind of key they contain; null if no header is accepted. */
 export interface FuzzAuthorization {
   readonly lines: readonly HeaderLine[];
   readonly holder: 'good' | 'suspended' | 'confined' | null;
   readonly key: string | null;
 }
 
-/** Keys as clients send them, and as they should not. */
+/** Authorization headers, valid and invalid. */
 export function authorizations({ good, suspended, confined, bad }: FuzzKeys): fc.Arbitrary<FuzzAuthorization> {
   const name = fc.constantFrom('Authorization', 'authorization', 'AUTHORIZATION');
   const scheme = fc.constantFrom('Bearer ', 'Bearer ', 'bearer ', 'BEARER   ');
@@ -65,18 +65,18 @@ export function authorizations({ good, suspended, confined, bad }: FuzzKeys): fc
   );
 }
 
-/** Headers besides the key, and what they make of the request. */
+/** The other headers, and their effect on the request. */
 export interface FuzzHeaders {
   readonly lines: readonly HeaderLine[];
-  /** `wrong`: 400 once the key is accepted. */
+  /** `wrong`: 400 if the key is accepted. */
   readonly verdict: Verdict;
-  /** Whether `If-None-Match` may name the answer. */
+  /** Whether `If-None-Match` can match the response. */
   readonly isConditional: boolean;
 }
 
 const LONG = 'x'.repeat(4_000);
 
-/** Lines that change nothing, or what is said of how the answer is sent. */
+/** Headers that are ignored, or that affect only the encoding of the response. */
 const harmless: fc.Arbitrary<HeaderLine> = fc.oneof(
   fc
     .constantFrom(
@@ -158,12 +158,12 @@ const unexpected = fc.constantFrom<HeaderLine>(
   ['Host', 'second.example'],
 );
 
-/** Null in all cases but one of so many. */
+/** Null in all but one of N cases. */
 function rarely<T>(of: number, value: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
   return fc.oneof({ weight: of - 1, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
 }
 
-/** Headers of a request of HTTP/1.1 with one Host, or in some cases with two. */
+/** Headers of an HTTP/1.1 request with one Host header, or sometimes two. */
 export const fuzzHeaders: fc.Arbitrary<FuzzHeaders> = fc
   .tuple(
     fc.constantFrom('localhost', '127.0.0.1:1', '', 'elsewhere.example', '[::1]', 'a b', '\xff', 'x\'y"<z>'),

@@ -2,16 +2,16 @@ import fc from 'fast-check';
 import type { Operation, ParameterEntry } from './openapi-document.ts';
 import { BROKEN_ENCODINGS, encodeText, hostileText } from './hostile-text.ts';
 
-/** What is certain about a part of a request: it is right, it is wrong, or it may be either. */
+/** The certainty about a part of a request: valid, invalid, or either. */
 export type Verdict = 'right' | 'wrong' | 'unsure';
 
-/** The query of an address, with its question mark where it has one. */
+/** The query string of a URL, with its question mark if there is one. */
 export interface FuzzQuery {
   readonly text: string;
   readonly verdict: Verdict;
 }
 
-/** Values of real records, for filters to find something by. */
+/** Values of real records, so that filters match something. */
 export type KnownValues = Readonly<Record<string, readonly string[]>>;
 
 const style = fc.constantFrom('usual', 'all', 'small' as const);
@@ -21,7 +21,7 @@ const encoded = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
 
 const storable = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 
-/** Values that the schema of a parameter allows, encoded. */
+/** Encoded values that the parameter's schema allows. */
 function rightValue({ name, schema }: ParameterEntry, known: KnownValues): fc.Arbitrary<string> {
   const real = known[name] ?? [];
   const some = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
@@ -48,7 +48,7 @@ function rightValue({ name, schema }: ParameterEntry, known: KnownValues): fc.Ar
   return some(hostileText.filter((text) => storable(text) && isLongEnough(text) && isShortEnough(text)));
 }
 
-/** Values that break the schema of a parameter, or the rules of all text; encoded as far as that is the point. */
+/** Values that violate the parameter's schema or the rules for all text, encoded unless the encoding is the fault. */
 function wrongValue({ name, schema }: ParameterEntry): fc.Arbitrary<string> {
   const unreadable = fc.constantFrom(...BROKEN_ENCODINGS, 'caf\xe9', 'a%00');
   const others: fc.Arbitrary<string>[] = [];
@@ -105,13 +105,13 @@ function wrongValue({ name, schema }: ParameterEntry): fc.Arbitrary<string> {
   return fc.oneof(unreadable, ...others);
 }
 
-/** Names that are no parameter anywhere. */
+/** Names that no endpoint has as a parameter. */
 const strangeNames = fc.constantFrom(
   ...['x', 'Limit', 'limit[]', 'limit[0]', 'q[$ne]', '__proto__', 'constructor', 'toString', 'lead-entity', 'draft'],
   ...['api_key', 'Authorization', 'fields', '%6cimit%00', '%ff', '%', '', '='],
 );
 
-/** Queries of a path, right and wrong in every way that is known. A cursor in them is never a good one. */
+/** Valid and invalid queries for a path. A cursor in them is always invalid. */
 export function queriesOf({ parameters = [] }: Operation, known: KnownValues): fc.Arbitrary<FuzzQuery> {
   const own = parameters.filter((parameter) => parameter.in === 'query');
   const optional = own.filter(({ name }) => name !== 'cursor');
@@ -121,7 +121,7 @@ export function queriesOf({ parameters = [] }: Operation, known: KnownValues): f
   const separator = fc.constantFrom('&', '&', '&', '&&');
   const right = fc.tuple(rightPairs, separator).map(([pairs, between]) => query(pairs, 'right', between));
   const strange = fc.tuple(rightPairs, strangeNames, fc.constantFrom('', '=', '=1')).map(([pairs, name, rest]) => {
-    // Nothing between two separators is no parameter.
+    // An empty pair between two separators is not a parameter.
     return query([...pairs, name + rest], name + rest === '' ? 'right' : 'wrong');
   });
   const garbage = encoded(hostileText).map((text) =>

@@ -13,12 +13,12 @@ import type { OpenApiDocument } from './openapi-document.ts';
 /** The target of a request line. */
 export interface FuzzTarget {
   readonly path: string;
-  /** As the document writes it; null where it may be no path of it. */
+  /** The path template in the OpenAPI document; null if the path may not be in the document. */
   readonly template: string | null;
   readonly query: FuzzQuery;
 }
 
-/** A request that HTTP's parser takes; what is wrong with it, the service itself has to say. */
+/** A request that the HTTP parser accepts, so that the service itself must detect any fault. */
 export interface FuzzRequest {
   readonly method: string;
   readonly target: FuzzTarget;
@@ -27,7 +27,7 @@ export interface FuzzRequest {
   readonly body: string;
 }
 
-/** Cursors that were given, with the one question that each belongs to. */
+/** A cursor that the service issued, with the only request it is valid for. */
 export interface GivenCursor {
   readonly key: string;
   readonly path: string;
@@ -35,18 +35,18 @@ export interface GivenCursor {
   readonly cursor: string;
 }
 
-/** What requests are made of besides the document. */
+/** The material for requests, apart from the OpenAPI document. */
 export interface FuzzMaterial {
   readonly keys: FuzzKeys;
   readonly known: KnownValues;
-  /** Ids, and refs, of records by the path that they are a detail of. */
+  /** Ids and refs of records, by the path template of their detail. */
   readonly ids: Readonly<Record<string, readonly string[]>>;
   readonly cursors: readonly GivenCursor[];
 }
 
 const NO_QUERY: FuzzQuery = { text: '', verdict: 'right' };
 
-/** Methods besides GET, as many as Node's parser knows and that ask for no tunnel. */
+/** The other methods that Node's parser accepts, except CONNECT. */
 const OTHER_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY', 'PROPFIND', 'SEARCH', 'PURGE'];
 
 const method = fc.oneof(
@@ -55,7 +55,7 @@ const method = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...OTHER_METHODS) },
 );
 
-/** A body, with the headers that announce it; mostly none. */
+/** A body with the headers that announce it; mostly empty. */
 const body = fc.oneof(
   { weight: 12, arbitrary: fc.constant('') },
   { weight: 1, arbitrary: fc.constant('Content-Length: 5\r\n\r\nhello') },
@@ -63,7 +63,7 @@ const body = fc.oneof(
   { weight: 1, arbitrary: fc.constant('Content-Length: 0\r\n\r\n') },
 );
 
-/** Requests for every path and parameter of the document, right and wrong, and for what is beside it. */
+/** Valid and invalid requests for every path and parameter of the document, and for paths outside it. */
 export function fuzzRequests(document: OpenApiDocument, material: FuzzMaterial): fc.Arbitrary<FuzzRequest> {
   const authorization = authorizations(material.keys);
   const target = fc.oneof(
@@ -76,7 +76,7 @@ export function fuzzRequests(document: OpenApiDocument, material: FuzzMaterial):
   return fc.oneof({ weight: 9, arbitrary: request }, { weight: 1, arbitrary: requestsWithCursor(material) });
 }
 
-/** Paths of the document, with ids that are there and ids that are not. */
+/** Paths of the document, with existing and unknown ids. */
 function documentedTargets(document: OpenApiDocument, { known, ids }: FuzzMaterial): fc.Arbitrary<FuzzTarget> {
   const strangeId = fc
     .tuple(hostileText, fc.constantFrom('usual', 'all' as const))
@@ -96,7 +96,7 @@ function documentedTargets(document: OpenApiDocument, { known, ids }: FuzzMateri
   );
 }
 
-/** Paths of the document that were bent: what they lead to, if anything, is one of its paths, or nothing. */
+/** Mutated paths of the document: they lead to one of its paths, or to none. */
 function bentTargets(document: OpenApiDocument): fc.Arbitrary<FuzzTarget> {
   const bends: ((path: string) => string)[] = [
     (path) => `${path}/`,
@@ -140,7 +140,7 @@ function bentTargets(document: OpenApiDocument): fc.Arbitrary<FuzzTarget> {
     .map(([path, bend]) => ({ path: latin1(bend(path)), template: null, query: NO_QUERY }));
 }
 
-/** Targets that have nothing to do with the document. */
+/** Targets unrelated to the document. */
 const strangeTargets: fc.Arbitrary<FuzzTarget> = fc
   .oneof(
     fc.constantFrom(...['/', '*', '//', '/v1', '/v1/', '/docs', '/openapi.json', '/docs/../v1/coops', '/favicon.ico']),
@@ -156,7 +156,7 @@ const strangeTargets: fc.Arbitrary<FuzzTarget> = fc
   )
   .map((path) => ({ path, template: null, query: { text: '', verdict: 'unsure' } }));
 
-/** A cursor with its own question, or changed, or asked by another, or for something else. */
+/** A cursor with its own request, modified, from another partner, or for another list. */
 function requestsWithCursor({ cursors, keys }: FuzzMaterial): fc.Arbitrary<FuzzRequest> {
   const changes: ((cursor: string, other: string) => string)[] = [
     (cursor) => cursor.slice(0, -1),
@@ -198,7 +198,7 @@ function requestsWithCursor({ cursors, keys }: FuzzMaterial): fc.Arbitrary<FuzzR
     });
 }
 
-/** The bytes of UTF-8 as characters that go out as one byte each. */
+/** The UTF-8 bytes of a text as Latin-1, so that each is sent as one byte. */
 function latin1(text: string): string {
   return Buffer.from(text).toString('latin1');
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Texts that something between a socket and a database may trip over. */
+/** Text that a component between the socket and the database can mishandle. */
 export const HOSTILE_TEXTS: readonly string[] = [
   '',
   ' ',
@@ -64,7 +64,7 @@ export const HOSTILE_TEXTS: readonly string[] = [
   '-'.repeat(200),
 ];
 
-/** Any text that UTF-8 can hold, hostile now and then. */
+/** Any text, often a hostile one. */
 export const hostileText: fc.Arbitrary<string> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...HOSTILE_TEXTS) },
   { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 60 }) },
@@ -72,7 +72,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(fc.constantFrom(...HOSTILE_TEXTS), fc.string()).map(([a, b]) => a + b) },
 );
 
-/** Percent-encoded bytes that are no UTF-8, and signs that begin an escape and do not end it. */
+/** Percent-encoded invalid UTF-8, and incomplete escapes. */
 export const BROKEN_ENCODINGS: readonly string[] = [
   '%',
   '%4',
@@ -93,7 +93,7 @@ export const BROKEN_ENCODINGS: readonly string[] = [
   '%%%',
 ];
 
-/** The bytes of a text in the way of a URL; some clients escape more of it, and in small letters. */
+/** Percent-encodes a text; some clients escape more characters, or use lower-case digits. */
 export function encodeText(text: string, style: 'usual' | 'all' | 'small'): string {
   const usual = encodeURIComponent(text);
   if (style === 'usual') return usual;

@@ -15,12 +15,12 @@ import { fuzzRequests, type FuzzMaterial, type FuzzRequest, type GivenCursor } f
 import { readOpenApiDocument } from './openapi-document.ts';
 import { fuzz, fuzzRuns } from './seeds.ts';
 
-/** Of this many requests each kept seed and a fresh one get their share. */
+/** The total number of requests, shared by the kept seeds and a fresh one. */
 const REQUESTS = 9_000;
 const BENT_REQUESTS = 3_000;
 const LONGEST_RUN_MS = 60 * 60_000;
 
-/** Good keys by the name of their partner: of all, of some, and of nothing. */
+/** Partners with valid keys that see everything, something and nothing. */
 const PARTNERS = [
   { name: 'everything', everything: true },
   { name: 'some', leadEntities: ['gen_le_a0', 'le_city_of_pittsburgh_d85d'], coops: ['gen_co_b_2'] },
@@ -38,7 +38,7 @@ const contract = new AnswerContract(document);
 beforeAll(async () => {
   records = createDirectories(5);
   service = await startService({
-    // The cause of a 500 stands nowhere else.
+    // Only the log has the cause of a 500.
     onLog: (line) => {
       if (line.includes('"level":50')) failures.push(line);
     },
@@ -57,7 +57,7 @@ afterAll(async () => {
   records.remove();
 });
 
-/** Keys of every sort, ids and values of records that are there, and cursors that were given. */
+/** Collects keys of every kind, ids and values of stored records, and issued cursors. */
 async function gatherMaterial(): Promise<FuzzMaterial> {
   const { database } = service;
   const clock = (): number => Date.parse(TEST_NOW);
@@ -129,10 +129,10 @@ async function cursorsOf(key: string): Promise<GivenCursor[]> {
   return given.filter((each): each is GivenCursor => each.cursor !== null);
 }
 
-/** Sends a request as its bytes; from an address of its own, so that failures of others do not count for it. */
+/** Sends a request as bytes, from its own address, so that failed authentications of others do not count against it. */
 async function send(bytes: string, from: string, isHead = false): Promise<RawAnswer> {
   const [answer, ...others] = parseAnswers(await exchangeBytes(port, [bytes], { from }), () => isHead);
-  // A byte too many would be taken for the answer to somebody else.
+  // Excess bytes would be read as the response to the next request.
   expect(others).toEqual([]);
   if (answer === undefined) throw new Error(`no answer to ${headOf(bytes)}`);
   return answer;
@@ -142,7 +142,10 @@ const addresses = fc
   .tuple(fc.nat(255), fc.nat(255), fc.integer({ min: 1, max: 254 }))
   .map(([a, b, c]) => `127.${a}.${b}.${c}`);
 
-/** Asked again in another way, a question has the same answer: other connection, other encoding, conditional, HEAD. */
+/**
+ * Asserts that repeating a request gives the same response: on another connection, with another encoding,
+ * conditionally, and by HEAD.
+ */
 async function expectSameAgain({ target, authorization }: FuzzRequest, answer: RawAnswer): Promise<void> {
   const text = decodeBody(answer.headers, answer.body);
   const key = authorization.key ?? '';
@@ -164,7 +167,7 @@ test.each(fuzzRuns('http', REQUESTS))(
       const bytes = renderRequest(request);
       failures.length = 0;
       let answer = await send(bytes, from, request.method === 'HEAD');
-      // A machine that is busy with other things may keep a connection to PostgreSQL waiting for longer than is waited for.
+      // On a busy machine, waiting for a PostgreSQL connection can time out.
       if (failures.some((line) => line.includes('DatabaseUnavailableError'))) {
         failures.length = 0;
         answer = await send(bytes, from, request.method === 'HEAD');
@@ -185,7 +188,7 @@ test.each(fuzzRuns('http', REQUESTS))(
         await expectSameAgain(request, answer);
       }
     });
-    // Neither nearly all refused, nor a kind of refusal missing.
+    // Not nearly everything is rejected, and no kind of rejection is missing.
     for (const status of [200, 304, 400, 401, 403, 404, 405]) {
       expect(tally.get(status) ?? 0, `answers with ${status}`).toBeGreaterThan(run.runs / 500);
     }
@@ -201,7 +204,7 @@ test.each(fuzzRuns('bytes', BENT_REQUESTS))(
     const request = fuzzRequests(document, material).map(renderRequest);
     await fuzz('bytes', run, fc.tuple(bentBytes(request), addresses), async ([bytes, from]) => {
       const received = await exchangeBytes(port, [bytes], { from, ends: true });
-      // What was bent may be several requests; a HEAD among them cannot be told by its answer.
+      // Mutated bytes can be several requests, and the response to HEAD cannot be recognized.
       if (/HEAD/i.test(bytes)) return;
       for (const answer of parseAnswers(received)) {
         expect(contract.faultsOf(null, answer)).toEqual([]);

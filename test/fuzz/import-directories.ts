@@ -3,16 +3,16 @@ import fc from 'fast-check';
 import { bentLine, bentRecord, type Bent } from './bent-records.ts';
 import { catalogs, type Catalog } from './valid-catalogs.ts';
 
-/** Files of a directory by their names. */
+/** The files of an import directory, by name. */
 export interface ImportDirectory {
   readonly files: Readonly<Record<string, Buffer>>;
-  /** `right` is to be published, `wrong` to be refused; of the rest either is right, as long as it is one of them. */
+  /** `right` must be published and `wrong` refused; `unsure` must be one of the two. */
   readonly verdict: 'right' | 'wrong' | 'unsure';
-  /** What was put in, where all of it is right. */
+  /** The catalog before mutation. */
   readonly catalog: Catalog;
 }
 
-/** A record, changed in one place. */
+/** A mutation of one record. */
 const recordChanges = fc
   .tuple(fc.nat(1_000_000), fc.constantFrom('record', 'line', 'line', 'twice', 'dangling' as const))
   .chain(([place, sort]) =>
@@ -29,7 +29,7 @@ interface RecordChange {
   readonly bent: Bent;
 }
 
-/** Ways to write the lines of a file, all of which mean the same. */
+/** Equivalent ways to write the lines of a file. */
 const writings = fc.record({
   newline: fc.constantFrom('\n', '\n', '\r\n', '\n\n', '\n \t\n'),
   begin: fc.constantFrom('', '', '', '\ufeff', '\n', '  '),
@@ -44,7 +44,7 @@ interface Writing {
   packing: string;
 }
 
-/** Changes of the bytes of one finished file. */
+/** Mutations of the bytes of one finished file. */
 const fileChanges: fc.Arbitrary<(bytes: Buffer) => Buffer> = fc.oneof(
   fc
     .double({ min: 0, max: 1, noNaN: true })
@@ -63,7 +63,7 @@ const fileChanges: fc.Arbitrary<(bytes: Buffer) => Buffer> = fc.oneof(
   fc.constant((bytes: Buffer) => Buffer.concat([bytes, Buffer.from('trailing garbage')])),
 );
 
-/** Directories in the import format: right ones, written in all ways, and ones that were changed in a few places. */
+/** Directories in the import format: valid ones, written in every way, and mutated ones. */
 export const importDirectories: fc.Arbitrary<ImportDirectory> = fc
   .record({
     catalog: catalogs,
@@ -100,7 +100,7 @@ export const importDirectories: fc.Arbitrary<ImportDirectory> = fc
     return {
       [fc.toStringMethod]: () => text,
       files: Object.fromEntries(files),
-      // A second change may undo what was wrong with the first.
+      // A second mutation can undo the first.
       verdict: verdicts.size === 0 ? 'right' : verdicts.has('unsure') || changes.length > 1 ? 'unsure' : 'wrong',
       catalog,
     };
@@ -133,7 +133,7 @@ function writeFile(
   return [`${kind}.ndjson.gz`, packed];
 }
 
-/** Bytes that are no UTF-8 stand in the lines as characters of a private use. */
+/** Replaces the private-use characters that represent invalid UTF-8 by their bytes. */
 function splitRaw(bytes: Buffer): Buffer[] {
   const text = bytes.toString('utf8');
   return text

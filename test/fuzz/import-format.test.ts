@@ -14,7 +14,7 @@ import { fuzz, fuzzRuns } from './seeds.ts';
 const IMPORTS = 150;
 const LONGEST_RUN_MS = 60 * 60_000;
 
-/** In a long run, an import takes as long as so many requests. */
+/** The number of requests that take as long as one import, for long runs. */
 const REQUESTS_OF_AN_IMPORT = 20;
 
 const TABLES = ['lead_entities', 'coops', 'city_services', 'certifications', 'suppliers', 'contracts', 'solicitations'];
@@ -25,12 +25,12 @@ const contract = new AnswerContract();
 beforeAll(async () => {
   service = await startService({ partners: [{ name: 'all', everything: true }] });
   const { engine, kysely } = service.database;
-  // Nothing here has to survive a power cut.
+  // The data need not survive a power cut.
   if (engine === 'sqlite') await sql`pragma catalog.synchronous = off`.execute(kysely);
 });
 afterAll(() => service.close());
 
-/** All that is published, in short. */
+/** The complete published state, as JSON. */
 async function contents(): Promise<string> {
   const rows = await Promise.all(
     [...TABLES.map((table) => `catalog.${table}`), 'catalog.publications', 'access.clock'].map((table) =>
@@ -54,7 +54,7 @@ async function importFiles({ files }: ImportDirectory): Promise<ImportRefusedErr
   }
 }
 
-/** Whatever stands in the tables is served, and as the interface says. */
+/** Asserts that everything stored is served, as documented. */
 async function expectServed({ catalog, verdict }: ImportDirectory): Promise<void> {
   await service.noticeChanges();
   const { key } = service.partner('all');
@@ -111,12 +111,12 @@ test.each(fuzzRuns('import', IMPORTS, REQUESTS_OF_AN_IMPORT))(
       for (const { file, line, reason } of refusal.problems) {
         expect(Object.keys(directory.files)).toContain(file);
         expect(line === null || line > 0, refusal.message).toBe(true);
-        // A line that was refused has a reason of a line, not the whole of what was in it.
+        // The reason describes the fault, and does not quote the whole line.
         expect(reason.length, reason.slice(0, 500)).toBeLessThan(500);
         expect(reason).not.toBe('');
       }
     });
-    // Far below what is made of either, so that chance does not decide.
+    // Far below the expected share of either, so that chance does not matter.
     for (const [outcome, times] of Object.entries(tally)) expect(times, outcome).toBeGreaterThan(run.runs / 20);
   },
   LONGEST_RUN_MS,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** A JSON Schema, as far as parameters use it. */
+/** The parts of JSON Schema that parameters use. */
 export interface ParameterSchema {
   readonly $ref?: string;
   readonly type?: string;
@@ -31,7 +31,7 @@ export interface Operation {
   readonly responses: Readonly<Record<string, ResponseEntry>>;
 }
 
-/** As much of an OpenAPI document as the tests go by. */
+/** The parts of an OpenAPI document that the tests use. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
   readonly components: {
@@ -40,7 +40,7 @@ export interface OpenApiDocument {
   };
 }
 
-/** The document that partners are given, with the schemas of parameters in the place of references to them. */
+/** Reads the OpenAPI document for partners, with the parameters' schema references resolved. */
 export function readOpenApiDocument(): OpenApiDocument {
   const text = readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
   const document = JSON.parse(text) as OpenApiDocument;
@@ -56,7 +56,7 @@ export function readOpenApiDocument(): OpenApiDocument {
   return document;
 }
 
-/** The path of the document that a decoded path of a request is one of; null for none. Fixed ones come before templates. */
+/** Finds the document's path template for a decoded path; null if there is none. Fixed paths take precedence. */
 export function templateOf({ paths }: OpenApiDocument, path: string): string | null {
   if (Object.hasOwn(paths, path)) return path.includes('{') ? null : path;
   const templates = Object.keys(paths).filter((template) => template.includes('{id}'));

@@ -1,15 +1,15 @@
 import { randomInt } from 'node:crypto';
 import fc from 'fast-check';
 
-/** A run of a fuzzer: the same seed makes the same inputs. */
+/** A fuzzing run; the same seed gives the same inputs. */
 export interface FuzzRun {
   readonly seed: number;
   readonly runs: number;
 }
 
 /**
- * Seeds that every run of the tests repeats. To keep one that failed: put it at the end of the
- * list of its fuzzer. Each run tries a fresh one besides, and names it where it fails.
+ * Seeds that every test run repeats. To keep a failing one, append it to its fuzzer's list. Each run also tries a fresh
+ * seed, and reports it if it fails.
  */
 export const KEPT_SEEDS = {
   http: [1, 20_260_415],
@@ -18,10 +18,10 @@ export const KEPT_SEEDS = {
 } as const;
 
 /**
- * What a fuzzer has to do: its kept seeds and a fresh one share the runs. `FUZZ_RUNS` asks for
- * more, all with one fresh seed; `FUZZ_SEED` for that seed in place of a fresh one.
+ * Plans a fuzzer's runs: its kept seeds and a fresh one share them. With `FUZZ_RUNS` or `FUZZ_SEED`, there is a single
+ * seed: the given one, or a fresh one.
  *
- * @param cost of one run, where a request is 1: `FUZZ_RUNS` is shared by all fuzzers.
+ * @param cost of one run in requests, by which `FUZZ_RUNS` is divided, since it applies to all fuzzers.
  */
 export function fuzzRuns(fuzzer: keyof typeof KEPT_SEEDS, runs: number, cost = 1): FuzzRun[] {
   const { FUZZ_RUNS: more, FUZZ_SEED: given } = process.env;
@@ -32,7 +32,7 @@ export function fuzzRuns(fuzzer: keyof typeof KEPT_SEEDS, runs: number, cost = 1
   return seeds.map((each) => ({ seed: each, runs: Math.ceil(runs / seeds.length) }));
 }
 
-/** Checks a property on many inputs, one after the other; what fails is made small, and its seed named. */
+/** Checks a property on many inputs in sequence; shrinks a failing input, and reports its seed. */
 export async function fuzz<T>(
   fuzzer: keyof typeof KEPT_SEEDS,
   { seed, runs }: FuzzRun,

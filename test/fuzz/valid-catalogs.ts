@@ -3,10 +3,10 @@ import { awkwardName, awkwardText, either, maybe, someOf, state } from '../suppo
 
 export type CatalogRecord = Record<string, unknown>;
 
-/** Records of every kind, by the name of their file without `.ndjson`. */
+/** Records of every kind, by file name without `.ndjson`. */
 export type Catalog = Readonly<Record<string, CatalogRecord[]>>;
 
-/** Ids that are right, and that an object without care would take for something of its own. */
+/** Valid ids that collide with the properties of a plain object. */
 const ID_POOL = [
   'a',
   '0',
@@ -34,7 +34,7 @@ const instant = fc.oneof(
 
 const whole = fc.oneof(fc.integer({ min: 0, max: 1_000 }), fc.constantFrom(Number.MAX_SAFE_INTEGER, 2 ** 31, 2 ** 32));
 
-/** Ids of a kind: some of the pool, each with the kind before it or bare. */
+/** Ids of a kind: some of the pool, each with or without the kind as prefix. */
 const idsOf = (kind: string, most: number): fc.Arbitrary<string[]> =>
   fc.subarray([...ID_POOL, ...ID_POOL.map((id) => `${kind}_${id}`.slice(0, 64))], { minLength: 1, maxLength: most });
 
@@ -43,7 +43,7 @@ const named = (id: string): fc.Arbitrary<CatalogRecord> => fc.record({ id: fc.co
 const all = <T>(ids: readonly string[], make: (id: string, index: number) => fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
   fc.tuple(...ids.map(make));
 
-/** An element of lists within solicitations, each with an id of its own. */
+/** Elements of a list within a solicitation, with unique ids. */
 function elements(
   required: Record<string, fc.Arbitrary<unknown>>,
   optional: Record<string, fc.Arbitrary<unknown>> = {},
@@ -93,7 +93,7 @@ function solicitation(id: string, ref: number, leadEntities: readonly string[]):
   );
 }
 
-/** Small catalogs in which every kind names another. Their ids are of a few, so that one import meets what another left. */
+/** Small catalogs with references between all kinds. Ids come from a small pool, so that imports overlap. */
 export const catalogs: fc.Arbitrary<Catalog> = fc
   .record({
     leadEntities: idsOf('le', 3),
@@ -109,7 +109,7 @@ export const catalogs: fc.Arbitrary<Catalog> = fc
       'lead-entities': all(ids.leadEntities, named),
       coops: all(ids.coops, named),
       'city-services': all(ids.services, named),
-      // Names of certifications are unique, those of earlier imports included.
+      // Names of certifications are unique, also across imports.
       certifications: all(ids.certifications, (id) =>
         fc.constantFrom('sbe', 'technical').map((type) => ({ abbreviation: id, name: `Name of ${id}`, type })),
       ),
@@ -141,7 +141,7 @@ export const catalogs: fc.Arbitrary<Catalog> = fc
           },
         ),
       ),
-      // A ref belongs to its id for ever.
+      // A ref belongs to its id forever.
       solicitations: all(ids.solicitations, (id) => solicitation(id, refOf(id), ids.leadEntities)),
     }),
   );

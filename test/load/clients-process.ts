@@ -3,9 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { digestOf, type ClientsReport, type ClientsTask } from './clients.ts';
 
 /*
- * A program: many clients of one partner, each on a connection of its own, that ask without a
- * pause, and compare each 200 with what the same question gave before. Takes its task as
- * JSON in its argument, and writes a report as JSON.
+ * A program that runs many clients of one partner, each on its own connection, without pause unless `pauseMs` says so.
+ * It compares each 200 with the known response to the same request. It takes its task as JSON in its argument, and
+ * prints a report as JSON.
  */
 
 const { port, key, clients, pauseMs, seconds, questions } = JSON.parse(process.argv[2] ?? '') as ClientsTask;
@@ -24,7 +24,7 @@ async function beClient(): Promise<void> {
     const question = questions[asked % questions.length];
     if (question === undefined) throw new Error('no question');
     asked += 1;
-    // Before the first publication, each instant gives the same answer, at an address that nobody asked before.
+    // Before the first import, every timestamp gives the same response, at a URL that was never requested.
     const path = question.path.replace('{since}', new Date(firstSince + asked).toISOString());
     const startedAtMs = performance.now();
     try {

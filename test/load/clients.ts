@@ -5,35 +5,38 @@ import { fileURLToPath } from 'node:url';
 
 const PROGRAM = fileURLToPath(new URL('clients-process.ts', import.meta.url));
 
-/** A question, and what its answer has to be. `{since}` in its path stands for an instant before all publications. */
+/**
+ * A request, and the digest of its expected response. `{since}` in the path is replaced by a timestamp before all
+ * imports.
+ */
 export interface KnownQuestion {
   readonly path: string;
   readonly digest: string;
 }
 
-/** What a process of clients is told. */
+/** The task of a process of clients. */
 export interface ClientsTask {
   readonly port: number;
   readonly key: string;
-  /** How many ask at once. */
+  /** The number of concurrent clients. */
   readonly clients: number;
-  /** Between an answer and the client's next question. */
+  /** The pause between a response and the client's next request. */
   readonly pauseMs: number;
   readonly seconds: number;
   readonly questions: readonly KnownQuestion[];
 }
 
-/** What they saw. */
+/** The results of a process of clients. */
 export interface ClientsReport {
-  /** How many answers of each status, and how many failures of each kind. */
+  /** The number of responses by status, and of failures by kind. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Of the answers 200. */
+  /** Latencies of responses with status 200. */
   readonly accepted: { readonly p50Ms: number; readonly p99Ms: number; readonly longestMs: number };
-  /** Answers that were not as they had to be. */
+  /** Unexpected responses. */
   readonly problems: readonly string[];
 }
 
-/** Runs clients in a process of their own, so that they do not wait for each other's test. */
+/** Runs clients in a separate process, so that they do not compete with the test for an event loop. */
 export async function runClients(task: ClientsTask): Promise<ClientsReport> {
   const child = spawn(process.execPath, [PROGRAM, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'inherit'] });
   const chunks: Buffer[] = [];
@@ -43,7 +46,7 @@ export async function runClients(task: ClientsTask): Promise<ClientsReport> {
   return JSON.parse(Buffer.concat(chunks).toString()) as ClientsReport;
 }
 
-/** Of an answer, but for its cursor: that belongs to the instant in the question. */
+/** The digest of a response without its cursor, which depends on the timestamp in the request. */
 export function digestOf(body: string): string {
   return createHash('sha256')
     .update(body.replace(/"next_cursor":"[^"]*"/, '"next_cursor":""'))

@@ -9,23 +9,23 @@ import { renamed, skewedCatalog } from '../support/skewed-catalog.ts';
 import { SKEWED_PARTNERS, skewedFilters } from '../support/skewed-filters.ts';
 
 /*
- * Every combination of filters, for the partners whose scopes differ most, on a catalog that is as uneven as they get.
- * Whatever serves lists and counts has to pass this.
+ * Every combination of filters, for partners with very different scopes, on a catalog with extremely uneven data. Every
+ * implementation of lists and counts must pass this.
  */
 
-/** What one request may take of the database. */
+/** The database time allowed for one request. */
 const MAX_DATABASE_MS = 250;
 
-/** A request that took longer is measured again: a busy machine makes a fast one slow, and never a slow one fast. */
+/** Tries for a request that took longer: a busy machine makes a fast request slow, but never a slow one fast. */
 const MAX_TRIES = 3;
 
-/** Combinations whose list is read to its end, and compared with the count: every so many. */
+/** For one combination in this many, read the whole list and compare it with the count. */
 const WALKED_EVERY = 40;
 const MAX_WALKED_RECORDS = 1_500;
 
 const HOUR_MS = 3_600_000;
 const START_MS = Date.now();
-/** Publications and grants come at these instants. */
+/** Imports and grants happen at these timestamps. */
 const at = (hours: number): string => new Date(START_MS + hours * HOUR_MS).toISOString();
 
 const UPDATED_SINCE = [at(1.5), at(3.5)];
@@ -52,7 +52,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => service.close());
 
-/** So that all that a statement takes is found at the one that the service is connected to. */
+/** Makes the CPU time of a statement measurable in its connection's process alone. */
 async function keepStatementsInOneProcess(): Promise<void> {
   const { kysely } = service.database;
   const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(kysely);
@@ -64,24 +64,24 @@ interface Page {
   readonly meta: { readonly next_cursor: string | null };
 }
 
-/** Requests that took too long, and what of the processor: in milliseconds. */
+/** CPU time in milliseconds of requests that took too long. */
 type Slow = Map<string, number>;
 
-/** The body of a response, and null if it failed; notes what took too long. */
+/** The body of a response, or null if it failed; records requests that took too long. */
 async function get<T>(partner: PartnerName, url: string, slow: Slow): Promise<T | null> {
   const once = async (): Promise<T | null> => {
     const response = await service.app.inject({
       url,
       headers: { authorization: `Bearer ${keys.get(partner) ?? ''}` },
     });
-    // A statement that takes five seconds is ended, and that is noted. Everything else has to be 200.
+    // A statement is cancelled after 5 s, which is recorded. Everything else must be 200.
     if (response.statusCode === 500) return null;
     expect(response.statusCode, `${url}: ${response.payload}`).toBe(200);
     return response.json<T>();
   };
   const begunAtMs = performance.now();
   const body = await once();
-  // What the database takes is a part of this, so that nothing more has to be measured.
+  // The total includes the database time, so no further measurement is needed.
   if (body !== null && performance.now() - begunAtMs <= MAX_DATABASE_MS) return body;
   let leastMs = Infinity;
   for (let attempt = 1; attempt <= MAX_TRIES && leastMs > MAX_DATABASE_MS; attempt += 1) {
@@ -93,7 +93,7 @@ async function get<T>(partner: PartnerName, url: string, slow: Slow): Promise<T 
   return body;
 }
 
-/** What the database has used of the processor: SQLite is this thread, PostgreSQL the processes that serve it. */
+/** The CPU time used by the database: this thread for SQLite, the backend processes for PostgreSQL. */
 async function databaseMs(): Promise<number> {
   if (service.database.engine === 'sqlite') {
     const { user, system } = process.threadCpuUsage();
@@ -104,7 +104,7 @@ async function databaseMs(): Promise<number> {
   return rows.reduce((sum, { pid }) => sum + processMs(pid), 0);
 }
 
-/** A hundredth of a second is what Linux counts in. */
+/** Linux counts in ticks of 10 ms. */
 const TICK_MS = 10;
 
 function processMs(pid: number): number {
@@ -114,7 +114,7 @@ function processMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
-/** The first page of a list and the one after it; null if one failed. */
+/** The first page of a list and the next one; null if one failed. */
 async function getPages(partner: PartnerName, url: string, slow: Slow): Promise<Page[] | null> {
   const first = await get<Page>(partner, url, slow);
   const cursor = first?.meta.next_cursor;

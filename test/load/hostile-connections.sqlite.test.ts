@@ -11,18 +11,21 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
-/** Of each kind. With all kinds at once these are some thousand connections. */
+/** Connections of each kind, some thousands in total. */
 const EACH = 400;
 
-/** Each of these asks for megabytes, which the server has to make: few of them are a load. */
+/** Fewer of these: each requests megabytes that the server must generate. */
 const UNREAD = 20;
 
-/** When all of them have to be gone but those kept alive, which a client may keep for longer: the longest is who does not read. */
+/**
+ * The time after which all are closed, except keep-alive connections, which are allowed longer. Clients that do not
+ * read take longest.
+ */
 const GONE_MS = 70_000;
 
 const ANSWERED_MS = 5_000;
 
-/** What the service opens for itself meanwhile, as to write down usage. */
+/** Descriptors that the service opens for itself meanwhile, for example to write usage. */
 const OWN_DESCRIPTORS = 5;
 
 const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
@@ -55,7 +58,7 @@ interface Attacker {
   readonly state: { isOpen: boolean; received: number; firstBytes: string };
 }
 
-/** A connection on which something is sent; that it fails is what it is for. */
+/** Opens a connection for an attack; its failure is expected. */
 function attack(begin: (socket: Socket) => void, reads = true): Attacker {
   const socket = connect(port, '127.0.0.1');
   const state = { isOpen: true, received: 0, firstBytes: '' };
@@ -73,7 +76,7 @@ function attack(begin: (socket: Socket) => void, reads = true): Attacker {
   return { socket, state };
 }
 
-/** Sends a byte now and then, for as long as the server lets it. */
+/** Sends one byte every 900 ms until the server closes the connection. */
 function drip(socket: Socket, bytes: string): void {
   let sent = 0;
   const timer = setInterval(() => socket.write(bytes[(sent += 1) % bytes.length] ?? ''), 900);
@@ -107,7 +110,7 @@ const KINDS: Record<string, (index: number) => Attacker> = {
   'sends a head without end': () => attack((socket) => socket.write(`GET / HTTP/1.1\r\nX: ${'x'.repeat(200_000)}`)),
   [DOES_NOT_READ]: (index) =>
     attack((socket) => {
-      // One after the other: of many at once, most would be refused, and there would be little to read.
+      // One after the other: most of many concurrent ones would be rejected, leaving little to read.
       let asked = 0;
       const timer = setInterval(() => socket.write(largePage(index * 1_000 + (asked += 1))), 50);
       socket.on('close', () => clearInterval(timer));
@@ -127,7 +130,7 @@ test(
       all: Array.from({ length: kind === DOES_NOT_READ ? UNREAD : EACH }, (_, index) => begin(index)),
     }));
     while (descriptors() < before + 2 * EACH) await delay(20);
-    // What is asked often beside, on a new connection each time, is answered right and soon.
+    // Meanwhile, frequent requests on new connections get correct and prompt responses.
     const took: number[] = [];
     let refused = 0;
     let mostMb = 0;
@@ -138,7 +141,7 @@ test(
           .map(({ kind, all }) => [kind, all.filter(({ state }) => state.isOpen).length] as const)
           .filter(([, n]) => n > 0),
       );
-    // Who does not read does not see its end either: the server's side tells.
+    // A client that does not read does not see the close, so look at the server's descriptors.
     while (descriptors() > before + OWN_DESCRIPTORS && performance.now() - startedAtMs < GONE_MS) {
       const other = createClient(`http://127.0.0.1:${port}`);
       const askedAtMs = performance.now();
@@ -155,7 +158,7 @@ test(
     expect(Math.max(...took)).toBeLessThan(ANSWERED_MS);
     expect(refused).toBeLessThan(took.length / 2);
     expect(mostMb).toBeLessThan(1_000);
-    // All that said something was told what is wrong with it.
+    // Every client that sent something was told its fault.
     for (const kind of ['sends its head a byte a second', 'sends garbage', 'speaks TLS', 'sends a head without end']) {
       const answers = attackers.find((it) => it.kind === kind)?.all.map(({ state }) => state.firstBytes) ?? [];
       expect([...new Set(answers)], kind).toEqual(['HTTP/1.1 400']);

@@ -10,10 +10,10 @@ import { makePartner } from '../support/partners.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { digestOf, runClients, type ClientsReport, type KnownQuestion } from './clients.ts';
 
-/** A minute where the question is how it holds; in every run of the tests, long enough to see that it does. */
+/** Seconds of load: 8 in the tests, long enough to show that it holds; set a minute to measure. */
 const SECONDS = Number(process.env['LOAD_SECONDS'] ?? 8);
 
-/** What the machine of the test may add by being busy: the promise is a fraction of it. */
+/** Allows for a busy machine: the guaranteed time is a fraction of it. */
 const P99_MS = 5_000;
 
 const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
@@ -51,14 +51,14 @@ function residentMb(): number {
   return (pages * 4096) / 1_000_000;
 }
 
-/** Of all that was asked, what was answered. */
+/** The share of requests that succeeded. */
 function share(...reports: readonly ClientsReport[]): number {
   const counts = reports.flatMap(({ statuses }) => Object.entries(statuses));
   const sum = (all: typeof counts): number => all.reduce((total, [, count]) => total + count, 0);
   return sum(counts.filter(([status]) => status === '200')) / sum(counts);
 }
 
-// One after the other: two overloads at once are none of a machine that has a core for the service.
+// In sequence: two overloads at once would not leave the service a core of its own.
 describe.each(['sqlite', 'postgres'] as const)('more load than a process carries, on %s', (engine) => {
   beforeAll(async () => {
     made = await createDatabaseOf(engine);
@@ -107,13 +107,13 @@ describe.each(['sqlite', 'postgres'] as const)('more load than a process carries
       }
       const [first, second, other] = reports as [ClientsReport, ClientsReport, ClientsReport];
       expect(share(first, second)).toBeLessThan(1);
-      // As a client sees it that has time to look: those of the flood wait for each other.
+      // Measured by the modest client: those of the flood wait for each other.
       expect(other.accepted.p99Ms).toBeLessThan(P99_MS);
-      // Who asks little is refused less than who asks too much.
+      // A client that sends few requests has fewer rejected than one that sends too many.
       expect(share(other)).toBeGreaterThan(share(first, second));
       expect(longestHealthMs).toBeLessThan(P99_MS);
       expect(most).toBeLessThan(700);
-      // Whoever operates the service sees it: a request whose client left at the end has no status.
+      // The operator sees it in the metrics: a request whose client left at the end has no status.
       const samples = [...(await scrape(await serving.adminPort()))];
       const countOf = (text: string): number =>
         samples.filter(([sample]) => sample.includes(text)).reduce((sum, [, count]) => sum + count, 0);
@@ -122,7 +122,7 @@ describe.each(['sqlite', 'postgres'] as const)('more load than a process carries
       expect(told).toBeGreaterThan(0);
       expect(shed).toBeGreaterThanOrEqual(told);
       expect(shed).toBeLessThanOrEqual(told + countOf('status="aborted"'));
-      // And when it is over, it is over.
+      // After the load ends, everything succeeds again.
       await delay(1_000);
       for (const { path, digest } of questions) {
         const answer = await get(path.replace('{since}', '1988-01-01T00:00:00Z'), keys['modest'] ?? '');

@@ -13,7 +13,7 @@ import { startServing, type Serving } from '../support/serving-process.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
 
-/** Promised are ten seconds; the rest is for a machine that is busy. */
+/** Ten seconds are guaranteed; the rest is for a busy machine. */
 const ENDED_MS = 12_000;
 
 let made: TestDatabase;
@@ -34,9 +34,9 @@ afterAll(async () => {
 const instant = (index: number): string => new Date(Date.UTC(1990, 0, 1) + index).toISOString();
 
 /**
- * Asks for a page, and reads it as slowly as it pleases.
+ * Requests a page, and reads it slowly.
  *
- * @returns when its beginning is there: whether all of it came.
+ * @returns once the response has begun; `isWhole` resolves to whether it arrived completely.
  */
 async function readSlowly(port: number, index: number): Promise<{ isWhole: Promise<boolean> }> {
   const socket = connect(port, '127.0.0.1');
@@ -126,7 +126,7 @@ test.each([1, 3])(
     serving.kill('SIGTERM');
     while ((await readReadiness(admin)).status === 200) await delay(5);
     const before = answered;
-    // A proxy that asks for the readiness needs a moment to act on it.
+    // A proxy that polls readiness needs a moment to react.
     await delay(200);
     isDirectedHere = false;
     await Promise.all(clients);
@@ -136,8 +136,8 @@ test.each([1, 3])(
   },
 );
 
-// The system resets what waits to be accepted when the listener closes: all 24 if nothing is done about it, one or two on a
-// machine that is busy with other work.
+// When a listener closes, the kernel resets connections in the accept queue: all 24 without countermeasures, one or two
+// on a busy machine.
 test('SIGTERM resets few connections of clients that come back until they are refused', async () => {
   const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' });
   started.push(serving);
@@ -159,7 +159,7 @@ test('SIGTERM resets few connections of clients that come back until they are re
   expect(await serving.exited).toEqual([0, null]);
 }, 60_000);
 
-/** Asks over a connection of its own, which the client would keep open if it could. */
+/** Sends a request over a new connection, which the client would keep alive if it could. */
 async function askOnce(port: number, path: string): Promise<{ status?: number; error?: string }> {
   const client = createClient(`http://127.0.0.1:${port}`);
   try {

@@ -1,15 +1,15 @@
 import { instant, type Certification, type Supplier } from './records.ts';
 import { bytewise } from './served.ts';
 
-/** Parameters as they stand in a query string, without `cursor` and `limit`. All are taken to be well-formed. */
+/** Parameters as they appear in a query string, without `cursor` and `limit`. All are assumed to be well-formed. */
 export type Filters = Readonly<Record<string, string>>;
 
-/** A filter that was not asked for holds everything. */
+/** Applies a filter; a filter that was not requested matches everything. */
 export function holds<T>(asked: string | undefined, test: (asked: string) => T): T | true {
   return asked === undefined ? true : test(asked);
 }
 
-/** The instant that a parameter names; a `+` may have arrived as a space. */
+/** The timestamp in a parameter; a `+` can arrive as a space. */
 export function bound(text: string): string {
   return instant(text.replace(' ', '+')) ?? '';
 }
@@ -25,10 +25,9 @@ function basedIn(supplier: Supplier): string | null {
 }
 
 /**
- * The certifications that a comma-separated list names. Where names hold commas themselves, the
- * longest known name that fits is taken.
+ * Resolves a comma-separated list of certifications. Names can contain commas: the longest matching name wins.
  *
- * @returns null where an element names none: no supplier holds that.
+ * @returns null if an element matches none, and so no supplier matches the list.
  */
 export function askedCertifications(list: string, known: Iterable<Certification>): Certification[] | null {
   const certifications = [...known].sort((one, other) => bytewise(one.abbreviation, other.abbreviation));
@@ -46,7 +45,7 @@ export function askedCertifications(list: string, known: Iterable<Certification>
   return found;
 }
 
-/** Case counts only where nothing is spelled exactly so. */
+/** Exact spelling takes precedence over a match that ignores case. */
 function certificationNamed(text: string, certifications: Certification[]): Certification | undefined {
   const asked = text.trim();
   const folded = asked.toLowerCase();

@@ -14,12 +14,12 @@ import { isFound, searchedText, type SearchedText } from './words.ts';
 
 export type { Filters, ModelScope, PublishedDirectory, Served };
 
-/** What `updated_since` has to give, or the most that it may. */
+/** The records that `updated_since` must return, or the most it is allowed to. */
 export type SyncBound = 'least' | 'most';
 
 /**
- * What the service should answer, worked out in the plainest way: filters over all records in
- * memory, without SQL, index or cursor. It shares nothing with the service but the names of the kinds.
+ * The expected responses, computed in the simplest way: by filtering all records in memory, without SQL, index or
+ * cursor. It shares nothing with the service except the names of the kinds.
  */
 export class Model {
   readonly records: Records;
@@ -27,13 +27,13 @@ export class Model {
   readonly #texts = new WeakMap<object, SearchedText>();
   readonly #visible = new WeakMap<ModelScope, Visible>();
 
-  /** @param releases when something was published. */
+  /** @param releases the timestamps of all imports. */
   constructor(records: Records, releases: readonly string[]) {
     this.records = records;
     this.#releases = releases;
   }
 
-  /** All records that match, in their served form and order. `now` decides `is_open`. */
+  /** All matching records in order, as served. `now` decides `is_open`. */
   list(kind: Kind, filters: Filters, scope: ModelScope, now: string, sync: SyncBound = 'least'): Served[] {
     switch (kind) {
       case 'contracts':
@@ -53,12 +53,12 @@ export class Model {
     }
   }
 
-  /** How many solicitations match. */
+  /** The number of matching solicitations. */
   count(filters: Filters, scope: ModelScope, sync: SyncBound = 'least'): number {
     return this.#solicitations(filters, scope, '', sync).length;
   }
 
-  /** The record in its detail form; null where there is none that the scope shows. Solicitations also by `ref`. */
+  /** The record in its detail form, or null if the scope shows no such record. Solicitations also by `ref`. */
   detail(kind: Kind, idOrRef: string, scope: ModelScope, now: string): Served | null {
     const visible = this.visible(scope);
     if (kind === 'contracts') {
@@ -82,7 +82,7 @@ export class Model {
       : null;
   }
 
-  /** What a scope shows, worked out once for each. */
+  /** The records that a scope shows, computed once for each scope. */
   visible(scope: ModelScope): Visible {
     let visible = this.#visible.get(scope);
     if (visible === undefined) this.#visible.set(scope, (visible = visibleTo(scope, this.records)));
@@ -137,7 +137,7 @@ export class Model {
     return ordered(found).map((solicitation) => servedSolicitation(solicitation, this.records, now));
   }
 
-  /** From when on a sync gives changes: `updated_since` as it is if it is a watermark, else five seconds before it. */
+  /** The start of a sync: `updated_since` itself if it is a watermark, otherwise five seconds earlier. */
   #since({ updated_since: asked }: Filters, scope: ModelScope): string | null {
     if (asked === undefined) return null;
     const sinceMs = Date.parse(bound(asked));
@@ -163,7 +163,7 @@ export class Model {
   }
 }
 
-/** Reads directories in the order in which they were imported into an empty database. */
+/** Loads directories in the order in which they were imported into an empty database. */
 export function loadModel(directories: readonly PublishedDirectory[]): Model {
   return new Model(
     readRecords(directories),
@@ -181,7 +181,7 @@ function visibleOnes<T>(records: ReadonlyMap<string, T>, visible: { has(id: stri
 }
 
 function ordered<T extends { id: string }>(records: T[]): T[] {
-  // Ids are ASCII, where every order is that of the bytes; comparing buffers would take half of the time of all.
+  // Ids are ASCII, so string order is byte order; comparing buffers would take half of the total time.
   return records.sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 

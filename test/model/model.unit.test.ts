@@ -5,7 +5,7 @@ import { servedSupplier } from './served.ts';
 import type { Records, Supplier } from './records.ts';
 import { isFound, searchedText } from './words.ts';
 
-/* The model judges the service, so what it was made from is checked by hand, from the examples of its definition. */
+/* The model is the reference for the service, so it is tested by hand-written examples from its specification. */
 
 test.each([
   ['supplies', 'Office supply'],

@@ -26,8 +26,8 @@ export interface FilterArbitraries {
 }
 
 /**
- * Filters that fit a record of the model more often than not, so that their combinations are not
- * all empty: each value is taken from one record, or now and then from anywhere.
+ * Filters that match a record more often than not, so that combinations are not all empty: each value comes from one
+ * record, or occasionally from anywhere.
  */
 export function filtersAbout({ records }: Model, instants: readonly string[]): FilterArbitraries {
   const anyLeadEntity = idOf(records.leadEntities);
@@ -83,7 +83,7 @@ export function filtersAbout({ records }: Model, instants: readonly string[]): F
   };
 }
 
-/** An id of these records, or what is none. */
+/** An id of one of these records, or an unknown one. */
 export function idOf(records: ReadonlyMap<string, unknown>): fc.Arbitrary<string> {
   return fc.oneof(
     { weight: 9, arbitrary: fc.constantFrom(...records.keys()) },
@@ -100,7 +100,7 @@ function mostly(values: readonly string[], any: fc.Arbitrary<string>): fc.Arbitr
   return fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...values) }, { weight: 1, arbitrary: any });
 }
 
-/** Each parameter stands in two questions of five. */
+/** Each parameter is present in 40% of requests. */
 function filters(parameters: Record<string, fc.Arbitrary<string>>): fc.Arbitrary<Filters> {
   const sometimes = Object.entries(parameters).map(([name, value]) =>
     fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 2, arbitrary: value.map((text) => [name, text]) }),
@@ -114,7 +114,7 @@ function aroundEach(instants: readonly string[]): fc.Arbitrary<number> {
     .map(([instant, byMs]) => Date.parse(instant) + byMs);
 }
 
-/** Instants as clients write them. */
+/** Timestamps in the notations that clients use. */
 function written(epochMs: fc.Arbitrary<number>): fc.Arbitrary<string> {
   const shifted = (ms: number, hours: number): string => new Date(ms + hours * 3_600_000).toISOString();
   const write: ((ms: number) => string)[] = [

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 
-/** The most that `q` may hold, in code points. */
+/** The maximum length of `q` in code points. */
 const LONGEST = 200;
 
-/** Free text to search one of these texts for: its words whole, cut short, inflected and decorated, and words that it lacks. */
+/** Search text for one of these texts: its words whole, truncated, inflected and decorated, and words it lacks. */
 export function freeText(texts: readonly (string | null)[]): fc.Arbitrary<string> {
   const words = texts.flatMap((text) => text?.trim().split(/\s+/) ?? []).filter((word) => word !== '');
   const word = words.length === 0 ? fc.constant('nothing') : fc.constantFrom(...words);
@@ -46,7 +46,7 @@ const DECORATIONS: readonly ((text: string) => string)[] = [
   (text) => text.replaceAll(/\s+/g, ''),
 ];
 
-/** Blank, separators only, operators of both engines' full text, and words that only look alike. */
+/** Blank, separators only, full-text operators of both engines, and look-alikes. */
 const ODD = [
   '',
   '   ',

@@ -4,13 +4,13 @@ import type { Filters } from './filters.ts';
 import type { Model } from './model.ts';
 import { filtersAbout, idOf } from './question-filters.ts';
 
-/** Something that a partner may ask, well-formed, about records that exist, are hidden from it or do not exist. */
+/** A well-formed request, for records that exist, are hidden from the partner or do not exist. */
 export type Question =
   | { ask: 'list'; kind: Kind; filters: Filters; limits: readonly number[] }
   | { ask: 'count'; filters: Filters }
   | { ask: 'detail'; kind: Kind; id: string };
 
-/** Arbitrary questions about this model's records; `instants` are moments at which something was published or granted. */
+/** Arbitrary requests for this model's records; `instants` are the timestamps of imports and grants. */
 export function questionsAbout(model: Model, instants: readonly string[]): fc.Arbitrary<Question> {
   const { records } = model;
   const filters = filtersAbout(model, instants);
@@ -36,6 +36,6 @@ export function questionsAbout(model: Model, instants: readonly string[]): fc.Ar
     { weight: 4, arbitrary: detail('suppliers', idOf(records.suppliers)) },
     { weight: 4, arbitrary: detail('solicitations', solicitation) },
   );
-  // Without it, values early in the data and short lists would be asked for most of the time.
+  // With bias, values early in the data and short lists would dominate.
   return fc.noBias(question);
 }

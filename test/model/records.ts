@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /*
- * The records of the import format as the model keeps them. Deliberately not the service's own
- * types and reader: what both were wrong about in the same way, no comparison would show.
+ * The model's own types and reader for the import format, deliberately not the service's: a comparison cannot reveal an
+ * error that both share.
  */
 
 export interface NamedRef {
@@ -17,12 +17,12 @@ export interface Certification {
   type: 'sbe' | 'technical';
 }
 
-/** What a directory and its import say of a record beside its fields. */
+/** Metadata of a record from its directory and import. */
 interface Published {
   id: string;
-  /** The served instant of the last change. */
+  /** The served timestamp of the last change. */
   updatedAt: string;
-  /** The instant of the publication that brought the record. */
+  /** The timestamp of the import that added the record. */
   publishedAt: string;
 }
 
@@ -70,7 +70,7 @@ export interface Solicitation extends Published {
   questions: object[];
 }
 
-/** Everything that was published, each kind by its id. */
+/** All published records, each kind by id. */
 export interface Records {
   leadEntities: Map<string, NamedRef>;
   coops: Map<string, NamedRef>;
@@ -81,7 +81,7 @@ export interface Records {
   solicitations: Map<string, Solicitation>;
 }
 
-/** A directory in the import format, and the instant at which its import was published. */
+/** A directory in the import format, and the timestamp of its import. */
 export interface PublishedDirectory {
   path: string;
   publishedAt: string;
@@ -89,7 +89,7 @@ export interface PublishedDirectory {
 
 type Line = Record<string, unknown>;
 
-/** Fields that may be left out, and what they then are. `null` stands where the line has nothing. */
+/** Optional fields and their defaults: an empty list, or null. */
 const LISTS = {
   suppliers: ['states_served', 'certifications', 'city_service_ids'],
   contracts: ['supplier_ids', 'city_service_ids'],
@@ -116,7 +116,7 @@ const MAYBE_NULL_WITHIN: Record<string, string[]> = {
 /**
  * Reads directories in the order in which they were imported.
  *
- * @throws Error where one changes a record of an earlier one: what that does to instants is not modelled.
+ * @throws Error if one changes a record of an earlier one: the effect on timestamps is not modelled.
  */
 export function readRecords(directories: readonly PublishedDirectory[]): Records {
   const records: Records = {
@@ -180,7 +180,7 @@ function completeWithin(list: string, item: Line): Line {
   return completed;
 }
 
-/** In UTC with milliseconds, finer fractions floored. */
+/** A timestamp in UTC with milliseconds, finer fractions truncated. */
 export function instant(value: unknown): string | null {
   if (typeof value !== 'string') return null;
   const coarse = value.toUpperCase().replace(/(\.\d{3})\d+/, '$1');

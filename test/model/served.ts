@@ -1,6 +1,6 @@
 import type { Contract, NamedRef, Records, Solicitation, Supplier } from './records.ts';
 
-/** A record as the interface serves it, parsed. */
+/** A parsed record as the API serves it. */
 export type Served = Record<string, unknown>;
 
 export const PREVIEW_SIZE = 10;
@@ -32,7 +32,7 @@ function embeddedSupplier(supplier: Supplier): Served {
   };
 }
 
-/** The supplier form: the detail with all certifications, a list item with a preview of them. */
+/** A supplier as served: the detail has all certifications, a list item a preview of them. */
 export function servedSupplier(supplier: Supplier, records: Records, form: 'list' | 'detail'): Served {
   const ofType = (type: string): string[] =>
     supplier.certifications
@@ -93,7 +93,7 @@ function known<T>(map: ReadonlyMap<string, T>, id: string): T {
   return found;
 }
 
-/** Order by bytes of UTF-8; JavaScript's own order is by UTF-16 units. */
+/** Compares by UTF-8 bytes; JavaScript compares UTF-16 code units. */
 export function bytewise(one: string, other: string): number {
   return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }

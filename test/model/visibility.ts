@@ -1,6 +1,6 @@
 import type { Contract, Records } from './records.ts';
 
-/** What a partner was granted: each with the instant from which it counts. */
+/** A partner's grants, each with the timestamp from which it applies. */
 export interface ModelScope {
   everythingSince: string | null;
   leadEntities: Readonly<Record<string, string>>;
@@ -8,15 +8,15 @@ export interface ModelScope {
 }
 
 /**
- * Since when a partner sees a record in its present form. A sync has to give the record from
- * before `first`, and may give it up to `last`: that is when the last of several ways to see it opened.
+ * Since when a partner sees a record in its present form. A sync from `first` or earlier must return the record, one
+ * from `last` or earlier can: `last` is when the last of several grants began to show it.
  */
 export interface Sighting {
   first: string;
   last: string;
 }
 
-/** What a partner sees, by id. */
+/** The records that a partner sees, by id. */
 export interface Visible {
   leadEntities: ReadonlySet<string>;
   coops: ReadonlySet<string>;
@@ -25,7 +25,7 @@ export interface Visible {
   solicitations: ReadonlyMap<string, Sighting>;
 }
 
-/** Walks all records once and keeps those that the scope shows. */
+/** Scans all records once, and returns those that the scope shows. */
 export function visibleTo(scope: ModelScope, records: Records): Visible {
   const leadEntities = new Set(Object.keys(scope.leadEntities));
   const coops = new Set(Object.keys(scope.coops));
@@ -44,7 +44,7 @@ export function visibleTo(scope: ModelScope, records: Records): Visible {
     contracts.set(contract.id, sighting(opened));
     leadEntities.add(contract.lead_entity_id);
     if (contract.coop_id !== null) coops.add(contract.coop_id);
-    // Whoever sees everything sees its suppliers whatever contract they are on.
+    // A partner that sees everything sees all suppliers, regardless of contracts.
     const throughContract = waysTo(contract, grantsOf({ ...scope, everythingSince: null }, contract));
     for (const id of contract.supplier_ids) ways.set(id, [...(ways.get(id) ?? []), ...throughContract]);
   }
@@ -67,7 +67,7 @@ function grantsOf(scope: ModelScope, contract: Contract): Granted[] {
   return [scope.everythingSince, scope.leadEntities[contract.lead_entity_id], ofCoop];
 }
 
-/** The instants at which each grant began to show the record. */
+/** The timestamps at which each grant began to show the record. */
 function waysTo({ publishedAt }: { publishedAt: string }, grants: Granted[]): string[] {
   return grants.filter((granted) => typeof granted === 'string').map((granted) => later(granted, publishedAt));
 }

@@ -1,6 +1,6 @@
 import { stem } from 'porter2';
 
-/** Cuts a text into words: decomposed, without marks, case folded, letters and digits only. */
+/** Splits a text into words: decomposed, without diacritics, case-folded, letters and digits only. */
 export function cutWords(text: string): string[] {
   const plain = text.normalize('NFKD').replaceAll(/\p{M}/gu, '');
   return (
@@ -10,12 +10,12 @@ export function cutWords(text: string): string[] {
   );
 }
 
-/** On its own, a character is never at the end of a word, so that a sigma has one lower case. */
+/** Folded one at a time, a character is never at the end of a word, so sigma has a single lower-case form. */
 function foldCharacter(character: string): string {
   return character === 'ẞ' ? 'ss' : character.toUpperCase().toLowerCase();
 }
 
-/** What of a record is searched, cut and stemmed once. */
+/** The searchable text of a record, split and stemmed once. */
 export interface SearchedText {
   words: readonly string[];
   stems: ReadonlySet<string>;
@@ -26,7 +26,10 @@ export function searchedText(...texts: (string | null)[]): SearchedText {
   return { words, stems: new Set(words.map(stem)) };
 }
 
-/** Whether every word of `q` begins a word of the text or shares its stem; no `q`, or a blank one, asks for nothing. */
+/**
+ * Whether every word of `q` is a prefix of a word in the text or shares its stem; a missing or blank `q` matches
+ * everything.
+ */
 export function isFound(text: SearchedText, q: string | undefined): boolean {
   if (q === undefined || q.trim() === '') return true;
   const asked = cutWords(q);

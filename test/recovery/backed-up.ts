@@ -7,7 +7,7 @@ import { runPds, type Outcome } from '../commands/run-pds.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { createSqliteFiles, type SqliteFiles } from '../support/sqlite-files.ts';
 
-/** A SQLite database with two partners, `acme` and `bolt`, and a place for its backup. */
+/** A SQLite database with two partners, `acme` and `bolt`, and a folder for its backup. */
 export interface BackedUp {
   readonly files: SqliteFiles;
   /** The backup's folder. */
@@ -33,13 +33,13 @@ export async function createBackedUp(): Promise<BackedUp> {
   };
 }
 
-/** The names of the lead entities: what tells one state of the catalog from another. */
+/** The names of the lead entities, which distinguish the states of the catalog. */
 export async function cityNames({ kysely }: OpenDatabase): Promise<string[]> {
   const rows = await kysely.selectFrom('catalog.lead_entities').select('name').orderBy('id').execute();
   return rows.map(({ name }) => name);
 }
 
-/** Publishes another name of the first lead entity. */
+/** Imports a new name for the first lead entity; returns the timestamp of the release. */
 export async function renameCity(database: OpenDatabase, name: string): Promise<string> {
   const { instant } = await publishLines(database, { 'lead-entities': [{ id: 'le_a', name }] });
   return instant ?? '';

@@ -29,7 +29,7 @@ function backUp(target: string, options: Partial<BackupOptions> = {}) {
 }
 
 test.each(['copying', 'checking'] as const)('a backup that is interrupted while %s leaves nothing', async (step) => {
-  // More than is copied between two reports.
+  // More than is copied between two progress reports.
   const filler = { name: 'filler', value: 'x'.repeat(20_000_000) };
   await made.database.kysely.insertInto('access.settings').values(filler).execute();
   const before = readdirSync(folder);
@@ -40,12 +40,12 @@ test.each(['copying', 'checking'] as const)('a backup that is interrupted while 
   });
   await expect(interrupted).rejects.toThrow('interrupted');
   expect(readdirSync(folder)).toEqual(before);
-  // Nor a lock: the same is done at once.
+  // No lock is left either: a change and a backup succeed immediately.
   await createPartner(made.database, Date.now, 'acme', { everything: true });
   await backUp(join(folder, 'backups', 'new'));
 });
 
-/** One value from a backup. */
+/** Queries one value from a backup. */
 function ask(target: string, group: 'catalog' | 'access', statement: string): unknown {
   const connection = new SqliteConnection(join(target, `${group}.sqlite`), { readOnly: true });
   try {
@@ -106,7 +106,7 @@ describe('pds backup', { timeout: 120_000 }, () => {
     await publishLines(made.database, SMALL_CATALOG);
     await made.database.close();
     if (made.config.engine !== 'sqlite') return;
-    // A page in the middle is lost.
+    // Corrupts a page in the middle.
     const bytes = readFileSync(made.config.path);
     bytes.fill(0xff, 8192 * 20, 8192 * 21);
     writeFileSync(made.config.path, bytes);
@@ -136,7 +136,7 @@ test('waits for a publication that is between its two commits', { timeout: 120_0
   first.exec(`insert into publications (number, instant, token) values (2, '${instant}', '')`);
   const target = join(folder, 'b');
   const backingUp = runPds(['backup', target], settings);
-  // Now it has begun.
+  // The backup has begun.
   while (!readdirSync(folder).some((name) => name.startsWith('b.partial'))) await sleep(10);
   await sleep(500);
   second.exec('commit');
@@ -157,15 +157,15 @@ test('both files are of one moment, with imports and grants at work all the time
   ];
   const publications = new Set<unknown>();
   const events = new Set<unknown>();
-  // Until there was something to get wrong.
+  // Repeat until enough changes happened for inconsistencies to show.
   for (let round = 0; round < 20 || publications.size < 5 || events.size < 5; round += 1) {
     const target = join(folder, `b${round}`);
     const { last_event: lastEvent } = await backUp(target);
     const published = ask(target, 'catalog', 'select max(instant) from publications');
-    // No publication is between its two commits.
+    // No release is between its two commits.
     expect(ask(target, 'access', 'select last_publication from clock')).toBe(published);
     expect(ask(target, 'access', 'select last_instant from clock')).toBe(lastEvent);
-    // Every row is of a publication that is there, and every grant of an instant that was drawn.
+    // Every row belongs to an existing release, and every grant has a timestamp that was issued.
     expect(
       ask(
         target,

@@ -20,7 +20,7 @@ async function exchangePositions(database: OpenDatabase, ids: readonly [string, 
   await setPosition(database, ids[1], one);
 }
 
-/** A way in which the index can be damaged, and what is found then. */
+/** A kind of damage to the index, and the faults that must be found. */
 interface Damage {
   readonly name: string;
   readonly damage: (database: OpenDatabase) => Promise<unknown>;
@@ -147,7 +147,7 @@ test('a sample of a large block finds what is missing or too much in it, and not
   const made = await createTestDatabase();
   try {
     const { database } = made;
-    // Terms of all of them are stored as one bit for each position of the block.
+    // So many suppliers that terms common to all are stored as bitmaps.
     const suppliers = Array.from({ length: 4_500 }, (_, index) => supplier(`sup_${index + 10_000}`));
     await publishLines(database, { ...SMALL_CATALOG, contracts: [], solicitations: [], suppliers });
     for (let time = 0; time < 5; time += 1) {

@@ -5,14 +5,14 @@ import { contract, SMALL_CATALOG, solicitation, supplier } from '../support/publ
 
 const KINDS = ['suppliers', 'contracts', 'solicitations'] as const;
 
-/** Three blocks of each kind at this size. */
+/** Small blocks: a few for each kind. */
 export const BLOCKS = { blockSize: 16 };
 
-/** Ids in order, all of one length. */
+/** Ascending ids of equal length. */
 export const numbered = (prefix: string): string[] =>
   Array.from({ length: 30 }, (_, index) => `${prefix}_${index + 10}`);
 
-/** Every kind has a few records to a block; some solicitations are drafts. */
+/** A catalog for small blocks; some solicitations are drafts. */
 export const CATALOG = {
   ...SMALL_CATALOG,
   suppliers: numbered('sup').map(supplier),
@@ -24,7 +24,7 @@ export const CATALOG = {
   })),
 };
 
-/** What is wrong with the index, such as `solicitations: 1 missing row ("bridge" in block 0)`. */
+/** The faults of the index, such as `solicitations: 1 missing row ("bridge" in block 0)`. */
 export async function faultsOf(database: OpenDatabase): Promise<string[]> {
   return described(await verifyIndex(database, () => undefined));
 }
@@ -35,7 +35,7 @@ export function described(findings: readonly IndexFindings[]): string[] {
   );
 }
 
-/** All that the index consists of, as text. */
+/** The complete index, as text. */
 export async function contentsOf({ kysely }: OpenDatabase): Promise<string> {
   const contents: unknown[] = [];
   for (const kind of KINDS) {

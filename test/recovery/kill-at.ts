@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
 /*
- * Loaded before a program: kills it just before the operation on the names of files whose number stands in
- * KILL_AT. So each moment between two of them is met, which kills at random seldom do.
+ * Preloaded into a program: kills it just before its KILL_AT-th operation on file names, counted from 0. This reaches
+ * every point between two such operations, which random kills seldom do.
  */
 
 const WATCHED = ['linkSync', 'renameSync', 'rmSync', 'copyFileSync'] as const;

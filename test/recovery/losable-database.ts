@@ -7,21 +7,21 @@ import { backup } from '../../src/recovery/backup.ts';
 import { restore } from '../../src/recovery/restore.ts';
 import { createTestDatabase, onServer } from '../support/database.ts';
 
-/** A database of this project's engine that can lose history. */
+/** A database of this project's engine that can lose its latest changes. */
 export interface LosableDatabase {
   readonly config: DatabaseConfig;
-  /** Opens the database for a change, and closes it: nothing else may have it open when it is restored. */
+  /** Opens the database for a change and closes it, since nothing else can have it open during a restore. */
   use<T>(work: (database: OpenDatabase) => Promise<T>): Promise<T>;
-  /** What it holds now is what `lose` brings back. */
+  /** Saves the current state for `lose`. */
   backUp(): Promise<void>;
-  /** Brings back what was backed up, and recovers. Nobody else may have it open on SQLite. */
+  /** Restores the saved state, and runs the recovery. On SQLite, nobody else can have it open. */
   lose(): Promise<void>;
   drop(): Promise<void>;
 }
 
 /**
- * On SQLite by the service's own backup and restore. On PostgreSQL by copies of the database,
- * which are as `pg_restore` leaves them: to the service, on another course of events.
+ * Uses the service's own backup and restore on SQLite. On PostgreSQL it copies the database, which gives the same
+ * result as `pg_restore`: to the service, a database on another timeline.
  */
 export async function createLosableDatabase(): Promise<LosableDatabase> {
   const made = await createTestDatabase();
@@ -57,7 +57,7 @@ export async function createLosableDatabase(): Promise<LosableDatabase> {
       await copyDatabase(name, `${name}_copy`);
     },
     async lose() {
-      // What an operator reads off a partner's last sync, or off the replaced server, where it can be read.
+      // The timestamp an operator takes from a partner's last sync, or from the replaced server if it can be read.
       const after = await use(readLastEvent);
       await onServer(`drop database ${name} with (force)`);
       await copyDatabase(`${name}_copy`, name);
@@ -72,7 +72,7 @@ export async function createLosableDatabase(): Promise<LosableDatabase> {
 
 async function copyDatabase(from: string, to: string): Promise<void> {
   if (inject('engine') !== 'postgres') throw new Error('this is about PostgreSQL');
-  // A database that is copied may have no connections; those of a server come back by themselves.
+  // A database can only be copied without connections; a server's reconnect by themselves.
   await onServer(`alter database ${from} with allow_connections false`);
   await onServer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${from}'`);
   await onServer(`create database ${to} template ${from}`);

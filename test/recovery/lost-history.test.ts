@@ -15,7 +15,7 @@ import { createLosableDatabase, type LosableDatabase } from './losable-database.
 
 const HISTORIES = 5;
 
-/** The clock of the time that is lost ran ahead. */
+/** How far ahead the clock was while the lost changes were made. */
 const LOST_CLOCK_SKEW_MS = 30_000;
 
 type Kind = (typeof KINDS)[number];
@@ -43,7 +43,7 @@ afterEach(async () => {
   await losable.drop();
 });
 
-/** A partner's copy of one kind, kept in step by walks that may stop anywhere and go on later. */
+/** A partner's copy of one kind, updated by full listings that can pause at any page and resume later. */
 class Copy {
   readonly records = new Map<string, Served>();
   readonly kind: Kind;
@@ -57,7 +57,7 @@ class Copy {
     this.key = key;
   }
 
-  /** Takes so many pages, or all up to the end of the walk. */
+  /** Reads up to this many pages, or to the end of the listing. */
   async advance(ask: Ask, pages = Infinity): Promise<void> {
     for (let page = 0; page < pages; page += 1) {
       const parameters = new URLSearchParams({ updated_since: this.#since, limit: '3' });
@@ -104,7 +104,7 @@ async function run(history: readonly Step[], copies: readonly Copy[], skewMs = 0
     } else {
       const grants = { everything: false, leadEntities: it.leadEntities, coops: it.coops };
       if (grants.leadEntities.length + grants.coops.length === 0) continue;
-      // What was not granted is not revoked; here that is one more thing that happens.
+      // Revoking what was not granted fails, which is just another event here.
       await losable.use(async (database) => {
         if (it.does === 'grant') await grant(database, clock, it.partner, grants);
         else await revoke(database, clock, it.partner, grants).catch(() => null);
@@ -135,11 +135,11 @@ test('a copy that has seen what was lost is in step again, with the watermark an
     await lose();
     await untilItAnswers(partners[0]?.key ?? '');
     await run(later, copies);
-    // A server that has just been started keeps nothing.
+    // A restarted server has empty caches.
     await stop();
     await serve();
     for (const copy of copies) {
-      // The walk that was under way, and a whole one.
+      // Finishes the listing in progress, then reads a whole one.
       await copy.advance(client.get);
       await copy.advance(client.get);
       const pages = await walkList(client.get, `/v1/${copy.kind}`, copy.key, [100]);
@@ -149,15 +149,15 @@ test('a copy that has seen what was lost is in step again, with the watermark an
   }
 }, 240_000);
 
-/** On PostgreSQL the server goes on meanwhile, with what it keeps; on SQLite it has to be stopped. */
+/** On PostgreSQL the server keeps running with its caches; on SQLite it must be stopped. */
 async function lose(): Promise<void> {
   if (inject('engine') === 'sqlite') await stop();
   await losable.lose();
   if (inject('engine') === 'sqlite') await serve();
 }
 
-/** Until connections that were ended with the copying are made anew. */
+/** Waits until the connections terminated by the copy are re-established. */
 async function untilItAnswers(key: string): Promise<void> {
-  // No answer to this is kept.
+  // Never cached.
   while ((await client.get(`/v1/solicitations/count?q=${randomUUID()}`, { key })).status !== 200) await sleep(50);
 }

@@ -21,7 +21,7 @@ test('a command tells that the server is on another history, until pds recover h
   const warned = await runPds(['partner', 'list'], settings);
   expect(warned.code).toBe(0);
   expect(warned.stderr).toContain('pds recover');
-  // An import does not end the warning: what was lost before it is still unknown to clients.
+  // An import does not clear the warning: clients still do not know what was lost before it.
   await publishLines(database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
   expect((await runPds(['partner', 'list'], settings)).stderr).toContain('pds recover');
   expect((await runPds(['recover', '--yes'], settings)).stderr).not.toContain('warning:');

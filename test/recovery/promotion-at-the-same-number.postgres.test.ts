@@ -17,7 +17,7 @@ test('after a promotion that lost changes and as many others before the service 
   const { key, client, primary, standby, name, database } = pair;
   const { key: revokedKey } = await issueKey(database, Date.now, 'acme', { environment: 'test', lifetimeMs: null });
   await standby.catchUp();
-  // The standby's network is gone: from here on it gets nothing.
+  // The standby is cut off from the primary.
   await standby.query(`alter system set primary_conninfo = ''`);
   await standby.query('select pg_reload_conf()');
   while ((await standby.query('select 1 from pg_stat_wal_receiver')).length > 0) await sleep(20);
@@ -26,7 +26,7 @@ test('after a promotion that lost changes and as many others before the service 
   const lostNumber = await readNumber(database);
   const paths = ['/v1/contracts', '/v1/contracts?q=release', '/v1/contracts/ctr_1'];
   for (const path of paths) while (!(await client.get(path, { key })).body.includes('Lost release')) await sleep(20);
-  // Now they are kept.
+  // Now they are cached.
   for (const path of paths) expect((await client.get(path, { key })).body).toContain('Lost release');
   expect((await client.get('/v1/contracts', { key: revokedKey })).status).toBe(200);
 

@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => pair.close());
 
-/** Whom the copies ask. */
+/** The client that the copies use. */
 let asked: Client;
 
 function makeCopies(): Copy[] {
@@ -60,7 +60,7 @@ test('pg_dump and pg_restore bring a database back that pds recover lets go on',
     ...['--no-owner', '--exit-on-error', `--dbname=${restored.href}`, dump],
   );
   const restoredSettings = { PDS_DATABASE_URL: restored.href };
-  // The dump is of the same server and timeline, but its tables are others.
+  // The dump is from the same server and timeline, but its tables are new.
   expect((await runPds(['partner', 'list'], restoredSettings)).stderr).toContain('pds recover');
   const recovered = await runPds(['recover', '--yes', '--json'], restoredSettings);
   expect(recovered.code).toBe(0);
@@ -69,7 +69,7 @@ test('pg_dump and pg_restore bring a database back that pds recover lets go on',
   const other = await startServicePart(pair.workspace, restored.href);
   const otherClient = createClient(other.url);
   try {
-    // The same copies, with the watermarks that they have.
+    // The same copies, with their existing watermarks.
     asked = otherClient;
     expect(await syncAll(copies)).toEqual([2, 2, 2]);
     await expectInStep(copies);
@@ -86,7 +86,7 @@ test('a promoted standby that lagged has every client in step again after pds re
     lifetimeMs: null,
   });
   await pair.standby.catchUp();
-  // The standby's network is gone: from here on it gets nothing.
+  // The standby is cut off from the primary.
   await pair.standby.query(`alter system set primary_conninfo = ''`);
   await pair.standby.query('select pg_reload_conf()');
   while ((await pair.standby.query('select 1 from pg_stat_wal_receiver')).length > 0) await sleep(20);
@@ -97,7 +97,7 @@ test('a promoted standby that lagged has every client in step again after pds re
   });
   await revokeKey(pair.database, Date.now, lostRevocation.id);
   const copies = makeCopies();
-  // What the copies ask first: an answer to it that is kept is given until the service has heard of more.
+  // The first request of the copies: its cached response is served until the service notices a newer revision.
   await untilSeen('/v1/solicitations?updated_since=1970-01-01T00%3A00%3A00.000Z&limit=3', 'Seen and lost');
   await syncAll(copies);
   expect(copies.some(({ records }) => records.get('sol_1')?.['title'] === 'Seen and lost')).toBe(true);
@@ -107,7 +107,7 @@ test('a promoted standby that lagged has every client in step again after pds re
   pair.name.moveTo(pair.standby.port);
   await untilItAnswers();
 
-  // Events go on before anyone has noticed.
+  // Changes continue before anyone notices.
   await publishLines(pair.database, { contracts: [{ ...contract('ctr_3'), name: 'Contract between' }] });
   const warned = await runPds(['key', 'list'], settings);
   expect(warned.code).toBe(0);

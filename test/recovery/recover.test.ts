@@ -28,7 +28,7 @@ beforeEach(async () => {
       ],
     }),
   );
-  // Of every kind some records have their `updated_at` from the first import, and some from a later publication.
+  // Some records of every kind get their `updated_at` from the first import, some from a later one.
   await publishLines(service.database, {
     suppliers: [{ ...supplier('sup_1'), name: 'Renamed' }],
     contracts: [{ ...contract('ctr_3'), summary: 'New' }],
@@ -58,7 +58,7 @@ test('every sync is given all that it may see, once, with the updated_at that it
 
       const { instant } = await recover(service.database, { clock: Date.now });
       await service.noticeChanges();
-      // A client that has seen what was lost asks from a later instant than any that was known.
+      // A client that has seen lost changes syncs from a later timestamp than any in the database.
       const after = await sync(partner, kind, instant);
       expect(after.records).toEqual(before.records);
       expect((await sync(partner, kind, after.watermark)).ids).toEqual([]);
@@ -78,7 +78,7 @@ test('the instant is later than all that is known, than the clock, and than what
   const seen = new Date(Date.now() + 60_000).toISOString();
   const { instant } = await recover(service.database, { clock: Date.now, after: seen });
   expect(instant > seen).toBe(true);
-  // The series goes on from there.
+  // Later timestamps continue from there.
   const { instant: next } = await publishLines(service.database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
   expect((next ?? '') > instant).toBe(true);
 });
@@ -102,7 +102,7 @@ test('pds recover says how old partners and keys are, and that revoked keys may 
   expect((await runPds(['recover', '--after', 'yesterday'], settings)).code).toBe(2);
 });
 
-/** All that a recovery changes. */
+/** Everything that a recovery changes. */
 async function stateOf({ kysely }: TestService['database']): Promise<unknown> {
   const tables = [
     'catalog.publications',

@@ -17,7 +17,7 @@ describe('an index that is whole', () => {
   beforeEach(async () => {
     made = await createTestDatabase();
     await publishLines(made.database, CATALOG, BLOCKS);
-    // Changes, removals and records between others leave it as whole as a first import does.
+    // Changes, removals and insertions keep the index as consistent as a first import does.
     await publishLines(
       made.database,
       {

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** What `pds serve` sees if a change was lost and another one was made in its place before it looked again. */
+/** Simulates what `pds serve` sees if the last change was lost, and replaced by another, between two polls. */
 async function replaceLastChange(revokedKeyId: string): Promise<void> {
   await inTransaction(service.database, async (transaction) => {
     const { kysely } = transaction;

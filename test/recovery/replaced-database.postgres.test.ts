@@ -11,7 +11,7 @@ import { startServingOf, MAIN, type Serving } from '../support/serving-process.t
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 import { change, makeLostChanges, makeOtherChanges, readNumber } from './lost-changes.ts';
 
-/** A database of the server of this run, by its own name and by that of the proxy. */
+/** A database on this run's server, reached directly and through the proxy. */
 let made: TestDatabase;
 let name: string;
 let proxy: TcpProxy;
@@ -20,7 +20,7 @@ let client: Client | null;
 let key: string;
 let revokedKey: string;
 
-/** Of another database on the same server. */
+/** The URL of another database on the same server. */
 function urlOf(database: string, port?: number): string {
   const url = new URL(databaseUrlOf(made.config));
   url.pathname = `/${database}`;
@@ -60,7 +60,7 @@ async function serve(replicaUrls: string): Promise<Client> {
   return client;
 }
 
-/** Puts the other database in the place of the one that is served, while no connection is open. */
+/** Replaces the served database by the other one, with no connection open. */
 async function replace(): Promise<void> {
   proxy.cut();
   await onServer(
@@ -72,7 +72,7 @@ async function replace(): Promise<void> {
 }
 
 test('a revoked key and a lost release are gone within a second once a database with the same number, and the same timestamp of its release, takes the place of the one that is served', async () => {
-  // As it comes about if the clock of whoever publishes is behind the last timestamp.
+  // As happens if the importer's clock is behind the last timestamp.
   const sameMs = Date.now() + 60_000;
   const lost = await change(urlOf(name), async (database) => ({
     instant: await makeLostChanges(database, () => sameMs),
@@ -115,7 +115,7 @@ test.each([
       }
     });
     await change(urlOf(`${name}_other`), (database) => makeOtherChanges(database, revokedKey, Date.now));
-    // To the service this is a replica that has received everything so far, and from then on nothing.
+    // To the service this is a replica that has received everything so far, and then stops receiving.
     await onServer(`create database ${name}_replica template ${name}`);
     const { get } = await serve(urlOf(`${name}_replica`));
     for (let limit = 1; limit <= 5; limit += 1) {
@@ -132,7 +132,7 @@ test.each([
     while ((limit += 1) <= 100) {
       expect((await get(`/v1/contracts?limit=${limit}`, { key })).body).toContain('Other release');
     }
-    // Nor while the database that took the place is down.
+    // Nor while the replacement is down.
     proxy.cut();
     limit = 0;
     while ((await get(`/v1/suppliers?limit=${(limit += 1)}`, { key })).status === 200) await sleep(50);
@@ -147,7 +147,7 @@ test('a replica that has received more than the service knows of responds while 
   const { get } = await serve(urlOf(`${name}_replica`));
   expect((await get('/v1/contracts', { key })).status).toBe(200);
   proxy.cut();
-  // The last change of the primary, which the service could not see any more.
+  // The primary's last change, which the service could no longer see.
   await change(urlOf(`${name}_replica`), (database) => makeLostChanges(database, Date.now));
   const cutAtMs = performance.now();
   let limit = 0;

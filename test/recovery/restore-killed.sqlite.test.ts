@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 afterAll(() => made.files.remove());
 
-/** Runs `pds restore` on a fresh copy of the database; returns whether it came to its end. */
+/** Runs `pds restore` on a fresh copy of the database; returns whether it completed. */
 async function restoreKilled(killAt: number, delayMs = 60_000): Promise<boolean> {
   rmSync(data, { recursive: true, force: true });
   cpSync(pristine, data, { recursive: true });
@@ -59,7 +59,7 @@ async function restoreKilled(killAt: number, delayMs = 60_000): Promise<boolean>
   return code === 0;
 }
 
-/** The names in the catalog, of a database that is whole: both files, and what a partner is answered from them. */
+/** Asserts that both files are intact and that the service can serve them; returns the names of the lead entities. */
 async function namesOfWhole(): Promise<string[]> {
   const names = await made.files.use(async (database) => {
     for (const group of ['catalog', 'access']) {
@@ -91,7 +91,7 @@ async function expectWholeThenFinished(isDone: boolean): Promise<'old' | 'new'> 
   await restore(made.files.path, made.target, { clock: Date.now });
   expect(await namesOfWhole()).toEqual(NEW);
   expect(existsSync(`${made.files.path}.restoring`)).toBe(false);
-  // What was there first is still there, whole, under another name.
+  // The original database still exists, intact, under another name.
   expect(readdirSync(data).some((name) => name.startsWith('pds.sqlite.replaced-'))).toBe(true);
   return names[0] === OLD[0] ? 'old' : 'new';
 }
@@ -103,7 +103,8 @@ test('a restore that is killed before any of its file operations leaves the old 
     found.push(await expectWholeThenFinished(isDone));
     if (isDone) break;
   }
-  // All before the catalog's rename are old, all after it new; there were some of each, the end not counted.
+  // Every kill before the rename of the catalog leaves the old one, every later kill the new one. Both occur, not
+  // counting the run that completed.
   expect(found).toEqual([...found].sort().reverse());
   expect(found.filter((state) => state === 'old').length).toBeGreaterThan(4);
   expect(found.slice(0, -1)).toContain('new');

@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => files.remove());
 
-/** All files of the database with their content. */
+/** All files of the database and their contents. */
 const contents = (): Map<string, string> =>
   new Map(
     readdirSync(dirname(files.path))
@@ -94,7 +94,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
   test('a server that was waiting for the lock is not left with the replaced files', async () => {
     await backUp();
     await files.use((database) => publishLines(database, { solicitations: [solicitation('sol_9', 9)] }));
-    // Commands that begin all the time: each sees the old database, or the new one, or is refused with a reason.
+    // Commands started continuously: each sees the old database or the new one, or is refused with a reason.
     const restoring = new AbortController();
     const seen: { code: number | null; stdout: string; stderr: string }[] = [];
     const asking = (async () => {
@@ -107,13 +107,15 @@ describe('pds restore', { timeout: 120_000 }, () => {
     for (const { code, stderr } of seen) {
       if (code !== 0) expect(stderr).toMatch(/another process is writing|was replaced/);
     }
-    // Nothing that was written since went to the replaced files.
+    // No later write went to the replaced files.
     await files.use((database) => createPartner(database, Date.now, 'after', { everything: false }));
     await files.use(async (database) => expect((await getPartner(database, Date.now, 'after')).name).toBe('after'));
   });
 });
 
-/** Runs statements on a file of the backup, and corrects the manifest as someone who can write to both would. */
+/**
+ * Runs statements on a file of the backup, and updates the manifest, as an attacker with write access to both would.
+ */
 function tamper(group: 'catalog' | 'access', statements: string): void {
   const path = join(target, `${group}.sqlite`);
   const connection = new SqliteConnection(path);
@@ -196,7 +198,7 @@ test.each([
   ['a server', openForServing],
   ['a command', openForCommands],
 ])('%s does not open a database that is replaced while it waits for it', async (_, open) => {
-  // Has the file for itself, and puts another in its place a moment after it was told to.
+  // Locks the file exclusively, and replaces it shortly after a signal on standard input.
   const program = `
     const { DatabaseSync } = require('node:sqlite');
     const { copyFileSync, renameSync } = require('node:fs');
@@ -213,7 +215,7 @@ test.each([
   const holder = spawn(process.execPath, ['-e', program, files.path], { stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = once(holder, 'exit');
   await once(holder.stdout, 'data');
-  // Sent before opening holds this process up.
+  // Sent before opening the database blocks this process.
   await new Promise((resolve) => holder.stdin.write('go', resolve));
   expect(() => open({ engine: 'sqlite', path: files.path })).toThrow(
     /was replaced while it was being opened: try again/,

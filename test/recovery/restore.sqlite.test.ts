@@ -44,7 +44,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
       const { rows } = await sql<{ integrity_check: string }>`pragma catalog.integrity_check`.execute(database.kysely);
       expect(rows).toEqual([{ integrity_check: 'ok' }]);
     });
-    // Putting the replaced files back by hand is the way to undo it.
+    // A restore is undone by moving the replaced files back by hand.
     expect(report.replaced).toHaveLength(2);
     expect(statSync(sqliteFiles(files.path).access).mode & 0o777).toBe(0o600);
     cpSync(report.replaced[0] ?? '', files.path);
@@ -58,7 +58,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await files.use(async (database) => renameCity(database, 'Renamed since'));
     const before = readdirSync(files.folder, { recursive: true });
     const words = ['restore', join(files.folder, 'backup')];
-    // The first statement of the recovery, on the copy.
+    // The first statement of the recovery of the copy.
     const signal = { signal: 'SIGINT', at: 'update "catalog"."suppliers" as record' } as const;
     expect(await runPdsSignalled(words, files.settings, signal)).toMatchObject({
       code: 130,
@@ -118,11 +118,11 @@ describe('pds restore', { timeout: 120_000 }, () => {
           [rotated, ['active', true]],
         ]),
       );
-      // Rotated again, in place of the key that is gone: the life that it was issued with is still known.
+      // Rotated again to replace the key that is gone: its original lifetime is still known.
       const { issued } = await rotateKey(database, Date.now, rotated, 0);
       expect(issued.details.expiresAt).toBeNull();
       expect(await getPartner(database, Date.now, 'acme')).toMatchObject({ everythingSince: null });
-      // What was lifted since the backup is as it was.
+      // Restrictions lifted since the backup are back.
       const bolt = await getPartner(database, Date.now, 'bolt');
       expect(bolt.suspendedAt).not.toBeNull();
       expect(bolt.kinds).toEqual(['contracts', 'coops']);
@@ -217,7 +217,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
 
   test('takes the place of a damaged database, whose log does not get into the new one', async () => {
     await backUp();
-    // A process that was killed leaves its log beside the file.
+    // A killed process leaves its write-ahead log next to the file.
     const log = await files.use(async (database) => {
       await sql`create table catalog.more (text)`.execute(database.kysely);
       return readFileSync(`${files.path}-wal`);

@@ -5,9 +5,9 @@ import type { Page } from 'playwright-core';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe-core has against a page as it is now: the rule, and where it is broken. */
+/** Runs axe-core on the page in its current state; returns each violation as the rule's id and the offending HTML. */
 export async function findViolations(page: Page): Promise<string[]> {
-  // Evaluated from outside, which a page's Content-Security-Policy does not concern.
+  // Evaluated over the debugging protocol, so the page's Content-Security-Policy does not apply.
   await page.evaluate(AXE);
   const { violations } = await page.evaluate<AxeResults>('axe.run()');
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));

@@ -2,21 +2,21 @@ import { get, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 
-/** What `/readyz` says. */
+/** The response of `/readyz`. */
 export interface ReadinessAnswer {
   readonly status: number;
   readonly reasons: string[];
   readonly degradations: string[];
 }
 
-/** An answer of the port for administrators. */
+/** A response from the admin port. */
 export interface AdminAnswer {
   readonly status: number;
   readonly type: string | undefined;
   readonly body: string;
 }
 
-/** Asks a port of the loopback, over a connection of its own; `host` is the Host header where it is to be another. */
+/** Sends a request to a port on 127.0.0.1 over a new connection. `host` overrides the Host header. */
 export async function askAdmin(port: number, path: string, method = 'GET', host?: string): Promise<AdminAnswer> {
   const headers = host === undefined ? {} : { host };
   const sent = get({ port, host: '127.0.0.1', path, method, headers, agent: false });
@@ -29,7 +29,7 @@ export async function readReadiness(port: number): Promise<ReadinessAnswer> {
   return { ...(JSON.parse(body) as Omit<ReadinessAnswer, 'status'>), status };
 }
 
-/** The samples of a scrape by their names and labels, as they stand there: `pds_workers` → 3. */
+/** The samples of a scrape, keyed by name and labels exactly as written: `pds_workers` → 3. */
 export async function scrape(port: number): Promise<ReadonlyMap<string, number>> {
   const { body } = await askAdmin(port, '/metrics');
   const lines = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

@@ -1,7 +1,7 @@
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 import { findInstalled } from './installed-programs.ts';
 
-/** Otherwise the browser asks its maker for this and that. */
+/** Without these, Chromium contacts Google in the background. */
 const QUIET = [
   '--no-sandbox',
   '--disable-gpu',
@@ -17,13 +17,13 @@ export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: findInstalled('chromium') ?? '', args: QUIET });
 }
 
-/** Pages of one browser, each as if nobody had been there before. */
+/** Opens pages in one browser, each in a fresh context. */
 export interface OpenPages {
   readonly withPage: (options: BrowserContextOptions, use: (page: Page) => Promise<void>) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** The browser is started with the first page. Whoever opens pages closes it. */
+/** Starts the browser with the first page. The caller must close it. */
 export function openPages(): OpenPages {
   let browser: Promise<Browser> | undefined;
   return {
@@ -42,15 +42,15 @@ export function openPages(): OpenPages {
   };
 }
 
-/** What a page did that no page of ours should. */
+/** What a page must not do: complain, or contact another origin. */
 export interface PageRecord {
-  /** Errors and warnings of its console, and what its scripts threw. */
+  /** Console errors and warnings, and uncaught exceptions. */
   readonly complaints: readonly string[];
-  /** Every origin that it sent a request to. */
+  /** Every origin the page sent a request to. */
   readonly origins: ReadonlySet<string>;
 }
 
-/** Notes down from now on what a page complains of and whom it asks. */
+/** Records the page's complaints and the origins it contacts from now on. */
 export function recordPage(page: Page): PageRecord {
   const complaints: string[] = [];
   const origins = new Set<string>();

@@ -1,13 +1,13 @@
 import type { Workspace } from './cluster/workspace.ts';
 
-/** The files of a server that speaks TLS on 127.0.0.1, and of the authority that vouches for it, which nobody else knows. */
+/** The files of a TLS server on 127.0.0.1, and of the private CA that signed its certificate. */
 export interface Certificates {
   readonly certificate: string;
   readonly key: string;
   readonly authority: string;
 }
 
-/** Makes them in a new folder of a workspace. */
+/** Creates the certificates in a new folder of the workspace. */
 export async function makeCertificates(workspace: Workspace, folder: string): Promise<Certificates> {
   workspace.makeFolder(folder);
   const [authority, authorityKey, certificate, key] = ['ca.pem', 'ca.key', 'server.pem', 'server.key'].map((name) =>

@@ -1,4 +1,4 @@
-// What the developer's shell has set must not decide what a test sees, here or in a command that it starts.
+// PDS_ variables of the developer's shell must not reach the tests or the commands they start.
 for (const name of Object.keys(process.env)) {
   if (name.startsWith('PDS_')) Reflect.deleteProperty(process.env, name);
 }

@@ -1,7 +1,7 @@
 import { Agent, request as requestHttp, type IncomingHttpHeaders } from 'node:http';
 import { Agent as TlsAgent, request as requestHttps, type AgentOptions } from 'node:https';
 
-/** An answer, its body as it came. */
+/** A response; the body is undecoded text. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -9,25 +9,25 @@ export interface Answer {
 }
 
 export interface AskOptions {
-  /** Asks without a key where none is given. */
+  /** Without it, the request carries no API key. */
   key?: string;
   headers?: Record<string, string>;
   method?: string;
 }
 
-/** Asks a path, and gives the answer whatever its status is; throws where there is none. */
+/** Requests a path and resolves for any status; rejects if there is no response. */
 export type Ask = (path: string, options?: AskOptions) => Promise<Answer>;
 
-/** A partner's program, with connections that are kept. */
+/** A partner's HTTP client, with keep-alive connections. */
 export interface Client {
   readonly get: Ask;
   close(): void;
 }
 
 /**
- * Plain `node:http`: `fetch` would hide how an answer was compressed, and takes twice as long.
+ * Uses `node:http`: `fetch` would hide the content encoding, and takes twice as long.
  *
- * @param tls for `https:`, whom to trust.
+ * @param tls for `https:`, the trusted CA.
  */
 export function createClient(url: string, tls: AgentOptions = {}): Client {
   const isTls = url.startsWith('https:');
@@ -50,7 +50,7 @@ export function createClient(url: string, tls: AgentOptions = {}): Client {
   return { get, close: () => agent.destroy() };
 }
 
-/** All pages of a list, asked for with these limits in turn; ends with the first that is no 200. */
+/** Fetches all pages of a list, cycling through `limits`. Stops after the first response that is not a 200. */
 export async function walkList(get: Ask, path: string, key: string, limits: readonly number[]): Promise<Answer[]> {
   const pages: Answer[] = [];
   let cursor: string | null = null;

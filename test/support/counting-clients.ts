@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 
-/** Asks for a page that is the same for all, with its body read. */
+/** Requests a page that is the same for every partner, and reads its body. */
 export async function ask(port: number, agent: Agent, key: string): Promise<IncomingMessage> {
   const request = get({
     port,
@@ -16,7 +16,7 @@ export async function ask(port: number, agent: Agent, key: string): Promise<Inco
   return response;
 }
 
-/** Asks so many times over each of several connections at once, to the ports in turn. */
+/** Sends N requests, one after the other, over each of several connections in parallel, to the ports in turn. */
 export async function askOften(
   ports: readonly number[],
   key: string,
@@ -33,7 +33,7 @@ export async function askOften(
   return (await Promise.all(connections)).flat();
 }
 
-/** How many answers have each status. */
+/** The number of responses by status. */
 export function countByStatus(answers: readonly IncomingMessage[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { statusCode } of answers) counts[String(statusCode)] = (counts[String(statusCode)] ?? 0) + 1;

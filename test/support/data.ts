@@ -7,28 +7,28 @@ import { generatedRecords, writeRecords } from './generated-records.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
 
-/** Real records beside the repository; they are larger, and their licence keeps some of them out of it. */
+/** Real records next to the repository: too large for it, and some under a licence that keeps them out. */
 const BESIDE = ['cooperative', 'scottsdale'].map((name) =>
   fileURLToPath(new URL(`../../../shared/data/${name}`, import.meta.url)),
 );
 
-/** Directories of real records in the import format: those beside the repository, or else its own sample. */
+/** Directories of real records in the import format: those next to the repository, or else its sample. */
 export function realDirectories(): string[] {
   if (BESIDE.every((directory) => existsSync(directory))) return BESIDE;
   process.stderr.write(`No real records at ${BESIDE.join(', ')}: testing with those of ${SAMPLE} alone.\n`);
   return [SAMPLE];
 }
 
-/** Directories to publish one after the other, and removed with `remove()`. */
+/** Directories to import one after the other, and to remove with `remove()`. */
 export interface RecordDirectories {
-  /** Real records, and generated ones that name some of them. */
+  /** Real records, and generated ones that reference some of them. */
   first: string[];
-  /** More of what was generated, to publish when partners have their grants: it names records of before. */
+  /** More generated records, for import after partners have their grants; they reference records of `first`. */
   later: string[];
   remove(): void;
 }
 
-/** Real and generated records; the same seed gives the same. */
+/** Real and generated records; the same seed gives the same records. */
 export function createDirectories(seed: number): RecordDirectories {
   const real = realDirectories();
   const records = readRecords(real.map((path) => ({ path, publishedAt: '' })));

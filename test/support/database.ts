@@ -10,12 +10,12 @@ import { recordHistory } from '../../src/database/history.ts';
 import { migrate } from '../../src/database/migrator.ts';
 import { databaseUrl, TEMPLATE_DATABASE } from './postgres.ts';
 
-/** A database of a test's own. Whoever made it drops it. */
+/** A test's own database. The caller must drop it. */
 export interface TestDatabase {
   readonly config: DatabaseConfig;
-  /** Opened for commands, that is for writing. */
+  /** Opened for commands, that is, for writing. */
   readonly database: OpenDatabase;
-  /** Closes the database, ends everyone else's connections to it, and removes it. May be called twice. */
+  /** Closes the database, terminates all other connections to it, and removes it. Idempotent. */
   drop(): Promise<void>;
 }
 
@@ -24,23 +24,23 @@ export function createTestDatabase(): Promise<TestDatabase> {
   return createDatabaseOf(inject('engine'));
 }
 
-/** A new, migrated database of the engine named; PostgreSQL only in the project `postgres`. */
+/** A new, migrated database of the given engine; PostgreSQL only in the project `postgres`. */
 export async function createDatabaseOf(engine: Engine): Promise<TestDatabase> {
   const made = await createEmptyDatabase(engine, TEMPLATE_DATABASE);
   if (engine === 'sqlite') await migrate(made.database, Date.now);
-  // The template's secret is every copy's; a real database has its own.
+  // Copies share the template's secret; a real database has its own.
   const secret = randomBytes(32).toString('hex');
   await made.database.kysely
     .updateTable('access.settings')
     .set({ value: secret })
     .where('name', '=', 'cursor_secret')
     .execute();
-  // To the service a copy is a restored database: its instants are another's.
+  // To the service a copy looks like a restored database: it must start its own timeline.
   await recordHistory(made.database);
   return made;
 }
 
-/** A new database of this project's engine, without any table. */
+/** A new database of this project's engine, without tables. */
 export function createEmptyDatabase(engine = inject('engine'), template = 'template1'): Promise<TestDatabase> {
   return engine === 'sqlite' ? createSqlite() : createPostgres(template);
 }
@@ -68,7 +68,7 @@ async function createPostgres(template: string): Promise<TestDatabase> {
   return { config, database, drop };
 }
 
-/** Runs a statement on the server of this run, in its database `postgres`. */
+/** Runs a statement on this run's server, in its database `postgres`. */
 export async function onServer(statement: string): Promise<void> {
   const server = new pg.Client({ connectionString: inject('postgresUrl') });
   await server.connect();

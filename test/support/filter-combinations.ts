@@ -1,7 +1,7 @@
-/** The values that each filter is tried with. */
+/** The values to try for each filter. */
 export type FilterValues = Readonly<Record<string, readonly string[]>>;
 
-/** Each combination of filters as a query string without `?`; every filter is also left out. */
+/** Every combination of filters as a query string without `?`, including those that omit a filter. */
 export function combinationsOf(filters: FilterValues): string[] {
   let combinations: Record<string, string>[] = [{}];
   for (const [name, values] of Object.entries(filters)) {

@@ -5,7 +5,7 @@ import type { Database } from '../../src/database/database.ts';
 
 type FormerlySearched = 'certifications' | 'suppliers' | 'contracts' | 'solicitations';
 
-/** The tokens of every search entry, in order, by the id of its record. */
+/** The sorted tokens of every search entry, by the id of its record. */
 export async function entriesOf(
   { engine, kysely }: Database,
   kind: FormerlySearched,
@@ -31,7 +31,7 @@ export async function entriesOf(
   return tokens;
 }
 
-/** Writes search entries: tokens with spaces between, by the number of the record. */
+/** Writes search entries, given as space-separated tokens by the number of the record. */
 export async function insertEntries(
   { engine, kysely }: Database,
   kind: FormerlySearched,

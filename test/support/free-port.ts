@@ -2,10 +2,13 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
-/** Below what systems give to outgoing connections (from 32768, or 49152), which may take a port while its server restarts. */
+/**
+ * Below the ephemeral ranges (from 32768, or 49152), from which an outgoing connection could take the port while its
+ * server restarts.
+ */
 const LASTING = { first: 20_000, last: 32_000 };
 
-/** A port of the loopback that nobody listens on at this moment; another process may be faster to take it. */
+/** A port of 127.0.0.1 that is free now; another process can still take it first. */
 export async function findFreePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
@@ -15,7 +18,7 @@ export async function findFreePort(): Promise<number> {
   return port;
 }
 
-/** A port of the loopback for a server that is stopped and started, and wants to have it again. */
+/** A port of 127.0.0.1 for a server that is restarted and needs the same port again. */
 export async function findLastingPort(): Promise<number> {
   for (;;) {
     const port = randomInt(LASTING.first, LASTING.last);

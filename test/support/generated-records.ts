@@ -6,10 +6,10 @@ import { awkwardName, awkwardText, either, idsOf, maybe, someOf, state } from '.
 
 type GeneratedRecord = Record<string, unknown>;
 
-/** Records in the import format, by the name of their file without `.ndjson`. */
+/** Records in the import format, by file name without `.ndjson`. */
 export type GeneratedRecords = Record<string, GeneratedRecord[]>;
 
-/** Ids of records that are published already, for generated contracts and solicitations to name too. */
+/** Ids of already published records for generated contracts and solicitations to reference too. */
 export interface Published {
   leadEntities?: readonly string[];
   coops?: readonly string[];
@@ -19,7 +19,7 @@ export interface Published {
 
 const SIZES = { leadEntities: 8, coops: 4, cityServices: 12, suppliers: 150, contracts: 160, solicitations: 220 };
 
-/** Names with commas, one that begins another, one that is the rest of another; order that is not that of UTF-16. */
+/** Names with commas, a prefix and a suffix of another name, and an order that differs from UTF-16's. */
 const TECHNICAL: readonly [abbreviation: string, name: string][] = [
   ['FIRE', 'Fire'],
   ['FIRE-S', 'Fire, Safety'],
@@ -46,9 +46,9 @@ const SBE: readonly [abbreviation: string, name: string][] = [
 ];
 
 /**
- * Makes records with what no real source had: intents to bid, template documents, logos, technical
- * certifications, drafts, notices and questions, deadlines on both sides of 2026-04-15, and text in
- * many scripts. The same seed makes the same records. All ids begin with `gen_`.
+ * Generates what no real source has: intents to bid, template documents, logos, technical certifications, drafts,
+ * notices and questions, deadlines on both sides of 2026-04-15, and text in many scripts. The same seed gives the same
+ * records. All ids begin with `gen_`.
  */
 export function generatedRecords(seed: number, published: Published = {}): GeneratedRecords {
   const leadEntities = idsOf('le', SIZES.leadEntities);
@@ -59,7 +59,7 @@ export function generatedRecords(seed: number, published: Published = {}): Gener
     ...SBE.map(([abbreviation, name]) => ({ abbreviation, name, type: 'sbe' })),
     ...TECHNICAL.map(([abbreviation, name]) => ({ abbreviation, name, type: 'technical' })),
   ];
-  // The last suppliers stay on no contract.
+  // The last 30 suppliers are on no contract.
   const contracted = [...suppliers.slice(0, -30), ...(published.suppliers ?? [])];
   const supplier = generatedSupplier(
     certifications.map(({ abbreviation }) => abbreviation),

@@ -7,7 +7,7 @@ const FIRST = Date.parse('2025-10-01T00:00:00.000Z');
 const MIDDLE = Date.parse('2026-04-15T09:00:00.000Z');
 const LAST = Date.parse('2026-12-31T23:59:59.999Z');
 
-/** An instant around 2026-04-15T09:00:00Z, or that very one, in one of the many ways to write it. */
+/** A timestamp around 2026-04-15T09:00:00Z, or exactly that, in one of several notations. */
 export const awkwardInstant = fc
   .tuple(
     fc.oneof(
@@ -55,7 +55,7 @@ const nigpCode = fc.record({
   description: awkwardText,
 });
 
-/** A solicitation of one of these lead entities, of any status, drafts among them; without `id` and `ref`. */
+/** A solicitation of one of these lead entities, of any status including draft; without `id` and `ref`. */
 export function generatedSolicitation(leadEntities: readonly string[]): fc.Arbitrary<GeneratedRecord> {
   const base = maybe(
     {
@@ -88,12 +88,12 @@ export function generatedSolicitation(leadEntities: readonly string[]): fc.Arbit
   }));
 }
 
-/** Ids that do not begin at 1, nor rise. */
+/** Assigns ids that neither begin at 1 nor ascend. */
 function numbered(records: GeneratedRecord[]): GeneratedRecord[] {
   return records.map((record, index) => ({ id: 7_000 - index * 13, ...record }));
 }
 
-/** Names one of the solicitation's own documents, none, or leaves the field out where it has no such document. */
+/** References one of the solicitation's own documents or null; omits the field if that document does not exist. */
 function templateOf(documents: GeneratedRecord[], index: number | null): GeneratedRecord {
   if (index === null) return { template_document_id: null };
   const template = documents[index];

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Words as procurement writes them, and words that a tokeniser, a collation or a quoting mistake trips over. */
+/** Words from procurement, and words that break tokenizers, collations or quoting. */
 const WORDS = [
   ...'concrete supplies supply repairing repaired repair services serviced cities city paving paved road roads'.split(
     ' ',
@@ -24,7 +24,7 @@ const word = fc.constantFrom(...WORDS);
 /** A short text that is not blank. */
 export const awkwardName = fc.array(word, { minLength: 1, maxLength: 5 }).map((words) => words.join(' '));
 
-/** A longer text, or an empty one. */
+/** A longer text, possibly empty. */
 export const awkwardText = fc.array(word, { minLength: 0, maxLength: 30 }).map((words) => words.join(' '));
 
 export const state = fc.constantFrom(
@@ -44,13 +44,13 @@ export const state = fc.constantFrom(
   'WY',
 );
 
-/** `count` ids of a kind, of both cases and of letters whose order differs from that of dictionaries. */
+/** `count` ids of a kind, in both cases, with characters that byte order and dictionary order sort differently. */
 export function idsOf(kind: string, count: number): string[] {
   const styles = ['a', 'B', 'b_', '-c', 'Z9', '_d'];
   return Array.from({ length: count }, (_, index) => `gen_${kind}_${styles[index % styles.length] ?? ''}${index}`);
 }
 
-/** Up to `most` of the values, none twice, in any order. */
+/** Up to `most` distinct values, in any order. */
 export function someOf<T>(values: readonly T[], most: number): fc.Arbitrary<T[]> {
   return fc.shuffledSubarray([...values], { maxLength: Math.min(most, values.length) });
 }
@@ -60,7 +60,7 @@ export function either<T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
   return fc.option(value, { freq: 5 });
 }
 
-/** A record whose `optional` fields are left out now and then. */
+/** A record that omits each `optional` field one time in ten. */
 export function maybe(
   required: Record<string, fc.Arbitrary<unknown>>,
   optional: Record<string, fc.Arbitrary<unknown>>,

@@ -6,17 +6,17 @@ import { MAIN } from '../commands/run-pds.ts';
 const SCRIPT = fileURLToPath(new URL('./in-terminal.py', import.meta.url));
 
 export interface TerminalOutcome {
-  /** All that was written to the terminal. */
+  /** Everything written to the terminal. */
   readonly output: string;
-  /** Negative for the number of the signal that ended it. */
+  /** The exit code, or the negated number of the signal that ended it. */
   readonly code: number;
 }
 
 /**
- * Runs `pds` in a pseudo-terminal, which Python makes.
+ * Runs `pds` in a pseudo-terminal, created by Python.
  *
- * @param text once this was written,
- * @param typed this is done: `ctrl-c` typed, SIGTERM sent for `term`, or any other line typed.
+ * @param text the output to wait for before acting.
+ * @param typed the action: `ctrl-c` types Ctrl-C, `term` sends SIGTERM, anything else is typed as a line.
  */
 export async function runPdsInTerminal(
   words: readonly string[],
@@ -29,7 +29,7 @@ export async function runPdsInTerminal(
   return JSON.parse(stdout) as TerminalOutcome;
 }
 
-/** What a program has hidden or switched off on a terminal, and not given back. */
+/** The terminal modes that a program switched off and did not restore. */
 export function leftBehindIn(output: string): string[] {
   const modes = [
     ['cursor', '\u001b[?25l', '\u001b[?25h'],

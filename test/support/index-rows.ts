@@ -6,22 +6,22 @@ import { BLOCK_SIZE, decodeSet, positionsFrom } from '../../src/index/position-s
 import { termsOf, type IndexedKind } from '../../src/index/terms.ts';
 import { Tokenizer } from '../../src/index/tokenizer.ts';
 
-/** A block of the index as it is stored. */
+/** A stored block of the index. */
 export interface StoredBlock {
   readonly block: number;
   readonly firstId: string;
   readonly token: string;
-  /** The positions within the block at which records have each term. */
+  /** The positions, relative to the block, of the records that have each term. */
   readonly positionsByTerm: ReadonlyMap<string, readonly number[]>;
 }
 
-/** The index of one kind, and the position of each of its records, in the order of their ids. */
+/** The index of one kind, and the position of each record, in order of id. */
 export interface StoredIndex {
   readonly blocks: readonly StoredBlock[];
   readonly records: readonly { readonly id: string; readonly position: number }[];
 }
 
-/** Reads the index and the positions of a kind. */
+/** Reads the index of a kind and the positions of its records. */
 export async function readStoredIndex({ kysely }: OpenDatabase, kind: IndexedKind): Promise<StoredIndex> {
   const { rows } = await sql<{ block: number; term: string; bits: Uint8Array }>`
     select block, term, bits from ${sql.table(`catalog.${kind}_index`)}`.execute(kysely);
@@ -45,7 +45,7 @@ export async function readStoredIndex({ kysely }: OpenDatabase, kind: IndexedKin
   };
 }
 
-/** Expects that the index has the terms of the stored records and no others, and that every record is in its place. */
+/** Asserts that the index has exactly the terms of the stored records, and that every record is at a valid position. */
 export async function expectWholeIndex(
   database: OpenDatabase,
   kind: IndexedKind,
@@ -72,7 +72,7 @@ export async function expectWholeIndex(
 
 type PositionsByTerm = StoredBlock['positionsByTerm'];
 
-/** Terms with their positions on either side. Thousands are compared here: `toEqual` would take seconds for them. */
+/** The terms whose positions differ. `toEqual` would take seconds for these thousands of terms. */
 function differencesOf(
   one: PositionsByTerm,
   other: PositionsByTerm,
@@ -96,16 +96,16 @@ function expectRecordsInPlace({ blocks, records }: StoredIndex, blockSize: numbe
   expect(records.filter((record, index) => !isInPlace(record, index))).toEqual([]);
 }
 
-/** The number of the block that a position is in. */
+/** The number of the block that contains a position. */
 export function blockOf(position: number): number {
   return Math.floor(position / BLOCK_SIZE);
 }
 
 /**
- * Expects that a publication moved records of blocks alone that new records came into, each within its block or to one
- * that is new; and that a block whose terms or records changed has another token, under which nothing is cached.
+ * Asserts that an import moved records only in blocks that gained new records, each within its block or to a new one;
+ * and that every block whose terms or records changed has a new token, so that no stale cache entry matches.
  *
- * @param keys that the publication named.
+ * @param keys the ids in the import.
  */
 export function expectLocalChanges(before: StoredIndex, after: StoredIndex, keys: Iterable<string>): void {
   const stored = new Map(before.records.map(({ id, position }) => [id, position]));

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'vitest';
 
-/** What stands for each: the first of these that is there. */
+/** The executables of each program; the first one found counts. */
 const PROGRAMS = {
   postgresql: ['pg_basebackup'],
   pgbouncer: ['pgbouncer'],
@@ -22,8 +22,8 @@ const PROGRAMS = {
 export type InstalledProgram = keyof typeof PROGRAMS;
 
 /**
- * `test` for what needs programs that npm does not bring. Where one is missing the tests are skipped, and say why: the
- * packages of Debian that are named so bring them, and `.ci/run` installs all of them.
+ * `test` for code that needs programs npm does not install. If one is missing, skips the tests and prints why. The
+ * Debian packages have these names, and `.ci/run` installs all of them.
  */
 export function testWith(...programs: readonly InstalledProgram[]): ReturnType<typeof test.skipIf> {
   const missing = programs.filter((program) => !isInstalled(program));
@@ -32,12 +32,12 @@ export function testWith(...programs: readonly InstalledProgram[]): ReturnType<t
   return test.skipIf(missing.length > 0);
 }
 
-/** Whether it is there. */
+/** Whether the program is installed. */
 export function isInstalled(program: InstalledProgram): boolean {
   return findInstalled(program) !== null;
 }
 
-/** The path of a program; null where it is not installed. */
+/** The path of a program, or null if it is not installed. */
 export function findInstalled(program: InstalledProgram): string | null {
   const postgres = '/usr/lib/postgresql';
   const versions = existsSync(postgres) ? readdirSync(postgres).map((version) => join(postgres, version, 'bin')) : [];

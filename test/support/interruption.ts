@@ -1,15 +1,15 @@
 import type { KyselyPlugin, PluginTransformQueryArgs, PluginTransformResultArgs } from 'kysely';
 import type { OpenDatabase } from '../../src/database/database.ts';
 
-/** Counts the statements of a database, and does something before or after one of them. */
+/** Counts a database's statements, and runs a hook before and after each. */
 export class Interruption implements KyselyPlugin {
   readonly #before: (statement: number) => void;
   readonly #after: (statement: number) => Promise<void>;
   #sent = 0;
 
   /**
-   * @param before told the number of each statement, from 1, before it is sent.
-   * @param after told it when its result has come.
+   * @param before called with the number of each statement, from 1, before it is sent.
+   * @param after called with the number once the result has arrived.
    */
   constructor(
     before: (statement: number) => void,
@@ -31,7 +31,7 @@ export class Interruption implements KyselyPlugin {
   }
 }
 
-/** The same database, whose statements are counted. */
+/** The same database, with its statements counted. */
 export function interrupted(database: OpenDatabase, interruption: Interruption): OpenDatabase {
   return { ...database, kysely: database.kysely.withPlugin(interruption) };
 }

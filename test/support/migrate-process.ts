@@ -4,8 +4,8 @@ import { migrate } from '../../src/database/migrator.ts';
 import { interrupted, Interruption } from './interruption.ts';
 
 /*
- * A program: migrates the database whose configuration stands in the first argument, and prints what ran. With
- * a second argument it kills itself as it comes to the statement of this number.
+ * A program that migrates the database configured in its first argument (JSON), and prints the steps that ran. With a
+ * second argument it kills itself before the statement with that number.
  */
 
 const database = openForCommands(JSON.parse(process.argv[2] ?? '') as DatabaseConfig);

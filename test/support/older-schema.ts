@@ -3,7 +3,7 @@ import type { Database } from '../../src/database/database.ts';
 import type { TableGroup } from '../../src/database/migration.ts';
 import { MIGRATIONS } from '../../src/database/migrations.ts';
 
-/** Makes the schema as an older version of the service left it, with these steps of each group. */
+/** Creates the schema of an older version: the first N steps of each group. */
 export async function makeOlderSchema({ kysely, engine }: Database, steps: Record<TableGroup, number>): Promise<void> {
   for (const group of ['catalog', 'access'] as const) {
     if (engine === 'postgres') await sql.raw(`create schema ${group}`).execute(kysely);
@@ -18,7 +18,7 @@ export async function makeOlderSchema({ kysely, engine }: Database, steps: Recor
   }
 }
 
-/** Suppliers with an empty search entry each, as the first two steps of the catalog hold them. */
+/** Inserts suppliers in the schema of the catalog's first two steps. */
 export async function insertOlderSuppliers({ kysely }: Database, ids: readonly string[]): Promise<void> {
   for (const [index, id] of ids.entries()) {
     await sql`insert into catalog.suppliers
@@ -27,12 +27,12 @@ export async function insertOlderSuppliers({ kysely }: Database, ids: readonly s
   }
 }
 
-/** The stored text of one of these suppliers. */
+/** The stored document of one of these suppliers. */
 export function olderDocument(id: string): string {
   return `{"id":"${id}","name":"${id}","states_served":[],"location":null,"logo":null,"email":null,"website":null`;
 }
 
-/** A publication, as the first three steps of the catalog hold it. */
+/** Inserts a publication in the schema of the catalog's first three steps. */
 export async function insertOlderPublication({ kysely }: Database, number = 1): Promise<void> {
   const instant = `2026-01-0${number}T00:00:00.000Z`;
   await sql`insert into catalog.publications (number, instant) values (${number}, ${instant})`.execute(kysely);

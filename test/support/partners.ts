@@ -6,13 +6,13 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import type { Clock } from '../../src/instant.ts';
 import type { ModelScope } from '../model/model.ts';
 
-/** A partner to be made, with what is granted to it. */
+/** A partner to create, with its grants. */
 export interface PartnerSetup {
   name: string;
   everything?: boolean;
   leadEntities?: readonly string[];
   coops?: readonly string[];
-  /** All of them unless said otherwise. */
+  /** Defaults to all. */
   kinds?: readonly Kind[];
   requestsPerMinute?: number;
 }
@@ -23,7 +23,7 @@ export interface TestPartner {
   readonly scope: ModelScope;
 }
 
-/** Makes a partner with its grants and a test key. */
+/** Creates a partner with its grants and a test key. */
 export async function makePartner(database: OpenDatabase, clock: Clock, setup: PartnerSetup): Promise<TestPartner> {
   const {
     name,
@@ -42,7 +42,7 @@ export async function makePartner(database: OpenDatabase, clock: Clock, setup: P
   return { name, key, scope: await readScope(database, name) };
 }
 
-/** The grants as they stand in the database, for the model to work from. */
+/** The grants as stored in the database, for the model. */
 async function readScope({ kysely }: OpenDatabase, name: string): Promise<ModelScope> {
   const partner = await kysely
     .selectFrom('access.partners')

@@ -4,7 +4,10 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import type { RunAs } from './postgres-programs.ts';
 
-/** Nothing in here has to survive a power cut. Statistics come from the service's own ANALYZE only, so that plans repeat. */
+/**
+ * These data need not survive a power cut. Without autovacuum, statistics come only from the service's own ANALYZE, so
+ * plans are reproducible.
+ */
 export const TEST_SETTINGS = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -15,14 +18,14 @@ export const TEST_SETTINGS = {
 };
 
 /**
- * The default order of text is deliberately not bytewise, as on most servers in the field: a column
- * that is compared without a collation of its own shows up as a difference. Not every build knows ICU.
+ * The default collation is deliberately not bytewise, as on most servers in the field: a comparison that lacks an
+ * explicit collation fails a test. Builds without ICU fall back to C.
  */
 const LOCALES = [['--locale=C', '--locale-provider=icu', '--icu-locale=en-US'], ['--locale=C']];
 
 const run = promisify(execFile);
 
-/** Makes the files of a server whose superuser is `postgres`, and lets everyone of this machine in. */
+/** Runs initdb with the superuser `postgres`, trusting every local connection. */
 export async function initializePostgres(programs: string, data: string, runAs: RunAs | null): Promise<void> {
   const failures: string[] = [];
   for (const locale of LOCALES) {
@@ -38,14 +41,14 @@ export async function initializePostgres(programs: string, data: string, runAs: 
   throw new Error(`initdb failed:\n${failures.join('\n')}`);
 }
 
-/** An empty folder that only its owner may enter, as PostgreSQL wants it. */
+/** Creates an empty folder with mode 0700, as PostgreSQL requires. */
 export function makeDataFolder(data: string, runAs: RunAs | null): void {
   rmSync(data, { recursive: true, force: true });
   mkdirSync(data, 0o700);
   if (runAs !== null) chownSync(data, runAs.uid, runAs.gid);
 }
 
-/** The arguments of `postgres` that start a server on these files. */
+/** The command-line arguments of `postgres` for a server on these files. */
 export function postgresArguments(data: string, port: number, settings: Readonly<Record<string, string>>): string[] {
   return [
     '-D',
@@ -56,7 +59,7 @@ export function postgresArguments(data: string, port: number, settings: Readonly
   ];
 }
 
-/** Whether the server of these files answers at a URL; rejected, or false, where none does or another one. */
+/** Whether the server at a URL uses this data directory; rejects if none accepts the connection. */
 export async function isServerOf(data: string, url: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
   client.on('error', () => undefined);

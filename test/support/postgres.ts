@@ -9,17 +9,17 @@ import { migrate } from '../../src/database/migrator.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The engine that this project's tests run on. */
+    /** The engine of this project's tests. */
     engine: Engine;
-    /** The server of this run, its database `postgres`. Only in the project `postgres`. */
+    /** The URL of this run's server, database `postgres`. Only in the project `postgres`. */
     postgresUrl: string;
   }
 }
 
-/** A migrated database that no one is connected to; `create database … template` copies it. */
+/** A migrated database without connections, copied by `create database … template`. */
 export const TEMPLATE_DATABASE = 'pds_template';
 
-/** Starts the run's PostgreSQL, makes the template, and returns what ends it all. */
+/** Starts this run's PostgreSQL, creates the template, and returns the teardown. */
 export default async function startPostgres(project: TestProject): Promise<() => Promise<void>> {
   const { url, stop } = await startServer();
   await makeTemplate(url);
@@ -27,11 +27,11 @@ export default async function startPostgres(project: TestProject): Promise<() =>
   return stop;
 }
 
-/** Starts a PostgreSQL for someone who would disturb the others on that of the run. */
+/** Starts a separate PostgreSQL, for tests that would disturb others on the shared one. */
 export async function startServer(): Promise<{ url: string; stop: () => Promise<void> }> {
   const program = spawn(process.execPath, [fileURLToPath(new URL('postgres-server.ts', import.meta.url))], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    // Out of reach of a Ctrl-C, so that it can tidy up after the tests are gone.
+    // Survives Ctrl-C, so that it can clean up after the tests.
     detached: true,
   });
   const exited = once(program, 'exit');

@@ -5,10 +5,10 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import { publish, type PublicationReport, type PublishOptions } from '../../src/publishing/publication.ts';
 import { listSources } from '../../src/publishing/source.ts';
 
-/** Lines by the name of their file without `.ndjson`: records, or text and bytes that are written as they are. */
+/** Lines by file name without `.ndjson`: records, or text and bytes to write verbatim. */
 export type ImportLines = Record<string, readonly (object | string | Uint8Array)[]>;
 
-/** Runs `work` on a directory that holds these files, and removes it. */
+/** Runs `work` on a temporary directory with these files, then removes it. */
 export async function withImportDirectory<T>(files: ImportLines, work: (directory: string) => Promise<T>): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
   try {
@@ -27,7 +27,7 @@ export async function withImportDirectory<T>(files: ImportLines, work: (director
   }
 }
 
-/** Publishes these lines as `pds import` would. */
+/** Imports these lines as `pds import` would. */
 export function publishLines(
   database: OpenDatabase,
   files: ImportLines,
@@ -38,7 +38,7 @@ export function publishLines(
   );
 }
 
-/** A small catalog in which every kind names another. */
+/** A small catalog in which every reference between kinds occurs. */
 export const SMALL_CATALOG = {
   'lead-entities': [
     { id: 'le_a', name: 'City of A' },

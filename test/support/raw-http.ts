@@ -1,24 +1,30 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** An answer as its bytes say it. */
+/** A response parsed from raw bytes. */
 export interface RawAnswer {
   readonly status: number;
-  /** By their names in lower case; one that stands there twice has both values, with a line feed between. */
+  /** By lower-case name; the values of a repeated header are joined by line feeds. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }
 
 export interface RawExchange {
-  /** An address of the loopback to come from, for a client that is not to be taken for another. */
+  /** The loopback address to connect from, for a client distinct from the others. */
   from?: string;
-  /** After which the connection is ended, and the exchange fails. */
+  /** After this time the connection is destroyed, and the exchange fails. */
   timeoutMs?: number;
-  /** Says that nothing more will come, as a client does that leaves; for bytes that may be no whole request. */
+  /**
+   * Half-closes the connection after sending, as a departing client does; for bytes that may not be a complete request.
+   */
   ends?: boolean;
 }
 
-/** Sends bytes as they are, and gives everything that came back until the server ended the connection. */
+/**
+ * Sends raw bytes, and returns everything received until the server closes the connection.
+ *
+ * @throws Error if the connection is still open after `timeoutMs`.
+ */
 export async function exchangeBytes(
   port: number,
   parts: readonly (string | Uint8Array)[],
@@ -33,7 +39,7 @@ export async function exchangeBytes(
   }, timeoutMs);
   try {
     await Promise.race([once(socket, 'connect'), received]);
-    // Latin-1: a character is the byte of its number.
+    // Latin-1: each character is the byte of its code point.
     for (const part of parts)
       if (socket.writable) socket.write(typeof part === 'string' ? Buffer.from(part, 'latin1') : part);
     if (ends) socket.end();
@@ -48,21 +54,21 @@ export async function exchangeBytes(
   }
 }
 
-/** All bytes that a socket brings until it is closed, from whichever side. */
+/** Reads a socket until either side closes it. */
 export async function readToEnd(socket: Socket): Promise<Buffer> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  // A reset comes after what was received, which is what counts.
+  // A reset arrives after the data, which is all that counts.
   socket.on('error', () => undefined);
   await new Promise((resolve) => socket.once('close', resolve));
   return Buffer.concat(chunks);
 }
 
 /**
- * Splits what came back into its answers, each with as many bytes of body as it announces.
+ * Splits received bytes into responses by their Content-Length.
  *
- * @param isHead whether the answer of this place is one to HEAD, which has no body whatever it announces.
- * @throws Error where bytes are left over that are no answer.
+ * @param isHead whether the response with this index is to a HEAD request, and so has no body.
+ * @throws Error if the bytes are not a sequence of complete HTTP/1.1 responses.
  */
 export function parseAnswers(bytes: Buffer, isHead: (place: number) => boolean = () => false): RawAnswer[] {
   const answers: RawAnswer[] = [];
@@ -80,7 +86,7 @@ export function parseAnswers(bytes: Buffer, isHead: (place: number) => boolean =
       const before = headers.get(name.toLowerCase());
       headers.set(name.toLowerCase(), before === undefined ? value : `${before}\n${value}`);
     }
-    // What the parser refused was none of HEAD's.
+    // A request that the parser refused never became a HEAD request.
     const isUnread = status === 400 && !headers.has('vary');
     const hasBody = (isUnread || !isHead(answers.length)) && status !== 304;
     const length = hasBody ? Number(headers.get('content-length') ?? 0) : 0;

@@ -5,7 +5,7 @@ import { Part } from './cluster/part.ts';
 import { Workspace } from './cluster/workspace.ts';
 import { findLastingPort } from './free-port.ts';
 
-/** A Redis, or a Valkey, with settings of the test's own, that forgets everything when it ends. */
+/** A Redis or Valkey server with custom settings and no persistence. */
 export class RedisServer extends Part {
   readonly port: number;
   readonly url: string;
@@ -24,16 +24,16 @@ export class RedisServer extends Part {
     this.#workspace = workspace;
   }
 
-  /** Ends it, and removes its files. */
+  /** Stops it, and removes its files. */
   close(): Promise<void> {
     return this.#workspace.close();
   }
 }
 
 /**
- * Starts a server on a port of the loopback. Whoever starts it closes it.
+ * Starts a server on a port of 127.0.0.1. The caller must close it.
  *
- * @param makeSettings is given its port and its folder, for files that belong to the settings.
+ * @param makeSettings receives the port and the workspace, in which it can create files for the settings.
  */
 export async function startRedis(
   makeSettings: (port: number, workspace: Workspace) => readonly string[] | Promise<readonly string[]> = () => [],

@@ -1,14 +1,14 @@
 import { makeCertificates } from './certificates.ts';
 import { startRedis, type RedisServer } from './redis-server.ts';
 
-/** A Redis that speaks TLS alone, with a certificate for 127.0.0.1 from an authority that nobody knows. */
+/** A TLS-only Redis, with a certificate for 127.0.0.1 from a private CA. */
 export interface TlsRedis {
   readonly server: RedisServer;
-  /** The file of the authority's own certificate. */
+  /** The path of the CA certificate. */
   readonly authority: string;
 }
 
-/** Whoever starts it closes its server. */
+/** The caller must close the server. */
 export async function startTlsRedis(...settings: readonly string[]): Promise<TlsRedis> {
   let authority = '';
   const server = await startRedis(async (port, workspace) => {

@@ -2,12 +2,12 @@ import { inject } from 'vitest';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Whether `npm test` runs, and not `npm run test:all` or a file by its name. */
+    /** True in `npm test`; false in `npm run test:all`, and if a file is run by name. */
     isDefaultSet: boolean;
   }
 }
 
-/** How many examples a property test tries: fewer in `npm test`, all everywhere else. */
+/** The number of examples of a property test: fewer in `npm test`. */
 export function numberOfRuns({ inDefaultSet, otherwise }: { inDefaultSet: number; otherwise: number }): number {
   return inject('isDefaultSet') ? inDefaultSet : otherwise;
 }

@@ -6,7 +6,7 @@ import { SetCache } from '../../src/index/set-cache.ts';
 import type { IndexedKind } from '../../src/index/terms.ts';
 import { hasWords } from '../../src/resources/conditions.ts';
 
-/** The ids of all records that the index finds for these words, in order, for any partner. */
+/** The ids of all records that match these words, in order, unrestricted by any partner's grants. */
 export async function idsFound(database: OpenDatabase, kind: IndexedKind, q: string): Promise<string[]> {
   const index = new RecordIndex(database, kind, new SetCache(64 * 1024 * 1024));
   const { positions } = await index.find(hasWords(q), null, Number.MAX_SAFE_INTEGER);

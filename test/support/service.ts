@@ -15,46 +15,49 @@ import { createClient, walkList, type Answer, type Ask } from './client.ts';
 import { createDatabaseOf } from './database.ts';
 import { makePartner, type PartnerSetup, type TestPartner } from './partners.ts';
 
-/** When a test is, unless it says otherwise: some deadlines of the generated solicitations are past, some are not. */
+/** The default time of a test: some deadlines of the generated solicitations are before it, some after. */
 export const TEST_NOW = '2026-04-15T09:00:00.000Z';
 
 export interface ServiceSetup {
-  /** This project's, unless said otherwise. */
+  /** Defaults to this project's engine. */
   engine?: Engine;
-  /** Directories in the import format, published one after the other. */
+  /** Directories in the import format, imported one after the other. */
   directories?: readonly string[];
   partners?: readonly PartnerSetup[];
-  /** Directories that are published when the partners have their grants. */
+  /** Directories imported after the partners have their grants. */
   directoriesAfterGrants?: readonly string[];
   clock?: Clock;
-  /** Records in a block of the index, so that few records are in many blocks. */
+  /** Records in a block of the index; a small number spreads few records over many blocks. */
   blockSize?: number;
-  /** Is told of every line of the log; there is none without it. */
+  /** Receives every log line; without it, logging is off. */
   onLog?: (line: string) => void;
-  /** What happens between the reading of a scope that had become stale, and the reading of the page for it. */
+  /** Runs after a stale scope has been reloaded and before the page is read for it. */
   onRefresh?: () => Promise<unknown>;
-  /** Whether the server looks for changes twice a second. If it does not, it notices them in requests and by `noticeChanges()`. */
+  /**
+   * Whether the server polls for changes every 500 ms. If not, it notices them only in requests and by
+   * `noticeChanges()`.
+   */
   isPolling?: boolean;
-  /** 32 bytes, hexadecimal: two services that share it give the same cursors. */
+  /** 32 bytes in hex: services with the same secret issue the same cursors. */
   cursorSecret?: string;
-  /** Gives the server another database to read from, such as one that records the statements. */
+  /** Wraps the server's database, for example to record its statements. */
   watch?: (database: OpenDatabase) => OpenDatabase;
 }
 
-/** A server that listens on a socket, with a database of its own. */
+/** A server that listens on a socket, with its own database. */
 export interface TestService {
   readonly url: string;
   readonly database: OpenDatabase;
-  /** For another process that works on the same database. */
+  /** For another process on the same database. */
   readonly databaseConfig: DatabaseConfig;
   readonly published: readonly PublishedDirectory[];
   partner(name: string): TestPartner;
   readonly get: Ask;
-  /** All pages of a list, asked for with these limits in turn. */
+  /** Fetches all pages of a list, cycling through `limits`. */
   walk(path: string, key: string, limits: readonly number[]): Promise<Answer[]>;
-  /** Makes the server notice now what was published, granted or revoked; by itself it does within a second. */
+  /** Makes the server notice imports, grants and revocations now; by polling it takes up to a second. */
   noticeChanges(): Promise<void>;
-  /** Stops the server and removes all that was made. */
+  /** Stops the server and removes everything created for it. */
   close(): Promise<void>;
 }
 
@@ -68,7 +71,7 @@ class WatchedDirectory extends PartnerDirectory {
   }
 }
 
-/** Starts the whole service on a new database. Whoever starts it closes it. */
+/** Starts the whole service on a new database. The caller must close it. */
 export async function startService(setup: ServiceSetup = {}): Promise<TestService> {
   const clock = setup.clock ?? ((): number => Date.parse(TEST_NOW));
   await using opened = new AsyncDisposableStack();
@@ -114,7 +117,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
   const client = createClient(url);
   opened.defer(() => client.close());
 
-  // From here on it is the caller's to close.
+  // From here on, the caller must close everything.
   const all = opened.move();
   return {
     url,
@@ -129,7 +132,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
     },
     walk: (path, key, limits) => walkList(client.get, path, key, limits),
     noticeChanges: async () => {
-      // Whatever partner is read anew, the version comes with it.
+      // Reloading any partner also reads the current revision.
       const { id } = await database.kysely.selectFrom('access.partners').select('id').executeTakeFirstOrThrow();
       await directory.refresh(id);
     },

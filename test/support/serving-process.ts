@@ -10,33 +10,33 @@ const LISTENING = /Server listening at http:\/\/127\.0\.0\.1:(\d+)/;
 
 const ADMIN = /administrators find .* at http:\/\/127\.0\.0\.1:(\d+)/;
 
-/** `pds serve` in a process of its own. */
+/** `pds serve` as a separate process. */
 export interface Serving {
   readonly pid: number;
   kill(signal: NodeJS.Signals): void;
-  /** Code and signal. */
+  /** The exit code and signal. */
   exited: Promise<unknown[]>;
-  /** Until no process is left that writes to its output, workers included. */
+  /** Resolves when no process, workers included, holds its output open. */
   closed: Promise<unknown>;
-  /** Standard output and error together, so far. */
+  /** Standard output and error combined, so far. */
   output(): string;
   /**
    * The port, once it listens.
    *
-   * @throws Error with the output where it ended before.
+   * @throws Error with the output if the process exited first.
    */
   port(): Promise<number>;
-  /** The port for administrators, once it listens; it is named where PDS_LOG_LEVEL is `info`, as it is unless said otherwise. */
+  /** The admin port, once it listens. It is logged at the default PDS_LOG_LEVEL, `info`. */
   adminPort(): Promise<number>;
   /**
-   * Resolves once a text stands in the output.
+   * Resolves once a text appears in the output.
    *
-   * @throws Error with the output where it ended before.
+   * @throws Error with the output if the process exited first.
    */
   said(text: string | RegExp): Promise<void>;
 }
 
-/** Starts `pds serve` on a database, on a port that the system chooses. Whoever starts it ends it. */
+/** Starts `pds serve` on a port that the system chooses. The caller must stop it. */
 export function startServing(
   config: DatabaseConfig,
   environment: Record<string, string> = {},
@@ -45,7 +45,7 @@ export function startServing(
   return startServingThrough([], config, environment, ...options);
 }
 
-/** The same through a program that becomes the one that follows on its command line, such as `prlimit`. */
+/** Like `startServing`, through a launcher that executes the rest of its command line, such as `prlimit`. */
 export function startServingThrough(
   launcher: readonly string[],
   config: DatabaseConfig,
@@ -56,7 +56,7 @@ export function startServingThrough(
   return startProgram([...launcher, process.execPath, MAIN, 'serve', ...options], settings);
 }
 
-/** The same with the program of another version, and no other settings than these, of which that version has to know all. */
+/** Like `startServing`, with another version's program and only these settings, all of which that version must know. */
 export function startServingOf(main: string, environment: Record<string, string>, ...options: string[]): Serving {
   return startProgram([process.execPath, main, 'serve', ...options], environment);
 }

@@ -2,8 +2,8 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 
 /*
- * Loaded before a program: sends it SIGNAL just before the first statement whose text contains SIGNAL_AT, on either
- * engine. So a signal arrives in a known moment of a command.
+ * Preloaded into a program: sends it SIGNAL just before the first statement that contains SIGNAL_AT, on either engine,
+ * so that the signal arrives at a known point of a command.
  */
 
 const text = process.env['SIGNAL_AT'] ?? '';

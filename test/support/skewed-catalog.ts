@@ -2,7 +2,7 @@ import { Random } from '../../bench/dataset/random.ts';
 import { TextWriter } from '../../bench/dataset/text.ts';
 import { WordSource } from '../../bench/dataset/vocabulary.ts';
 
-/** Records in the import format, by the name of their file without `.ndjson`. */
+/** Records in the import format, by file name without `.ndjson`. */
 type Catalog = Record<string, Record<string, unknown>[]>;
 
 const SIZES = {
@@ -18,32 +18,32 @@ export const SKEWED_SOLICITATIONS = SIZES.solicitations;
 
 const SEED = 20_261;
 
-/** What filters are tried with: values that very many records have, few have, and none. */
+/** Filter values that match very many records, few, and none. */
 export const SKEWED = {
-  /** Owns three of five solicitations and contracts; they come first in the order of ids. */
+  /** Owns 60% of solicitations and contracts, which come first in order of id. */
   largestLeadEntity: idOf('le', 0),
-  /** Owns some 25 solicitations. */
+  /** Owns about 25 solicitations. */
   smallLeadEntity: idOf('le', 300),
-  /** Owns some too, and is granted to nobody. */
+  /** Owns about as many, and is granted to no partner. */
   ungrantedLeadEntity: idOf('le', 399),
-  /** 341 grants together. */
+  /** 341 grants, together with `grantedCoops`. */
   grantedLeadEntities: Array.from({ length: 331 }, (_, index) => idOf('le', index)),
   grantedCoops: Array.from({ length: 10 }, (_, index) => idOf('co', index)),
-  /** On one contract in eight. */
+  /** On about one contract in eight. */
   commonCoop: idOf('co', 0),
   /** On every third contract, 9,400 in all. */
   commonSupplier: idOf('sup', 0),
-  /** On some twenty. */
+  /** On about twenty contracts. */
   rareSupplier: idOf('sup', 2_000),
-  /** Of every third contract and supplier. */
+  /** On every third contract and supplier. */
   commonCityService: idOf('cs', 0),
-  /** In seven texts of ten. */
+  /** In 70% of texts. */
   commonWord: 'procurement',
   /** In 25 texts of each kind. */
   rareWord: 'zeppelin',
-  /** Each in three texts of ten, both in very few. */
+  /** Each in 30% of texts, both in about one of 1,000. */
   twoWords: 'northern southern',
-  /** Begins more than half of the words that there are of it. */
+  /** A short prefix of very many words. */
   shortPrefix: 'co',
   commonState: 'TX',
   rareState: 'GU',
@@ -52,8 +52,8 @@ export const SKEWED = {
 } as const;
 
 /**
- * A catalog whose owners, suppliers and words are as uneven as they get: statements that are fast on average are slow on
- * it. The same on every machine.
+ * A catalog with extremely uneven owners, suppliers and words, on which statements that are fast on average become
+ * slow. The same on every machine.
  */
 export function skewedCatalog(): Catalog {
   const random = new Random(SEED);
@@ -103,7 +103,7 @@ export function skewedCatalog(): Catalog {
   };
 }
 
-/** The records of a catalog that are published again, with another name or title: every `step`th one. */
+/** Every `step`th record of a catalog with a changed name or title, to import again. */
 export function renamed(catalog: Catalog, step: number): Catalog {
   const every = (kind: string, field: string): Record<string, unknown>[] =>
     (catalog[kind] ?? [])
@@ -120,7 +120,7 @@ function idOf(kind: string, index: number): string {
   return `${kind}_${String(index).padStart(5, '0')}`;
 }
 
-/** The largest owner's records come first, so other partners must skip all of them. */
+/** The largest owner's records come first, so pages of other partners must skip all of them. */
 function ownerOf(index: number, records: number, random: Random): string {
   return index < records * 0.6 ? SKEWED.largestLeadEntity : idOf('le', random.integer(1, SIZES.leadEntities - 1));
 }

@@ -5,9 +5,10 @@ const Q = [SKEWED.rareWord, SKEWED.commonWord, SKEWED.twoWords, SKEWED.shortPref
 const LEAD_ENTITY = [SKEWED.smallLeadEntity, SKEWED.ungrantedLeadEntity, SKEWED.largestLeadEntity];
 
 /**
- * What the lists of the skewed catalog are filtered by, by their path.
+ * The filter values for the lists of the skewed catalog, by path.
  *
- * @param updatedSince before the grants, and half of the records have changed since; and after them, and few have.
+ * @param updatedSince one timestamp before the grants, since which half of the records have changed, and one after
+ * them, since which few have.
  */
 export function skewedFilters(updatedSince: readonly string[]) {
   return {
@@ -41,7 +42,7 @@ export function skewedFilters(updatedSince: readonly string[]) {
   } satisfies Record<string, FilterValues>;
 }
 
-/** The partners whose scopes differ most. */
+/** Partners with very different scopes. */
 export const SKEWED_PARTNERS = {
   'a partner that sees everything': { name: 'everything', everything: true },
   'a partner with 341 grants': {

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
 import { prepareSchema } from '../../src/database/migrator.ts';
 
-/** The files of a SQLite database, which nobody has open but for as long as something is done with them. */
+/** The files of a SQLite database that is open only during `use`. */
 export interface SqliteFiles {
-  /** A temporary folder, with nothing else in it. */
+  /** A temporary folder that contains nothing else. */
   readonly folder: string;
   /** The catalog's file. */
   readonly path: string;
-  /** For a process that works on it. */
+  /** Environment variables for a process on this database. */
   readonly settings: Record<string, string>;
-  /** Opens the database, migrated, and closes it when the work is done. */
+  /** Opens and migrates the database, runs the work, and closes it. */
   use<T>(work: (database: OpenDatabase) => Promise<T>): Promise<T>;
   remove(): void;
 }

@@ -1,23 +1,23 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A network that can fail: stands on the loopback between a client and a server. */
+/** A faulty network: a proxy on 127.0.0.1 between a client and a server. */
 export interface TcpProxy {
   readonly port: number;
-  /** Swallows all bytes in both directions and closes nothing, as a network does that drops packets. */
+  /** Holds back all bytes in both directions without closing anything, like a network that drops packets. */
   freeze(): void;
-  /** Lets bytes pass again: of new connections, and of the old ones what was swallowed is delivered now. */
+  /** Forwards again, and delivers what was held back. */
   thaw(): void;
-  /** Swallows all bytes of the connections that there are, for ever, as where a router forgot them; new ones work. */
+  /** Blackholes the current connections for good, like a router that lost their state; new ones work. */
   strand(): void;
-  /** Ends all connections, and refuses new ones until `thaw`. */
+  /** Closes all connections, and refuses new ones until `thaw`. */
   cut(): void;
-  /** Lets new connections lead to another port, as a name does that moves, and ends those that there are unless they are kept. */
+  /** Sends new connections to another port, like a DNS name that moves. Closes the old ones unless `keepOld`. */
   moveTo(port: number, options?: { keepOld: boolean }): void;
   close(): Promise<void>;
 }
 
-/** Forwards connections to a port of the loopback. Whoever starts it closes it. */
+/** Forwards connections to a port of 127.0.0.1, or of `host`. The caller must close it. */
 export async function startTcpProxy(target: { port: number; host?: string }): Promise<TcpProxy> {
   let { port } = target;
   const pairs = new Set<readonly [Socket, Socket]>();

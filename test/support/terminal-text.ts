@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 
-/** What a terminal obeys or hides, or reorders a line by; newlines too. */
+/** Control sequences, invisible characters, bidirectional overrides and newlines. */
 const COMMANDING = [
   ...['\u001b[2J', '\u001b]0;title\u0007', '\u001b]8;;http://x\u001b\\', '\r', '\n', '\r\n', '\t', '\b', '\u007f'],
   ...['\u0085', '\u009b31m', '\u009d', '\u0090', '\u2028', '\u2029', '\u200b', '\u200d', '\u2060', '\ufeff', '\u00ad'],
   ...['\u061c', '\u200e', '\u200f', '\u202a', '\u202e', '\u2066', '\u2069', '\u115f', '\u3164', '\u{e0041}', '\u180e'],
 ];
 
-/** Text that commands the terminal that shows it as it is; without NUL, which no import takes. */
+/** Text that would control a terminal if printed raw; without NUL, which the importer rejects. */
 export const commandingText: fc.Arbitrary<string> = fc
   .array(fc.oneof(fc.constantFrom(...COMMANDING), fc.string({ unit: 'binary', maxLength: 5 }), fc.constant('Zürich')), {
     minLength: 1,
@@ -15,7 +15,7 @@ export const commandingText: fc.Arbitrary<string> = fc
   })
   .map((parts) => `x${parts.join('').replaceAll('\0', '')}`);
 
-/** What of a text would reach the terminal as something else than a letter, a sign or the end of a line. */
+/** The characters of a text that a terminal would not print: control and format characters other than newline. */
 export function commandsIn(shown: string): string[] {
   const found =
     /(?!\n)[\p{Cc}\u00ad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\u{e0000}-\u{e007f}]/gu;

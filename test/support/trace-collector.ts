@@ -3,37 +3,37 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
-/** A span as a collector gets it. */
+/** A span as a collector receives it. */
 export interface CollectedSpan {
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty for one that has no parent. */
+  /** Empty for a root span. */
   readonly parentSpanId: string;
   readonly name: string;
-  /** 2 of a server, 3 of a client. */
+  /** 2 for a server span, 3 for a client span. */
   readonly kind: number;
   readonly startedAtNs: bigint;
   readonly endedAtNs: bigint;
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly links: readonly { traceId: string; spanId: string }[];
-  /** 0 where nothing is said, 2 of an error. */
+  /** 0 if unset, 2 for an error. */
   readonly status: number;
-  /** The attributes of who sent it. */
+  /** The attributes of the sender's resource. */
   readonly resource: Readonly<Record<string, unknown>>;
 }
 
-/** Takes traces as a collector of OpenTelemetry does, over HTTP with protocol buffers. */
+/** An OpenTelemetry collector for traces: OTLP over HTTP with protocol buffers. */
 export interface TraceCollector {
   /** The value of OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly url: string;
-  /** All that came so far. */
+  /** All spans received so far. */
   spans(): CollectedSpan[];
-  /** The same, as it came. */
+  /** The raw bodies received so far. */
   bytes(): Buffer;
   close(): Promise<void>;
 }
 
-/** Whoever starts it closes it. */
+/** The caller must close it. */
 export async function startTraceCollector(): Promise<TraceCollector> {
   const bodies: Buffer[] = [];
   const server = createServer((request, response) => {
@@ -56,7 +56,7 @@ export async function startTraceCollector(): Promise<TraceCollector> {
   };
 }
 
-/** The fields of a message by their numbers, each as often as it is there. https://protobuf.dev/programming-guides/encoding/ */
+/** A message's fields by number, with repeated values. https://protobuf.dev/programming-guides/encoding/ */
 type Fields = ReadonlyMap<number, readonly (Buffer | bigint)[]>;
 
 function readFields(message: Buffer): Fields {
@@ -88,7 +88,8 @@ const messages = (fields: Fields, number: number): Buffer[] => (fields.get(numbe
 const bytes = (fields: Fields, number: number): Buffer => messages(fields, number)[0] ?? Buffer.alloc(0);
 const integer = (fields: Fields, number: number): bigint => (fields.get(number)?.[0] as bigint | undefined) ?? 0n;
 
-// The numbers are those of opentelemetry-proto: collector/trace/v1/trace_service.proto, trace/v1/trace.proto, common/v1/common.proto.
+// Field numbers of opentelemetry-proto: collector/trace/v1/trace_service.proto, trace/v1/trace.proto,
+// common/v1/common.proto.
 function readSpans(body: Buffer): CollectedSpan[] {
   return messages(readFields(body), 1).flatMap((resourceSpans) => {
     const ofResource = readFields(resourceSpans);

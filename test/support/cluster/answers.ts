@@ -3,7 +3,11 @@ import { connect } from 'node:net';
 
 const TIMEOUT_MS = 1_000;
 
-/** Whether someone listens on a port of the loopback and, where something is said, answers with this. */
+/**
+ * Checks that a port on 127.0.0.1 accepts connections and, if `say` is given, that the reply starts with `expected`.
+ *
+ * @throws Error if the connection fails or nothing comes back within 1 s.
+ */
 export async function answers(port: number, say?: string, expected = ''): Promise<boolean> {
   const socket = connect(port, '127.0.0.1').setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('no answer')));
   try {

@@ -26,23 +26,23 @@ export interface Cluster {
   readonly redis: RedisPart;
   readonly services: readonly ServicePart[];
   readonly nginx: NginxPart;
-  /** The primary, reached directly, for whoever writes. */
+  /** The primary, reached directly, for writes. */
   readonly databaseConfig: DatabaseConfig;
   readonly database: OpenDatabase;
-  /** A partner's, through nginx. */
+  /** A partner's client, through nginx. */
   readonly client: Client;
-  /** A service that reads from the primary alone, as what the others are compared with. */
+  /** A client of a service that reads from the primary only: the reference for the others' responses. */
   readonly reference: Client;
-  /** Until every replica shows what the primary has committed by now. */
+  /** Waits until every replica has replayed what the primary has committed so far. */
   catchUp(): Promise<void>;
-  /** Starts what does not run, and lets replicas go on, after a test that broke off. */
+  /** Starts every stopped part and resumes replay on the replicas, after a test that failed midway. */
   heal(): Promise<void>;
-  /** What the parts have written, for a failure to be understood. */
+  /** The logs of all parts, to diagnose a failure. */
   logs(): string;
   close(): Promise<void>;
 }
 
-/** Starts it with an empty, migrated database. Whoever starts it closes it. */
+/** Starts the cluster with an empty, migrated database. The caller must close it. */
 export async function startCluster(): Promise<Cluster> {
   await using opened = new AsyncDisposableStack();
   const workspace = new Workspace();
@@ -102,7 +102,7 @@ export async function startCluster(): Promise<Cluster> {
   };
 }
 
-/** Not the line that every request writes. */
+/** The output without the access log lines. */
 function linesOfTrouble(output: string): string {
   return output
     .split('\n')

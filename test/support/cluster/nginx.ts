@@ -8,7 +8,7 @@ import type { Workspace } from './workspace.ts';
 
 const NAME = 'api.example.com';
 
-/** What stands around a site on an installed nginx: here in a folder of our own, and in the foreground. */
+/** The main configuration around the site: in the foreground, with all paths in our own folder. */
 const AROUND_THE_SITE = `daemon off;
 worker_processes 2;
 error_log stderr warn;
@@ -21,11 +21,11 @@ http {
 }
 `;
 
-/** nginx with the site of the operators' guide, as partners meet it. */
+/** nginx with the site from the operators' guide, as partners reach it. */
 export class NginxPart extends Part {
   readonly port: number;
   readonly url: string;
-  /** Whom partners trust, and by which name they ask. */
+  /** The CA that partners trust, and the server name they request. */
   readonly tls: AgentOptions;
 
   constructor(workspace: Workspace, port: number, certificate: string) {
@@ -42,7 +42,7 @@ export class NginxPart extends Part {
   }
 }
 
-/** Starts it in front of services on these ports, of which there are two in the site. */
+/** Starts nginx in front of two services, as many as the site has. */
 export async function startNginx(workspace: Workspace, [first, second]: readonly number[]): Promise<NginxPart> {
   if (first === undefined || second === undefined) throw new Error('the site has two services');
   const port = await findLastingPort();

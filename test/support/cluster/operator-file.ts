@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * A file of `ops/` with this machine's values in the place of those that an operator changes.
+ * Reads a file of `ops/` with the values that operators change replaced by this machine's.
  *
- * @throws Error where one of them is not in the file: then the file and the guide moved apart from the tests.
+ * @throws Error if a value to replace is not in the file, that is if the file and the tests have diverged.
  */
 export function fillIn(name: string, values: Readonly<Record<string, string>>): string {
   let text = readFileSync(new URL(`../../../ops/${name}`, import.meta.url), 'utf8');

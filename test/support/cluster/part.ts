@@ -8,15 +8,15 @@ const START_TIMEOUT_MS = 20_000;
 export interface PartOptions {
   readonly name: string;
   readonly program: string;
-  /** Made anew for each start. */
+  /** Evaluated for each start. */
   readonly args: () => readonly string[];
-  /** Ends it in good order, without waiting for its clients. */
+  /** Shuts it down cleanly, without waiting for its clients. */
   readonly stopSignal: NodeJS.Signals;
-  /** Whether it answers now; a promise that is rejected means no. */
+  /** Whether it is ready now; a rejection means no. */
   readonly isReady: () => Promise<boolean>;
 }
 
-/** A program of the cluster, that is stopped and started. It keeps its port and its files. */
+/** A program of the cluster that can be stopped and started. It keeps its port and its files. */
 export class Part {
   readonly name: string;
   readonly #workspace: Workspace;
@@ -34,9 +34,9 @@ export class Part {
   }
 
   /**
-   * Starts it, and waits until it answers. What a killed one has left behind may be in its way for a moment.
+   * Starts it, and waits until it is ready. Retries, since a killed predecessor can briefly hold its port or files.
    *
-   * @throws Error with its log where it does not.
+   * @throws Error with its log if it is not ready within 20 s.
    */
   async start(): Promise<void> {
     const { name, program, args, stopSignal, isReady } = this.#options;
@@ -49,7 +49,7 @@ export class Part {
     throw new Error(`${name} did not start:\n${this.log()}`);
   }
 
-  /** Ends it, and waits until it has. */
+  /** Stops it, and waits until it has exited. */
   async stop(signal = this.#options.stopSignal): Promise<void> {
     const child = this.#child;
     if (child === null || !this.isRunning()) return;
@@ -67,7 +67,7 @@ export class Part {
     await this.start();
   }
 
-  /** Lets it do nothing, and close nothing, as a machine does that hangs. */
+  /** Suspends it without closing its connections, like a machine that hangs. */
   freeze(): void {
     this.#child?.kill('SIGSTOP');
   }

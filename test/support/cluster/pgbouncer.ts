@@ -14,21 +14,21 @@ export class PgBouncerPart extends Part {
       name: 'pgbouncer',
       program: 'pgbouncer',
       args: () => [configuration],
-      // At once, clients or no clients.
+      // Immediate shutdown, even with connected clients.
       stopSignal: 'SIGTERM',
       isReady: () => answers(port),
     });
     this.port = port;
   }
 
-  /** The primary's, or a replica's by its number from 1. */
+  /** The URL of the primary or, by its number from 1, of a replica. */
   url(replica?: number): string {
     const database = replica === undefined ? ROLE.database : `${ROLE.database}_replica_${replica}`;
     return `postgres://${ROLE.name}:${ROLE.password}@127.0.0.1:${this.port}/${database}?pgbouncer=true`;
   }
 }
 
-/** Starts it with the settings of the operators' guide, and the role's secret as PostgreSQL keeps it. */
+/** Starts PgBouncer with the settings of the operators' guide, and the role's password hash from PostgreSQL. */
 export async function startPgBouncer(
   workspace: Workspace,
   primary: PostgresPart,

@@ -18,10 +18,10 @@ import type { Workspace } from './workspace.ts';
 /** The service's role and database on every server of the cluster. */
 export const ROLE = { name: 'pds', password: 'pds-test-password', database: 'pds' };
 
-/** What a copy needs that has just begun is kept for it; a slot does so from its first word on only. */
+/** Keeps the WAL that a new base backup needs: a replication slot reserves it only from its first connection on. */
 const PRIMARY_SETTINGS = { ...TEST_SETTINGS, wal_keep_size: '128MB' };
 
-/** A replica notices a primary that is gone, and that it is back, at once. */
+/** A replica notices quickly that the primary is down, and that it is back. */
 const REPLICA_SETTINGS = {
   ...TEST_SETTINGS,
   wal_receiver_timeout: '2s',
@@ -29,7 +29,7 @@ const REPLICA_SETTINGS = {
   hot_standby: 'on',
 };
 
-/** The superuser comes in without a password, the service's role with one, as it would elsewhere. */
+/** The superuser connects without a password, the service's role with one, as in production. */
 const ACCESS = `host all postgres 127.0.0.1/32 trust
 host replication postgres 127.0.0.1/32 trust
 host all all 127.0.0.1/32 scram-sha-256
@@ -49,7 +49,7 @@ export class PostgresPart extends Part {
       name,
       program: join(findInstalledPrograms(), 'postgres'),
       args: () => postgresArguments(data, port, settings),
-      // "Fast": ends the connections, and writes what a replica has not got yet.
+      // Fast shutdown: ends the connections, and sends the replicas the WAL they still lack.
       stopSignal: 'SIGINT',
       isReady: () => isServerOf(data, superuser),
     });
@@ -58,7 +58,7 @@ export class PostgresPart extends Part {
     this.url = `postgres://${ROLE.name}:${ROLE.password}@127.0.0.1:${port}/${ROLE.database}`;
   }
 
-  /** Asks it as its superuser, in the service's database unless another is named. */
+  /** Runs a query as the superuser, by default in the service's database. */
   async query<T extends object>(text: string, values: unknown[] = [], database = ROLE.database): Promise<T[]> {
     const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${this.port}/${database}` });
     client.on('error', () => undefined);
@@ -71,7 +71,7 @@ export class PostgresPart extends Part {
   }
 }
 
-/** A streaming replica, that can be made to lag. */
+/** A streaming replica that can be made to lag. */
 export class ReplicaPart extends PostgresPart {
   readonly #primary: PostgresPart;
 
@@ -80,10 +80,10 @@ export class ReplicaPart extends PostgresPart {
     this.#primary = primary;
   }
 
-  /** From now on it shows nothing new, and answers all the same. */
+  /** Pauses replay: the replica still serves queries, but shows nothing new. */
   async pauseReplay(): Promise<void> {
     await this.query('select pg_wal_replay_pause()');
-    // It is asked for only; until the startup process has seen it, replay goes on.
+    // This only requests the pause: replay continues until the startup process sees it.
     const state = 'select pg_get_wal_replay_pause_state() as state';
     while ((await this.query<{ state: string }>(state))[0]?.state !== 'paused') await delay(10);
   }
@@ -92,7 +92,7 @@ export class ReplicaPart extends PostgresPart {
     await this.query('select pg_wal_replay_resume()');
   }
 
-  /** Until it shows everything that the primary has committed by now. */
+  /** Waits until it has replayed what the primary has committed so far. */
   async catchUp(): Promise<void> {
     const [row] = await this.#primary.query<{ lsn: string }>('select pg_current_wal_lsn() as lsn');
     const replayed = 'select coalesce(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) as done';
@@ -108,21 +108,21 @@ export async function startPrimary(workspace: Workspace): Promise<PostgresPart> 
   await primary.start();
   await primary.query(`create role ${ROLE.name} login password '${ROLE.password}'`, [], 'postgres');
   for (const [name, value] of Object.entries(SERVING_SETTINGS)) {
-    // Where PgBouncer stands between them, a service cannot ask for these itself.
+    // Behind PgBouncer, a service cannot set these itself.
     await primary.query(`alter role ${ROLE.name} set ${name} = '${value}'`, [], 'postgres');
   }
   await primary.query(`create database ${ROLE.database} owner ${ROLE.name}`, [], 'postgres');
   return primary;
 }
 
-/** Starts an asynchronous streaming replica of a primary that runs. */
+/** Starts an asynchronous streaming replica of a running primary. */
 export async function startReplica(workspace: Workspace, name: string, primary: PostgresPart): Promise<ReplicaPart> {
   const replica = new ReplicaPart(workspace, name, await findLastingPort(), primary);
   const copy = join(findInstalledPrograms(), 'pg_basebackup');
   if (!existsSync(copy)) throw new Error(`there is no ${copy}: install postgresql-client`);
   makeDataFolder(replica.data, workspace.runAs);
   const source = `postgres://postgres@127.0.0.1:${primary.port}/?application_name=${name}`;
-  // The primary keeps for it what it has not got yet, in its slot, also while it is down.
+  // The slot makes the primary retain the WAL that the replica lacks, even while the replica is down.
   const slot = ['--create-slot', `--slot=${name.replace('-', '_')}`];
   const options = ['--write-recovery-conf', '--wal-method=stream', '--checkpoint=fast', '--no-sync', ...slot];
   await workspace.run(copy, `--dbname=${source}`, `--pgdata=${replica.data}`, ...options);

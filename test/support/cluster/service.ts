@@ -3,7 +3,7 @@ import { findLastingPort } from '../free-port.ts';
 import { MAIN, startServingOf, type Serving } from '../serving-process.ts';
 import type { Workspace } from './workspace.ts';
 
-/** `pds serve` on a port of its own, stopped and started as an operator does. */
+/** `pds serve` on its own port, stopped and started as an operator would. */
 export class ServicePart {
   readonly name: string;
   readonly port: number;
@@ -21,7 +21,7 @@ export class ServicePart {
     this.#environment = environment;
   }
 
-  /** @param main the program of another version, which may not know all settings of this one. */
+  /** @param main the program of another version, which may not know every setting of this one. */
   async start(main?: string): Promise<void> {
     const settings = { ...this.#environment, PDS_PORT: String(this.port) };
     const serving =
@@ -46,7 +46,7 @@ export class ServicePart {
     return ended;
   }
 
-  /** Until it counts requests in Redis, and not by itself. */
+  /** Waits until it counts requests in Redis rather than in memory. */
   async countsInRedis(): Promise<void> {
     const isCounting = (): boolean => {
       const output = this.output();
@@ -55,13 +55,13 @@ export class ServicePart {
     while (!isCounting()) await delay(20);
   }
 
-  /** Of all its processes so far. */
+  /** The output of all its processes so far. */
   output(): string {
     return this.#outputBefore + (this.#serving?.output() ?? '');
   }
 }
 
-/** Starts a service on a database; what is not set besides has the default of the configuration. */
+/** Starts a service on a database; other settings keep their defaults. */
 export async function startServicePart(
   workspace: Workspace,
   databaseUrl: string,

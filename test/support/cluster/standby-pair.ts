@@ -8,18 +8,18 @@ import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from 
 import { startServicePart } from './service.ts';
 import { Workspace } from './workspace.ts';
 
-/** A primary and its standby, with a service and few records: for what happens when the one takes the other's place. */
+/** A primary and its standby, with a service and a few records: for tests of failover. */
 export interface StandbyPair {
   readonly workspace: Workspace;
   readonly primary: PostgresPart;
   readonly standby: ReplicaPart;
-  /** The name under which the primary is reached, which moves to whichever server that is. */
+  /** A proxy in place of the primary's DNS name; failover points it to another server. */
   readonly name: TcpProxy;
-  /** Of the database, by that name. */
+  /** The database's URL through the proxy. */
   readonly url: string;
   readonly database: OpenDatabase;
   readonly client: Client;
-  /** Of a partner who sees everything. */
+  /** The API key of a partner that sees everything. */
   readonly key: string;
   close(): Promise<void>;
 }

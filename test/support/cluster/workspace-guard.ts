@@ -3,9 +3,9 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /*
- * A program: is told of processes on standard input (`+PID SIGNAL`, and `-PID` of one that has
- * ended), and when that ends, ends those that still run and removes the folder named in its first
- * argument. The one who started it cannot forget that, even by being killed.
+ * A program that cleans up after its parent, even if that is killed. It reads process ids on standard input (`+PID
+ * SIGNAL`, and `-PID` for one that has exited). When the input ends, it terminates those still running and removes the
+ * folder given as its first argument.
  */
 
 const LONGEST_END_MS = 5_000;
@@ -30,7 +30,7 @@ const send = (pid: number, signal: NodeJS.Signals | 0): boolean => {
 };
 for (const [pid, signal] of processes) {
   send(pid, signal);
-  // One that was stopped hears nothing.
+  // A stopped process acts on no signal but SIGKILL until it is continued.
   send(pid, 'SIGCONT');
 }
 const deadline = Date.now() + LONGEST_END_MS;

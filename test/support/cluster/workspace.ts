@@ -16,14 +16,14 @@ import { promisify } from 'node:util';
 import { findRunAs, reachableTemporaryFolder, type RunAs } from '../postgres-programs.ts';
 
 const run = promisify(execFile);
-/** Servers stand where a user other than root does not look for them. */
+/** Servers are in /usr/sbin, which is on root's PATH only. */
 const env = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` };
 const GUARD = fileURLToPath(new URL('workspace-guard.ts', import.meta.url));
 
-/** A temporary folder, and programs that work in it as an unprivileged user. Whoever opens it closes it. */
+/** A temporary folder, and programs that run in it as an unprivileged user. The caller must close it. */
 export class Workspace {
   readonly folder: string;
-  /** Whom the programs run as; null for who we are. */
+  /** The user the programs run as; null for the current one. */
   readonly runAs: RunAs | null;
   readonly #guard: ChildProcess;
 
@@ -33,7 +33,7 @@ export class Workspace {
     chmodSync(this.folder, 0o755);
     this.#guard = spawn(process.execPath, [GUARD, this.folder], {
       stdio: ['pipe', 'ignore', 'inherit'],
-      // Out of reach of a Ctrl-C, so that it can tidy up after the tests are gone.
+      // Survives Ctrl-C, so that it can clean up after the tests.
       detached: true,
     });
     this.#guard.stdin?.on('error', () => undefined);
@@ -44,7 +44,7 @@ export class Workspace {
     return join(this.folder, ...names);
   }
 
-  /** A file of the programs' user, that nobody else may read. */
+  /** Writes a file that only the programs' user can read. */
   write(name: string, text: string): string {
     const path = this.path(name);
     writeFileSync(path, text, { mode: 0o600 });
@@ -52,7 +52,7 @@ export class Workspace {
     return path;
   }
 
-  /** A folder of the programs' user. */
+  /** Creates a folder owned by the programs' user. */
   makeFolder(name: string): string {
     const path = this.path(name);
     mkdirSync(path, { recursive: true });
@@ -60,7 +60,7 @@ export class Workspace {
     return path;
   }
 
-  /** Starts a program whose output goes to `<name>.log`; it is ended at the latest when this process ends. */
+  /** Starts a program that writes to `<name>.log`; it is stopped at the latest when this process ends. */
   spawn(name: string, program: string, args: readonly string[], stopSignal: NodeJS.Signals): ChildProcess {
     const log = openSync(this.path(`${name}.log`), 'a');
     const child = spawn(program, args, {
@@ -77,24 +77,24 @@ export class Workspace {
     return child;
   }
 
-  /** Makes sure that a process is ended with this one, until it `exited` by itself. */
+  /** Ensures that a process does not outlive this one; `exited` resolves if it ends by itself. */
   guard(pid: number, stopSignal: NodeJS.Signals, exited: Promise<unknown>): void {
     this.#guard.stdin?.write(`+${pid} ${stopSignal}\n`);
     void exited.then(() => this.#guard.stdin?.write(`-${pid}\n`));
   }
 
-  /** Runs a program to its end; returns its standard output. */
+  /** Runs a program to completion; returns its standard output. */
   async run(program: string, ...args: string[]): Promise<string> {
     const { stdout } = await run(program, args, { cwd: this.folder, env, ...this.runAs });
     return stdout;
   }
 
-  /** What a program has written so far. */
+  /** The output of a program so far. */
   logOf(name: string): string {
     return readFileSync(this.path(`${name}.log`), 'utf8');
   }
 
-  /** Ends everything that still runs, and removes the folder. */
+  /** Stops everything still running, and removes the folder. */
   async close(): Promise<void> {
     if (this.#guard.exitCode !== null) return;
     const exited = once(this.#guard, 'exit');
