@@ -45,7 +45,7 @@ function readClock() {
   return made.database.kysely.selectFrom('access.clock').select(['version', 'token']).executeTakeFirstOrThrow();
 }
 
-/** All rows that say who may see what. */
+/** All rows that define access. */
 async function accessRows() {
   const { kysely } = made.database;
   return {

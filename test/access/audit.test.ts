@@ -155,7 +155,7 @@ describe('the audit trail', () => {
       await createPartner(database, clock, `partner-${day}`, { everything: false });
     }
     nowMs = startMs + (RETENTION_DAYS + 1) * DAY_MS;
-    // What only reads deletes nothing, and nor does what changes nothing.
+    // Neither reads nor changes without effect delete anything.
     await resumePartner(database, clock, 'acme');
     expect(await changes()).toHaveLength(3);
     await suspendPartner(database, clock, 'acme');

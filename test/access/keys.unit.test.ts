@@ -4,7 +4,7 @@ import { DEMO_KEY, DEMO_KEY_ID } from '../../src/access/demo-key.ts';
 import { digestOf, hasDigest, issueKeyText, parseKey } from '../../src/access/keys.ts';
 
 const BASE62 = Array.from('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz');
-// Among them a letter that looks like an A, and one of two code units.
+// Including a letter that looks like an A, and one of two code units.
 const STRANGERS = [' ', '\n', '-', '_', '+', '/', '=', '.', '\0', 'é', 'Ａ', '😀'];
 
 const issued = fc.constantFrom('live' as const, 'test' as const).map((environment) => issueKeyText(environment));

@@ -48,7 +48,7 @@ async function newKey(environment: 'live' | 'test' = 'test', lifetimeMs: number 
   return (await issueKey(made.database, clock, 'acme', { environment, lifetimeMs })).key;
 }
 
-/** Waits until the directory gives another answer, and returns how long that took in milliseconds. */
+/** Waits until the directory returns something else; returns how long that took in milliseconds. */
 async function timeUntil(isChanged: () => Promise<boolean>): Promise<number> {
   const from = performance.now();
   while (!(await isChanged())) {
@@ -102,7 +102,7 @@ describe('a key', () => {
   test('is refused where it was never issued, or only its public id was', async () => {
     const stranger = issueKeyText('test');
     expect(await directory.findByKey(stranger.key)).toBeNull();
-    // The id of the one with the digest of the other: as if someone had guessed all but the secret.
+    // A stored key's digest under another id: as if an attacker had guessed everything but the secret.
     await made.database.kysely.updateTable('access.keys').set({ id: stranger.id }).execute();
     expect(await directoryIn('dev').findByKey(stranger.key)).toBeNull();
     for (const text of ['', 'x', key.slice(0, -1), `${key} `, key.toLowerCase()]) {

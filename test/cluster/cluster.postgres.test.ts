@@ -21,17 +21,17 @@ import { Outages, PatientClient } from './outages.ts';
 
 const test = testWith('postgresql', 'pgbouncer', 'redis', 'nginx', 'openssl');
 
-/** Enough that each service and each server behind it was asked. */
+/** Enough to reach each service and each server behind it. */
 const REQUESTS_MEANWHILE = 40;
 
-/** A second, and what a machine that is busy with other tests adds. */
+/** One second, plus a margin for a machine busy with other tests. */
 const LONGEST_STALE_MS = 1_000 + 1_500;
 
 let cluster: Cluster;
 let model: Model;
 const published: PublishedDirectory[] = [];
 const partners: TestPartner[] = [];
-/** Of all tests: the next one may begin within the moment that a recovery takes. */
+/** Shared by all tests: the next one can begin while the cluster is still recovering. */
 const outages = new Outages();
 let client: PatientClient;
 
@@ -61,7 +61,7 @@ afterEach(async ({ task }) => {
   await cluster.heal();
 });
 
-/** Lets everything happen that may, while `work` goes on from call to call. */
+/** Runs every disturbance while `work` continues from call to call. */
 async function disturbDuring(work: (() => Promise<unknown>)[]): Promise<void> {
   const over = new AbortController();
   const meanwhile = (): Promise<void> => client.answered(REQUESTS_MEANWHILE, over.signal);
@@ -124,7 +124,7 @@ test('whatever part fails, a sync loses nothing that changed or became visible m
     await copy.sync();
     for (const record of await copy.walkAll(reference.get)) expect(copy.records.get(record.id)).toEqual(record);
   }
-  // With nothing new, nothing is received.
+  // Without changes, a sync receives nothing.
   for (const copy of copies) expect(await copy.sync()).toBe(0);
 }, 120_000);
 
@@ -134,7 +134,7 @@ describe('limits, through the load balancer', () => {
   const fallbacks = (): number => cluster.services.flatMap((service) => service.output().match(ALONE) ?? []).length;
   let partnersSoFar = 0;
 
-  /** How many of 100 requests of a new partner pass; all others are refused as the guide says. */
+  /** How many of 100 requests of a new partner pass; all others must be rejected as the guide describes. */
   async function countPassing(): Promise<number> {
     partnersSoFar += 1;
     const name = `limited-${partnersSoFar}`;
@@ -149,7 +149,10 @@ describe('limits, through the load balancer', () => {
     return answers.length - refused.length;
   }
 
-  /** The same, while both services count in Redis; on a busy machine it may be late with an answer. */
+  /**
+   * Like `countPassing`, with both services counting in Redis throughout; repeated if Redis responds too late on a busy
+   * machine.
+   */
   async function countPassingShared(): Promise<number> {
     for (;;) {
       for (const service of cluster.services) await service.countsInRedis();
@@ -178,9 +181,12 @@ describe('while replicas lag', () => {
     await cluster.catchUp();
   });
 
-  /** Asks over and over, makes a change meanwhile, and goes on for a while after its last old answer could have come. */
+  /**
+   * Repeats a request, makes a change meanwhile, and continues until well after the last stale response is allowed;
+   * returns how long after the change stale responses were still requested.
+   */
   async function staleForMs(ask: () => Promise<boolean>, change: () => Promise<unknown>): Promise<number> {
-    // Known to both services.
+    // Caches the response in both services.
     for (let time = 0; time < 8; time += 1) expect(await ask()).toBe(false);
     await change();
     const changedAtMs = performance.now();

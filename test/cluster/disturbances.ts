@@ -2,16 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster } from '../support/cluster/cluster.ts';
 import type { Outages } from './outages.ts';
 
-/** For as long nginx may leave out a service that has failed; it counts whole seconds (`fail_timeout` in ops/nginx.conf). */
+/** How long nginx can skip a failed service; it counts whole seconds (`fail_timeout` in ops/nginx.conf). */
 const LEFT_OUT_MS = 2_500;
 
-/** Something that happens to the cluster; `meanwhile` resolves when enough was asked to have met it. */
+/** A disturbance of the cluster; `meanwhile` resolves when enough requests have encountered it. */
 export interface Disturbance {
   readonly name: string;
   run(cluster: Cluster, outages: Outages, meanwhile: () => Promise<void>): Promise<void>;
 }
 
-/** Each leaves the cluster as it found it. */
+/** Each restores the cluster. */
 export const DISTURBANCES: readonly Disturbance[] = [
   {
     name: 'a replica is killed and comes back',

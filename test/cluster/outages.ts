@@ -3,27 +3,27 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Answer, Ask } from '../support/client.ts';
 
-/** All is answered again within a second of the return; the rest is for a machine that is busy with other tests. */
+/** Everything works within one second of the primary's return; the rest is for a machine busy with other tests. */
 const RECOVERY_MS = 1_000 + 2_000;
 
-/** An answer that cannot be given is refused within two seconds; the rest as above. */
+/** A request that cannot be served fails within two seconds; the rest as above. */
 const LONGEST_REFUSAL_MS = 2_000 + 2_000;
 
 const PAUSE_MS = 50;
 
-/** Waiting for one of so many on each core, a server that is there is silent for a second now and then, which is to be away. */
+/** At this many runnable processes per core, a running server can be silent for a second, and so counts as down. */
 const STARVED_LOAD = 4;
 
 function isStarved(): boolean {
   return (loadavg()[0] ?? 0) > STARVED_LOAD * availableParallelism();
 }
 
-/** When the primary cannot be reached: then, and then alone, a partner may see a 500. */
+/** Tracks when the primary is unreachable: only then is a partner allowed to see a 500. */
 export class Outages {
   #isAway = false;
   #endedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Lets the primary, or what stands before it, be away while `work` runs. */
+  /** Marks the primary, or what is in front of it, as down while `work` runs. */
   async during(work: () => Promise<unknown>): Promise<void> {
     this.#isAway = true;
     await work();
@@ -31,15 +31,15 @@ export class Outages {
     this.#isAway = false;
   }
 
-  /** Whether one was under way when this was asked, or later. */
+  /** Whether a failure is excused: by an outage since the request, or by an overloaded machine. */
   excuse(askedAtMs: number): boolean {
     return this.#isAway || askedAtMs < this.#endedAtMs + RECOVERY_MS || isStarved();
   }
 }
 
 /**
- * A partner's program that does what the guide says about a 500: it tries again after a moment.
- * Fails where there is one that no outage excuses, that comes late, or without the envelope.
+ * A partner's client that follows the guide: it retries a 500 after a pause. It throws if a 500 is not excused by an
+ * outage, comes late, or lacks the error envelope.
  */
 export class PatientClient {
   readonly #ask: Ask;
@@ -65,9 +65,9 @@ export class PatientClient {
   };
 
   /**
-   * Until so many more requests were answered, whatever the answers were.
+   * Waits until this many more requests have been made, whatever their responses.
    *
-   * @throws where `signal` says that none will be.
+   * @throws if `signal` is aborted.
    */
   async answered(more: number, signal: AbortSignal): Promise<void> {
     const enough = this.#asked + more;

@@ -6,7 +6,7 @@ import { publishLines } from '../support/publishing.ts';
 
 const test = testWith('postgresql');
 
-/** What is promised, and what a busy machine may add to it. */
+/** The guaranteed times, and a margin for a busy machine. */
 const FAILS_MS = 2_000;
 const BACK_MS = 1_000;
 const MARGIN_MS = 1_500;
@@ -17,9 +17,9 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => pair.close());
 
-/** What clients see who ask without a pause, each time for something else. */
+/** The results of clients that send requests without pause, each for something new. */
 interface Watched {
-  /** Ends the watching. */
+  /** Stops the clients. */
   end(): Promise<{ statuses: Map<number, number>; slowestFailureMs: number; lastFailureAtMs: number }>;
 }
 
@@ -39,7 +39,7 @@ function watch(): Watched {
       if (status !== 200) {
         lastFailureAtMs = performance.now();
         slowestFailureMs = Math.max(slowestFailureMs, lastFailureAtMs - startedAt);
-        // Not faster than a program that tries again.
+        // No faster than a client that retries.
         await delay(5);
       }
     }

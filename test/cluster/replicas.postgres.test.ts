@@ -14,7 +14,7 @@ import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
 const test = testWith('postgresql');
 
-/** A process knows of what is new within a second; the rest is for a busy machine. */
+/** A process notices changes within one second; the rest is for a busy machine. */
 const KNOWN_MS = 2_500;
 const NOBODY = { everything: false, leadEntities: [], coops: [] };
 
@@ -84,7 +84,7 @@ async function until(isSo: () => Promise<boolean>): Promise<number> {
   return performance.now() - startedAt;
 }
 
-/** Until the service reads from each replica. */
+/** Waits until the service reads from each replica. */
 async function replicasAnswer(): Promise<void> {
   const startedAt = new Date();
   const reads = `select 1 from pg_stat_activity
@@ -128,7 +128,7 @@ test('what a lagging replica has not got yet is answered by the primary, within 
   expect(await until(async () => (await list('/v1/coops?limit=100')).ids.includes(`new-${made}`))).toBeLessThan(
     KNOWN_MS,
   );
-  // From here on, never again without it.
+  // From here on, every response contains it.
   for (let limit = 50; limit < 100; limit += 1) {
     expect((await list(`/v1/coops?limit=${limit}`)).ids).toContain(`new-${made}`);
   }
@@ -141,7 +141,7 @@ test('a walk that begins at the primary goes on there, where the replicas lag be
     await list('/v1/coops');
     for (const replica of replicas) await replica.pauseReplay();
     await publishCoops(...Array.from({ length: 30 }, (_, at) => `walk-${made}-${String(at).padStart(2, '0')}`));
-    // The other process knows of the publication; this one is asked at once, before it can.
+    // The other process knows of the import; this one gets the request before it can.
     const page = await first.get(`/v1/coops?limit=10`, { key });
     const { meta } = JSON.parse(page.body) as { meta: { next_cursor: string } };
     const rest = await list(`/v1/coops?limit=100&cursor=${meta.next_cursor}`);
@@ -159,9 +159,9 @@ test('a client that has seen more than a replica is told no older watermark, and
   const [contract] = SMALL_CATALOG.contracts;
   const { instant } = await publishLines(database, { contracts: [{ ...contract, name: `Renamed ${made}` }] });
   const since = String(instant);
-  // The instant of the change, as another process may have told it a moment before.
+  // The timestamp of the change, as another process could have returned it a moment before.
   const sync = await list(`/v1/contracts?updated_since=${since}`);
-  // It is no watermark, so what changed in the five seconds before comes too.
+  // It is not a watermark, so changes of the five seconds before are included.
   expect(sync.ids).toContain(contract.id);
   expect(sync.watermark > since).toBe(true);
   expect(sync.watermark > before.watermark).toBe(true);
@@ -192,7 +192,7 @@ test('a revoked key and a revoked grant end within a second of reaching the prim
 
 test('a read that a replica cancels is answered all the same', async () => {
   await list('/v1/coops');
-  // What the replica has to replay conflicts with the reads there, and is not delayed for them.
+  // Replay conflicts with the replica's reads, and does not wait for them.
   for (const replica of replicas) {
     await replica.query('alter system set max_standby_streaming_delay = 0');
     await replica.query('select pg_reload_conf()');
@@ -213,7 +213,7 @@ test('a read that a replica cancels is answered all the same', async () => {
   expect(statuses).toEqual(new Set([200]));
 });
 
-/** Queries that the replicas ended for the sake of what they replay. */
+/** The number of queries that the replicas cancelled because of replay conflicts. */
 async function countCancelled(): Promise<number> {
   const text = 'select sum(confl_lock + confl_snapshot)::int as count from pg_stat_database_conflicts';
   const rows = await Promise.all(replicas.map((replica) => replica.query<{ count: number }>(text)));

@@ -31,7 +31,7 @@ test('pds audit tells who did what, by the user of the system and the machine, t
     expect(lines[0]).toMatch(/^AT +BY +ACTION +PARTNER +KEY ID +DETAILS$/);
     expect(lines[1]).toContain('migrate');
     expect(lines[2]).toContain(`directory=${basename(directory)}`);
-    // One line for one change, whatever stands in a name.
+    // One line for each change, whatever a name contains.
     expect(lines[3]).toMatch(/Z {2}\S+@\S+ \(sudo by bob_mallory\) +partner create +acme +- +everything=true$/);
     expect(lines[3]).toContain(ME);
     expect(lines[5]).toMatch(new RegExp(`${ME} +key issue +acme +${key.slice(9, 17)} +environment=test expires_at=-$`));

@@ -8,7 +8,7 @@ import { runCheck, type Checked } from './checked.ts';
 
 const test = testWith('redis');
 
-/** What the operator's guide tells to give the service's user. */
+/** The permissions that the operators' guide grants the service's user. */
 const GUIDE = readFileSync(new URL('../../docs/operators.md', import.meta.url), 'utf8');
 const [, RIGHTS = ''] = /ACL SETUSER pds on >secret (.*)/.exec(GUIDE) ?? [];
 
@@ -49,7 +49,7 @@ test('pds check counts in Redis with the rights that the guide gives, and leaves
     const keys = await client.keys('*');
     return Promise.all(keys.map((key) => client.pttl(key)));
   });
-  // Each ends by itself; one that never would has -1.
+  // Every key expires; one without expiry would have -1.
   expect(left.filter((ttlMs) => ttlMs === -1 || ttlMs > 1_000)).toEqual([]);
 });
 

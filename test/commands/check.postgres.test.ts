@@ -11,7 +11,7 @@ import { databaseUrlOf, runPds } from './run-pds.ts';
 
 const NO_CLOCK = whyNoSteppedClock();
 
-/** Roles are shared by all tests on the server. */
+/** All tests on the server share its roles. */
 const suffix = randomBytes(6).toString('hex');
 const [reader, writer, stranger] = [`reader_${suffix}`, `writer_${suffix}`, `stranger_${suffix}`] as const;
 
@@ -72,7 +72,7 @@ test('pds check comes to an end where the server hangs, before it is connected a
   expect((await check()).troubles).toEqual([
     expect.stringMatching(/^fail\|database: the database .* canceling statement due to statement timeout/),
   ]);
-  // The server itself ends nothing for who did not ask it to.
+  // The server has no timeout unless the client sets one.
   const unbounded = await check((address) => address.searchParams.set('pgbouncer', 'true'));
   expect(unbounded.troubles).toEqual(['fail|database: no answer within 6 seconds']);
   await holder.end();

@@ -40,7 +40,7 @@ test('pds check makes no file where there is none', async () => {
 
 test('pds check leaves every byte of the two files as it was', async () => {
   await make();
-  // A command that opens them for writing would change this.
+  // Opening the files for writing would change the journal mode.
   for (const file of [files.path, access]) {
     const connection = new SqliteConnection(file);
     connection.exec('pragma journal_mode = delete');
@@ -95,7 +95,7 @@ test.skipIf(NO_DISK !== null)(`pds check warns where an import might find no roo
     const path = join(disk.folder, 'pds.sqlite');
     copyFileSync(files.path, path);
     copyFileSync(access, join(disk.folder, 'pds.access.sqlite'));
-    // SQLite makes an index of its log beside each file, of 32 KiB.
+    // SQLite creates a WAL index of 32 KiB next to each file.
     disk.fill(256 * 1024);
     const { code, troubles } = await runCheck({ PDS_DATABASE_URL: `sqlite:${path}` });
     expect({ code, troubles }).toEqual({

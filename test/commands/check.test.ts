@@ -18,7 +18,7 @@ afterEach(() => made.drop());
 const check = (settings: Record<string, string> = {}, of = made): Promise<Checked> =>
   runCheck({ PDS_DATABASE_URL: databaseUrlOf(of.config), ...settings });
 
-/** Everything that is kept of partners and publications, as far as a change of it would show. */
+/** The state of partners and releases in which any change would show. */
 async function contents(): Promise<unknown> {
   const { kysely } = made.database;
   return [
@@ -29,7 +29,7 @@ async function contents(): Promise<unknown> {
   ];
 }
 
-/** Notes migrations of a version that is yet to come. */
+/** Records migrations of a future version. */
 async function migrateToNewer(): Promise<void> {
   const added = { number: 999, name: 'added in the future', applied_at: '2030-01-01T00:00:00.000Z' };
   for (const group of ['catalog', 'access'] as const) {

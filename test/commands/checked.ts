@@ -2,21 +2,21 @@ import { expect } from 'vitest';
 import type { Finding } from '../../src/checks/finding.ts';
 import { runPds, runPdsThrough } from './run-pds.ts';
 
-/** Each part that hangs is given up after six seconds, one after the other; the rest is for a busy machine. */
+/** Each check that hangs is given up after six seconds, in sequence; the rest is for a busy machine. */
 const LONGEST_MS = 20_000;
 
-/** What `pds check` found, after what holds for all of its answers. */
+/** The findings of `pds check`, after the assertions common to all of them. */
 export interface Checked {
   readonly code: number | null;
   readonly findings: readonly Finding[];
-  /** What is not as it should be, a line each: `fail|database: it …`. */
+  /** The failures and warnings, one line each: `fail|database: it …`. */
   readonly troubles: readonly string[];
 }
 
 /**
- * Runs `pds check` with these settings, and nothing else.
+ * Runs `pds check` with only these settings.
  *
- * @param secrets what it must not repeat.
+ * @param secrets that the output must not contain.
  */
 export async function runCheck(
   settings: Record<string, string>,

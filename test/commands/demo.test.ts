@@ -39,7 +39,7 @@ test("a first start on an empty database answers the README's request with real 
   const { status, body } = await ask(await startDemo(), path ?? '');
   expect(status).toBe(200);
   const [printed] = (JSON.parse(/```json\n([^`]+)```/.exec(readme)?.[1] ?? '') as Page).data;
-  // Everything but the instant at which that database was filled.
+  // Everything except the time at which that database was filled.
   expect(body.data).toEqual([{ ...printed, updated_at: body.data[0]?.['updated_at'] }]);
 });
 

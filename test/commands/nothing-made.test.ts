@@ -12,18 +12,18 @@ import { findFreePort } from '../support/free-port.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { databaseUrlOf, runPds } from './run-pds.ts';
 
-/** Where a form of a command is run, and what it is given. */
+/** The folder and the settings with which a form of a command is run. */
 interface Place {
-  /** Holds nothing but `empty/`, `sample/` and `bad/`, and is the folder for temporary files too. */
+  /** Contains only `empty/`, `sample/` and `bad/`, and is also the folder for temporary files. */
   readonly folder: string;
   readonly settings: Readonly<Record<string, string>>;
 }
 
 interface Form {
-  /** `SAMPLE`, `BAD` and `EMPTY` are folders of the place, `NONE` one that is not there, `USED` a port in use. */
+  /** `SAMPLE`, `BAD` and `EMPTY` are folders of the place, `NONE` a missing one, `USED` a port in use. */
   readonly line: string;
   readonly code: 0 | 1 | 2;
-  /** What stderr says; with PostgreSQL too, unless `postgres` is given. */
+  /** The expected stderr, on both engines. */
   readonly says?: RegExp;
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -31,11 +31,11 @@ interface Form {
 const NO_DATABASE = /there is no database .*|the database \S+ is still empty/;
 const NEXT = /run "pds import DIR" or "pds migrate"\. Nothing was made$/m;
 
-/** A command that works on a database that is there. */
+/** A command that needs an existing database. */
 const needsDatabase = (...lines: string[]): Form[] => lines.map((line) => ({ line, code: 1, says: NEXT }));
 const wrongUsage = (...lines: string[]): Form[] => lines.map((line) => ({ line, code: 2 }));
 
-/** Every command in the forms in which it only reads, or fails, where there is no database. */
+/** Every command in the forms that only read, or that fail without a database. */
 const FORMS: Readonly<Record<string, readonly Form[]>> = {
   serve: [
     ...wrongUsage('serve --workers 0', 'serve --port x'),
@@ -86,7 +86,7 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
 
 const engine = inject('engine');
 
-/** The names of all commands that do something, such as `partner create`. */
+/** The names of all leaf commands, such as `partner create`. */
 function commandsOf(command: Command, prefix: string[] = []): string[] {
   return command.commands.flatMap((child) => {
     const path = [...prefix, child.name()];
@@ -135,7 +135,7 @@ describe('a command that fails on a database that is there leaves it as it was',
   });
 });
 
-/** Runs a form of a command where there is no database, and sees that it made nothing. */
+/** Runs a form of a command without a database, and asserts that it created nothing. */
 async function tryOut({ line, code, says, settings = {} }: Form): Promise<void> {
   await withPlace(async ({ folder, settings: common }, readSchemas) => {
     const words = line
@@ -180,7 +180,7 @@ function treeOf(folder: string): string[] {
   return (readdirSync(folder, { recursive: true }) as string[]).toSorted();
 }
 
-/** Schemas, and what is in them. */
+/** The schemas and the names of their relations. */
 async function schemasOf(empty: TestDatabase | null): Promise<string[]> {
   if (empty === null) return [];
   const { rows } = await sql<{ name: string }>`

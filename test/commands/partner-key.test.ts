@@ -150,7 +150,7 @@ describe('the first command that meets an empty database', () => {
     expect(outcomes.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(names.map(() => 0));
     const { partners } = (await pdsJson('partner list')) as { partners: { name: string; everything_since: string }[] };
     expect(partners.map(({ name }) => name)).toEqual(names);
-    // Each at an instant of its own.
+    // Each with a distinct timestamp.
     expect(new Set(partners.map((partner) => partner.everything_since)).size).toBe(names.length);
     if (inject('engine') === 'sqlite' && made.config.engine === 'sqlite') {
       expect(statSync(sqliteFiles(made.config.path).access).mode & 0o077).toBe(0);

@@ -12,19 +12,19 @@ export interface Outcome {
   stderr: string;
 }
 
-/** Runs `pds` as an operator does, in a process of its own, with no settings but these. */
+/** Runs `pds` as an operator does, in a separate process, with only these settings. */
 export function runPds(words: readonly string[], settings: Record<string, string>): Promise<Outcome> {
   return runPdsOf(MAIN, words, settings);
 }
 
-/** The same with the program of another version. */
+/** Like `runPds`, with another version's program. */
 export function runPdsOf(main: string, words: readonly string[], settings: Record<string, string>): Promise<Outcome> {
   return runProgram([process.execPath, main, ...words], settings);
 }
 
 const SIGNAL_AT = fileURLToPath(new URL('../support/signal-at.ts', import.meta.url));
 
-/** The same, with a signal sent to it just before the first statement whose text contains `at`. */
+/** Like `runPds`, with a signal sent just before the first statement that contains `at`. */
 export function runPdsSignalled(
   words: readonly string[],
   settings: Record<string, string>,
@@ -34,7 +34,7 @@ export function runPdsSignalled(
   return runProgram(command, { ...settings, SIGNAL: signal, SIGNAL_AT: at });
 }
 
-/** The same through a program that becomes the one that follows on its command line, such as `prlimit`. */
+/** Like `runPds`, through a launcher that executes the rest of its command line, such as `prlimit`. */
 export function runPdsThrough(
   launcher: readonly string[],
   words: readonly string[],
@@ -59,7 +59,7 @@ async function runProgram(
   return { code, stdout, stderr };
 }
 
-/** The value of PDS_DATABASE_URL that names this database. */
+/** The value of PDS_DATABASE_URL for this database. */
 export function databaseUrlOf(config: DatabaseConfig): string {
   return config.engine === 'sqlite' ? `sqlite:${config.path}` : config.url;
 }

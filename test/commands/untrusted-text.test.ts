@@ -15,7 +15,7 @@ import { publishLines } from '../support/publishing.ts';
 import { commandingText, commandsIn } from '../support/terminal-text.ts';
 import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
 
-/** Clears the screen, names the window, and looks like a row of its own. */
+/** Clears the screen, sets the window title, and forges a row. */
 const HOSTILE = 'City\u001b[2J\u001b]0;owned\u0007\nle_z  2026-01-01T00:00:00.000Z  Forged\u202e\u2028\u009b31m\u200b';
 
 const NAMES = 60;
@@ -36,7 +36,7 @@ function pds(words: readonly string[], settings: Record<string, string> = {}): P
   return runPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });
 }
 
-/** What was written, once it was seen to command no terminal. */
+/** The lines of an output; asserts that it has no terminal control sequences. */
 function linesOf(text: string): string[] {
   expect(commandsIn(text)).toEqual([]);
   return text.split('\n').slice(0, -1);
@@ -60,7 +60,7 @@ test('the tables of commands have a line for each row, whatever names were impor
   await show(context(false), 'acme');
   const shown = linesOf(text);
   expect(shown.filter((line) => /^co_\d+ +\S+Z +x/.test(line))).toHaveLength(NAMES);
-  // Six facts, an empty line, and the heading of the grants.
+  // Six properties, an empty line, and the heading of the grants.
   expect(shown).toHaveLength(NAMES + 8);
   await show(context(true), 'acme');
   expect(commandsIn(text)).toEqual([]);

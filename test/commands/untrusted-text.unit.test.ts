@@ -8,7 +8,7 @@ import { commandingText, commandsIn } from '../support/terminal-text.ts';
 
 const linesOf = (shown: string): string[] => shown.split('\n').slice(0, -1);
 
-/** What a command with this output wrote. */
+/** The output that `write` produces. */
 function written(isJson: boolean, write: (output: ReturnType<typeof createOutput>) => void): string {
   const chunks: string[] = [];
   const stream = { write: (chunk: string | Uint8Array) => chunks.push(String(chunk)) > 0 };

@@ -6,7 +6,7 @@ import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
 const DAY_MS = 86_400_000;
 
 let made: TestDatabase;
-/** The day on which this test began, in milliseconds. */
+/** The start of the day on which this test began, in milliseconds since the epoch. */
 let todayMs: number;
 
 beforeEach(async () => {
@@ -41,7 +41,7 @@ function dayAgo(days: number): string {
 
 async function pds(line: string): Promise<Outcome> {
   const outcome = await runPds(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config) });
-  // Midnight came between.
+  // Fails if midnight passed.
   expect(Math.floor(Date.now() / DAY_MS) * DAY_MS).toBe(todayMs);
   return outcome;
 }

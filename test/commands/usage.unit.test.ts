@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { runPds } from './run-pds.ts';
 
-// None of these comes as far as a database.
+// None of these reaches a database.
 
 describe('wrong usage ends with code 2, and help with 0', () => {
   test.each([

@@ -4,7 +4,7 @@ import { createDirectories } from '../support/data.ts';
 import type { Answer } from '../support/client.ts';
 import { startService, type ServiceSetup, type TestService } from '../support/service.ts';
 
-/** Partners whose scopes differ in kind: all, through a lead entity, through a coop, mixed and overlapping, nothing. */
+/** Partners with every kind of scope: all, through a lead entity, through a coop, mixed and overlapping, nothing. */
 export const PARTNERS = [
   { name: 'everything', everything: true },
   { name: 'one-lead-entity', leadEntities: ['le_city_of_pittsburgh_d85d'] },
@@ -18,7 +18,7 @@ export const PARTNERS = [
   { name: 'nothing' },
 ];
 
-/** The path and query of a question; of a list without `limit`. */
+/** The path and query of a request; for a list without `limit`. */
 export function pathOf(question: Question): string {
   if (question.ask === 'detail') return `/v1/${question.kind}/${encodeURIComponent(question.id)}`;
   const path = question.ask === 'count' ? '/v1/solicitations/count' : `/v1/${question.kind}`;
@@ -26,24 +26,24 @@ export function pathOf(question: Question): string {
   return query === '' ? path : `${path}?${query}`;
 }
 
-/** A body as it came, except for what is new with every request. */
+/** A body without its request id. */
 export function withoutRequestId({ body }: Answer): string {
   return body.replace(/"request_id":"[^"]*"/, '"request_id":""');
 }
 
-/** The records of a list's answer. */
+/** The records of a list's response. */
 export function dataOf({ body }: Answer): Record<string, unknown>[] {
   return (JSON.parse(body) as { data: Record<string, unknown>[] }).data;
 }
 
-/** A service on all records there are, part of them published after the grants, and the model of it. */
+/** A service with all test records, some imported after the grants, and the model of them. */
 export interface ModelledService {
   readonly service: TestService;
   readonly model: Model;
   close(): Promise<void>;
 }
 
-/** Starts it with the six partners. Whoever starts it closes it. */
+/** Starts the service with the six partners. The caller must close it. */
 export async function startModelledService(
   seed: number,
   setup: Pick<ServiceSetup, 'engine' | 'watch'> = {},
@@ -52,7 +52,7 @@ export async function startModelledService(
   const service = await startService({
     ...setup,
     directories: records.first,
-    // Lists and counts cross many blocks of the index, and the second import splits some.
+    // Small, so that lists and counts span many index blocks, and the second import splits some.
     blockSize: 1_024,
     partners: PARTNERS,
     directoriesAfterGrants: records.later,

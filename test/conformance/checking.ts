@@ -6,16 +6,16 @@ import { walkList, type Ask } from '../support/client.ts';
 import type { TestPartner } from '../support/partners.ts';
 import { dataOf, pathOf } from './asking.ts';
 
-/** Long walks are asked for in larger pages, so that no question takes seconds. */
+/** Long lists are read in larger pages, so that no request takes seconds. */
 const MOST_PAGES = 60;
 
-/** Asks one question as a partner, and compares the answer with what plain filters over all records give. */
+/** Sends one request as a partner, and compares the response with the model's. */
 export class AnswerCheck {
   readonly #model: Model;
   readonly #get: Ask;
   readonly #now: () => string;
 
-  /** @param now what the service takes for the time of a request, which decides `is_open`. */
+  /** @param now returns the service's time, which determines `is_open`. */
   constructor(model: Model, get: Ask, now: () => string) {
     this.#model = model;
     this.#get = get;
@@ -40,7 +40,7 @@ export class AnswerCheck {
     const { kind, filters } = question;
     const now = this.#now();
     const most = this.#model.list(kind, filters, partner.scope, now, 'most');
-    // The two differ for `updated_since` only, and there where a record became visible more than once.
+    // They differ only for `updated_since`, for records that became visible more than once.
     const least =
       filters['updated_since'] === undefined ? most : this.#model.list(kind, filters, partner.scope, now, 'least');
     const smallestLimit = Math.min(100, Math.ceil(most.length / MOST_PAGES));
@@ -54,7 +54,7 @@ export class AnswerCheck {
       walked,
       most.filter((record) => given.has(keyOf(record)) || required.has(keyOf(record))),
     );
-    // No page is short but the last, and none follows that would be empty.
+    // Only the last page can be short, and none is empty.
     let left = walked.length;
     for (const [index, page] of pages.entries()) {
       const limit = limits[index % limits.length] ?? 0;
@@ -71,7 +71,7 @@ function keyOf(record: Served): unknown {
   return record['id'] ?? record['abbreviation'];
 }
 
-/** Vitest's comparison explains a difference, but is slow at finding that there is none. */
+/** Vitest explains differences well, but is slow to establish equality. */
 function expectEqual(actual: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(actual, expected)) expect(actual).toEqual(expected);
 }

@@ -19,7 +19,7 @@ const COMPARED_HEADERS = [
   'www-authenticate',
 ];
 
-/** Questions with something wrong in them: what is said of it must not depend on the engine either. */
+/** Invalid requests: their errors must not depend on the engine either. */
 const MALFORMED = fc
   .constantFrom(
     '/v1/contracts?limit=0',
@@ -51,10 +51,10 @@ let records: RecordDirectories;
 
 beforeAll(async () => {
   records = createDirectories(2);
-  // The same clock and secret, so that instants, watermarks and cursors are equal too.
+  // The same clock and secret, so that timestamps, watermarks and cursors are equal too.
   const setup = {
     directories: records.first,
-    // Lists and counts cross many blocks of the index, and the second import splits some.
+    // Small, so that lists and counts span many index blocks, and the second import splits some.
     blockSize: 1_024,
     partners: PARTNERS,
     directoriesAfterGrants: records.later,
@@ -89,7 +89,7 @@ test('SQLite and PostgreSQL give the same answers, byte for byte', async () => {
 }, 180_000);
 
 function toRequest(question: Question): { path: string; limits: readonly number[] | null } {
-  // Short pages of long lists are not what this is about.
+  // Short pages of long lists are tested elsewhere.
   const limits = question.ask === 'list' ? question.limits.map((limit) => Math.max(limit, 30)) : null;
   return { path: pathOf(question), limits };
 }

@@ -10,10 +10,10 @@ import { dataOf, pathOf, withoutRequestId, startModelledService, type ModelledSe
 
 const QUESTIONS = numberOfRuns({ inDefaultSet: 400, otherwise: 1_000 });
 
-/** Two whose scopes overlap in suppliers and reference lists, and differ in all else. */
+/** Two partners whose scopes overlap only in suppliers and reference lists. */
 const CONFINED = ['one-lead-entity', 'mixed'] as const;
 
-/** What every answer has of its own. */
+/** Headers that differ between equal requests. */
 const CHANGING_HEADERS = new Set(['date', 'x-request-id', 'ratelimit', 'ratelimit-policy']);
 
 const NO_SUCH_ID = 'no_such_id';
@@ -45,7 +45,7 @@ test('what a partner may not see is in none of its answers, and is answered like
         if (question.ask === 'list') {
           const shown = answers.flatMap(dataOf);
           tally.recordsShown += shown.length;
-          // Who was granted more at another instant has another sync.
+          // Partners whose grants have other timestamps get other syncs.
           const isComparable = shown.length > 0 && question.filters['updated_since'] === undefined;
           if (isComparable) expectPartOf(shown, (await askAll(everything, question)).flatMap(dataOf));
         }
@@ -57,7 +57,7 @@ test('what a partner may not see is in none of its answers, and is answered like
     }),
     { seed: 20_260_417, numRuns: QUESTIONS },
   );
-  // Enough questions were about something hidden, and enough had an answer.
+  // Enough requests were about hidden records, and enough returned records.
   expect(tally.hiddenRecords).toBeGreaterThan(QUESTIONS / 10);
   expect(tally.hiddenFilters).toBeGreaterThan(QUESTIONS / 10);
   expect(tally.recordsShown).toBeGreaterThan(QUESTIONS);
@@ -110,7 +110,7 @@ function hiddenFrom({ scope }: TestPartner): { ids: Set<string>; refs: Set<strin
   };
 }
 
-/** The same question about nothing, where it names something hidden; null where it does not. */
+/** The same request with hidden ids replaced by one that does not exist; null if it contains none. */
 function withoutHidden(question: Question, { ids, refs }: { ids: Set<string>; refs: Set<string> }): Question | null {
   if (question.ask === 'detail') {
     return ids.has(question.id) || refs.has(question.id) ? { ...question, id: NO_SUCH_ID } : null;
@@ -129,7 +129,7 @@ function askAll({ key }: TestPartner, question: Question): Promise<Answer[]> {
     : service.get(path, { key }).then((answer) => [answer]);
 }
 
-/** Whoever sees a record sees the same of it. */
+/** Asserts that every partner that sees a record gets the same text for it. */
 function expectPartOf(some: object[], all: object[]): void {
   const texts = new Set(all.map((record) => JSON.stringify(record)));
   expect(some.filter((record) => !texts.has(JSON.stringify(record)))).toEqual([]);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SMALL_CATALOG, solicitation, withImportDirectory } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-/** More than are looked up in the search index one by one. */
+/** More than are looked up in the index individually. */
 const GRANTED = 230;
 const LEAD_ENTITIES = 250;
 

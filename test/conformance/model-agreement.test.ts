@@ -8,7 +8,7 @@ import { TEST_NOW, type TestService } from '../support/service.ts';
 import { PARTNERS, startModelledService, type ModelledService } from './asking.ts';
 import { AnswerCheck } from './checking.ts';
 
-/** In all, for the six partners: 720 questions, or 2,100. */
+/** For each of the six partners: 720 requests in total, or 2,100. */
 const QUESTIONS_OF_EACH = numberOfRuns({ inDefaultSet: 120, otherwise: 350 });
 
 let started: ModelledService;
@@ -35,7 +35,7 @@ test.each(PARTNERS)(
   120_000,
 );
 
-/** The instants around which `updated_since` decides something. */
+/** The timestamps around which `updated_since` makes a difference. */
 function eventsOf({ scope }: TestPartner): string[] {
   const granted = [scope.everythingSince, ...Object.values(scope.leadEntities), ...Object.values(scope.coops)];
   return [...service.published.map(({ publishedAt }) => publishedAt), ...granted.filter((at) => at !== null)];

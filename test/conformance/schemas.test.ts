@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDirectories, type RecordDirectories } from '../support/data.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-/** Enough to meet records of every kind of source, generated ones among them. */
+/** Enough to include records from every source, generated ones too. */
 const PAGES = 6;
 const DETAILS_OF_A_PAGE = 20;
 
@@ -36,7 +36,7 @@ afterAll(async () => {
   records.remove();
 });
 
-/** What is wrong with an answer by the schema that the document gives for its path; empty where nothing is. */
+/** Validates a response against the document's schema for its path; empty if it is valid. */
 async function faultsOf(path: string, url: string): Promise<{ faults: string; json: Page }> {
   const pointer = encodeURI(path.replaceAll('/', '~1'));
   const isValid = ajv.compile({
@@ -70,7 +70,7 @@ test.each(['contracts', 'suppliers', 'solicitations', 'certifications', 'lead-en
   },
 );
 
-/** What is wrong with the headers of a response by the document; empty if nothing is. */
+/** Validates the headers of a response against the document; empty if they are valid. */
 function headerFaults(path: string, { status, headers }: globalThis.Response): string[] {
   let response = document.paths[path]?.get.responses[status];
   if (response?.$ref !== undefined) {

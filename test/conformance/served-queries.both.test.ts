@@ -6,7 +6,7 @@ import { questionsAbout } from '../model/questions.ts';
 import { createDatabaseOf } from '../support/database.ts';
 import { pathOf, startModelledService } from './asking.ts';
 
-/** For each of two partners, one that sees everything and one with grants. */
+/** For each of two partners, of which one sees everything and the other has grants. */
 const QUESTIONS_OF_EACH = 300;
 
 test.each(['sqlite', 'postgres'] as const)(

@@ -35,7 +35,9 @@ function* longRows(count: number): Generator<[number, string]> {
   for (let id = 0; id < count; id += 1) yield [id, LONG_TEXT];
 }
 
-/** Copies within a transaction that fails, and expects the same connection to work afterwards, with nothing copied. */
+/**
+ * Copies within a transaction that fails; asserts that nothing was copied, and that the same connection still works.
+ */
 async function expectFailure(rows: Iterable<readonly unknown[]>, error: object): Promise<void> {
   let backend = 0;
   const failed = inTransaction(made.database, async (transaction) => {
@@ -140,7 +142,7 @@ test('rows are read no faster than the server takes them', async () => {
     await inTransaction(other, async (blocking) => {
       await sql`select pg_advisory_xact_lock(1)`.execute(blocking.kysely);
       copying = inTransaction(made.database, (transaction) => copy(transaction, rows()));
-      // Until the server waits, and what lies between it and the client is full.
+      // Waits until the server blocks and every buffer on the way to it is full.
       for (let before = 0, unchanged = 0; unchanged < 50; before = read) {
         const { rows: waiting } = await sql`select from pg_locks where locktype = 'advisory' and not granted`.execute(
           blocking.kysely,

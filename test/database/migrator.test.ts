@@ -16,7 +16,7 @@ import { insertOlderSuppliers, makeOlderSchema, olderDocument } from '../support
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
 const EVERY_MIGRATION = [...MIGRATIONS.catalog, ...MIGRATIONS.access].length;
 const DEFERRED = ['catalog 6: the former search removed'];
-/** From catalog 3 on. */
+/** The steps from catalog 3 on. */
 const DUE = [
   'catalog 3: numbers in the order of ids',
   'catalog 4: tables of the bitmap index',
@@ -230,7 +230,10 @@ async function readCursorSecret(): Promise<string> {
   return row.value;
 }
 
-/** Runs a program of test/support; SQLite waits for a lock by holding its thread, so that one process cannot race with itself. */
+/**
+ * Runs a program of test/support. SQLite waits for a lock by blocking its thread, so one process cannot race with
+ * itself.
+ */
 async function runProgram(name: string, argument: string): Promise<string> {
   const path = fileURLToPath(new URL(`../support/${name}`, import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [path, argument]);

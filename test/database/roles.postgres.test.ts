@@ -13,7 +13,7 @@ import { SMALL_CATALOG, supplier, withImportDirectory } from '../support/publish
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Unlike databases, roles are shared by all tests on the server. */
+/** All tests on the server share its roles, unlike databases. */
 const suffix = randomBytes(6).toString('hex');
 const [owner, reader, writer] = [`owner_${suffix}`, `reader_${suffix}`, `writer_${suffix}`] as const;
 const name = `roles_${suffix}`;
@@ -65,7 +65,7 @@ function rolesCommand(user: string = owner, ...words: string[]): Promise<Outcome
   return pds(user, 'roles', '--reader', reader, '--writer', writer, ...words);
 }
 
-/** Whether a role is let to do something; what it does is undone. */
+/** Whether a role is permitted to run a statement, whose effect is rolled back. */
 async function mayRun({ kysely }: OpenDatabase, statement: string): Promise<boolean> {
   class Undo extends Error {}
   return kysely
@@ -75,7 +75,7 @@ async function mayRun({ kysely }: OpenDatabase, statement: string): Promise<bool
       throw new Undo();
     })
     .catch((error: unknown) => {
-      // Values that are missing are found out after it was let to add a row.
+      // Missing values are detected only after the permission check.
       if (error instanceof Undo || (error as { code?: string }).code === '23502') return true;
       if ((error as { code?: string }).code === INSUFFICIENT_PRIVILEGE) return false;
       throw error;
@@ -92,7 +92,7 @@ const ATTEMPTS = {
   drop: (table: string) => `drop table ${table} cascade`,
 };
 
-/** What a role may do with each table, found out by doing it. */
+/** The permissions of a role on each table, determined by trying. */
 async function powersOf(database: OpenDatabase): Promise<Record<string, string>> {
   const { rows } = await sql<{ name: string; column: string }>`
     select relnamespace::regnamespace || '.' || relname as name,
@@ -213,7 +213,7 @@ describe('pds roles', () => {
     const bySuperuser = await pds('postgres', 'roles', '--reader', 'postgres', '--writer', writer);
     expect(bySuperuser.stderr).toContain('it is a superuser');
     expect((await pds(owner, 'roles', '--reader', writer, '--writer', writer)).code).toBe(1);
-    // The owner is what it was.
+    // The owner is unchanged.
     expect(await mayRun(asOwner, 'create table catalog.t (i int)')).toBe(true);
   });
 

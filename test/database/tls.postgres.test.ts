@@ -30,7 +30,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => everything.disposeAsync());
 
-/** Changes a setting of the running server, and waits until it holds for new connections. */
+/** Changes a setting of the running server, and waits until new connections use it. */
 async function set(name: string, value: string): Promise<void> {
   await primary.query(`alter system set ${name} = '${value}'`, [], 'postgres');
   await primary.query('select pg_reload_conf()', [], 'postgres');
@@ -49,7 +49,7 @@ function pds(url: string, line: string, settings: Record<string, string> = {}): 
   return runPds(line.split(' '), { PDS_DATABASE_URL: url, ...settings });
 }
 
-/** Both a command and a service end with this message, and tell no password. */
+/** Asserts that both a command and a service fail with this message, and do not print the password. */
 async function expectRefused(url: string, message: RegExp): Promise<void> {
   for (const line of ['partner list', 'serve']) {
     const { code, stdout, stderr } = await pds(url, line, { PDS_PORT: '0', PDS_ADMIN_PORT: '0' });
@@ -85,7 +85,7 @@ test('a server that is not who it should be is told nothing, and the operator wh
   const verify = { sslmode: 'verify-full' };
   const trust = /cannot be trusted, and was told nothing: .*sslrootcert names/;
   await expectRefused(urlOf({ ...verify, sslrootcert: strangers.authority }), trust);
-  // Authorities that the whole world trusts know nothing of this one.
+  // Public CAs did not sign this certificate.
   await expectRefused(urlOf(verify), trust);
   // Its certificate is for 127.0.0.1.
   await expectRefused(urlOf({ ...verify, sslrootcert: server.authority }, 'localhost'), /cannot be trusted.*altnames/i);

@@ -152,6 +152,6 @@ test('the bill of materials is one of CycloneDX, and holds what runs in producti
   ]);
   expect(new Set(bom.dependencies.map(({ ref }) => ref))).toEqual(refs);
   for (const { dependsOn } of bom.dependencies) for (const ref of dependsOn) expect(refs).toContain(ref);
-  // It says what there is, and not where it was fetched.
+  // It lists the components, not where they were fetched from.
   expect([...text.matchAll(/https?:\/\/[^/"]+/g)].map(([address]) => address)).toEqual(['http://cyclonedx.org']);
 }, 60_000);

@@ -1,7 +1,7 @@
 /**
- * Every block of commands in the documents for operators, by its first line. `run` is for those that a test in
- * test/operating runs as they are; `checked` for those that need other machines or change this one, whose commands,
- * options, settings and files are looked up (test/docs/commands.unit.test.ts, which does so for all of them).
+ * Every block of commands in the operators' documents, by its first line. A test in test/operating executes `run`
+ * blocks verbatim. `checked` blocks need other machines or change this one: test/docs/commands.unit.test.ts only
+ * verifies that their commands, options, settings and files exist, as it does for all blocks.
  */
 export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, 'run' | 'checked'>>>> = {
   'README.md': {
@@ -44,7 +44,7 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, 'ru
   'SECURITY.md': { 'git log -p | npx pds key find': 'run' },
 };
 
-/** The blocks that have to be run, as `document: first line`. */
+/** The blocks that must be run, as `document: first line`. */
 export function blocksToRun(): string[] {
   return Object.entries(COMMAND_BLOCKS).flatMap(([file, blocks]) =>
     Object.entries(blocks)

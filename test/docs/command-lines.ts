@@ -1,6 +1,6 @@
-/** One command of a block, taken apart. */
+/** One parsed command of a block. */
 export interface CommandLine {
-  /** Variables that are set before it, by `export` too. */
+  /** Variables set before it, also by `export`. */
   readonly settings: Readonly<Record<string, string>>;
   /** The program and its arguments, without quotes; empty if the line only sets variables. */
   readonly words: readonly string[];
@@ -8,7 +8,7 @@ export interface CommandLine {
 
 const WORD = /(?:'[^']*'|"[^"]*"|[^\s'"])+/g;
 
-/** The simple commands of a block of the documents: no loops, no here documents. */
+/** Parses the simple commands of a block: no loops, no here-documents. */
 export function parseCommands(block: string): CommandLine[] {
   return block
     .replaceAll(/\\\n\s*/g, ' ')

@@ -9,19 +9,19 @@ import { COMMAND_BLOCKS } from './command-blocks.ts';
 import { parseCommands, type CommandLine } from './command-lines.ts';
 import { DOCUMENTS, readCodeBlocks, readCodeSpans, readDocument, ROOT } from './documents.ts';
 
-/** Names of languages under which commands could be written. */
+/** Info strings of blocks that contain commands. */
 const SHELLS = new Set(['sh', 'shell', 'bash', 'console', 'zsh']);
 
-/** Programs of others, whose options are theirs. */
+/** Third-party programs, whose options are not checked. */
 const PROGRAMS = new Set(['curl', 'createdb', 'pg_dump', 'pg_restore', 'git']);
 
-/** Words that name files of the project. */
+/** Words that are files of the project. */
 const OWN_FILE = /^(?:src|test|ops|docs|bench|scripts|client|migrations|sample|node_modules)\/[\w./-]+\w$|^sample$/;
 
-/** In the block that shows what the service says about a wrong name. */
+/** Used in the block that shows the error for an unknown setting. */
 const WRONG_ON_PURPOSE = new Set(['PDS_PROT']);
 
-/** All settings, from the message that lists them. */
+/** All settings, from the error message that lists them. */
 const SETTINGS = new Set(catchMessage(() => readConfig({ PDS_NO_SETTING: '' })).match(/\bPDS_[A-Z_]+/g));
 SETTINGS.delete('PDS_NO_SETTING');
 
@@ -52,7 +52,7 @@ describe.each(Object.keys(COMMAND_BLOCKS))('%s', (file) => {
   test('sets variables to values that the service accepts', () => {
     for (const { settings } of commands) {
       const own = Object.entries(settings).filter(([name]) => name.startsWith('PDS_') && !WRONG_ON_PURPOSE.has(name));
-      // Replicas are refused beside the default database.
+      // Replicas are rejected with the default database.
       const database = 'PDS_REPLICA_URLS' in settings ? { PDS_DATABASE_URL: 'postgres://pds@primary/pds' } : {};
       if (settings['PDS_PORT'] !== 'x') readConfig({ ...database, ...Object.fromEntries(own) });
     }
@@ -66,7 +66,7 @@ describe.each(Object.keys(COMMAND_BLOCKS))('%s', (file) => {
   });
 });
 
-/** Lets a command and those below it parse their words, and no more. */
+/** Makes a command and its subcommands only parse their arguments. */
 function doNothing(command: Command): void {
   command.exitOverride().configureOutput({ writeErr: () => undefined });
   if (command.commands.length === 0) command.action(() => undefined);

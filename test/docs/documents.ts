@@ -11,7 +11,7 @@ export const DOCUMENTS: readonly string[] = globSync('**/*.md', {
 }).sort();
 
 export interface CodeBlock {
-  /** As written after the fence: `sh`, `json`; empty for output. */
+  /** The info string: `sh`, `json`; empty for output. */
   readonly language: string;
   readonly text: string;
 }
@@ -20,7 +20,7 @@ export function readDocument(file: string): string {
   return readFileSync(`${ROOT}/${file}`, 'utf8');
 }
 
-/** All parts of a document, those within others too, in their order. */
+/** All tokens of a document, including nested ones, in order. */
 export function readTokens(file: string): Token[] {
   const tokens: Token[] = [];
   void walkTokens(Lexer.lex(readDocument(file)), (token) => {
@@ -35,14 +35,14 @@ export function readCodeBlocks(file: string): CodeBlock[] {
     .map(({ lang = '', text }) => ({ language: lang, text }));
 }
 
-/** The words of a document that are set as code, outside of blocks. */
+/** The inline code spans of a document. */
 export function readCodeSpans(file: string): string[] {
   return readTokens(file)
     .filter((token): token is Tokens.Codespan => token.type === 'codespan')
     .map(({ text }) => text);
 }
 
-/** The block of commands that begins with these characters, and the blocks of output that follow it up to the next commands. */
+/** Finds the block of commands with this beginning, and the output blocks after it up to the next commands. */
 export function findCommands(file: string, start: string): { commands: string; outputs: string[] } {
   const blocks = readCodeBlocks(file);
   const index = blocks.findIndex(({ language, text }) => language === 'sh' && text.startsWith(start));

@@ -5,7 +5,7 @@ import type { Token, Tokens } from 'marked';
 import { describe, expect, test } from 'vitest';
 import { DOCUMENTS, readTokens, ROOT } from './documents.ts';
 
-/** Each document with the anchors that GitHub gives its headings. */
+/** The anchors of each document's headings, as GitHub generates them. */
 const ANCHORS = new Map(DOCUMENTS.map((file) => [file, readAnchors(file)]));
 
 function readAnchors(file: string): Set<string> {
@@ -14,12 +14,12 @@ function readAnchors(file: string): Set<string> {
   return new Set(headings.map(({ tokens }) => slugger.slug(textOf(tokens))));
 }
 
-/** A heading as it is read: the text of links and code, without their marks. */
+/** The plain text of a heading: links and code without their markup. */
 function textOf(tokens: readonly { type: string; tokens?: Token[] | undefined; text?: string }[]): string {
   return tokens.map(({ tokens: inner, text = '' }) => (inner === undefined ? text : textOf(inner))).join('');
 }
 
-/** Why a link of a document leads nowhere; null if it leads somewhere, or out of the project. */
+/** Why a link is broken; null if it works or is external. */
 function problemOf(file: string, href: string): string | null {
   if (/^(https?|mailto):/.test(href)) return URL.canParse(href) ? null : 'is no address';
   const [path = '', anchor] = decodeURI(href).split('#');

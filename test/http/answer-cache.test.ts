@@ -18,7 +18,7 @@ let port: number;
 let agent: Agent;
 let asked: number;
 let goodUntilMs: number;
-/** What the rows' revision is, given that of the partner. */
+/** The revision of the rows, derived from the partner's revision. */
 let revisionOf: (partnerRevision: string) => string | null;
 
 beforeEach(async () => {
@@ -39,7 +39,7 @@ beforeEach(async () => {
   agent = new Agent({ keepAlive: true });
 });
 afterEach(async () => {
-  // A server that ends waits for clients that are still connected.
+  // A server's shutdown waits for connected clients.
   agent.destroy();
   await service.close();
 });
@@ -50,7 +50,7 @@ interface Received {
   readonly rawPayload: Buffer;
 }
 
-/** Over a socket: what is kept is answered before the framework hears of it. */
+/** Over a socket, since cached responses bypass the framework. */
 async function ask(headers: Record<string, string> = {}, method = 'GET', path = '/v1/kept'): Promise<Received> {
   const sent = request({ port, path, method, agent, headers: { ...service.authorization, ...headers } }).end();
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
@@ -58,7 +58,7 @@ async function ask(headers: Record<string, string> = {}, method = 'GET', path = 
   return { statusCode: response.statusCode ?? 0, headers: response.headers, rawPayload };
 }
 
-/** Everything of an answer that has to be the same each time. */
+/** The parts of a response that must be the same each time. */
 function lasting({ statusCode, headers, rawPayload }: Received): unknown {
   const { 'x-request-id': id, ratelimit, date, ...others } = headers;
   expect(id).toMatch(/^req_[\w-]{22}$/);
@@ -144,7 +144,7 @@ describe('an answer that was given before', () => {
       'r=0',
     ]);
     expect(JSON.parse(answers.at(-1)?.rawPayload.toString() ?? '')).toMatchObject({ error: { code: 'rate_limited' } });
-    // The first came before the server had noticed that there is a new partner.
+    // The first request precedes the server's notice of the new partner.
     expect(asked).toBeLessThanOrEqual(2);
   });
 

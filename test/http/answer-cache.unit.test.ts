@@ -28,7 +28,7 @@ function plainOf({ text }: KeptAnswer): string {
   return plain.toString();
 }
 
-/** As a request does it: it looks, and where nothing is found, it answers. */
+/** Looks up a response as a request does, and caches `answer` on a miss. */
 function ask(cache: AnswerCache, partner: Partner, url: string, answer: Answer): string | undefined {
   const kept = cache.find(partner, url);
   if (kept === null) cache.finish(partner, url, answer, null);
@@ -127,7 +127,7 @@ describe('the memory of kept answers', () => {
     for (let page = 0; page < 100; page += 1) {
       const url = `/v1/contracts?cursor=${'c'.repeat(page)}`;
       const body = JSON.stringify({ page, text: (page % 2 === 0 ? 'é' : '“').repeat(100 * page) });
-      // A long one is kept from the second time on.
+      // A long response is cached only the second time.
       ask(cache, partner, url, answerAt(1, { body }));
       ask(cache, partner, url, answerAt(1, { body }));
       const kept = cache.find(partner, url);

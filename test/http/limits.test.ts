@@ -130,10 +130,10 @@ describe('failed authentications', () => {
       for (let index = 0; index < FAILURES_PER_MINUTE; index += 1) await fail(remoteAddress, forwardedFor(index));
       return (await fail(remoteAddress, forwardedFor(0))).statusCode;
     };
-    // Behind the proxies, the last address that is no proxy is the client, whatever it wrote before.
+    // Behind trusted proxies, the client is the last address that is not a proxy, whatever precedes it.
     expect(await exhaust('192.0.2.10', (index) => `203.0.113.${index}, 198.51.100.7, 10.1.2.3`)).toBe(429);
     expect((await fail('192.0.2.10', '198.51.100.8')).statusCode).toBe(401);
-    // From anyone else the header is not believed.
+    // The header is ignored if it comes from anyone else.
     expect(await exhaust('203.0.113.99', (index) => `198.51.100.${index}`)).toBe(429);
   });
 });

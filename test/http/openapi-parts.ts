@@ -1,4 +1,4 @@
-/** A JSON Schema, as far as the tests read it. */
+/** The parts of JSON Schema that the tests read. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -45,12 +45,12 @@ export interface Document {
   };
 }
 
-/** The operations by their paths. */
+/** The operations by path. */
 export function operationsOf({ paths }: Document): [string, Operation][] {
   return Object.entries(paths).flatMap(([path, { get }]) => (get === undefined ? [] : [[path, get]]));
 }
 
-/** Every schema of the document with its place: components, parameters and headers. */
+/** Every schema of the document with its location: components, parameters and headers. */
 export function schemasOf(document: Document): [string, Schema][] {
   return [
     ...Object.entries(document.components.schemas).flatMap(([name, schema]) => schemasWithin(schema, name)),
@@ -61,7 +61,7 @@ export function schemasOf(document: Document): [string, Schema][] {
   ];
 }
 
-/** A schema and all that are written inside it, each with its place. */
+/** A schema and all nested schemas, each with its location. */
 export function schemasWithin(schema: Schema, where: string): [string, Schema][] {
   return [
     [where, schema],

@@ -7,7 +7,7 @@ interface Operation {
   responses: Record<string, object>;
 }
 
-/** What a route of partners must not lack: the rule that reports it, and how to take it away. */
+/** The rules for partner routes, and how to break each. */
 const FAULTS: readonly (readonly [rule: string, path: string, breakIt: (operation: Operation) => void])[] = [
   ['owasp:api2:2023-read-restricted', '/v1/contracts', (operation) => (operation.security = [])],
   [

@@ -132,7 +132,7 @@ describe('the OpenAPI document', () => {
     ]);
     for (const [where, schema] of enums) {
       expect(schema.type, where).toBe('string');
-      // There is nothing that `status` of /health could get besides "ok".
+      // The `status` of /health will never have a value other than "ok".
       if (where === 'Health.status') continue;
       expect(schema['x-extensible-enum'], where).toEqual(schema.enum);
       expect(schema.description, where).toContain('New values can be added');
@@ -179,7 +179,7 @@ describe('the OpenAPI document', () => {
     const add = (where: string, description: string | undefined) => described.push([where, description]);
     for (const [name, schema] of Object.entries(schemas)) {
       for (const [where, it] of schemasWithin(schema, name)) {
-        // A bare reference has the description of what it refers to, and null needs none.
+        // A bare reference has its target's description, and null needs none.
         if (it.type !== 'null') add(where, it.description ?? it.$ref);
       }
     }

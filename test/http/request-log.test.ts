@@ -7,7 +7,7 @@ import { createTestApp, exchangeRaw, type TestApp } from './test-app.ts';
 const SECRET = 'pds_test_a1b2c3d4_TheSecretOfSomebodyElse000000000000000000000000';
 
 let service: TestApp;
-/** That the request which takes long has come, and that its client has gone. */
+/** Resolve when the slow request has arrived, and when its client has disconnected. */
 const arrived = Promise.withResolvers<null>();
 const gone = Promise.withResolvers<null>();
 let port: number;
@@ -53,7 +53,7 @@ test('a request has one line, with who asked for what, how it ended and how long
   expect(lines[0]?.['durationMs']).toBeTypeOf('number');
 });
 
-/** Asks one after the other, and gives the line and the tag of each answer. */
+/** Sends the requests in sequence; returns the log line and the ETag of each response. */
 async function linesOf(
   requests: readonly (readonly [path: string, headers?: string])[],
 ): Promise<Record<string, unknown>[]> {

@@ -78,7 +78,7 @@ describe('pds serve', () => {
     expect(await serving.exited).toEqual([0, null]);
     expect(failures).toEqual([]);
     expect(answered).toBeGreaterThanOrEqual(200);
-    // Every line is written before the end, and none holds the key.
+    // Every log line is written before exit, and none contains the key.
     expect(serving.output().match(/request answered/g)).toHaveLength(answered);
     expect(serving.output()).not.toContain(key);
   });

@@ -16,7 +16,7 @@ const ALONE = 'Redis does not count requests';
 const AGAIN = 'requests are counted in Redis again';
 const SECRET = 'hunter2/with:signs';
 
-/** Two processes that were started apart, and two workers of a third. */
+/** Two separate processes, and two workers of a third. */
 const PROCESSES = 4;
 const QUOTA = 60;
 const SHARE = QUOTA / PROCESSES;
@@ -59,7 +59,7 @@ function serve(environment: Record<string, string> = {}, ...options: string[]): 
   return serving;
 }
 
-/** The ports of services with four processes, all of which know of each other. */
+/** Starts services with four processes in total; returns their ports once all processes know of each other. */
 async function serveAll(): Promise<number[]> {
   const all = [serve(), serve(), serve({}, '--workers', '2')];
   const ports = await Promise.all(all.map((serving) => serving.port()));
@@ -78,12 +78,12 @@ async function serveAll(): Promise<number[]> {
 const timesSaid = (text: string): number =>
   services.reduce((sum, serving) => sum + serving.output().split(text).length - 1, 0);
 
-/** Longer than a line waits to be written. */
+/** Longer than a log line is buffered. */
 const untilWritten = (): Promise<void> => delay(300);
 
 /**
- * What twice as many requests as may pass are answered, made over many connections at once,
- * while Redis counts. A busy machine may hold it up for longer than a request waits: then again.
+ * The responses to twice as many requests as the limit allows, over many connections at once, while Redis counts. If
+ * Redis was given up meanwhile, as happens on a busy machine, it tries again.
  */
 async function askTogether(ports: readonly number[]): ReturnType<typeof askOften> {
   for (;;) {

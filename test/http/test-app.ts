@@ -14,21 +14,21 @@ import { exchangeBytes } from '../support/raw-http.ts';
 export interface TestAppSetup {
   config?: Partial<Config>;
   limits?: RequestLimits;
-  /** Adds routes of the test's own, before the app is ready. */
+  /** Adds the test's own routes, before the app is ready. */
   addRoutes?: (app: FastifyInstance) => void;
 }
 
-/** The app on a database of its own, in which one partner sees everything; it holds no records. */
+/** The app on its own database, without records, in which one partner sees everything. */
 export interface TestApp {
   readonly app: FastifyInstance;
   /** For writing. */
   readonly database: OpenDatabase;
-  /** Of the partner `acme`. */
+  /** The API key of the partner `acme`. */
   readonly key: string;
   readonly authorization: { readonly authorization: string };
-  /** All that was logged so far. */
+  /** Everything logged so far. */
   log(): string;
-  /** Listens on a port of the loopback, and gives its number. */
+  /** Listens on a port of 127.0.0.1, and returns its number. */
   listen(): Promise<number>;
   close(): Promise<void>;
 }
@@ -74,7 +74,7 @@ export async function createTestApp({ config = {}, limits, addRoutes }: TestAppS
   };
 }
 
-/** Sends bytes as they are, and gives everything that came back until the server ended the connection. */
+/** Sends raw bytes, and returns everything received until the server closes the connection. */
 export async function exchangeRaw(port: number, ...parts: readonly string[]): Promise<string> {
   return (await exchangeBytes(port, parts)).toString();
 }

@@ -12,7 +12,7 @@ const WORKERS = 3;
 
 let made: TestDatabase;
 let key: string;
-/** For tests that neither end it nor count what others asked: each start is of four processes. */
+/** Shared by tests that neither stop it nor count the requests of others, since each start takes four processes. */
 let shared: { serving: Serving; port: number };
 const started: Serving[] = [];
 
@@ -33,12 +33,12 @@ async function makePartner(name: string, requestsPerMinute: number): Promise<str
   return (await issueKey(made.database, Date.now, name, { environment: 'test', lifetimeMs: null })).key;
 }
 
-/** The service with its workers, all of which answer, and its port. */
+/** Starts the service, and waits until all its workers respond. */
 async function serve(config = made.config): Promise<{ serving: Serving; port: number }> {
   const serving = startServing(config, { PDS_LOG_LEVEL: 'info' }, '--workers', String(WORKERS));
   started.push(serving);
   await serving.said('all workers answer requests');
-  // Each worker's lines come when it writes what it gathered.
+  // Each worker buffers its log lines.
   await serving.said(new RegExp(`(?:Server listening[^]*?\\n[^]*){${WORKERS}}`));
   return { serving, port: await serving.port() };
 }
@@ -57,7 +57,7 @@ interface LogLine {
   readonly requestId?: string;
 }
 
-/** The whole lines so far. A line that another process broke into would not parse. */
+/** The complete log lines so far. A line interleaved with another process's would not parse. */
 function logOf(serving: Serving): LogLine[] {
   const whole = serving.output().split('\n').slice(0, -1);
   return whole.filter((line) => line !== '').map((line) => JSON.parse(line) as LogLine);
@@ -97,7 +97,7 @@ describe('the limits, over all workers', () => {
     expect(await countAnswers(port, changing, times)).toEqual({ 200: 40, 429: 60 });
     await setPartner(made.database, Date.now, 'changing', { requestsPerMinute: 150 });
     await delay(1_200);
-    // What was refused counts too, as it does in one process.
+    // Rejected requests count too, as they do in a single process.
     expect(await countAnswers(port, changing, times)).toEqual({ 200: 50, 429: 50 });
     await setPartner(made.database, Date.now, 'changing', { requestsPerMinute: 190 });
     await delay(1_200);
@@ -159,7 +159,7 @@ describe('pds serve --workers', () => {
     await own.drop();
     for (const pid of pidsOf(serving, 'Server listening')) process.kill(pid, 'SIGKILL');
     expect(await serving.exited).toEqual([1, null]);
-    // What the log says of the database while workers are still there begins no line.
+    // Log lines about the database, from workers still running, do not begin with "error:".
     expect(serving.output().match(/^error: .*database/gm)).toHaveLength(1);
   }, 60_000);
 });

@@ -11,7 +11,7 @@ import { positionsFrom, setOf, type PositionSet } from '../../src/index/position
 
 const LARGEST = 2 ** TIMESTAMP_BITS - 1;
 
-/** Values that meet at the bound, and differ from it in one bit or in all. */
+/** Values that equal the bound, or differ from it in one bit or in all. */
 const value = fc.oneof(
   fc.integer({ min: 0, max: 20 }),
   fc.maxSafeNat().map((number) => number % (LARGEST + 1)),
@@ -31,7 +31,7 @@ function slicesOfAll(values: readonly number[], width = TIMESTAMP_BITS): Positio
 
 test.each(['at least', 'at most'] as const)('the records whose value is %s a bound are found, and no other', (side) => {
   fc.assert(
-    // Few records are compared one by one, and many together.
+    // Few records are compared individually, many as sets.
     fc.property(
       fc.array(value, { maxLength: 2 * MAX_COMPARED_ALONE, size: 'max' }),
       value,

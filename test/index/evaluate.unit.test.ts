@@ -50,7 +50,7 @@ const condition: fc.Arbitrary<Condition> = fc
     ...(compared !== null && { comparison: compared }),
   }));
 
-/** Gives only what a condition names: what evaluation reads beyond that, the index would not have loaded. */
+/** Contains only the rows that a condition names, as the index would load them. */
 function blockOf(records: readonly Indexed[], conditions: readonly Condition[]): IndexBlock {
   const builder = new BlockBuilder();
   for (const [position, { terms, deadline }] of records.entries()) {

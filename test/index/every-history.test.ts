@@ -22,7 +22,7 @@ import type { PlainCatalog, PlainFilters, PlainSince } from './plain-catalog.ts'
 
 const NUM_RUNS = numberOfRuns({ inDefaultSet: 3, otherwise: 8 });
 
-/** Grants are older than every `updated_since` here, or newer. */
+/** Grants are either older or newer than every `updated_since` here. */
 const OLD = '2020-01-01T00:00:00.000Z';
 const SINCE = '2025-01-01T00:00:00.000Z';
 const NEW = '2026-01-01T00:00:00.000Z';
@@ -64,11 +64,11 @@ function conditionsOf(
   }
 }
 
-/** Lists and counts as the service does, with an index of its own. */
+/** Lists and counts as the service does, with its own index. */
 class Reader {
   readonly #database: OpenDatabase;
   readonly #indexes: Record<IndexedKind, RecordIndex>;
-  /** Of pages that were listed before: their records may have been moved or removed since. */
+  /** Cursors of earlier pages, whose records may have moved or been removed since. */
   readonly heldCursors = new Map<Question, string>();
 
   constructor(database: OpenDatabase, cacheBytes: number) {
@@ -78,7 +78,7 @@ class Reader {
     this.#indexes = { suppliers: of('suppliers'), contracts: of('contracts'), solicitations: of('solicitations') };
   }
 
-  /** The ids of all pages behind a cursor, and the cursor of the first one. */
+  /** The ids of all pages from a cursor on, and the cursor of the first of them. */
   async list(
     kind: IndexedKind,
     scope: Scope,
@@ -102,7 +102,7 @@ class Reader {
     }
   }
 
-  /** The count of the state of the catalog that another reader saw. */
+  /** The count in the state of the catalog that another reader saw. */
   async count(kind: IndexedKind, conditions: readonly Condition[], catalog: string): Promise<number> {
     const index = this.#indexes[kind];
     let counted = await index.count(conditions);
@@ -167,7 +167,7 @@ test('after any history of publications, readers of any age list and count what 
         ...INDEXED_KINDS.map((kind) => fc.array(questions(kind, SCOPES.length), { minLength: 6, maxLength: 6 })),
       ),
       fc.integer({ min: 4, max: 16 }),
-      // Sets of a few terms, or all.
+      // A cache for the sets of a few terms, or of all.
       fc.constantFrom(10_000, 64 * 1024 * 1024),
       async (history, asked, blockSize, cacheBytes) => {
         const made = await createTestDatabase();
@@ -194,7 +194,7 @@ test('after any history of publications, readers of any age list and count what 
         }
       },
     ),
-    // To shrink a history takes minutes.
+    // Shrinking a history takes minutes.
     { numRuns: NUM_RUNS, endOnFailure: true },
   );
 }, 180_000);

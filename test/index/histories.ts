@@ -4,9 +4,9 @@ import type { ImportLines } from '../support/publishing.ts';
 import { contract, solicitation, supplier } from '../support/publishing.ts';
 import { PlainCatalog, type EmbeddedLines, type IndexedLines, type PlainFilters } from './plain-catalog.ts';
 
-/** What one publication does with a record of each kind. */
+/** The change that one import makes to a record of each kind. */
 interface RecordChange {
-  /** Among the ids of its kind. */
+  /** The index of its id in `IDS`. */
   readonly place: number;
   readonly isRemoved: boolean;
 }
@@ -34,20 +34,20 @@ interface SolicitationChange extends RecordChange {
   readonly hasNotice: boolean;
 }
 
-/** One publication. */
+/** One import. */
 export interface Publication {
   readonly suppliers: readonly SupplierChange[];
   readonly contracts: readonly ContractChange[];
   readonly solicitations: readonly SolicitationChange[];
-  /** Records that others embed, and the names that they get. */
+  /** Embedded records, and their new names. */
   readonly renamed: readonly { readonly kind: 'lead-entities' | 'coops' | 'city-services'; readonly name: string }[];
-  /** The type that a certification gets. */
+  /** The new type of a certification. */
   readonly certificationType: 'sbe' | 'technical' | null;
-  /** All lines are imported, and what they leave out is removed. */
+  /** Imports all lines with `--replace`, which removes every other record. */
   readonly isReplaced: boolean;
 }
 
-/** Bytewise neighbours and strangers, so that new ids come between stored ones, before and behind them. */
+/** Ids both near and far apart in byte order, so that new ones come before, between and after stored ones. */
 const IDS = ['-', '0', '5', 'A', 'Z', '_', 'a', 'z'].flatMap((first) =>
   ['', '-', '4', 'M', '_', 'm'].map((rest) => `i${first}${rest}`),
 );
@@ -123,12 +123,12 @@ export const publications: fc.Arbitrary<Publication> = fc.record({
   isReplaced: fc.nat(4).map((number) => number === 0),
 });
 
-/** Something that is listed after every publication. Scopes are named by their place among those of the test. */
+/** A list to read after every import. `scope` is an index into the test's scopes. */
 export interface Question {
   readonly kind: IndexedKind;
   readonly scope: number;
   readonly filters: PlainFilters;
-  /** Publications before the last that are in `updated_since`; null without it. */
+  /** How many imports before the last `updated_since` lies; null without it. */
   readonly sinceLast: number | null;
   readonly limit: number;
 }
@@ -164,11 +164,11 @@ const FILTERS = {
   },
 };
 
-/** @param scopes how many there are. */
+/** @param scopes the number of scopes. */
 export function questions(kind: IndexedKind, scopes: number): fc.Arbitrary<Question> {
   const filters = fc
     .record(Object.fromEntries(Object.entries(FILTERS[kind]).map(([name, value]) => [name, sometimes(value)])))
-    // Most combinations of more than two filters find nothing.
+    // Most combinations of more than two filters match nothing.
     .map((all) =>
       Object.fromEntries(
         Object.entries(all)
@@ -183,7 +183,7 @@ export function questions(kind: IndexedKind, scopes: number): fc.Arbitrary<Quest
   });
 }
 
-/** A catalog of the records that others embed, before the first publication. */
+/** A catalog with embedded records only, before the first import. */
 export function emptyCatalog(): PlainCatalog {
   const named = (ids: readonly string[]) => new Map(ids.map((id) => [id, { id, name: `Name of ${id}` }]));
   const lines: IndexedLines & EmbeddedLines = {
@@ -198,9 +198,9 @@ export function emptyCatalog(): PlainCatalog {
 }
 
 /**
- * Applies a publication to the lines.
+ * Applies an import to the lines.
  *
- * @returns the lines to import for it: those that change, with removals, or all that are left.
+ * @returns the lines to import: the changed and removed ones, or with `--replace` all that remain.
  */
 export function applyTo(catalog: PlainCatalog, publication: Publication): ImportLines {
   const { lines } = catalog;
@@ -225,7 +225,7 @@ export function applyTo(catalog: PlainCatalog, publication: Publication): Import
     const { words: about, state, certifications, services } = change;
     const id = idAt(change.place);
     const line = { ...supplier(id), states_served: [state], certifications, city_service_ids: services };
-    // One half has its words where they are served, the other where they are searched alone.
+    // Half of the suppliers have the words in `name`, which lists serve, half in `about`, which they only search.
     put('suppliers', id, change.place % 2 === 0 ? { ...line, about } : { ...line, name: about });
   }
   for (const change of publication.contracts) {
@@ -235,7 +235,7 @@ export function applyTo(catalog: PlainCatalog, publication: Publication): Import
     const line = { ...contract(id), summary, lead_entity_id, coop_id, supplier_ids, city_service_ids };
     put('contracts', id, change.isRemoved ? null : line);
   }
-  // A supplier that a contract names cannot be removed.
+  // A supplier that a contract references cannot be removed.
   const named = new Set([...lines.contracts.values()].flatMap(({ supplier_ids }) => supplier_ids));
   for (const { place: at } of publication.suppliers.filter((it) => it.isRemoved)) {
     if (!named.has(idAt(at))) put('suppliers', idAt(at), null);

@@ -6,7 +6,7 @@ import { createTestDatabase } from '../support/database.ts';
 import { expectWholeIndex } from '../support/index-rows.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 
-/** More than are moved together, and fewer than a block is built again for. */
+/** More than one batch of moves, and too few for a block to be rebuilt. */
 const RECORDS = 3_000;
 
 test('records that take the places of their neighbours keep their terms, however much else waits to be written', async () => {
@@ -21,7 +21,7 @@ test('records that take the places of their neighbours keep their terms, however
 
     const changes = await IndexChanges.open(database, 'solicitations', 'a token');
     const other = await changes.addBlock('t');
-    // More than the 64 MB that wait at most.
+    // More than the 64 MB that are buffered.
     const terms = Array.from({ length: 180 }, (_, index) => `term${index}`);
     for (let position = 0; position < BLOCK_SIZE; position += 1) {
       changes.changeTerms(other * BLOCK_SIZE + position, [], terms);

@@ -17,14 +17,14 @@ const conditions = solicitationConditions(SCOPE, { q: 'common' }, null);
 const numbers = [...Array(RECORDS).keys()];
 const idOf = (number: number): string => `sol_${String(number).padStart(3, '0')}`;
 
-/** In each version others have the word, and another number of them. */
+/** In each version, different records and a different number of them have the word. */
 const isCommon = (number: number, version: number): boolean => (number * 7 + version * 3) % 5 < (version % 4) + 1;
 const idsIn = (version: number): string[] => numbers.filter((number) => isCommon(number, version)).map(idOf);
 
 let made: TestDatabase;
 let serving: OpenDatabase;
 let version = 0;
-/** The version that each state of the catalog shows. */
+/** The version in each state of the catalog. */
 const versions = new Map<string, number>();
 
 async function publishNext(): Promise<void> {
@@ -42,7 +42,7 @@ async function publishNext(): Promise<void> {
 const openIndex = (database: OpenDatabase): RecordIndex =>
   new RecordIndex(database, 'solicitations', new SetCache(1_000_000));
 
-/** The same database, in which something is published after some of the statements that are run. */
+/** The same database, with an import after the statements whose numbers are in `at`. */
 function publishingAfter(database: OpenDatabase): { database: OpenDatabase; at: Set<number>; restart(): void } {
   const at = new Set<number>();
   let statements = 0;
@@ -72,7 +72,7 @@ afterAll(async () => {
   await made.drop();
 });
 
-/** Statements that something is published after: none, each alone, and several in a row. */
+/** The statements to import after: none, one, and several. */
 const MOMENTS = [[], [1], [2], [3], [1, 2], [1, 2, 3], [1, 3, 5]];
 
 test.each(MOMENTS.map((moments) => ({ moments })))(
@@ -89,7 +89,7 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
         partnerId: 1,
         now: '2026-01-01T00:00:00.000Z',
       });
-    // Sets of the version before, and those of the first blocks alone.
+    // Caches sets of the previous version, and of only the first blocks.
     await read(null, 100);
     await publishNext();
     await read(null, 2);
@@ -113,7 +113,7 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
       expect(new Set(page.map(({ title }) => title))).toEqual(new Set([`Version ${seen}`]));
       expect(hasMore).toBe(expected.length > limit);
 
-      // An index that has read nothing yet, and one that has.
+      // An index with an empty cache, and one with a filled cache.
       for (const index of [openIndex(publishing.database), cached]) {
         publishing.restart();
         for (const moment of moments) publishing.at.add(moment);

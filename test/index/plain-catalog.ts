@@ -9,14 +9,14 @@ type SupplierLine = ReturnType<typeof supplier>;
 type ContractLine = ReturnType<typeof contract>;
 type SolicitationLine = ReturnType<typeof solicitation>;
 
-/** Lines of each kind that is indexed, by id. */
+/** Lines of each indexed kind, by id. */
 export interface IndexedLines {
   suppliers: Map<string, SupplierLine>;
   contracts: Map<string, ContractLine>;
   solicitations: Map<string, SolicitationLine>;
 }
 
-/** Lines of the kinds that others embed, by id. */
+/** Lines of the embedded kinds, by id. */
 export interface EmbeddedLines {
   'lead-entities': Map<string, { id: string; name: string }>;
   coops: Map<string, { id: string; name: string }>;
@@ -24,7 +24,7 @@ export interface EmbeddedLines {
   certifications: Map<string, { abbreviation: string; name: string; type: string }>;
 }
 
-/** What a list is narrowed to. Filters that a kind does not have are never asked of it. */
+/** The filters of a list. Only filters that the kind has are used. */
 export interface PlainFilters {
   readonly q?: string;
   readonly lead_entity?: string;
@@ -38,28 +38,30 @@ export interface PlainFilters {
   readonly closing_before?: string;
 }
 
-/** Records that changed with a publication or a later one, or became visible through a grant from a timestamp on. */
+/**
+ * Matches records that changed in this import or a later one, or became visible by a grant at this timestamp or later.
+ */
 export interface PlainSince {
   readonly publication: number;
   readonly from: string;
 }
 
 /**
- * What the catalog holds after some publications, and when each record changed last, worked out from the lines alone:
- * without SQL, terms or positions.
+ * The catalog after some imports, and when each record last changed, computed from the lines alone: without SQL, terms
+ * or positions.
  */
 export class PlainCatalog {
   readonly lines: IndexedLines & EmbeddedLines;
-  /** The publication that changed each record last, by kind and id. */
+  /** The import that last changed each record, by kind and id. */
   readonly #changedIn = new Map<string, { form: string; publication: number }>();
-  /** The publication since which an owner's contracts name a supplier, by both. */
+  /** The import since which an owner's contracts reference a supplier, by both. */
   #pathsSince = new Map<string, number>();
 
   constructor(lines: IndexedLines & EmbeddedLines) {
     this.lines = lines;
   }
 
-  /** The lines are as the publication of this number left them. */
+  /** Records the current lines as the state after the import with this number. */
   publish(publication: number): void {
     for (const kind of ['suppliers', 'contracts', 'solicitations'] as const) {
       for (const id of this.lines[kind].keys()) {
@@ -90,13 +92,13 @@ export class PlainCatalog {
       .sort();
   }
 
-  /** All lines of each kind: a directory for `--replace`. */
+  /** All lines of each kind, as a directory for `--replace`. */
   allLines(): ImportLines {
     const lines: Record<string, ReadonlyMap<string, object>> = { ...this.lines };
     return Object.fromEntries(Object.entries(lines).map(([kind, ofKind]) => [kind, [...ofKind.values()]]));
   }
 
-  /** All of a record that moves its last change. */
+  /** The parts of a record whose change counts as a change of the record. */
   #formOf(kind: IndexedKind, id: string): unknown {
     const { 'lead-entities': leadEntities, coops, 'city-services': services } = this.lines;
     if (kind === 'solicitations') {
@@ -177,7 +179,7 @@ export class PlainCatalog {
     return !seesAll && granted.some((it) => it.grantedAt >= since.from || it.pathSince >= since.publication);
   }
 
-  /** The lead entities and coops through which a record is seen, and since which publication they name it. */
+  /** The lead entities and coops through which a record is visible, and the import since which they are. */
   #ownersOf(kind: IndexedKind, id: string): { owner: string; pathSince: number }[] {
     if (kind === 'suppliers') {
       return [...this.#pathsSince].flatMap(([path, pathSince]) =>

@@ -13,7 +13,7 @@ import {
   type PositionSet,
 } from '../../src/index/position-set.ts';
 
-/** Few positions, many, long runs, and both edges of a block. */
+/** Few positions, many positions, long runs, and both edges of a block. */
 const positions = fc
   .tuple(
     fc.array(fc.nat(BLOCK_SIZE - 1), { maxLength: 50 }),
@@ -53,7 +53,7 @@ test('a set that was stored is read back the same, wherever a driver put its byt
       moved.set(stored, offset);
       const read = decodeSet(moved.subarray(offset));
       expect(membersOf(read)).toEqual(sorted(members));
-      // Of what a driver reads many values into, a set that is cached keeps its own part.
+      // A cached set must not retain the larger buffer that a driver reads many values into.
       expect(read.buffer.byteLength).toBe(stored.length);
     }),
     { numRuns: 50 },
@@ -73,7 +73,7 @@ test('union, intersection and difference are those of the positions', () => {
       expect(membersOf(unionOf([left, right]))).toEqual(sorted(one.union(other)));
       expect(membersOf(intersectionOf(left, right))).toEqual(sorted(one.intersection(other)));
       expect(membersOf(differenceOf(left, right))).toEqual(sorted(one.difference(other)));
-      // What was combined is as it was.
+      // The operands are unchanged.
       expect([membersOf(left), membersOf(right)]).toEqual([sorted(one), sorted(other)]);
     }),
     { numRuns: 50 },

@@ -12,7 +12,7 @@ import {
 } from '../support/publishing.ts';
 import { idsFound } from '../support/search.ts';
 
-/** Of these, more change in one publication than are written change by change. */
+/** Enough records that one import can change more than are written individually. */
 const RECORDS = 4_600;
 const BLOCK_SIZE = 8_192;
 
@@ -53,7 +53,7 @@ test('a block of which very much changes is built from its records, which has th
       contracts: [{ ...contract('c1'), supplier_ids: [idOf(0), idOf(2)] }],
     });
 
-    // In the same publication, contracts come to name suppliers of the block, and one loses its name.
+    // In the same import, contracts add suppliers of the block, and one loses a supplier.
     await publishAndCheck({
       solicitations: [
         ...changed(solicitations, { description: 'after', status: 'closed' }),
@@ -68,7 +68,7 @@ test('a block of which very much changes is built from its records, which has th
     expect(await idsFound(database, 'solicitations', 'after')).toHaveLength(4_300);
     expect(await idsFound(database, 'solicitations', 'before')).toHaveLength(RECORDS - 4_300 - 3);
 
-    // New records come between those that are stored, so that the block is split, and all records move.
+    // New records between stored ones split the block, and move all records.
     const between = numbers.map((number) => ({
       ...solicitation(idOf(number + 1), number + 2),
       description: 'between',
@@ -94,7 +94,7 @@ test('one record more leaves all other blocks as they are, with what is cached o
     await publishLines(database, { ...SMALL_CATALOG, suppliers: suppliers.slice(0, 60), contracts: [] }, { blockSize });
     const tokens = (index: StoredIndex): Map<number, string> =>
       new Map(index.blocks.map(({ block, token }) => [block, token]));
-    // Between the same two records again and again: there is room, then there is none, then the block is split.
+    // Always between the same two records: there is room until the block is full and splits.
     for (let number = 1; number < 20; number += 1) {
       const before = await expectWholeIndex(database, 'suppliers', blockSize);
       const id = `${idOf(50)}-${String(30 - number).padStart(2, '0')}`;

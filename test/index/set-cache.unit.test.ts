@@ -16,7 +16,7 @@ test('all sets together stay within the bound, and the one that was used last is
           expect(cache.get(`key ${key}`)).toBe(set);
           const held = [...Array(201).keys()].flatMap((number) => cache.get(`key ${number}`) ?? []);
           expect(held.reduce((sum, { byteLength }) => sum + byteLength, 0)).toBeLessThanOrEqual(maxBytes);
-          // To look at all of them made that of the greatest key the one used last.
+          // The scan above touched every key, the greatest last: make `key` the most recently used again.
           cache.get(`key ${key}`);
         }
       },

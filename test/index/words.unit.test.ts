@@ -9,7 +9,7 @@ import { cutWords } from '../model/words.ts';
 
 const tokenizer = new Tokenizer();
 
-/** Whether a record with this text is found by `q`, by the terms alone. */
+/** Whether `q` matches a record with this text, by the terms alone. */
 function finds(q: string, text: string): boolean {
   const terms = tokenizer.termsOf([text]);
   return hasWords(q).every(
@@ -131,7 +131,7 @@ describe('case folding', () => {
 
   test('leaves nothing that Unicode would fold further, and changes nothing when done again', () => {
     const words = wordsOf(all.join(' '));
-    // Unicode folds Cherokee to capitals, which came first; here it is in lower case, as all else.
+    // Unicode folds Cherokee to upper case, which was encoded first; here it is lower case, like everything else.
     expect(words.filter((word) => /[\p{CWCF}--\p{Script=Cherokee}]/v.test(word))).toEqual([]);
     expect(words.length).toBeGreaterThan(100_000);
     expect(wordsOf(words.join(' ')).join(' ') === words.join(' ')).toBe(true);

@@ -31,7 +31,7 @@ async function end(serving: Serving): Promise<void> {
   expect(await serving.exited).toEqual([0, null]);
 }
 
-/** What is said first that is not that the service is ready; it is asked all the time. */
+/** Polls readiness without pause until it is no longer 200; returns that response. */
 async function firstNotReady(admin: number): Promise<ReadinessAnswer> {
   let readiness = await readReadiness(admin);
   while (readiness.status === 200) readiness = await readReadiness(admin);
@@ -60,7 +60,7 @@ describe('the port for administrators', () => {
       const serving = serve({}, ...options);
       const [admin, port] = [await serving.adminPort(), await serving.port()];
       while ((await readReadiness(admin)).status !== 200) await delay(20);
-      // The beginning of a request, the rest of which is waited for.
+      // Half a request, whose rest the server waits for.
       const slow = connect(port, '127.0.0.1');
       await once(slow, 'connect');
       slow.write('GET /health HTTP/1.1\r\nHost: a\r\n');

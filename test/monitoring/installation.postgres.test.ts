@@ -12,10 +12,10 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 
 const test = testWith('postgresql', 'redis');
 
-/** Until something shows: what is read twice a second, on a machine that is busy. */
+/** For values that are polled every 500 ms, on a busy machine. */
 const SOON = { timeout: 15_000, interval: 50 };
 
-/** Whoever asks waits a second for the database, and some more on a machine that is busy. */
+/** A request waits one second for the database; the rest is for a busy machine. */
 const PATIENCE_MS = 3_000;
 
 const everything = new AsyncDisposableStack();
@@ -128,7 +128,7 @@ describe('an administrator sees', () => {
     await expect.poll(async () => (await timed(scrape(admin))).get('pds_database_up'), SOON).toBe(0);
     await expect.poll(() => sample('pds_database_version_age_seconds'), SOON).toBeGreaterThan(2);
     expect(await sample('pds_ready')).toBe(0);
-    // What was published last is known from before.
+    // The last release is still known.
     expect(await sample('pds_last_publication_timestamp_seconds')).toBeGreaterThan(0);
     expect((await askAdmin(admin, '/livez')).status).toBe(200);
     proxy.thaw();

@@ -39,7 +39,7 @@ afterAll(async () => {
   await made.drop();
 });
 
-/** How much the samples whose names begin so grew while `work` was done; those that did not are left out. */
+/** The increase of each sample with this prefix while `work` runs; unchanged ones are omitted. */
 async function growth(name: string, work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = await scrape(admin);
   await work();
@@ -82,7 +82,7 @@ describe('a scrape counts', () => {
       sent.destroy();
       await once(sent, 'close');
     });
-    // The whole answer may have been written before.
+    // The whole response could have been written before.
     expect(Object.values(grown)).toEqual([1]);
   });
 
@@ -127,7 +127,7 @@ describe('a scrape counts', () => {
     const refused = grown['pds_failed_authentications_total{outcome="refused"}'] ?? 0;
     const limited = grown['pds_failed_authentications_total{outcome="limited"}'] ?? 0;
     expect(refused + limited).toBe(62);
-    // Others of this file failed within the same minute.
+    // Other tests in this file failed authentication within the same minute.
     expect(limited).toBeGreaterThanOrEqual(2);
     expect(grown['pds_http_requests_total{route="/v1/coops",status="401",partner=""}']).toBe(refused);
   });
@@ -183,7 +183,7 @@ describe('a scrape tells', () => {
     const { body } = await askAdmin(admin, '/metrics');
     const checked = promisify(execFile)('promtool', ['check', 'metrics']);
     checked.child.stdin?.end(body);
-    // It ends with an error, and prints why, where a name is wrong or a line cannot be read.
+    // It fails and prints the reason if a name is invalid or a line cannot be parsed.
     expect(await checked).toEqual({ stdout: '', stderr: '' });
   });
 });

@@ -23,7 +23,7 @@ const ALERTS_TESTS = fileOf('alerts-tests.yml');
 const GUIDE = fileOf('../../docs/operators.md');
 const DASHBOARD = fileOf('../../ops/grafana-dashboard.json');
 
-/** Put there by Prometheus itself. */
+/** Added by Prometheus itself. */
 const OF_PROMETHEUS = { metrics: ['up'], labels: ['job', 'instance'] };
 
 interface Panel {
@@ -32,7 +32,7 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string }[];
 }
 
-// Their number is compared with what promtool finds.
+// Their number is compared with promtool's.
 const RULE = /^ +- alert: (\w+)\n +expr: (?:\|\n((?: {10,}.*\n)+)|(.*)\n)/gm;
 const rules = [...readFileSync(ALERTS, 'utf8').matchAll(RULE)].map(([, alert = '', block, line]) => ({
   alert,
@@ -43,7 +43,7 @@ const shown = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr })
 
 let made: TestDatabase;
 let serving: Serving;
-/** The names of a scrape, those of the parts of a histogram among them, each with the labels that it was seen with. */
+/** The names in a scrape, including the parts of histograms, each with the labels it occurred with. */
 let scraped: Map<string, Set<string>>;
 
 beforeAll(async () => {
@@ -75,7 +75,7 @@ function namesIn(body: string): Map<string, Set<string>> {
   return names;
 }
 
-/** What a query names that no scrape has. */
+/** The metrics and labels of a query that no scrape has. */
 function unknownIn(query: string): string[] {
   const found = metricsIn(query);
   expect(found.length).toBeGreaterThan(0);
@@ -83,7 +83,7 @@ function unknownIn(query: string): string[] {
     if (OF_PROMETHEUS.metrics.includes(name)) return [];
     const known = scraped.get(name);
     if (known === undefined) return [name];
-    // Without a value, nothing is known of its labels.
+    // Without a sample, its labels are unknown.
     if (known.size === 0) return [];
     return labels
       .filter((label) => !known.has(label) && !OF_PROMETHEUS.labels.includes(label))

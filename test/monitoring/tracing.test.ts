@@ -33,7 +33,7 @@ function serve(environment: Record<string, string>, ...options: string[]): Servi
   return serving;
 }
 
-/** What a collector got from a service at which this was asked, the last of it when the service ended. */
+/** Everything that a collector received from a service while `ask` ran and until the service exited. */
 async function collect(
   ask: (client: Client) => Promise<unknown>,
   environment: Record<string, string> = {},
@@ -110,7 +110,7 @@ describe('each request is a trace', () => {
         expect(statement.startedAtNs).toBeGreaterThanOrEqual(list.startedAtNs - 1_000_000n);
         expect(statement.endedAtNs).toBeLessThanOrEqual(list.endedAtNs + 1_000_000n);
       }
-      // Those that look for changes belong to no request, and are nowhere.
+      // Polling statements belong to no request, and are not traced.
       expect(spans.filter(({ kind }) => kind === CLIENT).every(({ parentSpanId }) => parentSpanId !== '')).toBe(true);
     },
   );
@@ -187,7 +187,7 @@ describe('the variables of OpenTelemetry', () => {
 });
 
 describe('a collector hurts no request', () => {
-  /** Takes connections, and says nothing. */
+  /** Accepts connections, and never responds. */
   async function startSilentServer(): Promise<{ server: Server; port: number }> {
     const server = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -199,7 +199,7 @@ describe('a collector hurts no request', () => {
     const port = silent?.port ?? (await findFreePort());
     const serving = serve({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://user:a-password@127.0.0.1:${port}` });
     const client = createClient(`http://127.0.0.1:${await serving.port()}`);
-    // More than its queue holds.
+    // More than the exporter's queue holds.
     for (let round = 0; round < 30; round += 1) {
       const answers = await Promise.all(Array.from({ length: 100 }, () => client.get('/v1/coops', { key })));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));

@@ -25,7 +25,7 @@ afterAll(() => made.drop());
 beforeEach(async () => {
   serving = startServing(made.config, {}, '--workers', String(WORKERS));
   await serving.said('all workers answer requests');
-  // Each writes what it gathered by itself.
+  // Each worker buffers its log lines.
   await expect.poll(() => pidsOf('Server listening').size, { timeout: 10_000 }).toBe(WORKERS);
   [admin, port] = [await serving.adminPort(), await serving.port()];
 });
@@ -35,7 +35,7 @@ afterEach(async () => {
   await serving.closed;
 });
 
-/** The processes that wrote such lines, so far; the last line may not be whole. */
+/** The processes that logged this message so far; ignores an incomplete last line. */
 function pidsOf(message: string): Set<number> {
   const whole = serving.output().split('\n').slice(0, -1);
   return new Set(
@@ -47,11 +47,11 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It is gone.
+    // It has exited.
   }
 }
 
-/** Asks so many times, on as many connections, so that every worker gets some. */
+/** Sends this many requests, each on its own connection, so that every worker gets some. */
 async function ask(times: number): Promise<void> {
   await Promise.all(
     Array.from({ length: times }, async () => {

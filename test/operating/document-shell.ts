@@ -11,13 +11,13 @@ import type { Workspace } from '../support/cluster/workspace.ts';
 import { findLastingPort } from '../support/free-port.ts';
 import { translate } from './guide.ts';
 
-/** What a block of commands printed, as a terminal shows it, and the blocks that follow it in the document. */
+/** The output of a block of commands, as a terminal shows it, and the output blocks that follow it in the document. */
 export interface Printed {
   readonly output: string;
   readonly samples: readonly string[];
 }
 
-/** A shell in which blocks of the documents are run as they are, in a folder like a checkout, with other ports. */
+/** A shell that runs blocks of the documents verbatim, in a folder like a checkout, on other ports. */
 export class DocumentShell {
   readonly folder: string;
   readonly origin: string;
@@ -36,7 +36,7 @@ export class DocumentShell {
     mkdirSync(join(this.folder, 'bin'), { recursive: true });
     for (const name of ['sample', 'src', 'node_modules']) symlinkSync(join(ROOT, name), join(this.folder, name));
     symlinkSync(join(ROOT, 'sample'), join(this.folder, 'my-directory'));
-    // npx looks for the command's package where it is started, and this is a folder without one.
+    // npx looks for the package in the current folder, which has none here.
     const npx = `#!/bin/sh\ntest "$1" = pds && shift && exec ${process.execPath} ${ROOT}/src/main.js "$@"\n`;
     writeFileSync(join(this.folder, 'bin', 'npx'), npx);
     chmodSync(join(this.folder, 'bin', 'npx'), 0o755);
@@ -50,16 +50,16 @@ export class DocumentShell {
     return new DocumentShell(workspace, await findLastingPort(), await findLastingPort(), settings);
   }
 
-  /** The blocks that were run, as `blocksToRun` names them. */
+  /** The blocks that were run, named as by `blocksToRun`. */
   get ran(): string[] {
     return [...this.#ran];
   }
 
   /**
-   * Runs a block to its end, and expects it to succeed.
+   * Runs a block to completion, and asserts that it succeeds.
    *
-   * @param values what is written in the document, with what this test has in its place.
-   * @param code of the last command.
+   * @param values replacements for values in the document.
+   * @param code the exit code of the last command.
    */
   async run(file: string, start: string, values: Record<string, string> = {}, code = 0): Promise<Printed> {
     const { commands, outputs } = this.#find(file, start);
@@ -74,12 +74,12 @@ export class DocumentShell {
     return output;
   }
 
-  /** Runs a block that ends with `serve`, does something when the service is ready, and ends it. */
+  /** Runs a block that ends with `serve`, calls `work` when the service is ready, and stops it. */
   serve(file: string, start: string, work?: () => Promise<unknown>, values?: Record<string, string>): Promise<string> {
     return this.serveWith(translate(this.#find(file, start).commands, values ?? {}), work);
   }
 
-  /** The same with commands that are not in a document. */
+  /** Like `serve`, with commands that are not in a document. */
   async serveWith(commands: string, work?: () => Promise<unknown>): Promise<string> {
     const child = this.#start(commands);
     const output = text(child.stdout);
@@ -89,7 +89,7 @@ export class DocumentShell {
       await delay(100);
     }
     await work?.();
-    // The shell and what it started.
+    // The whole process group of the shell.
     process.kill(-(child.pid ?? 0), 'SIGTERM');
     await exited;
     return output;
@@ -119,7 +119,7 @@ export class DocumentShell {
   }
 }
 
-/** Expects an output to be that of the document, but for times, numbers and the width of columns. */
+/** Asserts that an output equals the document's, apart from timestamps, numbers and column widths. */
 export function expectSample(output: string, sample: string | undefined): void {
   expect(mask(output)).toBe(mask(sample ?? ''));
 }

@@ -17,7 +17,7 @@ let shell: DocumentShell;
 beforeAll(async () => {
   workspace = new Workspace();
   primary = await startPrimary(workspace);
-  // The documents make it.
+  // The documents' commands create it.
   await primary.query(`drop database ${ROLE.database}`, [], 'postgres');
   shell = await DocumentShell.create(workspace, {
     PATH: `${findInstalledPrograms()}:${process.env['PATH'] ?? ''}`,
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => workspace.close());
 
-/** The server and the password that are written, with those of this test. */
+/** Replaces the documents' server and password by the test's. */
 const values = (): Record<string, string> => ({
   'pds:secret@127.0.0.1:5432': `${ROLE.name}:${ROLE.password}@127.0.0.1:${primary.port}`,
   'pds:…@127.0.0.1': `${ROLE.name}:${ROLE.password}@127.0.0.1:${primary.port}`,

@@ -10,12 +10,12 @@ const test = testWith('curl');
 const OPERATORS = 'docs/operators.md';
 const RECOVERY = 'docs/recovery.md';
 
-/** Those that need PostgreSQL are run by documents.postgres.test.ts. */
+/** documents.postgres.test.ts runs those that need PostgreSQL. */
 const OF_POSTGRES = /createdb|pg_dump|pds roles/;
 
 let workspace: Workspace;
 let shell: DocumentShell;
-/** The public id of the key that was issued here, and in the documents. */
+/** The public id of the issued key; `WRITTEN_KEY_ID` is the one in the documents. */
 let keyId: string;
 const WRITTEN_KEY_ID = 'aHUQ44AN';
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => workspace.close());
 
-/** The first word after a text. */
+/** The first word after `mark`. */
 const wordAfter = (mark: string, output: string): string => output.split(mark)[1]?.split(/[\s.,]/)[0] ?? '';
 
 const from = (start: string, output: string): string => output.slice(output.indexOf(start));
@@ -40,7 +40,7 @@ describe('the commands in the documents, in the order in which an operator types
       lines.push(`{"id":"sup_${i}","name":"Acme","states_served":"${i % 2 ? 'OH' : 'PA'}"}`);
     writeFileSync(join(shell.folder, 'wrong', 'suppliers.ndjson'), lines.join('\n'));
     const refused = samples.find((sample) => sample.startsWith('suppliers.ndjson:1'));
-    // Its numbers too, which depend on nothing but these lines.
+    // Including the numbers, which depend only on these lines.
     expect(await shell.shell('npx pds import wrong', 1)).toBe(`${refused?.trim()}\n`);
   });
 

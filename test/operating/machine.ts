@@ -12,18 +12,18 @@ import { ServiceManager } from './service-manager.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What is taken to a host. */
+/** The files copied to a host. */
 const PROGRAM = ['src', 'migrations', 'sample', 'docs', 'ops', 'package.json'];
 
-/** Ports in the guide, each of which gets another here. */
+/** Ports in the guide, each replaced by another here. */
 const PORTS = ['8080', '8081', '8090', '8091'];
 
-/** Folders of a host, below a temporary one here. */
+/** Folders of a host, placed below a temporary one here. */
 const FOLDERS = ['/opt/', '/etc/', '/var/lib/', '/usr/local/bin'];
 
 /**
- * A host on which the guide's procedures are run as they stand there: its folders are below a
- * temporary one, and what would change this machine, or needs a network, is stood in for.
+ * A host that runs the guide's procedures verbatim: its folders are below a temporary one, and commands that would
+ * change this machine or need a network are replaced by stubs.
  */
 export class Machine {
   readonly workspace = new Workspace();
@@ -52,22 +52,22 @@ export class Machine {
     return join(this.workspace.folder, 'host', path);
   }
 
-  /** The port that this host has in the place of one in the guide. */
+  /** The port of this host for a port in the guide. */
   port(written: number): number {
     return Number(this.#values[String(written)]);
   }
 
   /**
-   * Runs a procedure of the guide, and expects each of its commands to succeed; returns its standard output.
+   * Runs a procedure of the guide, and asserts that each of its commands succeeds; returns its standard output.
    *
-   * @param before what the operator's shell has set.
+   * @param before shell commands that run first, for example to set variables.
    */
   run(name: string, values: Readonly<Record<string, string>> = {}, before = ''): Promise<string> {
     this.#ran.add(name);
     return this.shell(before + translate(procedure(name), values));
   }
 
-  /** Gives files to the user that the programs run as, where root made them. */
+  /** Gives files created by root to the user that the programs run as. */
   async own(folder: string): Promise<void> {
     const { runAs } = this.workspace;
     if (runAs !== null) await this.shell(`chown -R ${runAs.uid}:${runAs.gid} ${folder}`);
@@ -87,7 +87,7 @@ export class Machine {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const exited = once(child, 'exit') as Promise<[number]>;
-    // It may be waiting for what will never be.
+    // It can wait forever.
     if (child.pid !== undefined) this.workspace.guard(child.pid, 'SIGKILL', exited);
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
     expect(code, `${commands}\n${stdout}\n${stderr}`).toBe(0);
@@ -118,7 +118,7 @@ export class Machine {
     }
   }
 
-  /** What a clone would hold, with the folders of this host in the files of `ops/`. */
+  /** Creates the contents of a clone, with this host's folders in the files of `ops/`. */
   #prepareSource(): string {
     const source = this.path('source');
     for (const name of PROGRAM) cpSync(join(REPOSITORY, name), join(source, name), { recursive: true });

@@ -30,7 +30,7 @@ beforeAll(async () => {
   const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_TRUSTED_PROXIES: '127.0.0.1' };
   service = new ServicePart(workspace, await findLastingPort(), settings);
   await service.start();
-  // The other one of the site is away.
+  // The site's second service is down.
   nginx = await startNginx(workspace, [service.port, await findLastingPort()]);
   client = createClient(nginx.url, nginx.tls);
 });
@@ -40,7 +40,7 @@ afterAll(async () => {
   await made.drop();
 });
 
-/** What nginx answers to bytes. */
+/** Sends bytes to nginx, and returns its response. */
 async function send(bytes: string): Promise<string> {
   const socket = connect({ port: nginx.port, host: '127.0.0.1', ...nginx.tls });
   await once(socket, 'secureConnect');

@@ -9,10 +9,10 @@ import { testWith } from '../support/installed-programs.ts';
 
 const test = testWith('nginx', 'openssl', 'curl');
 
-/** Those that need a PostgreSQL are run by procedures.postgres.test.ts. */
+/** procedures.postgres.test.ts runs those that need PostgreSQL. */
 const OF_POSTGRES = ['role-settings', 'pgbouncer-users', 'add-replica'];
 
-/** Each waits for starts of the service, on a machine that may be busy with other tests. */
+/** Each waits for the service to start, possibly on a machine busy with other tests. */
 const LONGEST_MS = 120_000;
 
 let machine: Machine;
@@ -39,7 +39,7 @@ describe('the procedures of the operating guide, as they stand there', () => {
         PDS_DATABASE_URL: `sqlite:${database}`,
         PDS_TRUSTED_PROXIES: '127.0.0.1',
       };
-      // The guide tells to put values of one's own there; which settings there are stays as in the file.
+      // The guide says to change values in this file; the set of settings stays as it is.
       expect(Object.keys(own).filter((name) => !readFileSync(settings, 'utf8').includes(`${name}=`))).toEqual([]);
       const besides = {
         PDS_REQUESTS_PER_MINUTE: '1000000',
@@ -117,7 +117,7 @@ describe('the procedures of the operating guide, as they stand there', () => {
         expect(await client.get('/v1/coops', { key: good })).toMatchObject({ status: 200 });
       }
       const issued = (await machine.run('revoke-key', { KEY_ID: found })).trim();
-      // Within a second everywhere; asked for until then, as there are two services.
+      // It takes up to a second on both services: four consecutive rejections reach both.
       let refused = 0;
       while (refused < 4) refused = (await client.get('/v1/coops', { key })).status === 401 ? refused + 1 : 0;
       expect(await client.get('/v1/coops', { key: issued })).toMatchObject({ status: 200 });

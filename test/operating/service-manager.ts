@@ -7,19 +7,19 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Workspace } from '../support/cluster/workspace.ts';
 
-/** What a unit says, by the name of the setting. */
+/** The settings of a unit, by name. */
 type Unit = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Stands in for systemd, which tests cannot start: does what `systemctl` is asked for, by what
- * the unit says of command, environment, folder and signal. Its sandbox it does not make.
+ * A substitute for systemd, which tests cannot start: it executes `systemctl` requests according to the unit's command,
+ * environment, folder and signal. It does not create the unit's sandbox.
  */
 export class ServiceManager {
   readonly #workspace: Workspace;
   readonly #units: string;
   readonly #running = new Map<string, ChildProcess>();
   readonly #server: Server;
-  /** Services that did not end by themselves when they were told to. */
+  /** Services that had to be killed, since they did not stop when requested. */
   readonly killed: string[] = [];
 
   constructor(workspace: Workspace, units: string) {
@@ -35,14 +35,14 @@ export class ServiceManager {
     });
   }
 
-  /** @returns the address that takes the arguments of `systemctl` as the body of a POST. */
+  /** @returns the URL that accepts the arguments of `systemctl` as the body of a POST. */
   async listen(): Promise<string> {
     this.#server.listen(0, '127.0.0.1');
     await once(this.#server, 'listening');
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
   }
 
-  /** The process that a service runs as now. */
+  /** The current process of a service. */
   pidOf(service: string): number | undefined {
     return this.#running.get(service)?.pid;
   }
@@ -108,7 +108,7 @@ export class ServiceManager {
   }
 }
 
-/** Lines `NAME=value` or `NAME="value"`; a file whose name begins with `-` may be missing. */
+/** Reads lines `NAME=value` or `NAME="value"`; a file whose name begins with `-` is optional. */
 function readEnvironment(file: string): Record<string, string> {
   const path = file.replace(/^-/, '');
   if (file.startsWith('-') && !existsSync(path)) return {};

@@ -11,11 +11,11 @@ const test = testWith('systemd');
 
 const run = promisify(execFile);
 
-/** "OK" by the words of `systemd-analyze security`, which are of exposure from 0 to 10; here in tenths. */
+/** The limit of "OK" in `systemd-analyze security`, whose scale of exposure from 0 to 10 is in tenths here. */
 const MOST_EXPOSURE = 20;
 
 const UNIT = fillIn('partner-data-service.service', {
-  // It has to be a program that is there.
+  // The program must exist.
   '/opt/partner-data-service/current/node_modules/.bin/node': process.execPath,
 });
 

@@ -6,16 +6,16 @@ import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '.
 
 const MB = 1_000_000;
 
-/** More than one part of a list that SQLite reads in parts. */
+/** More than one batch of a list that SQLite reads in batches. */
 const SOLICITATIONS = 9_000;
 
-/** What is added around the records on a page. */
+/** The page's size besides its records. */
 const ENVELOPE_BYTES = 1_000;
 
 const idOf = (kind: string, index: number): string => `${kind}_${String(index).padStart(5, '0')}`;
 const START_MS = Date.now();
 
-/** In megabytes, by the number of the record: some are larger than a page, as a database from before there were limits has them. */
+/** Sizes in megabytes, by record number. Some exceed a page, as in a database from before there were limits. */
 const CONTRACT_SIZES = new Map([
   [0, 9],
   ...Array.from({ length: 20 }, (_, index) => [index + 10, 1] as const),
@@ -55,7 +55,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => service.close());
 
-/** Makes a stored record as large as one was that came before there were limits. */
+/** Enlarges a stored record to a size from before there were limits. */
 async function grow(table: 'contracts' | 'suppliers' | 'solicitations', id: string, megabytes: number): Promise<void> {
   const before = table === 'solicitations' ? '"title":"' : `"id":"${id}","name":"`;
   await sql`update ${sql.table(`catalog.${table}`)}

@@ -10,7 +10,7 @@ import type { Example } from './examples.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
 
-/** As strict as a careful partner's own. */
+/** As strict as a careful partner's configuration. */
 const COMPILER_OPTIONS = {
   target: 'es2023',
   module: 'nodenext',
@@ -27,11 +27,11 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** A folder in which examples run as in a partner's project, with the client installed. */
+/** A folder that runs examples as in a partner's project, with the client installed. */
 export interface ExampleProject {
-  /** Runs an example in an empty folder of its own, as often as is said, and gives what came of the last time. */
+  /** Runs an example in its own empty folder, `times` times; returns the result of the last run. */
   run(example: Example, environment: Record<string, string>, times: number): Promise<Ran>;
-  /** What TypeScript says of the examples. */
+  /** Type-checks the examples. */
   checkTypes(examples: readonly Example[]): Promise<Ran>;
   remove(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export async function makeExampleProject(): Promise<ExampleProject> {
   const modules = join(directory, 'node_modules');
   await mkdir(join(modules, 'partner-data-client'), { recursive: true });
   await symlink(join(ROOT, 'node_modules/@types'), join(modules, '@types'));
-  // Installed as it is published; the folder of the sources itself stays without what is built.
+  // Installed as published, so that no build output lands in the source folder.
   await cp(join(ROOT, 'client/package.json'), join(modules, 'partner-data-client/package.json'));
   const built = await runProgram(directory, {}, [
     process.execPath,
@@ -65,7 +65,7 @@ export async function makeExampleProject(): Promise<ExampleProject> {
       const folder = join(directory, 'types');
       await mkdir(folder);
       for (const [index, { code }] of examples.entries()) {
-        // Those without an import are no modules by themselves.
+        // Files without an import are not modules by themselves.
         await writeFile(join(folder, `${index}.ts`), `${code}\nexport {};\n`);
       }
       await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER_OPTIONS }));

@@ -20,7 +20,7 @@ let environment: Record<string, string>;
 
 beforeAll(async () => {
   made = await createEmptyDatabase();
-  // The limit is that of a partner of whom nothing was agreed: the guides show it.
+  // The default limit of a partner, which the guides show.
   serving = startServing(made.config, { PDS_REQUESTS_PER_MINUTE: '600' }, '--demo');
   project = await makeExampleProject();
   environment = { BASE_URL: `http://127.0.0.1:${await serving.port()}`, API_KEY: DEMO_KEY };
@@ -42,7 +42,7 @@ describe.each(EXAMPLES)('$file', ({ examples }) => {
       if (language === 'json') {
         expect(JSON.parse(maskVolatile(ran.stdout))).toEqual(JSON.parse(maskVolatile(text)));
       } else {
-        // Of headers, only those are shown that matter.
+        // Only the relevant headers are shown.
         expect(linesOf(ran.stdout)).toEqual(expect.arrayContaining(linesOf(text)));
       }
     });

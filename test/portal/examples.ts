@@ -1,11 +1,11 @@
 import { marked } from 'marked';
 
-/** A program that a guide shows. */
+/** A program in a guide. */
 export interface Example {
   /** The info string of its block: `sh`, `ts`, `ts client`, `python`. */
   readonly language: string;
   readonly code: string;
-  /** What stands below it as its output, which several examples in a row share. */
+  /** The output block below it, which consecutive examples share. */
   readonly output: { readonly language: string; readonly text: string } | null;
 }
 
@@ -13,9 +13,9 @@ const LANGUAGES = ['sh', 'ts', 'ts client', 'python'];
 const OUTPUTS = ['json', 'text'];
 
 /**
- * The examples in a Markdown text, in their order.
+ * The examples in a Markdown text, in order.
  *
- * @throws Error where a block is in a language that nothing runs and nothing compares
+ * @throws Error if a block is in a language that is neither run nor compared
  */
 export function listExamples(markdown: string): Example[] {
   const examples: Example[] = [];
@@ -37,7 +37,7 @@ export function listExamples(markdown: string): Example[] {
   return examples;
 }
 
-/** What is another each time is written as what it is. */
+/** Replaces values that vary from run to run by placeholders. */
 export function maskVolatile(text: string): string {
   return text
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<instant>')

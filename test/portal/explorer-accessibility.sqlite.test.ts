@@ -34,11 +34,11 @@ const explorable = new Explorable();
 beforeAll(() => explorable.start(), 120_000);
 afterAll(() => explorable.close());
 
-/** How much wider than the window a page is, so that it would have to be moved sideways. */
+/** How many pixels the page is wider than the window, that is, scrolls horizontally. */
 const overflowOf = (page: Page): Promise<number> =>
   page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
 
-/** Presses Tab until what has the focus is named so. */
+/** Presses Tab until an element with this name has the focus. */
 async function tabTo({ page }: Explorer, name: string): Promise<void> {
   const most = 80;
   for (let presses = 0; presses < most; presses++) {

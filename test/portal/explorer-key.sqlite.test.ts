@@ -4,7 +4,7 @@ import { suspendPartner } from '../../src/access/partner-admin.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { Explorable, giveKey, type Explorer } from './explorer-service.ts';
 
-/** Well-formed, checksum included, and unknown to a service that is no demonstration. */
+/** Well-formed with a valid checksum, but unknown to a service that is not a demo. */
 const UNKNOWN_KEY = DEMO_KEY;
 
 const explorable = new Explorable();
@@ -13,7 +13,7 @@ afterAll(() => explorable.close());
 
 const problemOf = ({ page }: Explorer): Promise<string> => page.locator('.problem').first().innerText();
 
-/** Wherever a page could leave something: what it shows, its address, and all that outlives it. */
+/** Everywhere a page could leave data: its content, its URL, and all storage that outlives it. */
 const REMAINS = `(async () => JSON.stringify([
   document.documentElement.outerHTML,
   [...document.querySelectorAll('input')].map(({ value }) => value),
@@ -76,7 +76,7 @@ describe('a key in the explorer', () => {
   testWith('chromium')('is gone, with all that it showed, from a page that the browser keeps for Back', async () => {
     const { page, ...explorer } = await explorable.explore('all');
     await explorer.open('#/coops');
-    // What a browser tells a page that it keeps; whether it keeps one is its own choice.
+    // The event for a page that enters the back/forward cache; whether it does is the browser's choice.
     await page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))");
     expect(await page.getByText('COSTARS').count()).toBe(0);
     expect(await page.getByLabel('API key').inputValue()).toBe('');

@@ -8,14 +8,14 @@ import { startService, type TestService } from '../support/service.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
 
-/** What a page would run, load or show differently if it took a record's text for markup. */
+/** Text that a page would run, load or display differently if it treated it as markup. */
 export const HOSTILE = `<img src=x onerror="document.title='run'"><script>alert(1)</script>"'&amp;`;
 
 const HOSTILE_RECORDS = {
   'lead-entities': [
     INVENTED_LEAD_ENTITY,
     { id: 'le_hostile', name: HOSTILE },
-    // Among those that are counted first.
+    // Its id is among those counted first.
     { id: 'le_a_long_name', name: 'Unbroken'.repeat(25) },
   ],
   coops: [{ id: 'co_hostile', name: HOSTILE }],
@@ -47,7 +47,7 @@ const HOSTILE_RECORDS = {
   ],
 };
 
-/** A solicitation with the hostile text wherever one can have a text. */
+/** A solicitation with the hostile text in every text field. */
 const HOSTILE_SOLICITATION = {
   ...solicitation('sol_hostile', 1_000_001),
   reference_number: HOSTILE,
@@ -64,7 +64,9 @@ const HOSTILE_SOLICITATION = {
   questions: [{ id: 4, title: HOSTILE, body: HOSTILE, answer: HOSTILE, created_at: '2026-01-01T00:00:00Z' }],
 };
 
-/** The sample's real records, the invented ones with deadlines around now, and hostile ones; three partners. */
+/**
+ * A service with the sample's real records, invented ones with deadlines around now, and hostile ones; three partners.
+ */
 function startExplorable(): Promise<TestService> {
   const now = Date.now();
   const files = { ...HOSTILE_RECORDS, solicitations: [...inventedSolicitations(now), HOSTILE_SOLICITATION] };
@@ -82,17 +84,17 @@ function startExplorable(): Promise<TestService> {
   );
 }
 
-/** An explorer in a tab of its own. */
+/** An explorer in its own tab. */
 export interface Explorer {
   readonly page: Page;
   readonly record: PageRecord;
-  /** Shows a view by its address, and waits until it stands. */
+  /** Opens a view by its URL fragment, and waits until it is rendered. */
   open(address: string): Promise<void>;
-  /** Until what was asked for last is shown. */
+  /** Waits until the last request's result is shown. */
   settled(): Promise<void>;
 }
 
-/** To be run in a page: ends when the page was told that its address changed, and so began to ask for what is there. */
+/** A script for the page: resolves once the page has received `hashchange`, and so has begun to load the new view. */
 function setAddress(address: string): string {
   return `new Promise((resolve) => {
     const address = ${JSON.stringify(address)};
@@ -102,13 +104,15 @@ function setAddress(address: string): string {
   }).then(() => undefined)`;
 }
 
-/** Gives the page a key, as one does. */
+/** Enters a key in the page, as a user does. */
 export async function giveKey({ page }: Explorer, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Explore' }).click();
 }
 
-/** A service to explore, and a browser to do it with. Nothing is started where there is no browser: all is skipped. */
+/**
+ * A service and a browser to explore it. Without an installed browser nothing is started, since all tests are skipped.
+ */
 export class Explorable {
   #service: TestService | undefined;
   #browser: Browser | undefined;
@@ -128,7 +132,7 @@ export class Explorable {
     return this.service.partner(partner).key;
   }
 
-  /** Opens the explorer without a key, in a browser that knows nothing of the others. */
+  /** Opens the explorer without a key, in a fresh browser context. */
   async open(options: BrowserContextOptions = {}): Promise<Explorer> {
     if (this.#browser === undefined) throw new Error('the browser was not started');
     const page = await (await this.#browser.newContext(options)).newPage();
@@ -142,7 +146,7 @@ export class Explorable {
     return { page, record, open, settled };
   }
 
-  /** Opens it with the key of a partner. */
+  /** Opens it with a partner's key. */
   async explore(partner: string, options: BrowserContextOptions = {}): Promise<Explorer> {
     const explorer = await this.open(options);
     await giveKey(explorer, this.key(partner));

@@ -9,7 +9,7 @@ const explorable = new Explorable();
 beforeAll(() => explorable.start(), 120_000);
 afterAll(() => explorable.close());
 
-/** Holds back the answers of these paths until the returned function is called. */
+/** Holds back the responses for these paths until the returned function is called. */
 async function holdBack({ page }: Explorer, paths: string): Promise<() => Promise<void>> {
   const held: (() => Promise<void>)[] = [];
   let isReleased = false;
@@ -73,7 +73,7 @@ describe('a view of the explorer', () => {
     await page.locator('.view[aria-busy=true]').waitFor();
     const told = await page.evaluate<string>(`getComputedStyle(document.querySelector('.view'), '::before').content`);
     expect(told).toContain('Asking the service');
-    // Nothing takes the letters: the form is not there to be filled until its answer is.
+    // No element receives the typed letters: the form is not rendered until its response arrives.
     await page.keyboard.type('lost');
     expect(await page.locator('#filter-q').inputValue()).toBe('fire');
     await page.getByRole('button', { name: 'Forget the key' }).focus();

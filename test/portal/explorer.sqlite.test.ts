@@ -16,7 +16,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => explorable.close());
 
-/** The parameters that take an id which the page knows, and the lists of these. */
+/** The parameters whose ids the page offers, and the lists that these come from. */
 const OFFERED = new Map([
   ['lead_entity', 'lead-entities'],
   ['coop', 'coops'],
@@ -32,7 +32,7 @@ async function ask<Body>(path: string): Promise<Body> {
   return JSON.parse((await explorable.service.get(path, { key: explorable.key('all') })).body) as Body;
 }
 
-/** Name and number of each row of a chart. */
+/** The name and number in each row of a chart. */
 async function readChart(caption: string): Promise<Record<string, number>> {
   const rows = explorer.page.getByRole('table', { name: caption }).locator('tbody tr');
   const names = await rows.locator('th').allTextContents();
@@ -262,7 +262,7 @@ describe('the explorer', () => {
         `[...document.querySelectorAll('.deadlines time')].map(({ dateTime }) => dateTime)`,
       );
       expect(inOrder).toEqual(inOrder.toSorted());
-      // As many whole weeks as fit in a page.
+      // As many complete weeks as fit on a page.
       const shown = weeks.map((_, index) => weeks.slice(0, index + 1).reduce((sum, it) => sum + it, 0));
       expect(inOrder).toHaveLength(shown.findLast((sum) => sum <= 100) ?? 0);
       expect(inOrder.length).toBeGreaterThan(80);

@@ -7,7 +7,7 @@ import { renderMarkdown } from '../../src/portal/markdown.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 
-/** What the portal serves besides guides. */
+/** The pages of the portal that are not guides. */
 const OTHER_PAGES = new Set(['/openapi.json', '/openapi-3.0.json', '/docs/reference', '/docs/explorer']);
 
 const RENDERED = new Map(

@@ -8,7 +8,7 @@ import { testWith } from '../support/installed-programs.ts';
 
 const PATHS = GUIDES.map(({ path }) => path);
 
-/** What a page may weigh on the wire with all that it loads, the first time. */
+/** The maximum transfer size of a page with its resources, uncached. */
 const MOST_BYTES = 100_000;
 
 const READERS: Readonly<Record<string, BrowserContextOptions>> = {

@@ -42,7 +42,7 @@ test('while an import holds the catalog, readers see none of it, keys are revoke
         open: async function* () {
           openings += 1;
           for (let number = 0; number < 600; number += 1) yield line(number);
-          // More than a batch was given, so that some of it is written; the first time only the keys are read.
+          // More than one batch was read, so part of it is written; the first reading only collects the keys.
           if (openings > 1) {
             halfDone(undefined);
             await released;

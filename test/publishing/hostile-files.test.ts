@@ -24,12 +24,12 @@ import { solicitation } from '../support/publishing.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
-/** What an import may take at most. Half of it is Node's own before anything is read, and what lies about until it is swept. */
+/** The maximum memory of an import. Half of it is Node's own at start, and garbage not yet collected. */
 const MOST_MEMORY_MIB = 1_400;
 
 const MIB = 1024 * 1024;
 
-/** More than is harmless, which is up to 64 MiB, and not so much that tests wait for it. */
+/** More than the harmless 64 MiB, but little enough for the tests to be fast. */
 const ARCHIVE_MIB = 80;
 
 const COOP = JSON.stringify({ id: 'co_1', name: 'Coop' });
@@ -58,7 +58,7 @@ interface ImportOutcome {
   output: string;
 }
 
-/** Runs `pds import` in a process of its own, and watches its memory. */
+/** Runs `pds import` in a separate process, and measures its memory. */
 async function importIn(path: string): Promise<ImportOutcome> {
   const child = spawn(process.execPath, [MAIN, 'import', path, '--json'], {
     env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config) },
@@ -76,7 +76,7 @@ async function importIn(path: string): Promise<ImportOutcome> {
   return { code, problems: error?.problems ?? [], peakMib, output: stdout + stderr };
 }
 
-/** The most memory that a process ever had, as the system keeps it; 0 where it is gone. */
+/** The peak resident memory of a process in MiB; 0 if it has exited. */
 function peakOf(pid: number | undefined): number {
   try {
     return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid ?? 0}/status`, 'utf8'))?.[1] ?? 0) / 1024;

@@ -44,13 +44,13 @@ async function openIn(directory: string): Promise<{ database: OpenDatabase; file
   return { database, file };
 }
 
-/** Imports while another connection reads an older state; gives the notes, and the size of the log that is left. */
+/** Imports while another connection reads an older state; returns the notes, and the size of the remaining log. */
 async function importBeforeReader(directory: string): Promise<{ notes: string[]; logBytes: number; again: string[] }> {
   const { database, file } = await openIn(directory);
   const reader = openForCommands({ engine: 'sqlite', path: file });
   const reading = await reader.kysely.startTransaction().execute();
   await reading.selectFrom('catalog.publications').selectAll().execute();
-  // As long as is waited for a reader.
+  // The time to wait for a reader.
   await sql`pragma busy_timeout = 50`.execute(database.kysely);
   const { notes } = await publishLines(database, MANY);
   const logBytes = statSync(`${file}-wal`).size;
@@ -82,7 +82,7 @@ test.skipIf(NO_DISK !== null)(
     await database.close();
     const pds = (directory: string) => runPds(['import', directory], { PDS_DATABASE_URL: `sqlite:${file}` });
     await withImportDirectory(MANY, async (directory) => {
-      // Room for the log, and for what is written beside it, and not for as much again.
+      // Room for the log and the other files, but not for a second copy of the log.
       disk.fill(logBytes + 500_000);
       const full = await pds(directory);
       expect(full, full.stderr).toMatchObject({ code: 0, stdout: '' });

@@ -11,7 +11,7 @@ const PARTS = 4;
 
 const WORDS = ['asphalt', 'Bridges', 'culvert', 'drainage', 'École', 'fencing', 'grading', 'hauling', 'ﬁlters'];
 
-/** Neither in the order of their ids nor of equal length, some with refs and words of their own. */
+/** Neither in order of id nor of equal length; some with refs and words of their own. */
 const records = Array.from({ length: RECORDS }, (_, index) => {
   const place = (index * 7_919) % RECORDS;
   return {

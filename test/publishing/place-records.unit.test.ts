@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { placeInBlocks as placesInBlocks, placeRecords } from '../../src/publishing/place-records.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 
-/** Stored records, dense in places, with new ones among them. */
+/** Stored records, in places dense, with new ones among them. */
 const records = fc
   .tuple(
     fc.uniqueArray(fc.oneof(fc.nat(BLOCK_SIZE - 1), fc.nat(60), fc.integer({ min: 65_500, max: BLOCK_SIZE - 1 })), {
@@ -60,7 +60,7 @@ test('new records behind the last are a step apart', () => {
 });
 
 test('where there is no room, records nearby move, and not the whole block', () => {
-  // Three of four positions are taken, as after a first import.
+  // Three of four positions are occupied, as after a first import.
   const stored = Array.from({ length: 49_152 }, (_, index) => Math.floor((index * 4) / 3));
   const positions = [...stored.slice(0, 20_000), ...Array<null>(50).fill(null), ...stored.slice(20_000)];
   const placed = placeRecords(positions, BLOCK_SIZE, 1);
@@ -87,7 +87,7 @@ test('a full block takes every record', () => {
   expect(placeRecords(full, BLOCK_SIZE, 1)).toEqual([...Array(BLOCK_SIZE).keys()]);
 });
 
-/** Where each record belongs: the block itself is part 0, new blocks behind it follow. */
+/** The position of each record: part 0 is the block itself, followed by new blocks. */
 function placeInBlocks(positions: readonly (number | null)[], blockSize: number, isLast: boolean) {
   return placesInBlocks(positions, blockSize, isLast).map((place) => ({
     part: Math.floor(place / blockSize),
@@ -95,7 +95,7 @@ function placeInBlocks(positions: readonly (number | null)[], blockSize: number,
   }));
 }
 
-/** A block's size, its stored records, with new ones among them, and whether another block follows. */
+/** A block's size, its stored and new records, and whether another block follows. */
 const fullBlocks = fc.integer({ min: 1, max: 40 }).chain((blockSize) =>
   fc.record({
     blockSize: fc.constant(blockSize),
@@ -138,7 +138,7 @@ test('stored records keep their places if new ones come behind them, or find roo
     fc.property(fullBlocks, fc.nat(100), ({ blockSize, positions, isLast }, count) => {
       const stored = positions.filter((position) => position !== null);
       const appended = placeInBlocks([...stored, ...Array<null>(count).fill(null)], blockSize, isLast);
-      // More than the block takes, behind its last record, go to blocks of their own; fewer may move a few to make room.
+      // New records at the end that exceed the block's capacity go to new blocks; fewer can shift some to make room.
       if (stored.length + count > blockSize * 0.9 && stored.length > 0) {
         expect(appended.slice(0, stored.length)).toEqual(stored.map((position) => ({ part: 0, position })));
         expect(appended.slice(stored.length).every(({ part }) => part > 0)).toBe(true);

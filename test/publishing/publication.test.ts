@@ -37,7 +37,7 @@ function importLines(
   return publishLines(made.database, files, { clock: () => nowMs, ...options });
 }
 
-/** The stored row of a record, with the instants that stand behind its publications. */
+/** The stored row of a record, with the timestamps of its releases. */
 async function rowOf(kind: 'suppliers' | 'contracts' | 'solicitations', id: string) {
   const { kysely } = made.database;
   const publications = await kysely.selectFrom('catalog.publications').selectAll().execute();
@@ -182,7 +182,7 @@ describe('updated_at', () => {
     const after = await rowOf('solicitations', 'sol_1');
     expect(after).toMatchObject({ updatedAt: before.updatedAt, changedAt: instant });
     expect(after.document['lead_entity']).toEqual({ id: 'le_a', name: 'Town of A' });
-    // sol_1 and ctr_1 are of le_a.
+    // sol_1 and ctr_1 belong to le_a.
     expect(renderedAnew).toBe(2);
   });
 
@@ -207,7 +207,7 @@ describe('updated_at', () => {
     const touched = await rowOf('contracts', 'ctr_1');
     expect(touched).toMatchObject({ updatedAt: instant, changedAt: instant });
     expect(JSON.stringify(touched.document)).toMatch(/Town of A|renamed|a@example.com/);
-    // ctr_2 names another lead entity, no coop and another supplier; the city service it shares.
+    // ctr_2 references another lead entity, no coop and another supplier, but the same city service.
     if (!('city-services' in files)) expect(await rowOf('contracts', 'ctr_2')).toEqual(untouched);
   });
 

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => made.drop());
 
-/** All that is published, as text. */
+/** All published rows, as text. */
 async function contents(): Promise<string> {
   const { kysely } = made.database;
   const rows = await Promise.all(
@@ -67,7 +67,7 @@ test('reports the problems of all files at once, in the order of the lines', asy
   expect(problems.map(({ file, line, field }) => [file, line, field])).toEqual([
     ['coops.ndjson', 1, 'name'],
     ['coops.ndjson', 2, 'name'],
-    // ctr_9 names a coop that is there, though with a mistake of its own.
+    // ctr_9 references a coop that exists, although with an error of its own.
     ['contracts.ndjson', 2, 'name'],
   ]);
 });
@@ -256,7 +256,7 @@ test('names of files do nothing to a terminal', async () => {
   await expect(sourcesOf({ 'a\x1b[2J\u202e.ndjson': '' })).rejects.toThrow(/^a\\u001b\[2J\\u202e\.ndjson: /);
 });
 
-/** Lists the sources of a directory of these files, and removes it when `use` is done with them. */
+/** Lists the sources of a temporary directory with these files, and removes it after `use`. */
 async function sourcesOf<T = Source[]>(
   files: Record<string, string | Uint8Array>,
   use: (sources: Source[]) => Promise<T> = async (sources) => sources as T,

@@ -5,7 +5,7 @@ const document = { id: 7, name: 'Scope' };
 const cert = { abbreviation: 'A', name: 'X', type: 'sbe' };
 const item = { id: 1, name: 'Price', required: true, file_type: null, allows_multiple: false, instructions: null };
 
-/** Input that is refused: what it is, the files, and the line, field and reason that are reported. */
+/** Rejected input: its description, its files, and the reported line, field and reason. */
 export const REFUSED_LINES: [what: string, files: ImportLines, line: number | null, field: string, reason: RegExp][] = [
   ['a line that is no JSON', { coops: ['{"id": "co_1",'] }, 1, '', /is not JSON/],
   [

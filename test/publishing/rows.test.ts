@@ -14,7 +14,7 @@ interface WrittenRow {
   bits: Uint8Array | null;
 }
 
-/** A table of these tests alone. */
+/** A table used only by these tests. */
 const TABLE = 'catalog.written' as keyof Tables;
 
 let made: TestDatabase;
@@ -46,7 +46,7 @@ const text = fc.oneof(
     '😀',
     '\u{10FFFF}',
   ),
-  // More than is sent at once, in characters of one and of three bytes.
+  // More than is sent in one chunk, in characters of one and of three bytes.
   fc.constantFrom('x'.repeat(70_000), '€'.repeat(40_000)),
 );
 const bytes = fc.oneof(fc.uint8Array(), fc.constantFrom(new Uint8Array(8_192).fill(255), new Uint8Array(100_000)));
@@ -65,7 +65,7 @@ async function storedRows(): Promise<WrittenRow[]> {
   return rows;
 }
 
-/** Values that compare equal if they are, whether bytes came as a Buffer or not. */
+/** A comparable form of rows, whether bytes are a Buffer or not. */
 function comparable(rows: readonly WrittenRow[]): unknown[] {
   return rows
     .map(({ bits, ...others }) => ({ ...others, bits: bits === null ? null : Buffer.from(bits).toString('hex') }))

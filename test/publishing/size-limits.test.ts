@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => made.drop());
 
-/** The problems for which these lines are refused. */
+/** The problems reported for these lines. */
 async function problemsOf(files: ImportLines): Promise<readonly Problem[]> {
   try {
     await publishLines(made.database, files);
@@ -31,7 +31,7 @@ async function problemsOf(files: ImportLines): Promise<readonly Problem[]> {
   return [];
 }
 
-/** A line of so many bytes of UTF-8, in which a field is filled up. */
+/** A line of exactly this many UTF-8 bytes, by padding a field. */
 function lineOf(bytes: number, record: object, field: string): string {
   const withText = (text: string): string => JSON.stringify({ ...record, [field]: text });
   const missing = bytes - Buffer.byteLength(withText(''));

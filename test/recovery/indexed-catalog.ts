@@ -5,7 +5,7 @@ import { contract, SMALL_CATALOG, solicitation, supplier } from '../support/publ
 
 const KINDS = ['suppliers', 'contracts', 'solicitations'] as const;
 
-/** Small blocks: a few for each kind. */
+/** Small blocks, so that each kind has three. */
 export const BLOCKS = { blockSize: 16 };
 
 /** Ascending ids of equal length. */

@@ -17,7 +17,7 @@ const test = testWith('redis');
 const ALONE = 'Redis does not count requests';
 const AGAIN = 'requests are counted in Redis again';
 
-/** 100 ms are promised. The machine may be busy, and a connection is given up after 1000 ms only. */
+/** 100 ms are guaranteed; the rest is for a busy machine. A connection is given up only after 1,000 ms. */
 const LONGEST_WAIT_MS = 500;
 
 const QUOTA = 30;
@@ -44,16 +44,16 @@ async function start(url = `redis://127.0.0.1:${proxy.port}`): Promise<LimitsOfP
   return own;
 }
 
-/** Processes that know of each other. */
+/** Starts processes that know of each other. */
 async function startAll(): Promise<void> {
   while (processes.length < PROCESSES) await start();
   const client = new Redis(redis.url);
-  // The first have heard of the last when they have spoken once more.
+  // The first notice the last with their next heartbeat.
   while (processes.some(({ limits }) => limits.processes < PROCESSES)) await client.wait(0, 20).catch(() => undefined);
   client.disconnect();
 }
 
-/** How many pass of twice as many as may. */
+/** How many of twice the allowed requests pass. */
 async function countTogether(): Promise<number> {
   const all = processes.map(({ limits }) => limits);
   const times = 2 * QUOTA;
@@ -61,10 +61,13 @@ async function countTogether(): Promise<number> {
 }
 
 let lastId = 100;
-/** A partner of whom no request was counted yet. */
+/** A partner without any counted requests. */
 const nextId = (): number => (lastId += 1);
 
-/** As many requests as all processes together would pass, and more, with the longest wait of one. */
+/**
+ * Sends the whole quota to each process, which is more than its share; returns how many passed, and the longest wait of
+ * one.
+ */
 async function askAlone(id: number): Promise<{ passed: number; longestMs: number }> {
   let longestMs = 0;
   let passed = 0;
@@ -103,7 +106,7 @@ describe.each(FAULTS)('when $name', ({ begin, end }) => {
     expect(longestMs).toBeLessThan(LONGEST_WAIT_MS);
     for (const { limits } of processes) {
       expect(limits.isShared).toBe(false);
-      // Nobody waits for what is known not to answer.
+      // No request waits for a Redis that is known to be down.
       expect(countRequest(limits, 3)).not.toBeInstanceOf(Promise);
     }
     await end();
@@ -218,9 +221,9 @@ describe('what the URL says', () => {
 
   test('nothing of the log-in is ever said, whatever goes wrong', async () => {
     const url = (port: number): string => `redis://app:${encodeURIComponent(SECRET)}@127.0.0.1:${port}/3`;
-    // Nobody of that name.
+    // No such user.
     await start(url(redis.port));
-    // Redis repeats the arguments of commands that it does not know.
+    // Redis echoes the arguments of unknown commands.
     const renamed = await startRedis(() => ['--rename-command', 'HELLO', '', '--rename-command', 'AUTH', '']);
     await start(url(renamed.port));
     await renamed.close();

@@ -3,16 +3,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SharedLimits } from '../../src/redis/shared-limits.ts';
 import type { Allowance } from '../../src/http/request-counts.ts';
 
-/** The limits as one process has them, and all that it said. */
+/** The limits of one process, and its log lines. */
 export interface LimitsOfProcess {
   readonly limits: SharedLimits;
-  /** Each as it would stand in the log. */
+  /** The lines as they would be logged. */
   readonly lines: readonly string[];
-  /** Resolves once a line with this text was said after the first `from` of them. */
+  /** Resolves once a line with this text is logged after the first `from` lines. */
   readonly said: (text: string, from?: number) => Promise<void>;
 }
 
-/** Starts to count, as a process does. Whoever starts it closes it. */
+/** Starts to count as a process does. The caller must close it. */
 export async function startLimits(
   redisUrl: string,
   { namespace = 'pds:test', windowSeconds = 60, leastProcesses = 1 } = {},
@@ -39,7 +39,7 @@ export function countRequest(limits: SharedLimits, id = 1, requestsPerMinute = 1
   return limits.countRequest({ id, requestsPerMinute });
 }
 
-/** What so many requests of one partner at once are told, asked of all in turn. */
+/** The results of N concurrent requests of one partner, sent to each of the limits in turn. */
 export async function countRequests(
   limits: readonly SharedLimits[],
   { times, quota, id }: { times: number; quota: number; id: number },
@@ -56,8 +56,8 @@ export const passingOf = (allowances: readonly Allowance[]): number =>
   allowances.filter(({ isExceeded }) => !isExceeded).length;
 
 /**
- * What comes of a course of requests, from beginning to end of which all count in Redis. A busy
- * machine may hold Redis up for longer than a request waits: then it is tried again.
+ * Runs a sequence of requests during which all processes count in Redis. If Redis responded too late to one, as happens
+ * on a busy machine, it is repeated.
  */
 export async function whileShared<T>(
   limits: readonly SharedLimits[],

@@ -87,7 +87,7 @@ describe('limits in Redis', () => {
     const limits = await start();
     await countRequest(limits);
     const [key] = await client.keys('pds:test:partner:*');
-    // What a clock does to it that is set back by an hour.
+    // The effect of a clock set back by an hour.
     await client.pexpire(String(key), 3_660_000);
     expect((await countRequest(limits)).resetSeconds).toBe(60);
     await client.persist(String(key));
@@ -171,7 +171,7 @@ describe('how many processes there are', () => {
     await goes.leave();
     nowMs = 7_000;
     await stays.beat();
-    // While Redis was away, nobody could be heard.
+    // While Redis was down, no heartbeats arrived.
     stays.lose();
     nowMs = 20_000;
     await stays.beat();

@@ -21,13 +21,13 @@ const PATHS = [
   ...['/v1/solicitations/count', '/v1/contracts?q=asphalt'],
 ];
 
-/** All of an answer that does not differ each time. */
+/** The parts of a response that do not vary. */
 function comparable({ status, headers, body }: Answer): object {
   const { etag, vary, 'x-sync-watermark': watermark, 'content-type': type } = headers;
   return { status, etag, vary, watermark, type, body: body.replace(/"request_id":"[^"]*"/, '') };
 }
 
-/** What a client may send to have an answer kept that is wrong for others. */
+/** Headers by which a client could poison the cache. */
 const UNKEYED: AskOptions['headers'][] = [
   { host: 'elsewhere.example', 'x-forwarded-host': 'elsewhere.example', 'x-forwarded-proto': 'http' },
   { 'x-original-url': '/v1/coops', 'x-rewrite-url': '/v1/coops', 'x-http-method-override': 'POST' },
@@ -51,7 +51,7 @@ test('whoever asked before, and however, each partner gets the answer that it al
       for (const name of names)
         expect(comparable(await ask(name, path)), `${name} ${path}`).toEqual(first.get(name + path));
     }
-    // Without a key, or with one that opens nothing, nothing that is kept is given.
+    // Without a valid key, nothing cached is served.
     expect((await service.get(path)).status).toBe(401);
     expect((await service.get(path, { key: `${service.partner('all').key}x` })).status).toBe(401);
   }

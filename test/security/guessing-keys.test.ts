@@ -22,7 +22,7 @@ async function ask(key: string, remoteAddress = '192.0.2.1'): Promise<{ status: 
 test('a key whose checksum is wrong is refused without a look into the database, which one that is right gets', async () => {
   const { database } = service;
   const wrong = `${service.key.slice(0, -1)}${service.key.endsWith('0') ? '1' : '0'}`;
-  // Without the table a look-up fails: who is answered 401 had none.
+  // Without the table a lookup fails with 500, so a 401 shows that there was none.
   await database.kysely.schema.withSchema('access').alterTable('keys').renameTo('keys_away').execute();
   try {
     expect((await ask(wrong)).status).toBe(401);
@@ -53,7 +53,7 @@ test('whoever knows the public id of a key, and all of its digest, has nothing',
   ]) {
     answers.push(await ask(guess));
   }
-  // One answer for all of them, which tells nothing of how near they were.
+  // One identical response, which does not reveal how close a guess was.
   expect(new Set(answers.map(({ status, body }) => `${status} ${body}`)).size).toBe(1);
   expect(answers[0]?.status).toBe(401);
 });

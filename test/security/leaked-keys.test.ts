@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => made.drop());
 
-/** The expression as SECURITY.md gives it to those who scan. */
+/** The expression that SECURITY.md gives for secret scanners. */
 function documentedExpression(): RegExp {
   const guide = readFileSync(new URL('../../SECURITY.md', import.meta.url), 'utf8');
   const [, source] = /```regexp\n(.+)\n```/.exec(guide) ?? [];
@@ -24,7 +24,7 @@ function documentedExpression(): RegExp {
   return new RegExp(source, 'g');
 }
 
-/** Ways in which keys stand in what leaks. */
+/** The contexts in which keys leak. */
 const AROUND: ((key: string) => string)[] = [
   (key) => key,
   (key) => `KEY=${key}\n`,
@@ -77,7 +77,7 @@ test('"pds key find" tells whose the keys in a text are, and repeats none of the
   const [good, revoked, live] = [await issue('test'), await issue('test'), await issue('live')];
   await revokeKey(made.database, Date.now, revoked.details.id);
   const stranger = issueKeyText('test');
-  // The id of one of ours, a checksum that is right, another secret.
+  // An existing id and a valid checksum, with another secret.
   const forged = composeKey('test', good.details.id, 'x'.repeat(38));
   const input = `nothing\n${good.key} ${revoked.key}\n\n${live.key}\r\n${stranger.key}\n${forged}\n${good.key.slice(0, -1)}A\n${good.key}`;
   for (const options of [[], ['--json']]) {

@@ -13,20 +13,20 @@ import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
 /*
- * What an operator collects when something went wrong: logs, metrics, reports of crashes, the list of processes. None
- * of it may hold a key, or a password that stands in a URL.
+ * No material that an operator collects after a failure may contain a key or a password from a URL: logs, metrics,
+ * crash reports, heap snapshots, process lists.
  */
 
 const DATABASE_PASSWORD = 'hunter2-of-the-database';
 const REDIS_PASSWORD = 'hunter2-of-redis';
 
-/** Of another, which a client sends by mistake. */
+/** Another service's key, sent by mistake. */
 const FOREIGN_KEY = `pds_test_a1b2c3d4_${'F0reignSecret'.repeat(4).slice(0, 44)}`;
 
 let made: TestDatabase;
 let folder: string;
 let settings: Record<string, string>;
-/** All that was seen, by where. */
+/** Everything collected, by source. */
 let seen: Map<string, string>;
 let key: string;
 
@@ -57,7 +57,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** The test's server lets in everyone, whatever the password. */
+/** The test's server accepts any password. */
 function withPassword(address: string): string {
   if (address.startsWith('sqlite:')) return address;
   const url = new URL(address);
@@ -74,14 +74,14 @@ function excerptAround(text: string, secret: string): string {
   return at === -1 ? '' : text.slice(Math.max(0, at - 200), at + 20);
 }
 
-/** The command lines of a process and of those that it started. */
+/** The command lines of a process and its descendants. */
 function commandLines(pid: number): Map<number, string> {
   const parents = new Map<number, number>();
   for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
     try {
       parents.set(Number(name), Number(readFileSync(`/proc/${name}/stat`, 'latin1').split(') ')[1]?.split(' ')[1]));
     } catch {
-      // It ended meanwhile.
+      // The process has exited.
     }
   }
   const isBelow = (one: number | undefined): boolean => one !== undefined && (one === pid || isBelow(parents.get(one)));
@@ -91,7 +91,7 @@ function commandLines(pid: number): Map<number, string> {
   return new Map(lines);
 }
 
-/** Files of the folder that are whole: those that Node makes on a signal. */
+/** Waits for complete files that Node writes on a signal. */
 async function filesMade(ending: string, atLeast: number): Promise<string[]> {
   for (let attempt = 0; attempt < 300; attempt += 1) {
     const names = readdirSync(folder).filter((name) => name.endsWith(ending));
@@ -172,7 +172,7 @@ test('a serving process, its workers, its log, its metrics, its reports and its 
   seen.set('log', serving.output());
 }, 180_000);
 
-/** Good questions, bad ones, keys in all places where they do not belong, and a failure of our own. */
+/** Valid and invalid requests, requests with keys in all the wrong places, and an internal error. */
 async function askEverything(client: Client): Promise<void> {
   for (let time = 0; time < 10; time += 1) {
     for (const path of ['/v1/contracts', '/v1/coops', '/v1/contracts?q=road', `/v1/contracts?key=${FOREIGN_KEY}`]) {
@@ -197,7 +197,7 @@ async function askEverything(client: Client): Promise<void> {
   }
 }
 
-/** Reports, a picture of the memory of each worker, and a worker that ends for an error that nobody caught. */
+/** Collects reports, a heap snapshot of each worker, and the crash of a worker by an uncaught error. */
 async function collectFrom(serving: Serving): Promise<void> {
   const processes = commandLines(serving.pid);
   expect(processes.size).toBe(3);
@@ -205,9 +205,9 @@ async function collectFrom(serving: Serving): Promise<void> {
   const workers = [...processes.keys()].filter((pid) => pid !== serving.pid);
   for (const pid of workers) process.kill(pid, 'SIGURG');
   const snapshots = await filesMade('.heapsnapshot', workers.length);
-  // One of them answered: there its partner is found, and so would be its key.
+  // One of the workers served requests: its snapshot contains the partner, and would contain the key.
   expect(snapshots.some((text) => text.includes('"acme"'))).toBe(true);
-  // What it has to know for as long as it runs: the passwords, to connect anew.
+  // The passwords must stay in memory, to reconnect.
   for (const [index, text] of snapshots.entries()) {
     seen.set(`memory ${index}`, text.replaceAll(DATABASE_PASSWORD, '').replaceAll(REDIS_PASSWORD, ''));
   }

@@ -28,13 +28,13 @@ import { lineParser } from '../../src/publishing/record-parser.ts';
 import { stateOfLocation } from '../../src/resources/suppliers/states.ts';
 
 /**
- * For one text. What is linear takes a thousandth of it, what is quadratic ten times as much: ten thousand million steps.
- * A quarter of a million characters are sixteen times what the head of a request holds.
+ * The CPU time allowed for one text. Linear code takes a thousandth of it; quadratic code ten times as much, for about
+ * 10^10 steps. The text is sixteen times as long as a request head can be.
  */
 const MOST_MS = 2_000;
 const LENGTH = 256 * 1024;
 
-/** Texts at which expressions with two ways to match go back and forth. */
+/** Texts on which ambiguous regular expressions backtrack. */
 const PIECES = [
   ...[
     'a',
@@ -98,7 +98,7 @@ const PIECES = [
 
 const ENDS = ['', '!', ', '];
 
-/** What reads the text of a client as a whole: given no more than what fits into the head of a request. */
+/** Functions that read a client's text as a whole: limited to the size of a request head. */
 const OF_THE_HEAD: [name: string, read: (text: string) => unknown][] = [
   ['Accept-Encoding', chooseEncoding],
   ['If-None-Match', (text) => isUnchanged(text, entityTag('x'))],
@@ -184,7 +184,7 @@ describe('a text of any form is read in a time that grows no faster than its len
   });
 });
 
-/** What `work` takes of this thread's CPU time, at best. */
+/** The CPU time that `work` takes on this thread, the best of two runs. */
 async function cpuMs(work: () => unknown): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
   for (let run = 0; run < 2; run += 1) {
@@ -196,7 +196,7 @@ async function cpuMs(work: () => unknown): Promise<number> {
   return best;
 }
 
-/** Below this, the time of twice the work says nothing of how it grows. What is quadratic here takes far longer. */
+/** Below this, timings do not show how they grow. Anything quadratic takes far longer here. */
 const TOO_SHORT_MS = 25;
 
 const solicitation = {
@@ -207,13 +207,13 @@ const item = { name: 'X', required: true, allows_multiple: true };
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 const supplierAbout = (about: string): object => ({ id: 'sup_1', name: 'X', about });
 
-/** Words of two letters a bit, all of which have one sum of 31 to the power of their places. */
+/** Words of two letters for each bit, which all have the same polynomial hash with factor 31. */
 const collidingWords = (count: number): string =>
   numbers(count)
     .map((number) => Array.from(number.toString(2).padStart(20, '0'), (bit) => (bit === '0' ? 'an' : 'c0')).join(''))
     .join(' ');
 
-/** Lines of an import, by their size. */
+/** Import lines, by size. */
 const LINES: [
   what: string,
   kind: 'suppliers' | 'solicitations',

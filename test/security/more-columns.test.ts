@@ -35,7 +35,7 @@ test('a column more in every table of the database changes nothing of what is se
     const client = createClient(`http://127.0.0.1:${await serving.port()}`);
     try {
       const answers: object[] = [];
-      // Twice: answers that are kept are others than those that are made.
+      // Twice, since cached responses take another path than new ones.
       for (const path of [...PATHS, ...PATHS]) answers.push(comparable(await client.get(path, { key })));
       return answers;
     } finally {
@@ -57,7 +57,7 @@ test('a column more in every table of the database changes nothing of what is se
   const after = await askAll();
   expect(after).toEqual(before);
   expect(JSON.stringify(after)).not.toContain(MARK);
-  // And what is imported from now on neither.
+  // The same holds for later imports.
   await publishLines(database, { contracts: [{ ...SMALL_CATALOG.contracts[0], name: 'Renamed' }] });
   const changed = JSON.stringify(await askAll());
   expect(changed).toContain('Renamed');
@@ -66,7 +66,7 @@ test('a column more in every table of the database changes nothing of what is se
 
 type Kysely = Awaited<ReturnType<typeof createTestDatabase>>['database']['kysely'];
 
-/** All tables of both groups, but for those that SQLite's search index is made of. */
+/** All tables of both groups, except those of SQLite's full-text index. */
 async function listTables(engine: 'sqlite' | 'postgres', kysely: Kysely): Promise<string[]> {
   const query =
     engine === 'postgres'

@@ -6,7 +6,7 @@ import { runPdsThrough } from '../commands/run-pds.ts';
 import { openForCommands } from '../../src/database/database.ts';
 import { makePrivateFile } from '../../src/database/sqlite-files.ts';
 
-/** Shells of some systems leave new files open to all. */
+/** Some systems' shells create files that everyone can access. */
 const OPEN_TO_ALL = ['sh', '-c', 'umask 000; exec "$0" "$@"'];
 
 function modesIn(folder: string): Record<string, string> {
@@ -20,7 +20,7 @@ test('nobody but the owner may read the file of keys and grants, nor the logs be
   try {
     const settings = { PDS_DATABASE_URL: `sqlite:${path}` };
     expect(await runPdsThrough(OPEN_TO_ALL, ['partner', 'create', 'acme'], settings)).toMatchObject({ code: 0 });
-    // While it is open, its logs are there.
+    // Its logs exist while it is open.
     const database = openForCommands({ engine: 'sqlite', path });
     try {
       await database.kysely.updateTable('access.partners').set({ requests_per_minute: 7 }).execute();

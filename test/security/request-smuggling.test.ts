@@ -17,10 +17,10 @@ async function exchange(bytes: string): Promise<RawAnswer[]> {
   return parseAnswers(await exchangeBytes(port, [bytes]));
 }
 
-/** What an attacker hides behind a request, in the hope that two programs disagree where that ends. */
+/** A request hidden behind another, in the hope that two programs disagree on where that one ends. */
 const HIDDEN = 'GET /v1/lead-entities HTTP/1.1\r\nHost: hidden\r\n\r\n';
 
-/** Two readings of where a request ends: a proxy before this service may have taken either. */
+/** Requests whose end is ambiguous: a proxy in front of this service could read it either way. */
 const AMBIGUOUS: [what: string, headers: string, body: string][] = [
   ['a length and chunks', 'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'],
   ['chunks and a length', 'Transfer-Encoding: chunked\r\nContent-Length: 4\r\n', '0\r\n\r\n'],
@@ -51,7 +51,7 @@ describe('a request whose end can be read in two ways is refused, and what stand
   test.each(AMBIGUOUS)('%s', async (_what, headers, body) => {
     for (const method of ['GET', 'POST']) {
       const answers = await exchange(`${method} /v1/coops HTTP/1.1\r\nHost: x\r\n${key}${headers}\r\n${body}${HIDDEN}`);
-      // Either nothing of it is taken, or the request is answered and the connection ends there.
+      // Either the request is rejected, or it gets a response after which the connection closes.
       expect(answers).toHaveLength(1);
       expect([400, 405]).toContain(answers[0]?.status);
       expect(answers[0]?.headers.get('connection')).toBe('close');
@@ -83,7 +83,7 @@ test('requests that follow each other are answered each for itself, whatever bod
   const chunked = `GET /v1/coops HTTP/1.1\r\nHost: x\r\n${key}Transfer-Encoding: chunked\r\n\r\n${HIDDEN.length.toString(16)}\r\n${HIDDEN}\r\n0\r\n\r\n`;
   const last = 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
   const answers = await exchange(length + chunked + HIDDEN + last);
-  // The one that stands there by itself brings no key of the others.
+  // On its own, the hidden request has no key.
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 401, 200]);
 });
 

@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createClient, type Answer, type Client } from '../support/client.ts';
 import { LEAD_ENTITIES, SOLICITATIONS, STALE_MS, versionOf, type ServedRecord, type World } from './world.ts';
 
-/** What the clients of a soak share. */
+/** The state that the clients of a soak test share. */
 export interface Soak {
   readonly url: string;
   readonly world: World;
-  /** Of a partner that sees everything. */
+  /** The key of a partner that sees everything. */
   readonly key: string;
   isOver: boolean;
-  /** What was asked, by the kind of question, and how often. */
+  /** The number of requests by kind. */
   readonly asked: Record<string, number>;
   readonly tookMs: number[];
   problem(text: string): void;
@@ -23,7 +23,7 @@ interface List {
 const PAUSE_MS = 15;
 const any = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)] as T;
 
-/** Asks, counts, and compares the status. */
+/** Sends a request, counts it, and checks the status. */
 async function ask(
   soak: Soak,
   client: Client,
@@ -57,7 +57,7 @@ function look(
   }
 }
 
-/** Until it is over: asks on kept connections, or on a new one each time, whatever partners ask. */
+/** Sends a mix of partners' requests until the soak ends, with keep-alive or on a new connection each time. */
 export async function beMixedClient(soak: Soak, reconnects: boolean): Promise<void> {
   let client = createClient(soak.url);
   const tags = new Map<string, string>();
@@ -122,14 +122,14 @@ export async function beMixedClient(soak: Soak, reconnects: boolean): Promise<vo
   client.close();
 }
 
-/** Keeps a copy by syncs, and compares it with all that was published when a sync began. */
+/** Keeps a copy by syncs, and compares it with everything that was published early enough before each sync. */
 export async function beFollower(soak: Soak): Promise<void> {
   const client = createClient(soak.url);
   const copy = new Map<string, number>();
   const watermarks = new Map<string, string>();
   for (let isLast = false; !isLast;) {
     isLast = soak.isOver;
-    // What was published so long ago has to be in the copy after the sync.
+    // What was published at least `since` milliseconds ago must be in the copy after the sync.
     const published = soak.world.current;
     const since = isLast ? 0 : STALE_MS;
     const atMs = performance.now();

@@ -19,8 +19,8 @@ import { growthOf, heldBy, processesOf, type Held } from './watch.ts';
 import { allIds, LEAD_ENTITIES, STALE_MS, World } from './world.ts';
 
 /*
- * A program: lets the service run for long under all that partners and operators do, looks at
- * every answer, and at what the processes hold. Ends with 1 where anything was not as it had to be.
+ * A program that runs the service for a long time under everything partners and operators do, and checks every response
+ * and the resources of the processes. Exits with 1 if anything was wrong.
  */
 
 const WATCH_MS = 2_000;
@@ -28,7 +28,7 @@ const IMPORT_PAUSE_MS = 2_500;
 const ACCESS_PAUSE_MS = 3_000;
 const CHANGED_AT_ONCE = 60;
 
-/** What flat means: what a garbage collector leaves for later, and no more. In a short run nothing is said of it. */
+/** The memory growth that counts as flat, which allows for uncollected garbage. Short runs do not check it. */
 const MOST_GROWTH_MB = 40;
 const LONG_MINUTES = 5;
 
@@ -56,7 +56,7 @@ await change(allIds());
 const { key } = await makePartner(database, Date.now, { name: 'everything', everything: true });
 await makePartner(database, Date.now, { name: 'changing', leadEntities: [LEAD_ENTITIES[0] ?? ''] });
 
-// A line for each request would fill this process.
+// A log line for each request would fill this process's memory.
 const port = await findFreePort();
 const serving = startServing(config, { PDS_LOG_LEVEL: 'warn' }, '--workers', String(workers), '--port', String(port));
 const problems = new Map<string, number>();
@@ -82,7 +82,7 @@ try {
     }),
     untilOver(soak, WATCH_MS, () => Promise.resolve(void held.push(heldBy(pids)))),
   ];
-  // What ends before its time has failed.
+  // A task that ends early has failed.
   await Promise.race([delay(minutes * 60_000), ...running.map((one) => one.then(() => undefined))]);
   soak.isOver = true;
   await Promise.all(running);
@@ -90,7 +90,7 @@ try {
   const after = heldBy(pids);
   const grownMb = growthOf(held.map(({ residentMb }) => residentMb));
   if (minutes >= LONG_MINUTES && grownMb > MOST_GROWTH_MB) soak.problem(`memory grew by ${grownMb} MB`);
-  // Kept connections to a database and the like come with the first requests.
+  // The first requests open database connections and similar.
   if (minutes >= LONG_MINUTES && growthOf(held.map(({ descriptors }) => descriptors)) > 2)
     soak.problem('descriptors grew');
   if (processesOf(serving.pid).join() !== pids.join()) soak.problem('a worker was replaced');
@@ -140,7 +140,7 @@ async function importLines(lines: ImportLines): Promise<void> {
   if (code !== 0) throw new Error(`pds import ended with ${code}: ${stderr}`);
 }
 
-/** Grants and takes away, issues keys and revokes them: each takes effect in time, and nobody else notices. */
+/** Grants and revokes, issues and revokes keys: each takes effect in time, and no other partner is affected. */
 async function changeAccess(soak: Soak, opened: OpenDatabase): Promise<void> {
   const client = createClient(soak.url);
   const [always = '', sometimes = ''] = LEAD_ENTITIES;
@@ -174,7 +174,7 @@ async function untilOver(soak: Soak, pauseMs: number, work: () => Promise<void>)
   }
 }
 
-/** Until every worker has been met: they take connections in turn. */
+/** Waits until every worker has responded: they accept connections in turn. */
 async function untilReady(url: string): Promise<void> {
   const startedAtMs = performance.now();
   for (let answered = 0; answered < 8 * workers;) {
@@ -197,7 +197,7 @@ function some<T>(values: readonly T[], count: number): T[] {
   return [...new Set(Array.from({ length: count }, (_, index) => values[(start + index * step) % values.length] as T))];
 }
 
-/** So many of a series, evenly. */
+/** Picks N evenly spaced values. */
 function every<T>(values: readonly T[], count: number): T[] {
   return Array.from(
     { length: Math.min(count, values.length) },

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** What processes hold at a moment. */
+/** The resources that processes hold. */
 export interface Held {
   readonly residentMb: number;
   readonly descriptors: number;
 }
 
-/** A process and all that it started. */
+/** A process and its descendants. */
 export function processesOf(pid: number): number[] {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
     readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
@@ -14,7 +14,7 @@ export function processesOf(pid: number): number[] {
   return [pid, ...children.flatMap(processesOf)];
 }
 
-/** Of all of these together. */
+/** The total for these processes. */
 export function heldBy(pids: readonly number[]): Held {
   let pages = 0;
   let descriptors = 0;
@@ -25,7 +25,9 @@ export function heldBy(pids: readonly number[]): Held {
   return { residentMb: Math.round((pages * 4096) / 100_000) / 10, descriptors };
 }
 
-/** How much a series grows from its second quarter to its last, by the medians of both: a single peak says nothing. */
+/**
+ * The growth of a series from its second quarter to its last, by their medians, so that a single peak does not matter.
+ */
 export function growthOf(series: readonly number[]): number {
   const quarter = Math.max(1, Math.floor(series.length / 4));
   return median(series.slice(-quarter)) - median(series.slice(quarter, 2 * quarter));

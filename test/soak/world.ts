@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 
-/** How old what a server answers may be: it notices a publication within a second; the rest is for a busy machine. */
+/** How stale a response can be: a server notices a release within one second; the rest is for a busy machine. */
 export const STALE_MS = 3_000;
 
 export const LEAD_ENTITIES = Array.from({ length: 6 }, (_, index) => `le_${index}`);
 export const CONTRACTS = 800;
 export const SOLICITATIONS = 2_500;
 
-/** The word that every solicitation holds. */
+/** The word in every solicitation. */
 export const COMMON_WORD = 'common';
 
 interface Version {
   readonly version: number;
-  /** When its import began, and when it was over; infinite while it runs. */
+  /** When its import began and ended; infinite while it runs. */
   readonly beganAtMs: number;
   endedAtMs: number;
 }
 
-/** A record as it is served, as far as it is looked at. */
+/** The checked fields of a served record. */
 export interface ServedRecord {
   readonly id: string;
   readonly name?: string;
@@ -27,14 +27,14 @@ export interface ServedRecord {
 }
 
 /**
- * What is published, and when it was: records say of themselves which version they are, in two
- * fields, with a sum over it, so that whatever is torn, mixed or old is seen in any answer.
+ * The published records and when they were published. Each record has its version and a checksum in two fields, so that
+ * any response shows whether it is torn, mixed or stale.
  */
 export class World {
   readonly #versions = new Map<string, Version[]>();
   #version = 0;
 
-  /** The lines of an import that writes these records anew; to be said when it is over by {@link published}. */
+  /** The lines of an import that rewrites these records; call {@link published} when it has finished. */
   change(ids: readonly string[]): { contracts: object[]; solicitations: object[] } {
     this.#version += 1;
     const version = { version: this.#version, beganAtMs: performance.now(), endedAtMs: Number.POSITIVE_INFINITY };
@@ -57,17 +57,17 @@ export class World {
     }
   }
 
-  /** The version of each record now. */
+  /** The current version of each record. */
   get current(): ReadonlyMap<string, number> {
     return new Map([...this.#versions].map(([id, versions]) => [id, versions.at(-1)?.version ?? 0]));
   }
 
-  /** Whether the import of a record's version was over before a moment. */
+  /** Whether the import of a record's version ended before this time. */
   endedBefore(id: string, version: number, momentMs: number): boolean {
     return (this.#versions.get(id) ?? []).some((it) => it.version === version && it.endedAtMs < momentMs);
   }
 
-  /** What is wrong with a record in an answer that was asked for and came at these moments; null where nothing is. */
+  /** Checks a record of a response, given when it was requested and received; null if it is correct. */
   problemOf(record: ServedRecord, askedAtMs: number, answeredAtMs: number): string | null {
     const said = readSaid(record.name ?? record.title);
     if (said?.id !== record.id) return `not whole: ${JSON.stringify(record).slice(0, 300)}`;
@@ -86,7 +86,7 @@ export class World {
     return null;
   }
 
-  /** What is wrong with a page that one statement read: its records are of one state. */
+  /** Checks a page that one statement read: all its records must be from one state. Null if they are. */
   problemOfPage(records: readonly ServedRecord[]): string | null {
     const said = records.map((record) => ({
       id: record.id,
@@ -101,7 +101,7 @@ export class World {
   }
 }
 
-/** The version that a record says it is. */
+/** The version in a record's text. */
 export function versionOf(record: ServedRecord): number {
   return readSaid(record.name ?? record.title)?.version ?? -1;
 }
@@ -145,6 +145,6 @@ function readSaid(text: string | null | undefined): { id: string; version: numbe
 }
 
 function sumOf(id: string, version: number): string {
-  // Begins with a letter, so that no search for a number finds it.
+  // Begins with a letter, so that no search for a number matches it.
   return `s${createHash('sha256').update(`${id} ${version}`).digest('hex').slice(0, 16)}`;
 }

@@ -37,7 +37,7 @@ afterEach(() => service.close());
 
 const importLines = (lines: ImportLines) => publishLines(service.database, lines, { clock });
 
-/** The ids that a sync receives; the next one goes on from its watermark. */
+/** The ids that a sync receives; the next sync continues from its watermark. */
 async function sync(partner: string, kind: 'contracts' | 'suppliers' | 'solicitations'): Promise<string[]> {
   const query = since[partner] === undefined ? '' : `?updated_since=${since[partner]}`;
   const pages = await service.walk(`/v1/${kind}${query}`, service.partner(partner).key, [100]);
@@ -77,7 +77,7 @@ describe('a sync shows', () => {
     expect(await sync('a', 'suppliers')).toEqual(['sup_2']);
     expect(await sync('a', 'suppliers')).toEqual([]);
     await revoke(service.database, clock, 'a', grants);
-    // Until then, the answer to the same question that is kept may be given.
+    // Until then, the cached response to the same request can be served.
     await service.noticeChanges();
     expect(await sync('a', 'suppliers')).toEqual([]);
     await grant(service.database, clock, 'a', grants);

@@ -8,7 +8,7 @@ export type Served = Record<string, unknown> & { id: string };
 
 const EPOCH = '1970-01-01T00:00:00.000Z';
 
-/** A partner's copy of one kind, kept in step as the guide says. */
+/** A partner's copy of one kind, synced as the guide describes. */
 export class Copy {
   readonly records = new Map<string, Served>();
   readonly kind: Kind;
@@ -22,12 +22,12 @@ export class Copy {
     this.#get = get;
   }
 
-  /** One incremental walk; returns how many records it received. */
+  /** Runs one incremental sync; returns the number of records it received. */
   async sync(): Promise<number> {
     const since = encodeURIComponent(this.#since);
     const pages = await walkList(this.#get, `/v1/${this.kind}?updated_since=${since}`, this.#key, [3, 7, 1, 100]);
     const watermarks = new Set(pages.map(({ headers }) => headers['x-sync-watermark']));
-    // One watermark through the whole walk.
+    // All pages of a sync have the same watermark.
     expect([...watermarks]).toHaveLength(1);
     let received = 0;
     for (const { body, status } of pages) {
@@ -41,7 +41,7 @@ export class Copy {
     return received;
   }
 
-  /** Everything that there is, by a full walk; whoever asks may be another than the one who keeps the copy. */
+  /** All records, by a full listing, which can use another client than the copy's. */
   async walkAll(get = this.#get): Promise<Served[]> {
     const pages = await walkList(get, `/v1/${this.kind}`, this.#key, [100]);
     return pages.flatMap(({ body }) => (JSON.parse(body) as { data: Served[] }).data);

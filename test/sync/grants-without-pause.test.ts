@@ -4,7 +4,7 @@ import { contract, publishLines, SMALL_CATALOG, supplier, withImportDirectory } 
 import { startService, type TestService } from '../support/service.ts';
 import { Copy, KINDS } from './copy.ts';
 
-/** What a grant of the coop shows, and nothing else does. */
+/** A contract visible only through a grant of the coop. */
 const OF_COOP = { ...contract('ctr_coop'), lead_entity_id: 'le_c', coop_id: 'co_y', supplier_ids: ['sup_coop'] };
 const CATALOG = {
   ...SMALL_CATALOG,
@@ -31,7 +31,7 @@ const CHANGES = {
 };
 type Change = keyof typeof CHANGES;
 
-/** A service in which these happen, in turn, each time that a scope was read anew. */
+/** A service in which these changes happen, in turn, each time a scope is reloaded. */
 async function serveDuring(changes: readonly (readonly Change[])[]): Promise<void> {
   nowMs = Date.parse('2026-06-01T12:00:00.000Z');
   refreshes = 0;
@@ -41,7 +41,7 @@ async function serveDuring(changes: readonly (readonly Change[])[]): Promise<voi
       directories: [directory],
       clock,
       partners: [{ name: 'a', leadEntities: ['le_a'] }],
-      // Otherwise it may notice a change before the request that is to meet it.
+      // Otherwise it could notice a change before the request under test.
       isPolling: false,
       onRefresh: async () => {
         if (isQuiet) return;
@@ -75,7 +75,7 @@ describe('a change of grants between the scope and the page that is read with it
       for (const copy of copies) {
         await service.noticeChanges();
         await copy.sync();
-        // What the service has just read of the scope is stale from here on.
+        // From here on, the scope that the service has just read is stale.
         await [grant, revoke][turn++ % 2]?.(service.database, clock, 'a', leadEntity);
         isQuiet = false;
         await copy.sync();
@@ -93,7 +93,7 @@ describe('a change of grants between the scope and the page that is read with it
     await serveDuring([['grant']]);
     const { key } = service.partner('a');
     const list = () => service.get('/v1/contracts', { key });
-    // Another question, or the answer to this one would be kept.
+    // Another request, so that the one under test is not cached.
     await service.get('/v1/suppliers', { key });
     await grant(service.database, clock, 'a', leadEntity);
     isQuiet = false;

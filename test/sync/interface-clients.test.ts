@@ -23,7 +23,7 @@ const iso = (ms: number): string => new Date(ms).toISOString();
 describe('an updated_since that is not a watermark', () => {
   let nowMs: number;
   const clock = (): number => nowMs;
-  /** When each kind was last published. */
+  /** The time of the last import of each kind. */
   let releasedMs: number;
 
   async function start(): Promise<void> {
@@ -69,7 +69,7 @@ describe('an updated_since that is not a watermark', () => {
     for (const kind of KINDS) {
       const changed = (await read(kind, releasedMs)).toSorted();
       expect(changed.length).toBeGreaterThanOrEqual(2);
-      // The clock of a client that began its last walk when the release was drawn, and not yet visible.
+      // The clock of a client that began its last sync when the release had its timestamp, but was not yet visible.
       for (const laterMs of [2, 400, 5 * SECOND_MS]) {
         expect(await read(kind, releasedMs + laterMs), `${kind} ${laterMs}`).toEqual(changed);
         expect(await read(kind, releasedMs + laterMs, 'all', [1]), `${kind} ${laterMs}`).toEqual(changed);
@@ -78,7 +78,7 @@ describe('an updated_since that is not a watermark', () => {
     }
     expect(await count(releasedMs + 400)).toBe(2);
     expect(await count(releasedMs + 5 * SECOND_MS + 1)).toBe(0);
-    // The greatest `updated_at` of a copy.
+    // The greatest `updated_at` in a copy.
     nowMs = releasedMs + 3 * SECOND_MS;
     await publishLines(service.database, { contracts: [{ ...contract('ctr_2'), name: 'Again' }] }, { clock });
     await service.noticeChanges();
@@ -105,7 +105,7 @@ describe('an updated_since that is not a watermark', () => {
     }
     expect(watermarks).toEqual([101, 201, 301, 401].map((laterMs) => iso(releasedMs + laterMs)));
     for (const watermark of watermarks) expect(await read('contracts', Date.parse(watermark), 'a')).toEqual([]);
-    // To another partner it was not given out.
+    // It was not issued to another partner.
     expect(await read('contracts', Date.parse(String(watermarks[0])))).toEqual(['ctr_1', 'ctr_2']);
   });
 
@@ -118,12 +118,12 @@ describe('an updated_since that is not a watermark', () => {
     await service.noticeChanges();
     const { body } = await service.get('/v1/contracts/ctr_1', { key });
     const { updated_at: updatedAt } = JSON.parse(body) as { updated_at: string };
-    // Changed by the release before all of these.
+    // Changed by the import before these three.
     expect(await read('contracts', Date.parse(updatedAt))).toContain('ctr_2');
   });
 });
 
-/** A partner that knows only the interface: it passes its own clock, or the greatest `updated_at` that it has. */
+/** A partner that knows only the API reference: it passes its own clock, or the greatest `updated_at` in its copy. */
 class Follower {
   readonly records = new Map<string, Served>();
   readonly #path: string;

@@ -7,7 +7,7 @@ import { startService, type TestService } from '../support/service.ts';
 
 const CLIENTS = 8;
 
-/** Half a second until the version is looked at, and the rest for the read. */
+/** Half a second until the revision is polled, and the rest for the read. */
 const LONGEST_STALE_MS = 1_000;
 
 let service: TestService;
@@ -26,14 +26,13 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** After sixty refusals of an address the answer is 429. */
+/** After sixty failed authentications, an address gets 429. */
 const isRefused = (status: number): boolean => status === 401 || status === 429;
 
 /**
- * Asks the same again and again over several connections, makes a change meanwhile, and goes on
- * until all answers are as they should be after it.
+ * Repeats a request over several connections, makes a change meanwhile, and continues until all responses reflect it.
  *
- * @returns how long after the change the last answer of before was asked for, in milliseconds.
+ * @returns how many milliseconds after the change the last stale response was requested.
  */
 async function staleFor(
   path: string,
@@ -54,7 +53,7 @@ async function staleFor(
       }),
     );
   const asking = until(() => performance.now() > changedAtMs + LONGEST_STALE_MS + 100);
-  // Kept by now, and asked for from memory.
+  // By now it is served from the cache.
   expect(isNew(await service.get(path, { key }))).toBe(false);
   await change();
   changedAtMs = performance.now();

@@ -16,7 +16,7 @@ import { MirroredService } from '../../client/test/mirror/support/mirrored-servi
 import type { ImportLines } from '../support/publishing.ts';
 import { numberOfRuns } from '../support/runs.ts';
 
-/** MIRROR_RUNS asks for more. */
+/** Set MIRROR_RUNS for more. */
 const RUNS = Number(process.env['MIRROR_RUNS'] ?? numberOfRuns({ inDefaultSet: 1, otherwise: 3 }));
 
 let service: MirroredService;
@@ -33,7 +33,7 @@ async function publish(lines: ImportLines): Promise<void> {
   imports[(await service.tryToPublish(lines)) ? 'taken' : 'refused'] += 1;
 }
 
-/** Runs a mirror, and what is to happen meanwhile. Whether it was complete, and nothing happened under it. */
+/** Runs a mirror, with `during` happening meanwhile. Returns whether it completed undisturbed. */
 async function run(words: readonly string[], { isReconciling, during }: Extract<Step, { type: 'sync' }>) {
   const mirror = service.startMirror(...words, ...(isReconciling ? ['--reconcile'] : []));
   const happened: Promise<void>[] = [];
@@ -59,7 +59,7 @@ const UNSEEN = ['notices', 'documents', 'questions'];
 const without = (record: Json | undefined, fields: readonly string[]): Json =>
   Object.fromEntries(Object.entries(record ?? {}).filter(([name]) => !fields.includes(name)));
 
-/** Each record that is served is in the copy as it is served, and so is each detail that is open or changed. */
+/** Asserts that the copy has every served record as served, and every detail that is open or has changed. */
 function expectAllServed(copy: Records, before: Records, served: Records): void {
   for (const list of LISTS)
     for (const [id, record] of served[list]) expect(copy[list].get(id), `${list}: ${id}`).toEqual(record);
@@ -67,7 +67,7 @@ function expectAllServed(copy: Records, before: Records, served: Records): void 
     const held = copy.details.get(id);
     const hasChanged = before.solicitations.get(id)?.['updated_at'] !== detail['updated_at'];
     if (detail['is_open'] === true || hasChanged) expect(held, `detail: ${id}`).toEqual(detail);
-    // Of the others, only what no list shows may be older.
+    // In other details, only fields that no list shows can be older.
     else expect(without(held, UNSEEN), `detail: ${id}`).toEqual(without(detail, UNSEEN));
   }
 }

@@ -42,7 +42,7 @@ test('a sync loses nothing that changed or became visible, with importers and gr
     walks += copies.length;
   }
   expect(await writers).toEqual([0, 0, 0]);
-  // Syncs and writes did overlap.
+  // Asserts that syncs and writes overlapped.
   expect(walks).toBeGreaterThan(5 * copies.length);
 
   await service.noticeChanges();
@@ -50,7 +50,7 @@ test('a sync loses nothing that changed or became visible, with importers and gr
     await copy.sync();
     for (const record of await copy.walkAll())
       expect(copy.records.get(record.id), `${name}: ${record.id}`).toEqual(record);
-    // With nothing new, nothing is received.
+    // Without changes, a sync receives nothing.
     expect(await copy.sync()).toBe(0);
   }
 }, 120_000);

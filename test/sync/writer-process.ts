@@ -11,21 +11,21 @@ import { isConnectionLost } from '../../src/database/postgres-errors.ts';
 import { contract, publishLines, solicitation, supplier, type ImportLines } from '../support/publishing.ts';
 
 /**
- * Shows even milliseconds only. Timestamps that are drawn from it are even, so watermarks are odd and no client's clock
- * shows one by chance: it would be read as that watermark.
+ * A clock with even milliseconds only. Release timestamps are then even and watermarks odd, so that no client's clock
+ * equals a watermark by chance, which the service would treat as that watermark.
  */
 export function evenClock(): number {
   const nowMs = Date.now();
   return nowMs - (nowMs % 2);
 }
 
-/** What one writer is told, as JSON in its first argument. */
+/** The task of a writer, as JSON in its first argument. */
 export interface WriterOrders {
   database: DatabaseConfig;
   role: 'importer' | 'granter';
   seed: number;
   rounds: number;
-  /** Clocks of machines differ, and step back. */
+  /** Simulates clocks that differ between machines, and step back. */
   clockSkewMs: number;
 }
 
@@ -74,7 +74,7 @@ export const change: fc.Arbitrary<ImportLines> = fc.oneof(
   fc.record({ suppliers: few(someSupplier), contracts: few(someContract), solicitations: few(someSolicitation) }),
 );
 
-/** The catalog that the writers begin with: everything that a change may name. */
+/** The initial catalog: every record that a change can reference. */
 export function firstCatalog(): ImportLines {
   return {
     'lead-entities': LEAD_ENTITIES.map((id) => ({ id, name: id })),
@@ -83,7 +83,7 @@ export function firstCatalog(): ImportLines {
   };
 }
 
-/** A writer that runs until it has done its rounds, or is told to stop. */
+/** A writer that runs until it has finished its rounds, or is stopped. */
 export interface Writer {
   stop(): void;
   /** Its exit code. */
@@ -97,7 +97,7 @@ export function startWriter(orders: WriterOrders): Writer {
   return { stop: () => child.stdin.end(), exited: once(child, 'exit').then(([code]) => code as number) };
 }
 
-/** Does a step again where its connection was lost, as an operator would; what it does twice, it does once. */
+/** Repeats a step whose connection was lost, as an operator would; steps are idempotent. */
 async function persist(step: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -131,7 +131,7 @@ async function write({ database: config, role, seed, rounds, clockSkewMs }: Writ
       if (told.signal.aborted) break;
       if (leadEntities.length + coops.length === 0) continue;
       const grants = { everything: false, leadEntities, coops };
-      // Revoking what was not granted is refused, as it should be; here it is one more thing that happens.
+      // Revoking what was not granted fails, as it should, and is just another event here.
       await persist(() =>
         isGrant
           ? grant(database, clock, partner, grants)

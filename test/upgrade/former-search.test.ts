@@ -76,11 +76,11 @@ const COUNTS = ['', '?status=open', '?q=paving', '?lead_entity=le_b', '?closing_
 let workspace: Workspace;
 let before: string;
 let made: TestDatabase[];
-/** A key of each database. */
+/** A key for each database. */
 let keys: string[];
-/** Migrated to the schema of this version. */
+/** Migrated to this version's schema. */
 let upgraded: TestDatabase;
-/** Made by the version before alone. */
+/** Created by the previous version only. */
 let former: TestDatabase;
 
 beforeAll(async () => {
@@ -109,7 +109,7 @@ async function formerPds(on: TestDatabase, ...words: string[]): Promise<string> 
   return outcome.stdout.trim();
 }
 
-/** All that the version before searches and counts in. */
+/** Everything that the previous version searches and counts in. */
 async function readFormerSearch(database: Database): Promise<unknown> {
   const { kysely } = database;
   const entries = await Promise.all(KINDS.map(async (kind) => [kind, await entriesOf(database, kind)] as const));
@@ -183,7 +183,7 @@ test(`servers of version ${VERSION_BEFORE.version} list, search and count what t
   });
 }, 60_000);
 
-/** The ids of every list in their order, and every count. */
+/** The ids of every list in order, and every count. */
 async function askFormerServer(on: TestDatabase, index: number): Promise<Record<string, unknown>> {
   const key = keys[index] ?? '';
   const settings = { PDS_DATABASE_URL: databaseUrlOf(on.config), PDS_REQUESTS_PER_MINUTE: '1000000' };

@@ -27,10 +27,10 @@ const RECORDS = [
   'solicitations/count?q=paving',
 ];
 
-/** A second, and what a machine that is busy with other tests adds. */
+/** One second, plus a margin for a machine busy with other tests. */
 const LONGEST_STALE_MS = 1_000 + 2_000;
 
-/** For as long nginx may leave out a service that has failed. */
+/** How long nginx can skip a failed service. */
 const LEFT_OUT_MS = 2_500;
 
 const CHANGES: ImportLines = {
@@ -39,7 +39,7 @@ const CHANGES: ImportLines = {
   solicitations: [{ ...solicitation('sol_1', 1), title: 'A new title' }, solicitation('sol_3', 3)],
 };
 
-/** What all endpoints say, lists in full, by what was asked. */
+/** The responses of all endpoints, lists in full, by request. */
 type Answers = Record<string, unknown>;
 
 let workspace: Workspace;
@@ -82,7 +82,7 @@ function expectDone(outcome: Outcome): Outcome {
   return outcome;
 }
 
-/** Asks all there is; lists a record at a time, so that a walk goes from service to service. */
+/** Requests every endpoint; lists one record at a time, so that a listing moves from service to service. */
 async function askAll(): Promise<Answers> {
   const answers: Answers = {};
   for (const list of LISTS) {
@@ -115,7 +115,7 @@ test(`servers of version ${VERSION_BEFORE.version} work on the schema of this on
       const answers = await askAll();
       rounds += 1;
       if (performance.now() < changedAtMs) expect(answers).toEqual(old);
-      // What this version added to an answer would stand beside what was in it.
+      // Fields that this version added are allowed.
       else if (askedAtMs > changedAtMs + LONGEST_STALE_MS) expect(answers).toMatchObject(changed ?? {});
     }
   });
@@ -137,7 +137,7 @@ test(`servers of version ${VERSION_BEFORE.version} work on the schema of this on
       contracts: [{ id: 'ctr_1' }, { id: 'ctr_2' }, { id: 'ctr_3' }],
     });
     changedAtMs = performance.now();
-    // Of the version before once more, as after a crash; then of this one; each while the other answers.
+    // First restart the previous version, as after a crash, then start this one, each while the other service responds.
     for (const main of [before, undefined]) {
       for (const service of services) {
         expect(await service.stop()).toEqual([0, null]);

@@ -4,19 +4,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * The version whose servers have to work on the schema of this one, since upgrades begin with
- * the schema. When a version was released, put its commit here: `git rev-parse <the commit that
- * changed "version" in package.json to it, or a later one of the same version>`.
+ * The version whose servers must work on this version's schema, since upgrades begin with the schema. After a release,
+ * put its commit here: `git rev-parse <the commit that changed "version" in package.json to it, or a later one of the
+ * same version>`.
  */
 export const VERSION_BEFORE = { version: '1.1.0', commit: '286b514bfa2079490ea5fb3a3d3682a2c2be01e1' };
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Takes that version out of git, with the dependencies that are installed here.
+ * Extracts that version from git, with the dependencies installed here.
  *
  * @returns its command, as `src/main.js` is this version's.
- * @throws Error where this clone does not hold it.
+ * @throws Error if this clone does not contain it.
  */
 export function takeOutVersionBefore(folder: string): string {
   const { version, commit } = VERSION_BEFORE;

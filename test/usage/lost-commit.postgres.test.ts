@@ -5,7 +5,7 @@ import { createDatabaseOf, type TestDatabase } from '../support/database.ts';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 import { startRecording, writtenRequests, type Recording } from './recording.ts';
 
-/** Held by the test, it keeps every commit that wrote usage from ending. */
+/** An advisory lock; while the test holds it, no commit of usage completes. */
 const GATE = 4_711;
 
 let made: TestDatabase;
@@ -34,7 +34,7 @@ afterEach(async () => {
   await made.drop();
 });
 
-/** The process that waits at the gate. */
+/** The backend that waits for the lock. */
 async function waitingAtGate(): Promise<number> {
   for (;;) {
     const { rows } = await sql<{ pid: number }>`select pid from pg_catalog.pg_locks
@@ -57,7 +57,7 @@ async function isGone(pid: number): Promise<void> {
   }
 }
 
-/** Counts ten requests, and loses the connection while the commit of them is under way. */
+/** Counts ten requests, and cuts the connection during their commit. */
 async function loseCommit(whileUnknown: (pid: number) => Promise<void>): Promise<void> {
   const { recorder, count } = recording;
   await made.database.kysely.connection().execute(async (holder) => {
@@ -78,7 +78,7 @@ async function loseCommit(whileUnknown: (pid: number) => Promise<void>): Promise
 test('counts whose commit was done while its connection was lost are not written twice', async () => {
   const { recorder, count } = recording;
   await loseCommit(async () => {
-    // The outcome is open: nothing is written meanwhile.
+    // The outcome is unknown, so nothing is written meanwhile.
     await recorder.write();
     expect(recorder.state).toMatchObject({ pendingRequests: 10, failedWrites: 2 });
   });

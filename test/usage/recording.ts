@@ -8,17 +8,17 @@ import { openUsageStore } from '../../src/database/usage-store.ts';
 import type { UsageRow } from '../../src/database/tables.ts';
 import { UsageRecorder } from '../../src/usage/usage-recorder.ts';
 
-/** A recorder as a serving process has it, which writes when it is told to. */
+/** A serving process's recorder that writes only on request. */
 export interface Recording {
   readonly recorder: UsageRecorder;
-  /** Counts so many requests of a key that found one record each. */
+  /** Counts N requests of a key, each with one record. */
   readonly count: (keyId: string, requests: number) => void;
-  /** The messages that were logged. */
+  /** The logged messages. */
   readonly said: string[];
   readonly close: () => Promise<void>;
 }
 
-/** @param retentionDays as long as there were days, unless it is said. */
+/** @param retentionDays by default long enough to delete nothing (54 years). */
 export function startRecording(
   config: DatabaseConfig,
   { clock = Date.now, retentionDays = 20_000 }: { clock?: () => number; retentionDays?: number } = {},
@@ -46,7 +46,7 @@ export function startRecording(
   };
 }
 
-/** All that was written, in the order of the table's key. */
+/** All written rows, in order of the primary key. */
 export function writtenUsage({ kysely }: OpenDatabase): Promise<UsageRow[]> {
   return kysely
     .selectFrom('access.usage')
@@ -58,7 +58,7 @@ export function writtenUsage({ kysely }: OpenDatabase): Promise<UsageRow[]> {
     .execute();
 }
 
-/** Requests that were written, by key. */
+/** The written requests by key. */
 export async function writtenRequests(database: OpenDatabase): Promise<Record<string, number>> {
   const rows = await writtenUsage(database);
   return Object.fromEntries(rows.map(({ key_id: keyId, requests }) => [keyId, requests]));

@@ -26,7 +26,7 @@ test('requests are counted for each day in UTC, key and endpoint, in the order o
   counts.count(request({ status: 429, rows: 0 }), NOON_MS);
   counts.count(request({ status: 500, rows: 0 }), NOON_MS);
   counts.count(request({ status: 400, rows: 0 }), NOON_MS);
-  // The client went away.
+  // The client disconnected.
   counts.count(request({ status: null, rows: 0 }), NOON_MS);
   counts.count(request({ route: null, status: 404, rows: 0 }), NOON_MS);
   counts.count(request({ keyId: 'key00000', partner: { ...PARTNER, id: 8 } }), NOON_MS);

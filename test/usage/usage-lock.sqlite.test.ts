@@ -29,7 +29,7 @@ test('while another process holds the lock of the access file, requests wait for
   for (let attempt = 0; attempt < 20; attempt += 1) {
     const startedMs = performance.now();
     await recorder.write();
-    // A statement of a command waits for five seconds, in which SQLite would hold up every request.
+    // A command's statement waits five seconds for a lock, which would block every request on SQLite.
     expect(performance.now() - startedMs).toBeLessThan(2_500);
     count('key', 1);
   }
@@ -57,7 +57,7 @@ test('where the access file may only be read, requests are counted on, and writt
   chmodSync(dirname(path), 0o555);
   for (let attempt = 1; attempt <= 4; attempt += 1) {
     count('key', 1);
-    // To root no file is read-only.
+    // File permissions do not apply to root.
     process.seteuid?.(process.geteuid?.() === 0 ? NOBODY : (process.geteuid?.() ?? 0));
     try {
       await recorder.write();

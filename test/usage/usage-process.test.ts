@@ -8,7 +8,7 @@ import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { writtenUsage } from './recording.ts';
 
-/** What a killed server may lose of its counts. */
+/** How much usage a killed server can lose. */
 const LOST_MS = 10_000;
 
 let made: TestDatabase;
@@ -66,7 +66,7 @@ test('a server that is told to end loses none, and has counted by key, endpoint 
     const options = usedKey === undefined ? {} : { key: usedKey };
     for (let time = 0; time < times; time += 1) await client.get(path, options);
   };
-  // The first is answered by the framework, the others are kept.
+  // The framework serves the first, the cache the others.
   await ask('/v1/contracts', key, 4);
   const { headers } = await client.get('/v1/contracts', { key });
   const unchanged = { key, headers: { 'if-none-match': headers.etag ?? '' } };
@@ -75,7 +75,7 @@ test('a server that is told to end loses none, and has counted by key, endpoint 
   await ask('/v1/contracts/ctr_9', second.key, 1);
   await ask('/v1/nothing?really=1', key, 3);
   await ask('/v1/suppliers', limited.key, 5);
-  // Nobody's.
+  // Not attributed to any partner.
   await ask('/v1/suppliers', undefined, 3);
   await ask('/v1/suppliers', `${key}x`, 3);
   await ask('/health', key, 3);

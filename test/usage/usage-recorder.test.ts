@@ -23,7 +23,7 @@ function record(options?: Parameters<typeof startRecording>[1]): Recording {
   return recording;
 }
 
-/** Makes the database refuse what is written for this key, until it is told otherwise. */
+/** Makes the database reject writes for this key until the returned function is called. */
 async function refuse(keyId: string): Promise<() => Promise<unknown>> {
   const { kysely } = made.database;
   if (inject('engine') === 'sqlite') {
@@ -46,7 +46,7 @@ test('what several processes count at once adds up', async () => {
       count('shared', 10);
       count('other', round);
     }
-    // On SQLite they meet each other's lock, and have to come again.
+    // On SQLite they encounter each other's lock, and must retry.
     await Promise.all(processes.map(({ recorder }) => recorder.write()));
   }
   for (const recording of processes) await recording.close();
@@ -112,7 +112,7 @@ test('usage is kept for as long as was set, and not a day less', async () => {
   }
   expect(await writtenUsage(made.database)).toHaveLength(5);
   const { recorder } = record({ clock, retentionDays: 2 });
-  // A day at a time.
+  // Each write deletes one day.
   for (let time = 0; time < 5; time += 1) await recorder.write();
   expect((await writtenUsage(made.database)).map(({ day, requests }) => [day, requests])).toEqual([
     ['2026-04-17', 3],

@@ -10,7 +10,7 @@ const worker = fc.nat({ max: WORKERS - 1 });
 
 type Event = (simulated: SimulatedWorkers, asked: Promise<Allowance>[]) => void;
 
-/** What happens, in an order that processes might well take. */
+/** Events in any plausible order. */
 function eventWith(quota: number): fc.Arbitrary<Event> {
   const requests = fc.tuple(worker, fc.integer({ min: 1, max: 12 })).map(([at, times]): Event => (simulated, asked) => {
     if (simulated.isDead(at)) return;
@@ -59,7 +59,7 @@ describe('leases of requests', () => {
         const asked: Promise<Allowance>[] = [];
         const answered: Allowance[] = [];
         for (const happen of before) happen(simulated, asked);
-        // What the worker has not answered by then, it never will.
+        // Responses the worker has not sent by now are lost.
         for (const request of asked) void request.then((allowance) => answered.push(allowance));
         await Promise.resolve();
         simulated.kill(0);
@@ -116,7 +116,7 @@ describe('leases of requests', () => {
     const simulated = new SimulatedWorkers(2);
     void simulated.request(0, 8);
     simulated.deliverAll();
-    // Worker 0 holds one more, and is silent from here on.
+    // Worker 0 holds one more permit, and is silent from here on.
     const passed = [];
     for (let request = 0; request < 6; request += 1) {
       const asked = simulated.request(1, 8);
@@ -139,11 +139,11 @@ describe('leases of requests', () => {
     const simulated = new SimulatedWorkers(2);
     const waited = simulated.request(0, 10);
     expect(waited).toBeInstanceOf(Promise);
-    // Nothing is delivered, and after a second the worker no longer waits.
+    // Nothing is delivered, and the worker stops waiting after one second.
     expect((await waited).isExceeded).toBe(false);
     const alone = await Promise.all(Array.from({ length: 9 }, async () => simulated.request(0, 10)));
     expect(passedOf(alone)).toBe(4);
-    // Once it answers, it counts again.
+    // Once the primary responds, it counts again.
     simulated.deliverAll();
     const counted = simulated.request(0, 10);
     simulated.deliverAll();

@@ -6,8 +6,8 @@ import type { CountsMessage, LeaseMessage } from '../../src/workers/messages.ts'
 export const WINDOW_MS = 60_000;
 
 /**
- * A primary and its workers in one process. Messages lie in their channels, in order, until the
- * test delivers them, and the clock stands still until the test moves it.
+ * A primary and its workers in one process. Messages wait in their channels, in order, until the test delivers them,
+ * and the clock moves only when the test moves it.
  */
 export class SimulatedWorkers {
   nowMs = 1_000;
@@ -56,7 +56,7 @@ export class SimulatedWorkers {
     return message !== undefined;
   }
 
-  /** Delivers until nothing is under way. */
+  /** Delivers until all channels are empty. */
   deliverAll(): void {
     let isDone = false;
     while (!isDone) {
@@ -68,7 +68,7 @@ export class SimulatedWorkers {
     }
   }
 
-  /** What a worker had sent arrives before the news of its death. */
+  /** Messages that a worker had sent arrive before the primary learns of its death. */
   kill(worker: number): void {
     while (this.deliver(worker, 'toPrimary'));
     this.#dead.add(worker);
@@ -76,7 +76,7 @@ export class SimulatedWorkers {
   }
 }
 
-/** As it is after a channel between processes. */
+/** A copy as received over an IPC channel. */
 function copyOf<T>(message: T): T {
   return JSON.parse(JSON.stringify(message)) as T;
 }
