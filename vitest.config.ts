@@ -63,8 +63,8 @@ function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[
 }
 
 /**
- * The same files run on each engine; a test checks `inject('engine')` only if the engines differ. `vitest --project
- * sqlite` needs no PostgreSQL. The partners' client uses no database, so its tests run once.
+ * The same files run on each engine; a test checks `inject('engine')` only if the engines differ. PostgreSQL is not
+ * needed for `vitest --project sqlite`. The partners' client uses no database, so its tests run once.
  */
 export default defineConfig({
   test: {

@@ -107,7 +107,7 @@ async function interruptAtEach(
   return interruptions;
 }
 
-/** Migrates in this process, where the interruption makes a statement fail. */
+/** Migrates in this process, in which the interruption makes a statement fail. */
 async function attemptWith(interruption: Interruption): Promise<'done' | 'interrupted'> {
   try {
     await migrate(interrupted(made.database, interruption), Date.now);

@@ -101,7 +101,7 @@ describe.each([
 });
 
 test('what PostgreSQL has no connection for is answered through those that there are, and fails in time where there is none', async () => {
-  // The service otherwise connects as a superuser here, to whom connection limits do not apply.
+  // The service otherwise connects as a superuser here, and connection limits do not apply to superusers.
   await asSuperuser(
     'create role crowded login connection limit 3',
     'grant usage on schema catalog, access to crowded',

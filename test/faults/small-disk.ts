@@ -34,7 +34,7 @@ export function whyNoSmallDisk(): string | null {
   }
 }
 
-/** @param owner of its root folder, besides root. */
+/** @param owner of the root folder; root by default. */
 export function mountSmallDisk(mebibytes: number, owner: RunAs | null = null): SmallDisk {
   const folder = mkdtempSync(join(reachableTemporaryFolder(), 'pds-disk-'));
   try {

@@ -46,7 +46,7 @@ export interface FuzzMaterial {
 
 const NO_QUERY: FuzzQuery = { text: '', verdict: 'right' };
 
-/** The other methods that Node's parser accepts, except CONNECT. */
+/** Some of the other methods that Node's parser accepts; none opens a tunnel. */
 const OTHER_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY', 'PROPFIND', 'SEARCH', 'PURGE'];
 
 const method = fc.oneof(

@@ -44,7 +44,7 @@ test('what a browser can come to without a key runs nothing, is framed by nobody
     const policy = String(headers['content-security-policy']);
     expect(policy, path).toContain("default-src 'none'");
     expect(policy, path).toContain("frame-ancestors 'none'");
-    // Only the page runs scripts, those of its own origin.
+    // /docs is a page, and runs scripts of its own origin.
     if (path !== '/docs') expect(policy, path).toBe("default-src 'none'; frame-ancestors 'none'");
     else expect(policy).not.toMatch(/unsafe|\*|https?:/);
   }

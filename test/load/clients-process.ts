@@ -3,9 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { digestOf, type ClientsReport, type ClientsTask } from './clients.ts';
 
 /*
- * A program that runs many clients of one partner, each on its own connection, without pause unless `pauseMs` says so.
- * It compares each 200 with the known response to the same request. It takes its task as JSON in its argument, and
- * prints a report as JSON.
+ * A program that runs many clients of one partner, each on its own connection, with `pauseMs` between requests. It
+ * compares each 200 with the known response to the same request. It takes its task as JSON in its argument, and prints
+ * a report as JSON.
  */
 
 const { port, key, clients, pauseMs, seconds, questions } = JSON.parse(process.argv[2] ?? '') as ClientsTask;

@@ -158,7 +158,7 @@ test(
     expect(Math.max(...took)).toBeLessThan(ANSWERED_MS);
     expect(refused).toBeLessThan(took.length / 2);
     expect(mostMb).toBeLessThan(1_000);
-    // Every client that sent something was told its fault.
+    // Every client that sent something got a 400.
     for (const kind of ['sends its head a byte a second', 'sends garbage', 'speaks TLS', 'sends a head without end']) {
       const answers = attackers.find((it) => it.kind === kind)?.all.map(({ state }) => state.firstBytes) ?? [];
       expect([...new Set(answers)], kind).toEqual(['HTTP/1.1 400']);

@@ -136,8 +136,8 @@ test.each([1, 3])(
   },
 );
 
-// When a listener closes, the kernel resets connections in the accept queue: all 24 without countermeasures, one or two
-// on a busy machine.
+// When a listener closes, the kernel resets the connections in its accept queue: all 24 if the service did nothing
+// about it. With its countermeasure, a busy machine still resets one or two.
 test('SIGTERM resets few connections of clients that come back until they are refused', async () => {
   const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' });
   started.push(serving);

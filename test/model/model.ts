@@ -14,7 +14,7 @@ import { isFound, searchedText, type SearchedText } from './words.ts';
 
 export type { Filters, ModelScope, PublishedDirectory, Served };
 
-/** The records that `updated_since` must return, or the most it is allowed to. */
+/** Which result of `updated_since`: the fewest records it must return, or the most it is allowed to. */
 export type SyncBound = 'least' | 'most';
 
 /**

@@ -9,7 +9,7 @@ const MB = 1_000_000;
 /** More than one batch of a list that SQLite reads in batches. */
 const SOLICITATIONS = 9_000;
 
-/** The page's size besides its records. */
+/** An upper bound of a page's size without its records. */
 const ENVELOPE_BYTES = 1_000;
 
 const idOf = (kind: string, index: number): string => `${kind}_${String(index).padStart(5, '0')}`;

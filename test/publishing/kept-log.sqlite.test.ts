@@ -50,7 +50,7 @@ async function importBeforeReader(directory: string): Promise<{ notes: string[];
   const reader = openForCommands({ engine: 'sqlite', path: file });
   const reading = await reader.kysely.startTransaction().execute();
   await reading.selectFrom('catalog.publications').selectAll().execute();
-  // The time to wait for a reader.
+  // How long the import waits for a reader.
   await sql`pragma busy_timeout = 50`.execute(database.kysely);
   const { notes } = await publishLines(database, MANY);
   const logBytes = statSync(`${file}-wal`).size;

@@ -17,7 +17,7 @@ async function exchange(bytes: string): Promise<RawAnswer[]> {
   return parseAnswers(await exchangeBytes(port, [bytes]));
 }
 
-/** A request hidden behind another, in the hope that two programs disagree on where that one ends. */
+/** A request hidden behind another, in the hope that two programs disagree on the end of the first. */
 const HIDDEN = 'GET /v1/lead-entities HTTP/1.1\r\nHost: hidden\r\n\r\n';
 
 /** Requests whose end is ambiguous: a proxy in front of this service could read it either way. */

@@ -129,7 +129,7 @@ export async function beFollower(soak: Soak): Promise<void> {
   const watermarks = new Map<string, string>();
   for (let isLast = false; !isLast;) {
     isLast = soak.isOver;
-    // What was published at least `since` milliseconds ago must be in the copy after the sync.
+    // Versions published at least `since` milliseconds ago must be in the copy after the sync.
     const published = soak.world.current;
     const since = isLast ? 0 : STALE_MS;
     const atMs = performance.now();

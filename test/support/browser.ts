@@ -42,7 +42,7 @@ export function openPages(): OpenPages {
   };
 }
 
-/** What a page must not do: complain, or contact another origin. */
+/** A record of what a page must not do: complain, or contact another origin. */
 export interface PageRecord {
   /** Console errors and warnings, and uncaught exceptions. */
   readonly complaints: readonly string[];

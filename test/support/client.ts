@@ -1,7 +1,7 @@
 import { Agent, request as requestHttp, type IncomingHttpHeaders } from 'node:http';
 import { Agent as TlsAgent, request as requestHttps, type AgentOptions } from 'node:https';
 
-/** A response; the body is undecoded text. */
+/** A response. The body is text, not decompressed. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;

@@ -60,7 +60,7 @@ export function either<T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
   return fc.option(value, { freq: 5 });
 }
 
-/** A record that omits each `optional` field one time in ten. */
+/** A record that omits each `optional` field about one time in ten. */
 export function maybe(
   required: Record<string, fc.Arbitrary<unknown>>,
   optional: Record<string, fc.Arbitrary<unknown>>,

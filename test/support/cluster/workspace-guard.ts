@@ -3,9 +3,9 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /*
- * A program that cleans up after its parent, even if that is killed. It reads process ids on standard input (`+PID
- * SIGNAL`, and `-PID` for one that has exited). When the input ends, it terminates those still running and removes the
- * folder given as its first argument.
+ * A program that cleans up after its parent, even if that is killed. Its standard input lists processes: `+PID SIGNAL`,
+ * and `-PID` for one that has exited. When the input ends, it terminates those still running and removes the folder
+ * given as its first argument.
  */
 
 const LONGEST_END_MS = 5_000;
