@@ -1,15 +1,15 @@
 import { formatInstant, type Clock } from '../instant.ts';
 import type { Database } from './database.ts';
 
-/** On whose behalf a program changes the database. */
+/** The person on whose behalf a command changes the database. */
 export interface Operator {
   /** The operating system's user and the machine: `alice@host`. */
   readonly name: string;
-  /** How long it is kept what operators did. */
+  /** Audit entries older than this are deleted. */
   readonly auditRetentionDays: number;
 }
 
-/** What an operator did, as it is kept. */
+/** A change to record in the audit trail. */
 export interface Change {
   /** Such as `key revoke`. */
   readonly action: string;
@@ -17,11 +17,11 @@ export interface Change {
   readonly partner?: string;
   /** The key's public id. */
   readonly keyId?: string;
-  /** What else there is to say. Never a secret. */
+  /** Further details. Never a secret. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** A change with who made it, and when. */
+/** A recorded change, with its author and timestamp. */
 export interface RecordedChange extends Required<Omit<Change, 'partner' | 'keyId'>> {
   readonly at: string;
   readonly actor: string;
@@ -34,9 +34,9 @@ const UNNAMED = 'unknown';
 const DAY_MS = 86_400_000;
 
 /**
- * Writes down a change, in its own transaction, so that neither is kept without the other; and
- * deletes what has been kept for long enough. To be called where something changed, after
- * `raiseAccessVersion`, whose lock puts the rows in the order of the commits.
+ * Records a change in the caller's transaction, so that both commit or neither, and deletes entries past their
+ * retention. Call it only if something changed, and after `raiseAccessVersion`: its lock puts the entries in commit
+ * order.
  */
 export async function recordChange(
   { kysely, operator }: Database,
@@ -62,9 +62,9 @@ export async function recordChange(
 }
 
 /**
- * What operators did in the last days, in the order in which it was committed. By the index on `at`.
+ * Lists the changes of the last `days` days in commit order, using the index on `at`.
  *
- * @param partner by name; null for what was done to any, or none.
+ * @param partner filters by partner name; null lists all changes.
  */
 export async function listChanges(
   { kysely }: Database,

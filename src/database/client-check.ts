@@ -2,9 +2,9 @@ import { sql } from 'kysely';
 import type { Database } from './database.ts';
 
 /**
- * Lets PostgreSQL end this transaction within a second of the death of the process that began it.
- * By itself it looks at the connection between statements only, and a long statement, or one that
- * waits for a lock, would go on holding all locks of the transaction.
+ * Makes PostgreSQL end this transaction within a second of its client's death. By default the server checks the
+ * connection only between statements, so a long statement, or one waiting for a lock, would keep all of the
+ * transaction's locks.
  */
 export async function endWithClient({ engine, kysely }: Database): Promise<void> {
   if (engine === 'postgres') await sql`set local client_connection_check_interval = '1s'`.execute(kysely);

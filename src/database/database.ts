@@ -9,31 +9,33 @@ import type { Tables } from './tables.ts';
 
 export type Engine = 'sqlite' | 'postgres';
 
-/** Where a statement may be answered: by whichever server is up to date, or by the one that is written to. */
+/** Which server can run a statement: any that is up to date, or only the primary. */
 export type ReadSource = 'any' | 'primary';
 
 /** A database of either engine, or a transaction on it. */
 export interface Database {
   readonly engine: Engine;
   readonly kysely: Kysely<Tables>;
-  /** Whose changes these are, for the audit trail. */
+  /** Recorded as the author of changes in the audit trail. */
   readonly operator?: Operator;
   /**
-   * Runs one statement for each list of parameters, at once and within the transaction that is
-   * open, if one is. SQLite's only: a promise for each row takes as long as writing it.
+   * Runs one statement for each list of parameters, synchronously and inside the open transaction, if there is one.
+   * SQLite only: a promise per row takes as long as writing the row.
    */
   readonly runEach?: (text: string, parameterLists: Iterable<readonly unknown[]>) => void;
-  /** Inserts many new rows. PostgreSQL's only, when opened for a command: COPY takes half the time of an insert. */
+  /**
+   * Inserts many new rows. PostgreSQL only, on databases opened for a command: COPY takes half the time of an insert.
+   */
   readonly copyRows?: CopyRows;
 }
 
 /**
- * Inserts new rows, reading `rows` no faster than the server takes them.
+ * Inserts new rows, reading `rows` no faster than the server accepts them.
  *
- * @param kysely the transaction to insert within.
+ * @param kysely the transaction to insert in.
  * @param table with its schema: `catalog.contracts`.
- * @param rows lists of values in the order of `columns`: strings, whole numbers, bytes (`Uint8Array`) and nulls.
- * @throws the server's error, for instance if a key exists already.
+ * @param rows lists of values in the order of `columns`: strings, integers, bytes (`Uint8Array`) and nulls.
+ * @throws the server's error, for example on a duplicate key.
  */
 export type CopyRows = (
   kysely: Kysely<Tables>,
@@ -42,14 +44,15 @@ export type CopyRows = (
   rows: Iterable<readonly unknown[]>,
 ) => Promise<void>;
 
-/** A database that was opened, and has to be closed by who opened it. */
+/** An open database. The code that opened it must close it. */
 export interface OpenDatabase extends Database {
   /**
-   * Runs a statement that is built once for each shape, and kept (see `statement.ts`). SQLite
-   * answers at once. PostgreSQL may answer from a replica.
+   * Runs a statement that is built once per statement key and cached (see `statement.ts`). SQLite returns
+   * synchronously; PostgreSQL may read from a replica.
    *
-   * @param build must depend on `shape` alone. What it reads as `revision` has to be that of `access.clock`.
-   * @param source `primary` where no replica will do.
+   * @param shape the statement key.
+   * @param build must depend on `shape` alone. A result column named `revision` must be that of `access.clock`.
+   * @param source `primary` if a replica will not do.
    */
   run<Row>(
     shape: string,
@@ -58,14 +61,19 @@ export interface OpenDatabase extends Database {
     source?: ReadSource,
   ): Row[] | Promise<Row[]>;
   /**
-   * The revision of `access.clock`: another one after every change of partners, keys or grants, and
-   * after every publication. A serving process reads it twice a second, and learns so whether the
-   * database is there.
+   * The revision of `access.clock`, which every change of partners, keys or grants and every publication replaces. A
+   * serving process reads it twice a second, which also checks that the database is up.
    */
   readRevision(): Promise<Revision>;
-  /** What `run` read is older than what a client has seen: lets it read from the primary until a replica has caught up. */
+  /**
+   * Call this when a client has seen newer data than `run` returned: reads go to the primary until a replica has caught
+   * up.
+   */
   distrustReplicas(): void;
-  /** PostgreSQL's servers as they look from here now, the primary first; none where the database is opened for a command, and on SQLite. */
+  /**
+   * The PostgreSQL servers as this process currently sees them, the primary first. Absent on SQLite and on databases
+   * opened for a command.
+   */
   readonly servers?: () => readonly ServerState[];
   close(): Promise<void>;
 }
@@ -75,9 +83,9 @@ export interface ServerState {
   /** `primary`, or a replica's host and port. */
   readonly name: string;
   readonly isReplica: boolean;
-  /** Whether what may be answered by any server is asked of this one: the primary stands in for replicas that are not. */
+  /** Whether reads from `any` source go to this server. The primary takes them if no replica is current. */
   readonly isInUse: boolean;
-  /** Since when a replica is behind the primary: 0 where it is not, null where it does not answer. */
+  /** How long the replica has been behind the primary: 0 if it is current, null if it does not respond. */
   readonly lagMs: number | null;
   readonly connections: PoolState;
 }
@@ -87,9 +95,9 @@ export interface PoolState {
   readonly isUp: boolean;
   readonly total: number;
   readonly idle: number;
-  /** Queries that wait for a connection. */
+  /** Queries waiting for a connection. */
   readonly waiting: number;
-  /** How many it may open. */
+  /** The pool's limit. */
   readonly most: number;
 }
 
@@ -97,16 +105,16 @@ export interface PoolState {
  * Opens a database for reading: SQLite's files read-only, PostgreSQL through pools.
  *
  * @param replicaUrls of PostgreSQL's replicas.
- * @throws DatabaseUnavailableError where SQLite's files cannot be opened.
+ * @throws DatabaseUnavailableError if SQLite's files cannot be opened.
  */
 export function openForServing(config: DatabaseConfig, replicaUrls: readonly string[] = []): OpenDatabase {
   return config.engine === 'sqlite' ? openSqlite(config.path, 'read') : openPostgresForServing(config.url, replicaUrls);
 }
 
 /**
- * Opens a database for a command that may write. SQLite's files are made where there are none.
+ * Opens a database for a command that can write. Creates SQLite's files if they are missing.
  *
- * @param operator under whose name changes are recorded; without one, nobody's.
+ * @param operator the author recorded with each change; without one the author is `unknown`.
  */
 export function openForCommands(config: DatabaseConfig, operator?: Operator): OpenDatabase {
   const opened = config.engine === 'sqlite' ? openSqlite(config.path, 'write') : openPostgresForCommands(config.url);
@@ -114,10 +122,10 @@ export function openForCommands(config: DatabaseConfig, operator?: Operator): Op
 }
 
 /**
- * Runs `work` in one transaction: all of it is kept, or nothing.
+ * Runs `work` in one transaction: everything commits, or nothing.
  *
- * On SQLite the transaction begins without a lock, and takes that of each file with the
- * first write to it: start with a write, so that nothing read before it can be stale.
+ * On SQLite the transaction begins without a lock and locks each file at the first write to it. Start with a write, so
+ * that nothing read before it can be stale.
  */
 export async function inTransaction<T>(database: Database, work: (transaction: Database) => Promise<T>): Promise<T> {
   const transaction = await database.kysely.startTransaction().execute();
@@ -131,10 +139,10 @@ export async function inTransaction<T>(database: Database, work: (transaction: D
   }
 }
 
-/** Runs `work`, which only reads, on the database as of one moment: that of its first statement. */
+/** Runs read-only `work` on one snapshot, taken by its first statement. */
 export async function inSnapshot<T>(database: Database, work: (snapshot: Database) => Promise<T>): Promise<T> {
   const begun = database.kysely.startTransaction();
-  // On SQLite every transaction reads as of one moment.
+  // Every SQLite transaction reads from one snapshot.
   const transaction = await begun.setIsolationLevel('repeatable read').setAccessMode('read only').execute();
   try {
     return await work({ ...database, kysely: transaction });
@@ -144,9 +152,9 @@ export async function inSnapshot<T>(database: Database, work: (snapshot: Databas
 }
 
 /**
- * Ends a transaction in which something failed. Where this fails too, it is over already: SQLite
- * rolls back by itself when the disk is full, and PostgreSQL when the connection is lost. What is
- * worth telling is the failure before.
+ * Rolls back a failed transaction. An error of the rollback is ignored, since the transaction has already ended: SQLite
+ * rolls back by itself when the disk is full, PostgreSQL when the connection is lost. The original error is the one to
+ * report.
  */
 export async function rollBack(transaction: ControlledTransaction<Tables>): Promise<void> {
   if (transaction.isCommitted || transaction.isRolledBack) return;

@@ -2,8 +2,7 @@ import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely';
 import type { Engine } from './database.ts';
 
 /**
- * `column in (values)`, with the values in one parameter, so that the text of a statement
- * does not depend on how many there are.
+ * `column in (values)` with all values in one parameter, so that the statement's text does not depend on their number.
  */
 export function isOneOf(
   engine: Engine,

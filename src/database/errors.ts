@@ -1,9 +1,9 @@
-/** The database cannot be opened or reached, or is not one of this service. The message says what to do. */
+/** The database cannot be opened or reached, or belongs to another service. The message says what to do. */
 export class DatabaseUnavailableError extends Error {
   override name = 'DatabaseUnavailableError';
 }
 
-/** There is no database yet, or an empty one, and the command is none that makes one. The message says what to do. */
+/** The database is missing or empty, and this command does not create one. The message says what to do. */
 export class NoDatabaseError extends Error {
   override name = 'NoDatabaseError';
 
@@ -15,7 +15,7 @@ export class NoDatabaseError extends Error {
   }
 }
 
-/** The database is there, and has more to do than it can. */
+/** The database is up but overloaded. */
 export class DatabaseBusyError extends Error {
   override name = 'DatabaseBusyError';
 }

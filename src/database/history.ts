@@ -1,16 +1,15 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
 
-/** The setting that names the course of events on which the instants so far were drawn. */
+/** The setting that records the timeline on which earlier commit timestamps were drawn. */
 const HISTORY = 'history';
 
 /**
- * Names the course of events that a PostgreSQL database is on: the server's system, its timeline,
- * and the oids of the database and of the table of the clock. A replica that is promoted and a
- * recovery to a point in time begin a new timeline; what `pg_restore` or a template made has new
- * oids. After each of these, events may be missing that clients have seen.
+ * Identifies a PostgreSQL database's timeline: the server's system identifier, its timeline ID, and the OIDs of the
+ * database and of `access.clock`. Promoting a replica and point-in-time recovery start a new timeline; `pg_restore` and
+ * template copies assign new OIDs. After any of these, changes that clients have seen may be missing.
  *
- * @returns null on SQLite, on a replica, and where the server does not let this role see it.
+ * @returns null on SQLite, on a replica, and if this role lacks the privilege to read it.
  */
 export async function readHistory({ engine, kysely }: Database): Promise<string | null> {
   if (engine === 'sqlite') return null;
@@ -18,7 +17,7 @@ export async function readHistory({ engine, kysely }: Database): Promise<string 
     and has_function_privilege('pg_control_system()', 'execute')
     and has_function_privilege('pg_current_wal_lsn()', 'execute')
     and has_function_privilege('pg_walfile_name(pg_lsn)', 'execute') as ok`.execute(kysely);
-  // A function that may not be executed is refused before the statement begins, whatever its conditions.
+  // PostgreSQL checks function privileges before the statement begins, whatever its conditions.
   if (allowed[0]?.ok !== true) return null;
   const { rows } = await sql<{ history: string }>`select concat_ws('/',
     (select system_identifier from pg_control_system()),
@@ -29,16 +28,15 @@ export async function readHistory({ engine, kysely }: Database): Promise<string 
   return rows[0]?.history ?? null;
 }
 
-/** The history that was recorded; null where none was. */
+/** The recorded timeline; null if none was recorded. */
 export async function readRecordedHistory({ kysely }: Database): Promise<string | null> {
   const row = await kysely.selectFrom('access.settings').select('value').where('name', '=', HISTORY).executeTakeFirst();
   return row?.value ?? null;
 }
 
 /**
- * Records the history that the database is on now as the one on which its instants go on: at the
- * first migration, and by `pds recover`. Nothing else does, so that it is still known after
- * imports and grants that history was lost before them.
+ * Records the database's current timeline as the one that its timestamps continue. Only the first migration and `pds
+ * recover` call this, so a lost timeline is still detected after later imports and grants.
  */
 export async function recordHistory(database: Database): Promise<void> {
   const value = await readHistory(database);
@@ -50,7 +48,7 @@ export async function recordHistory(database: Database): Promise<void> {
     .execute();
 }
 
-/** True where the database is on another history than was recorded: `pds recover` has to be run. */
+/** True if the database is not on its recorded timeline: `pds recover` must be run. */
 export async function isHistoryOther(database: Database): Promise<boolean> {
   const [recorded, current] = [await readRecordedHistory(database), await readHistory(database)];
   return recorded !== null && current !== null && recorded !== current;

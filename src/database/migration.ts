@@ -1,6 +1,6 @@
 import type { Database, Engine } from './database.ts';
 
-/** How far a long step has come. */
+/** Progress of a long step. */
 export interface MigrationProgress {
   readonly done: number;
   readonly total: number;
@@ -15,18 +15,19 @@ export interface Migration {
   /** Counts from 1 in each group, without gaps. */
   readonly number: number;
   readonly name: string;
-  /** Servers of the version before go on working on the schema after this step: it only adds what they do not look at. */
+  /** Servers of the previous version continue to work after this step: it only adds things that they do not read. */
   readonly isAdditive?: true;
   /**
-   * Removes what servers of the version before need. Runs at once on an empty database, otherwise only with
-   * `pds migrate --finish`. Deferred migrations come last: one that is not deferred, after it, makes it run too.
+   * Removes something that servers of the previous version need. Runs immediately on an empty database, otherwise only
+   * with `pds migrate --finish`. Deferred migrations come last: a later migration that is not deferred makes them run
+   * too.
    */
   readonly isDeferred?: true;
   /** The statements, in order; they run in one transaction with the migration's row. */
   statements?(engine: Engine): string[];
   /**
-   * Work on the rows, after the statements and in their transaction. The import lock is held, and readers continue: no
-   * statement here may take a lock that they would wait for.
+   * Changes rows after the statements, in the same transaction. It holds the import lock while readers continue, so no
+   * statement here can take a lock that they would wait for.
    */
   run?(transaction: Database, onProgress: OnMigrationProgress): Promise<void>;
 }
@@ -35,22 +36,25 @@ export interface Migration {
 export type TableGroup = 'catalog' | 'access';
 
 /**
- * The type of a text that is compared or ordered: bytewise on both engines.
- * PostgreSQL's default collation is that of the machine it was made on.
+ * The type of text that is compared or ordered: bytewise on both engines. PostgreSQL's default collation depends on the
+ * machine that created the database.
  */
 export function orderedText(engine: Engine): string {
   return engine === 'postgres' ? 'text collate "C"' : 'text';
 }
 
-/** The type of a key that ties a record to its search entry; SQLite knows it as its own row number only by this name. */
+/**
+ * The type of a key that joins a record to its search entry. SQLite makes a column an alias of its rowid only if the
+ * type is `integer`.
+ */
 export function rowNumber(engine: Engine): string {
   return engine === 'sqlite' ? 'integer' : 'bigint';
 }
 
 /**
- * `create index` names the schema before the index on SQLite, before the table on PostgreSQL.
+ * A `create index` statement. SQLite puts the schema before the index's name, PostgreSQL before the table's.
  *
- * @param where the condition of an index on a part of the rows.
+ * @param where the condition of a partial index.
  */
 export function createIndex(
   engine: Engine,

@@ -11,7 +11,7 @@ import { indexFilled } from '../../migrations/catalog/0005-index-filled.ts';
 import { formerSearchRemoved } from '../../migrations/catalog/0006-former-search-removed.ts';
 import type { Migration, TableGroup } from './migration.ts';
 
-/** All migrations, in the order they run. Add to the end of a group; never edit what was released. */
+/** All migrations in execution order. Append to a group; never edit a released migration. */
 export const MIGRATIONS: Readonly<Record<TableGroup, readonly Migration[]>> = {
   catalog: [publishedRecords, searchIndexes, numbersInOrder, bitmapIndex, indexFilled, formerSearchRemoved],
   access: [partnersAndKeys, usageAndAudit, revisionToken, grantChanges, keyLifetimes],

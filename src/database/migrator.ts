@@ -11,39 +11,43 @@ import { MIGRATIONS } from './migrations.ts';
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 
-// Any number will do that nothing else on the server uses; these are the ASCII codes of "pds" and a counter.
+// An arbitrary number that nothing else on the server uses: the ASCII codes of "pds" and a counter.
 const MIGRATION_LOCK = 0x70647301;
 
-/** What stands between a database and this version of the schema. */
+/** The difference between a database's schema and this version's. */
 export interface SchemaState {
-  /** The first migration has not come to its end. */
+  /** The first migration has not completed. */
   isEmpty: boolean;
-  /** Names of the migrations that have not run, in order; deferred ones only on an empty database. */
+  /** Names of the migrations still to run, in order. Includes deferred ones only if the database is empty. */
   pending: string[];
 }
 
 export interface MigrateOptions {
-  /** Also runs deferred migrations: no server of the version before is left. */
+  /** Also runs deferred migrations: no server of the previous version is left. */
   readonly finish?: boolean;
   readonly onProgress?: OnMigrationProgress;
-  /** Called once if an import has to be waited for. */
+  /** Called once if `migrate` must wait for an import. */
   readonly onWaiting?: () => void;
-  /** Called repeatedly while waiting: an error that it throws ends the wait. */
+  /** Called repeatedly while waiting. An error it throws ends the wait. */
   readonly throwIfInterrupted?: () => void;
 }
 
-/** Who wants to use the schema: a server may find one that a newer version has only added to, since upgrades begin with it. */
+/**
+ * How the schema will be used. Upgrades begin with the migration, so a server can find a newer schema, and accepts one
+ * with only additions.
+ */
 export type SchemaUse = 'serve' | 'command';
 
 /**
- * Compares the database with the migrations of this version.
+ * Compares the database with this version's migrations.
  *
- * @throws SchemaVersionError where a newer version of the service has migrated it to what this use cannot work on.
+ * @throws SchemaVersionError if a newer version's migrations make the database unusable for `use`, if its tables belong
+ *   to another service, or if a group of tables is lost.
  */
 export async function readSchemaState(database: Database, use: SchemaUse = 'command'): Promise<SchemaState> {
   const pending: string[] = [];
   await refuseHalfLost(database);
-  // `access` comes last: without it, a first migration was cut off, or is under way in another process.
+  // `access` is created last: without it, a first migration was interrupted or is running in another process.
   const isEmpty = (await lastApplied(database, 'access')) === null;
   for (const group of GROUPS) {
     const applied = await lastApplied(database, group);
@@ -64,7 +68,7 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
   return { isEmpty, pending };
 }
 
-/** Names of the deferred migrations that have not run. Empty for a database without tables. */
+/** Names of the deferred migrations that have not run. Empty if the database has no tables. */
 export async function readDeferred(database: Database): Promise<string[]> {
   const deferred: string[] = [];
   for (const group of GROUPS) {
@@ -76,7 +80,7 @@ export async function readDeferred(database: Database): Promise<string[]> {
   return deferred;
 }
 
-/** The migrations that run by themselves: without the deferred ones at the end, unless these are included. */
+/** The migrations that run without `--finish`: all but the deferred ones at the end, unless `includesDeferred`. */
 function dueMigrations(group: TableGroup, includesDeferred: boolean): readonly Migration[] {
   const migrations = MIGRATIONS[group];
   if (includesDeferred) return migrations;
@@ -89,21 +93,20 @@ const nameIn =
     `${group} ${number}: ${name}`;
 
 /**
- * Runs the migrations that are pending, each in a transaction with its own row of the ledger; on an empty database
- * those of a group in one. If the process is killed, the next run continues after the last that is complete.
- * Two processes that migrate at once converge: the second waits for the first, and finds
- * nothing left to do.
+ * Runs the pending migrations, each in one transaction with its row in the ledger. On an empty database each group runs
+ * in one transaction. After a kill, the next run continues after the last complete step. Concurrent runs converge: the
+ * second waits for the first and finds nothing left to do.
  *
- * @returns the names of those that ran.
- * @throws SchemaVersionError where a newer version of the service has migrated it.
- * @throws ImportLockedError if an import runs for over a minute.
+ * @returns the names of the migrations that ran.
+ * @throws SchemaVersionError if a newer version of the service has migrated the database.
+ * @throws ImportLockedError if a running import holds the lock for over a minute.
  */
 export async function migrate(database: Database, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
   const { isEmpty, pending } = await readSchemaState(database);
   const isFinished = options.finish !== true || (await readDeferred(database)).length === 0;
   if (pending.length === 0 && isFinished) return [];
   const includesDeferred = isEmpty || options.finish === true;
-  // First of all: what is cut off after a step must not look as if older servers worked on it.
+  // Done first: after an interrupted step, older servers must not take the schema for one they can use.
   if (!isEmpty) await inTransaction(database, (transaction) => noteOldestServed(transaction, includesDeferred));
   const ran: string[] = [];
   for (const group of GROUPS) {
@@ -112,19 +115,19 @@ export async function migrate(database: Database, clock: Clock, options: Migrate
     while (!isDone) {
       const lastBefore = await lastApplied(database, group);
       isDone = await inTransaction(database, async (transaction) => {
-        // A running import is waited for here, since the locks of a table are waited for two seconds only.
+        // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
         if (group === 'catalog' && lastBefore !== null && lastBefore < due.length)
           await lockCatalog(transaction, options);
         await lockLedger(transaction, group, lastBefore !== null);
         const applied = await lastApplied(transaction, group);
-        // A new group is made as a whole: half of one could not be told from a database that lost the rest.
+        // A new group is created as a whole: half of one would look like a database that lost the rest.
         const steps = due.slice(applied ?? 0, applied === null ? undefined : applied + 1);
         for (const migration of steps) {
           await runMigration(transaction, group, migration, clock, options);
           ran.push(nameIn(group)(migration));
         }
         if ((applied ?? 0) + steps.length < due.length) return false;
-        // `access` comes last, and holds the trail.
+        // `access` comes last and holds the audit trail.
         if (group === 'access') await completeMigration(transaction, clock, ran, includesDeferred);
         return true;
       });
@@ -148,7 +151,7 @@ async function runMigration(
     .execute();
   for (const statement of migration.statements?.(engine) ?? []) await sql.raw(statement).execute(kysely);
   if (migration.run === undefined) return;
-  // It changes rows, which only imports change too: a wait for an index or an autovacuum must not undo hours of work.
+  // Only imports change these rows too. Waiting for an index or an autovacuum must not undo hours of work.
   if (engine === 'postgres') await sql`set local lock_timeout = 0`.execute(kysely);
   await migration.run(transaction, onProgress);
 }
@@ -164,10 +167,12 @@ async function completeMigration(
   if (ran.length > 0) await recordChange(transaction, clock, { action: 'migrate', details: { migrations: [...ran] } });
 }
 
-/** The setting that names the oldest schema of a group whose servers work on the one that is there. */
+/** The setting for the oldest schema version of a group whose servers can use the current one. */
 const oldestServedName = (group: TableGroup): string => `oldest_served_${group}`;
 
-/** Where it is missing, older servers refuse the database, which is the safe side. */
+/**
+ * Records which older servers can use the schema. If the setting is missing, they refuse the database, which is safe.
+ */
 async function noteOldestServed(database: Database, includesDeferred: boolean): Promise<void> {
   for (const group of GROUPS) {
     const last = Math.max((await lastApplied(database, group)) ?? 0, dueMigrations(group, includesDeferred).length);
@@ -182,7 +187,7 @@ async function noteOldestServed(database: Database, includesDeferred: boolean): 
   }
 }
 
-/** The oldest schema of a group whose servers work on the one that is there; infinite where nothing says so. */
+/** The oldest schema version of a group whose servers can use the current one; `Infinity` if not recorded. */
 async function oldestServed({ kysely }: Database, group: TableGroup): Promise<number> {
   const row = await kysely
     .selectFrom('access.settings')
@@ -193,11 +198,11 @@ async function oldestServed({ kysely }: Database, group: TableGroup): Promise<nu
 }
 
 /**
- * Makes the database ready for a command or a server: an empty database and an older SQLite
- * file are migrated; an older PostgreSQL schema is left alone, since other servers may be using it.
+ * Prepares the schema for a command or server. Migrates an empty database and an older SQLite file. Leaves an older
+ * PostgreSQL schema alone, since other servers may be using it.
  *
  * @returns the names of the migrations that ran.
- * @throws SchemaVersionError where `pds migrate` has to be run, or the schema is too new.
+ * @throws SchemaVersionError if `pds migrate` must be run, or the schema is too new.
  */
 export async function prepareSchema(
   database: OpenDatabase,
@@ -216,12 +221,12 @@ export async function prepareSchema(
 }
 
 /**
- * A group that is empty is filled by the first migration. Not where what stood in it is lost: an
- * empty one in its place would look as if all were well.
+ * Refuses a database that has lost one group of tables. The first migration would fill an empty group, and hide the
+ * loss.
  */
 async function refuseHalfLost(database: Database): Promise<void> {
   const lost = (await findLost(database)) && (await findLost(database));
-  // Looked for twice: a first migration may have come to its end between the reads.
+  // Checked twice: a first migration may have completed between the reads.
   if (lost === null) return;
   throw new SchemaVersionError(`the database has lost ${lost}: restore all of it from a backup. Nothing was changed`);
 }
@@ -230,7 +235,7 @@ async function findLost(database: Database): Promise<string | null> {
   const catalog = await lastApplied(database, 'catalog');
   const access = await lastApplied(database, 'access');
   if (catalog === null && access !== null) return 'its catalog, which holds what is published';
-  // `access` is made last: without a publication, what there is may be a first migration that was cut off.
+  // `access` is created last: without a publication, this can be an interrupted first migration.
   const isLost = catalog !== null && access === null && (await hasPublications(database));
   return isLost ? 'its access, which holds partners and keys' : null;
 }
@@ -242,7 +247,7 @@ async function hasPublications({ kysely }: Database): Promise<boolean> {
 /**
  * The number of the newest migration that ran; null before the first.
  *
- * @throws SchemaVersionError where the tables that are there are not this service's.
+ * @throws SchemaVersionError if the tables belong to another service.
  */
 async function lastApplied(database: Database, group: TableGroup): Promise<number | null> {
   const found =
@@ -267,30 +272,33 @@ async function lastApplied(database: Database, group: TableGroup): Promise<numbe
   return newest?.number ?? null;
 }
 
-/** Makes the ledger. A restored backup is compared with this definition, so it is as final as a released migration. */
+/**
+ * Creates the ledger. Restoring a backup compares its schema with this definition, so it is as final as a released
+ * migration.
+ */
 export function ledgerStatement(group: TableGroup): string {
   return `create table if not exists ${group}.migrations (
     number bigint primary key, name text not null, applied_at text not null)`;
 }
 
 /**
- * Waits until no other process migrates this group, and makes the ledger where there is none.
+ * Waits until no other process migrates this group, and creates the ledger if it is missing.
  *
- * @param hasLedger as it was before the transaction: SQLite waits for another's lock only where the first
- *   statement of a transaction writes; one that has read before fails at once.
+ * @param hasLedger as seen before the transaction. SQLite waits for another process's lock only if the transaction's
+ *   first statement writes; a transaction that has read first fails at once.
  */
 async function lockLedger(transaction: Database, group: TableGroup, hasLedger: boolean): Promise<void> {
   if (transaction.engine === 'postgres') {
-    // "create schema if not exists" is no lock by itself: two that run at once collide in the system's catalogue.
+    // "create schema if not exists" takes no lock: two concurrent runs collide in the system catalog.
     await endWithClient(transaction);
     await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`.execute(transaction.kysely);
-    // While a migration waits for a table that a pg_dump holds, every service would wait behind it.
+    // While a migration waits for a table that pg_dump has locked, every service would queue behind it.
     await sql`set local lock_timeout = '2s'`.execute(transaction.kysely);
     await sql.raw(`create schema if not exists ${group}`).execute(transaction.kysely);
   }
   if (!hasLedger) await sql.raw(ledgerStatement(group)).execute(transaction.kysely);
   if (transaction.engine === 'sqlite') {
-    // Takes the file's write lock also where the table was there already.
+    // Takes the file's write lock even if the table existed.
     await sql.raw(`update ${group}.migrations set number = number where false`).execute(transaction.kysely);
   }
 }

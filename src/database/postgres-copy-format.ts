@@ -1,13 +1,13 @@
-/** A column that is copied, and the name of its type in `pg_type`. */
+/** A column to copy, and its type's name in `pg_type`. */
 export interface CopyColumn {
   readonly name: string;
   readonly type: string;
 }
 
-/** What a row holds in its columns, in their order: text, whole numbers, bytes and nulls. */
+/** A row's values in column order: text, integers, bytes and nulls. */
 export type CopyRow = readonly unknown[];
 
-/** Bytes that are given to the socket at once, unless one row has more. */
+/** Bytes written to the socket at a time. A larger row gets a larger chunk. */
 const CHUNK_BYTES = 64 * 1024;
 
 // https://www.postgresql.org/docs/current/sql-copy.html, "Binary Format": signature, no flags, no header extension.
@@ -16,19 +16,20 @@ const TRAILER_BYTES = 2;
 const NULL_LENGTH = -1;
 const END_OF_DATA = -1;
 
-/** A character of UTF-16 is at most three bytes of UTF-8. */
+/** A UTF-16 code unit takes at most three bytes in UTF-8. */
 const MAX_CHARACTER_BYTES = 3;
 
 const TWO_TO_32 = 2 ** 32;
 
 /**
- * Encodes rows in COPY's binary format, a chunk at a time as the reader takes them.
+ * Encodes rows in COPY's binary format, yielding chunks as the consumer takes them.
  *
- * @throws TypeError for a value that is not of its column's type, or a column of another type than text, int4, int8 and bytea.
+ * @throws TypeError for a value that does not match its column's type, or a column of a type other than text, int4,
+ *   int8 and bytea.
  */
 export function* encodeCopy(columns: readonly CopyColumn[], rows: Iterable<CopyRow>): Generator<Buffer> {
   const writers = columns.map(writerFor);
-  // Every chunk is a buffer of its own: the socket may still hold the one before.
+  // Each chunk gets a new buffer: the socket may still hold the previous one.
   let chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   let end = HEADER.copy(chunk);
   for (const row of rows) {
@@ -48,7 +49,7 @@ export function* encodeCopy(columns: readonly CopyColumn[], rows: Iterable<CopyR
   yield chunk.subarray(0, end);
 }
 
-/** At least as many bytes as the row takes. */
+/** An upper bound for the row's encoded size. */
 function maxBytes(row: CopyRow): number {
   let bytes = 2;
   for (const value of row) {
@@ -59,7 +60,7 @@ function maxBytes(row: CopyRow): number {
   return bytes;
 }
 
-/** Writes a value with its length before it; returns where the next one begins. */
+/** Writes a value after its length; returns the offset of the next one. */
 type WriteValue = (chunk: Buffer, start: number, value: unknown) => number;
 
 function writerFor({ name, type }: CopyColumn): WriteValue {

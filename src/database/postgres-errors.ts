@@ -1,7 +1,7 @@
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 export const TOO_MANY_CONNECTIONS = '53300';
 
-/** The connection failed (class 08), the server is stopping, crashed, or not yet ready (57P01 to 57P03). */
+/** Connection failure (class 08), or a server that is stopping, has crashed or is not ready yet (57P01 to 57P03). */
 const LOST = /^(08...|57P0[123])$/;
 
 const SYSTEM_CODES = new Set([
@@ -15,10 +15,10 @@ const SYSTEM_CODES = new Set([
   'EPIPE',
 ]);
 
-// These come from `pg` without a code.
+// `pg` throws these without a code.
 const MESSAGES = /^(connection terminated|client has encountered a connection error|client was closed)/i;
 
-/** Whether an error says that a connection to the server was lost or refused, and nothing about the statement. */
+/** Whether the connection to the server was lost or refused, rather than the statement being at fault. */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.some(isConnectionLost);
   if (!(error instanceof Error)) return false;
@@ -27,11 +27,11 @@ export function isConnectionLost(error: unknown): boolean {
   return MESSAGES.test(error.message);
 }
 
-/** What OpenSSL and Node find wrong with a certificate, and `pg` with a server that has none. */
+/** Certificate errors of OpenSSL and Node. */
 const TLS_CODES =
   /^(ERR_TLS_|ERR_SSL_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(GET|VERIFY|DECRYPT|DECODE)_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE))/;
 
-/** Whether a server could not prove its name. */
+/** Whether TLS verification failed, or the server offers no TLS. */
 export function isTlsError(error: Error): boolean {
   const { code } = error as { code?: unknown };
   return (

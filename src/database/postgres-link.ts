@@ -10,16 +10,19 @@ import type { Revision } from './revision.ts';
 const CONNECTION_TIMEOUT_MS = 1_000;
 const RETRY_MS = 100;
 
-/** How long no more connections are asked for than the server has given: each attempt costs it a process. */
+/**
+ * After the server runs out of connections, the pool stops growing for this long: each attempt costs the server a
+ * process.
+ */
 const FEWER_MS = 1_000;
 
-/** Where this was heard of it last, a server that does not answer the pulse is busy and not away. */
+/** A server that responded within this time but misses the health probe counts as busy, not down. */
 const SILENCE_MS = 1_000;
 
 /**
- * The connections of a serving process to one PostgreSQL server. Waits are bounded: whether the
- * server is there is found out by a pulse on a connection of its own, and where it is not, what
- * waits for it fails at once, and what comes later does so without trying, until it is back.
+ * A serving process's pool of connections to one PostgreSQL server. A health probe on its own connection decides
+ * whether the server is up. While it is down, the circuit breaker is open: waiting requests fail at once, and new ones
+ * fail without trying.
  */
 export class PostgresLink {
   readonly #pool: pg.Pool;
@@ -31,13 +34,13 @@ export class PostgresLink {
   #isUp = true;
   #heardAtMs = performance.now();
 
-  /** @param isPooled true where PgBouncer stands before it, and no statement can be prepared. */
+  /** @param isPooled true if PgBouncer is in between, so that no statement can be prepared. */
   constructor(config: pg.PoolConfig, isPooled: boolean) {
     this.#isPooled = isPooled;
     this.#pool = new pg.Pool({ ...config, connectionTimeoutMillis: CONNECTION_TIMEOUT_MS });
     this.#pulse = new PostgresPulse(config);
     this.#mostConnections = this.#pool.options.max;
-    // Without these listeners a connection that loses its server ends the process; the query in flight fails by itself.
+    // Without these listeners, a connection that loses its server ends the process. The query in flight rejects anyway.
     this.#pool.on('error', () => undefined);
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
     this.#pool.on('acquire', (client) => this.#inUse.add(client));
@@ -55,10 +58,10 @@ export class PostgresLink {
   }
 
   /**
-   * A connection of the pool, to be released.
+   * A connection from the pool. The caller must release it.
    *
-   * @throws DatabaseUnavailableError where the server is known to be away.
-   * @throws DatabaseBusyError where none became free in time.
+   * @throws DatabaseUnavailableError if the server is down.
+   * @throws DatabaseBusyError if no connection became free within a second.
    */
   async connect(): Promise<pg.PoolClient> {
     const giveUpAtMs = performance.now() + CONNECTION_TIMEOUT_MS;
@@ -67,7 +70,7 @@ export class PostgresLink {
       try {
         return await this.#pool.connect();
       } catch (error) {
-        // Those that this process has may become free yet.
+        // A connection of this process may still become free.
         const mayPass = (error as { code?: unknown }).code === TOO_MANY_CONNECTIONS;
         if (!mayPass || performance.now() > giveUpAtMs) throw this.#explain(error);
         if (!this.#takeFewer()) await delay(RETRY_MS);
@@ -75,7 +78,7 @@ export class PostgresLink {
     }
   }
 
-  /** Runs a statement that only reads: one whose connection was lost under it runs once more. */
+  /** Runs a read-only statement, and retries once if the connection is lost. */
   async query(statement: pg.QueryConfig): Promise<pg.QueryResult> {
     try {
       return await this.#queryOnce(statement);
@@ -86,9 +89,9 @@ export class PostgresLink {
   }
 
   /**
-   * Reads the revision of `access.clock` on a connection that no other query uses.
+   * Reads the revision of `access.clock` on the health probe's own connection.
    *
-   * @throws where the server does not answer in time.
+   * @throws if the server does not respond in time.
    */
   async readRevision(): Promise<Revision> {
     try {
@@ -116,13 +119,13 @@ export class PostgresLink {
       client.release();
       return result;
     } catch (error) {
-      // What the server itself says of a statement leaves the connection as it was.
+      // The connection is still usable after a server-side error.
       client.release(!(error instanceof pg.DatabaseError));
       throw error;
     }
   }
 
-  /** Lets the pool do with the connections that it has; false where it has none. */
+  /** Caps the pool at its current connections for a second; false if it has none. */
   #takeFewer(): boolean {
     const { options, totalCount } = this.#pool;
     if (totalCount === 0) return false;
@@ -138,13 +141,13 @@ export class PostgresLink {
     this.#heardAtMs = performance.now();
   }
 
-  /** Ends what waits for an answer that will not come. */
+  /** Opens the circuit breaker, and ends the connections in use so that their queries fail at once. */
   #giveUp(): void {
     this.#isUp = false;
     for (const client of this.#inUse) void (client as unknown as pg.Client).end().catch(() => undefined);
   }
 
-  /** The pool has one message for a server that is not reached and for connections that are all in use. */
+  /** Tells an exhausted pool from an unreachable server: `pg` reports both with the same message. */
   #explain(error: unknown): unknown {
     const isFull = this.#pool.totalCount >= this.#pool.options.max && this.#pool.idleCount === 0;
     const isAlive = performance.now() - this.#heardAtMs < SILENCE_MS;

@@ -1,15 +1,18 @@
 import pg from 'pg';
 import { READ_REVISION, type Revision } from './revision.ts';
 
-/** Time for one attempt. Two of them and the pause between two pulses are less than the 2 s that an outage may take to be noticed. */
+/**
+ * Timeout of one attempt. Two attempts and the pause between two probes stay below the 2 s within which an outage must
+ * be noticed.
+ */
 const TIMEOUT_MS = 500;
 
-/** Before it was ever heard: a start is in no hurry, and ends where this fails. */
+/** Timeout before the first response: startup is in no hurry, and fails if this does. */
 const FIRST_TIMEOUT_MS = 3_000;
 
 /**
- * Reads the revision of `access.clock`, and with it whether the server is there: on a connection
- * of its own, so that it neither waits behind slow queries nor is mistaken for one.
+ * The health probe: reads the revision of `access.clock` on its own connection, so that it neither waits behind slow
+ * queries nor is mistaken for one.
  */
 export class PostgresPulse {
   readonly #config: pg.ClientConfig;
@@ -21,13 +24,13 @@ export class PostgresPulse {
     this.#config = config;
   }
 
-  /** @throws where there is no answer on the connection that it has, nor on a new one. */
+  /** @throws if neither the current connection nor a new one responds in time. */
   async read(): Promise<Revision> {
     if (this.#client !== null) {
       try {
         return await this.#ask(this.#client);
       } catch {
-        // The one connection may be what failed.
+        // Only this connection may have failed.
       }
     }
     return this.#ask(await this.#connect());
@@ -45,7 +48,7 @@ export class PostgresPulse {
     try {
       await client.connect();
     } catch (error) {
-      // What is left of it may hold a socket.
+      // The failed client may still hold a socket.
       void client.end().catch(() => undefined);
       throw error;
     }
@@ -71,7 +74,7 @@ export class PostgresPulse {
     }
   }
 
-  /** Not waited for: a server that is away says no farewell. */
+  /** Not awaited: a dead server never acknowledges the close. */
   #drop(): void {
     void this.#client?.end().catch(() => undefined);
     this.#client = null;

@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { DatabaseUnavailableError } from './errors.ts';
 
-/** Parameters that name files; the library reads them each time that it connects. */
+/** Parameters that name files. `pg` reads the files at each connect. */
 const FILE_PARAMETERS = ['sslrootcert', 'sslcert', 'sslkey'] as const;
 
-/** Where a PostgreSQL server is, and what stands before it. */
+/** A PostgreSQL server's address, and whether PgBouncer is in front of it. */
 export interface PostgresAddress {
   readonly connectionString: string;
   /**
-   * PgBouncer in transaction mode: the server's side of a connection changes with each statement, so that nothing can
-   * be set for it or prepared on it. Settings then stand on the role (`pds roles`).
+   * PgBouncer in transaction mode: each transaction can run on another server connection, so nothing can be set or
+   * prepared on it. Settings are then made on the role (`pds roles`).
    */
   readonly isPooled: boolean;
 }
 
 /**
- * Reads a `postgres://…` URL; `?pgbouncer=true` says that PgBouncer stands before the server.
+ * Parses a `postgres://…` URL; `?pgbouncer=true` means that PgBouncer is in front of the server.
  *
- * @throws DatabaseUnavailableError where a file that it names cannot be read.
+ * @throws DatabaseUnavailableError if a file that the URL names cannot be read.
  */
 export function readPostgresUrl(url: string): PostgresAddress {
   const address = new URL(url);
@@ -38,7 +38,7 @@ export function readPostgresUrl(url: string): PostgresAddress {
   return { connectionString: address.href, isPooled };
 }
 
-/** Host, port and name of the database, without user and password. */
+/** The URL's host, port and database name, without user and password. */
 export function shownPostgresUrl(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`;

@@ -12,34 +12,38 @@ import type { Tables } from './tables.ts';
 const COMMAND_CONNECTION_TIMEOUT_MS = 2_000;
 
 /**
- * Both bounds on a query of the server are needed: PostgreSQL's own does not end a wait on a
- * connection that went silent, and the client's leaves the query running on the server.
+ * The client-side timeout, needed along with `statement_timeout`: PostgreSQL's does not end a wait on a connection that
+ * went silent, and the client's leaves the query running on the server.
  */
 const SERVE_QUERY_TIMEOUT_MS = 6_000;
 
 /**
- * What a serving connection asks of PostgreSQL. If PgBouncer lets no connection ask for anything, the role must bring it.
+ * Settings of a serving connection. PgBouncer does not pass them on, so there the role must have them.
  *
- * PostgreSQL expects a range of terms to hold a ninth of the index. Beyond some hundred thousand records it would
- * compile the statement for that each time: 470 ms for one that takes 3.
+ * JIT is off since PostgreSQL estimates that a range of terms matches a ninth of the index. Beyond a few hundred
+ * thousand records it would compile the statement every time: 470 ms for one that runs in 3 ms.
  */
 export const SERVING_SETTINGS = { statement_timeout: '5s', jit: 'off' } as const;
 
 const SERVE_CONNECTIONS = 10;
 const COMMAND_CONNECTIONS = 2;
 
-/** A new connection has to learn every statement again, which takes longer than answering. */
+/** Long, since a new connection must prepare every statement again, which takes longer than running it. */
 const IDLE_CONNECTION_MS = 300_000;
 
 const INT8: number = pg.types.builtins.INT8;
 
 const types: pg.CustomTypesConfig = {
-  // Whole numbers here stay below 2^53: `ref` is checked at import, all others count rows.
+  // Integers here stay below 2^53: the import checks `ref`, and all others count rows.
   getTypeParser: (oid, format) =>
     (oid as number) === INT8 ? Number : (pg.types.getTypeParser(oid, format) as (text: string) => unknown),
 };
 
-/** Opens a database for a command. Connections are made when first needed, so that this never fails. */
+/**
+ * Opens a database for a command. Connects on first use, so this does not throw if the server is down.
+ *
+ * @throws DatabaseUnavailableError if a file that the URL names cannot be read.
+ */
 export function openPostgresForCommands(url: string): OpenDatabase {
   const { connectionString } = readPostgresUrl(url);
   const pool = new pg.Pool({
@@ -50,7 +54,7 @@ export function openPostgresForCommands(url: string): OpenDatabase {
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     types,
   });
-  // Without these listeners a connection that loses its server ends the process; the query in flight fails by itself.
+  // Without these listeners, a connection that loses its server ends the process. The query in flight rejects anyway.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: poolWithCopy(pool) }) });
@@ -66,8 +70,10 @@ export function openPostgresForCommands(url: string): OpenDatabase {
 }
 
 /**
- * Opens a database for serving: `kysely` is the primary's, and what `run` reads comes from a
- * replica where one is up to date. Connections are made when first needed, so that this never fails.
+ * Opens a database for serving: `kysely` uses the primary, and `run` reads from a replica if one is current. Connects
+ * on first use, so this does not throw if a server is down.
+ *
+ * @throws DatabaseUnavailableError if a file that a URL names cannot be read.
  */
 export function openPostgresForServing(url: string, replicaUrls: readonly string[]): OpenDatabase {
   const primary = openLink(url);

@@ -3,31 +3,30 @@ import type { ReadSource, ServerState } from './database.ts';
 import type { PostgresLink } from './postgres-link.ts';
 import type { Revision } from './revision.ts';
 
-/** A replica, and how far it is known to have come. */
+/** A replica and its last known state. */
 interface Replica {
   readonly link: PostgresLink;
-  /** The revision of `access.clock` that was read from it last; null before it answered, and since it failed. */
+  /** The revision of `access.clock` last read from it; null before the first response and after a failure. */
   revision: Revision | null;
-  /** The newest revision that it was seen at: the primary had this one too, and had the same changes before it. */
+  /** The newest revision seen both on it and on the primary: it has every change up to there. */
   sharedRevision: Revision | null;
-  /** When it was at the newest revision the last time. */
+  /** When it was last seen at the newest revision, in `performance.now()` milliseconds. */
   currentAtMs: number;
 }
 
-/** A new object each time that something is learned, so that a read that was overtaken is noticed. */
+/** Replaced whenever the state changes, so that a read overtaken by another is detected by identity. */
 interface Newest {
-  /** Null while it is not known: then no replica is read from. */
+  /** Null while unknown: then no replica is used. */
   readonly revision: Revision | null;
 }
 
 /**
- * Reads from replicas of a primary. Asked is, in turn, each one that is known to be at the
- * newest revision that this process has read from the primary, and none else; the primary where there is none. So
- * no answer is older for coming from a replica than a kept one may be, though replicas lag and
- * are cancelled: what one answers at another revision, or not at all, is asked of the primary.
+ * Routes reads, round-robin, to the replicas known to be at the newest revision read from the primary; to the primary
+ * if there are none. If a replica responds at another revision or fails (replication can cancel its queries), the
+ * primary runs the statement instead. So a replica's response is no staler than a cached one can be.
  *
- * A greater number does not make a replica newer: one that follows a primary that was replaced may
- * hold changes that are lost.
+ * Revisions are compared for equality only: a replica of a replaced primary can have a greater number and hold lost
+ * changes.
  */
 export class ReplicatedReads {
   readonly #primary: PostgresLink;
@@ -45,7 +44,7 @@ export class ReplicatedReads {
     }));
   }
 
-  /** Runs a statement that only reads. Where its first row has a `revision`, that is the one of `access.clock`. */
+  /** Runs a read-only statement. A `revision` in its first row must be that of `access.clock`. */
   async query(statement: pg.QueryConfig, source: ReadSource): Promise<pg.QueryResult> {
     const replica = source === 'any' ? this.#choose() : null;
     if (replica !== null) {
@@ -53,7 +52,7 @@ export class ReplicatedReads {
         const result = await replica.link.query(statement);
         if (this.#isCurrentIn(replica, result)) return result;
       } catch {
-        // Away, or it cancelled the query since it conflicts with what it replays. The next pulse tells whether it is back.
+        // The replica is down, or cancelled the query because it conflicts with replay. The next health probe decides.
         replica.revision = null;
       }
     }
@@ -64,9 +63,9 @@ export class ReplicatedReads {
   }
 
   /**
-   * The revision of the primary. Asks the replicas for theirs as well, without waiting for them.
+   * The primary's revision. Also starts reading the replicas' revisions, without awaiting them.
    *
-   * @throws where the primary does not answer in time.
+   * @throws if the primary does not respond in time.
    */
   async readRevision(): Promise<Revision> {
     const before = this.#newest;
@@ -76,7 +75,7 @@ export class ReplicatedReads {
     return revision;
   }
 
-  /** What was read is older than what a client has seen: no replica is asked until the primary's revision was read again. */
+  /** A client has seen newer data: bypasses the replicas until the primary's revision has been read again. */
   distrustReplicas(): void {
     this.#newest = { revision: null };
   }
@@ -111,7 +110,7 @@ export class ReplicatedReads {
   #isCurrent({ revision, sharedRevision }: Replica): boolean {
     const newest = this.#newest.revision;
     if (revision === null || newest === null) return false;
-    // The last changes of a primary that is down may have reached a replica, and not this process.
+    // The last changes before the primary went down may have reached the replica but not this process.
     return revision === newest || (sharedRevision === newest && !this.#primary.state.isUp);
   }
 
@@ -128,9 +127,9 @@ export class ReplicatedReads {
   }
 
   /**
-   * Takes a revision that was read from the primary for the newest, unless something was learned since the read began.
+   * Makes a revision read from the primary the newest, unless another was learned since the read began.
    *
-   * @param before what was known when the read began.
+   * @param before the newest when the read began.
    */
   #learn(revision: Revision | null, before: Newest): void {
     if (revision === null || this.#newest !== before || revision === before.revision) return;
@@ -141,7 +140,7 @@ export class ReplicatedReads {
   async #readReplica(replica: Replica): Promise<void> {
     try {
       this.#see(replica, await replica.link.readRevision());
-      // What the primary was asked for at the same time is not known yet: so it may be by one reading that it is late.
+      // The primary's revision read at the same time is still unknown, so lag can start one probe late.
       if (this.#isCurrent(replica)) replica.currentAtMs = performance.now();
     } catch {
       replica.revision = null;

@@ -7,20 +7,20 @@ import { SERVING_SETTINGS } from './postgres.ts';
 
 /** Names of PostgreSQL's roles. */
 export interface Roles {
-  /** For `pds serve`: reads what it needs, and writes usage alone. */
+  /** For `pds serve`: reads the tables that it serves, and writes only usage. */
   readonly reader: string;
   /** For commands: imports, partners, grants and keys. */
   readonly writer: string;
 }
 
-/** The roles cannot be made. The message says what to do. */
+/** The roles cannot be created. The message says what to do. */
 export class RolesError extends Error {
   override name = 'RolesError';
 }
 
 export type Privilege = 'select' | 'insert' | 'update' | 'delete' | 'truncate' | 'maintain';
 
-/** What a role may do with the tables of a group, and with those that differ. No name: nothing. */
+/** A role's privileges on a group's tables, and the exceptions by table. Tables absent from `access` get none. */
 type Grants = Readonly<Record<TableGroup, { all: readonly Privilege[]; but: Readonly<Record<string, Privilege[]>> }>>;
 
 const READER: Grants = {
@@ -29,7 +29,7 @@ const READER: Grants = {
     all: [],
     but: {
       migrations: ['select'],
-      // The secret that signs cursors is in there.
+      // Contains the secret that signs cursors.
       settings: ['select'],
       clock: ['select'],
       partners: ['select'],
@@ -42,7 +42,7 @@ const READER: Grants = {
 };
 
 const WRITER: Grants = {
-  // To maintain, which is to vacuum and analyze, can be granted from PostgreSQL 17 on.
+  // `maintain` (vacuum, analyze) can be granted from PostgreSQL 17 on.
   catalog: { all: ['select', 'insert', 'update', 'delete', 'maintain'], but: { migrations: ['select', 'maintain'] } },
   access: {
     all: [],
@@ -67,13 +67,12 @@ const MAINTAIN_FROM_VERSION = 170_000;
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Makes the two roles, or brings those that are there up to date, all of it or nothing: exactly
- * what each needs of the tables that there are, and of tables that later migrations add to
- * `catalog`; and for the reader the settings of a serving connection, which PgBouncer would not
- * let it bring along. Passwords are not touched.
+ * Creates the two roles or updates existing ones, in one transaction: exactly the privileges that each needs on the
+ * current tables, and on tables that later migrations add to `catalog`. The reader also gets the settings of a serving
+ * connection, which PgBouncer does not pass on. Leaves passwords alone.
  *
- * @returns the names of those that were not there before; they have no password.
- * @throws RolesError where this role may not do so, or where one of the two could do more than it should.
+ * @returns the names of the roles it created; they have no password.
+ * @throws RolesError if the current role lacks the privilege, or if one of the two would have more than it should.
  */
 export function makeRoles(database: Database, clock: Clock, roles: Roles): Promise<string[]> {
   const { reader, writer } = roles;
@@ -101,7 +100,7 @@ export function makeRoles(database: Database, clock: Clock, roles: Roles): Promi
   });
 }
 
-/** True where someone else than the owner was let into the tables: `makeRoles` has to be run again after a migration. */
+/** True if anyone but the owner has privileges: `makeRoles` must run again after a migration. */
 export async function hasRoles({ kysely }: Database): Promise<boolean> {
   const { rows } = await sql`select from pg_catalog.pg_namespace, aclexplode(nspacl)
     where nspname = 'access' and grantee <> nspowner limit 1`.execute(kysely);
@@ -148,7 +147,7 @@ async function grantAll(
       has_database_privilege(${role}, current_database(), 'TEMPORARY') as temporary`.execute(kysely);
   const [database] = rows;
   if (database?.connects === false) await run(`grant connect on database ${database.name} to`);
-  // An import that gives rows new numbers gathers them in a temporary table.
+  // An import that renumbers rows collects them in a temporary table.
   if (database?.temporary === false && grants === WRITER) {
     await run(`grant temporary on database ${database.name} to`);
   }
@@ -168,7 +167,7 @@ async function grantAll(
   }
 }
 
-/** Sets what is not set already, so that a superuser may have done it for an owner who may not. */
+/** Sets only missing settings, so that a superuser can make them first if the owner may not. */
 async function setForServing({ kysely }: Database, reader: string, me: string): Promise<void> {
   const { rows } = await sql<{ name: string; present: string[] | null }>`select current_database() as name,
     (select setconfig from pg_catalog.pg_db_role_setting
@@ -192,7 +191,11 @@ async function setForServing({ kysely }: Database, reader: string, me: string): 
   }
 }
 
-/** What a role has by others, or by what is granted to everyone, is no less than what it was given itself. */
+/**
+ * Also counts privileges that the role inherits or that are granted to `public`.
+ *
+ * @throws RolesError if the role has more privileges than it should.
+ */
 async function refuseMore(database: Database, role: string, owner: string, grants: Grants): Promise<void> {
   const { rows: powers } = await sql<{ power: string }>`
     select unnest(array_remove(array[
@@ -216,11 +219,11 @@ async function refuseMore(database: Database, role: string, owner: string, grant
   }
 }
 
-/** What the role of a connection may do with the tables that are there. */
+/** The current role's privileges on the existing tables. */
 export interface Abilities {
   readonly me: string;
   readonly hasTables: boolean;
-  /** Whether it may make schemas, as the first migration does. */
+  /** Whether it can create schemas, as the first migration does. */
   readonly mayCreate: boolean;
   readonly isOwner: boolean;
   readonly lacksToServe: readonly Lack[];
@@ -233,7 +236,7 @@ interface Lack {
   readonly table: string;
 }
 
-/** Needs no right to any table. */
+/** Reads the current role's privileges. Needs no privilege on any table. */
 export async function readAbilities(database: Database): Promise<Abilities> {
   const { owner, me } = await readServer(database);
   const privileges = await readPrivileges(database, sql`current_user`);

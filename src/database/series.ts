@@ -4,22 +4,21 @@ import { addMilliseconds, EPOCH, formatInstant, latestOf, type Clock } from '../
 import type { Database } from './database.ts';
 
 /**
- * Between two instants of the series is one millisecond that is not: the watermark of the earlier one. So no `updated_at`
- * that is drawn from the series equals a watermark.
+ * Commit timestamps are at least 2 ms apart. The millisecond before each one is the watermark of the one before, so no
+ * `updated_at` taken from a commit timestamp equals a watermark.
  */
 const LEAST_DISTANCE_MS = 2;
 
 /**
- * Draws the next instant of the one series that publications and changes of grants share:
- * later than every earlier one by at least two milliseconds, even if the clock stepped back.
+ * Returns the next commit timestamp, shared by publications and grant changes: at least two milliseconds later than
+ * every earlier one, even if the clock stepped back.
  *
- * Holds the lock on `access.clock` until the end of the transaction, so that instants become
- * visible in the order in which they were drawn: draw late, commit soon. The last publication
- * is looked up too, since a crash between the commits of SQLite's two files may have left the
- * catalog's alone on disk.
+ * Locks `access.clock` until the transaction ends, so that timestamps become visible in the order they were drawn: draw
+ * late, commit soon. Also reads the last publication's timestamp, since a crash between the commits of SQLite's two
+ * files can leave only the catalog's on disk.
  *
- * @param transaction must be one, and on SQLite must not have read from `access` before.
- * @param after an instant that it has to be later than besides, where the database does not know of all.
+ * @param transaction must be a transaction; on SQLite, one that has not read from `access` before.
+ * @param after a timestamp that the new one must also exceed, if the database does not hold all earlier ones.
  */
 export async function drawInstant(transaction: Database, clock: Clock, after = EPOCH): Promise<string> {
   const { kysely } = transaction;
@@ -41,7 +40,10 @@ export async function drawInstant(transaction: Database, clock: Clock, after = E
   return instant;
 }
 
-/** Tells running servers that partners, keys, grants or the catalog changed; to be the first statement of a change. */
+/**
+ * Bumps the revision, so that running servers notice a change of partners, keys, grants or the catalog. Must be the
+ * first statement of a change.
+ */
 export async function raiseAccessVersion({ kysely }: Database): Promise<void> {
   await kysely
     .updateTable('access.clock')

@@ -25,17 +25,16 @@ export interface SqliteFiles {
   readonly access: string;
 }
 
-/** The files that belong together, by the path of the first. */
+/** The two files' paths, given the catalog's. */
 export function sqliteFiles(catalog: string): SqliteFiles {
   return { catalog, access: catalog.replace(/(\.\w+)?$/, '.access$1') };
 }
 
 /**
- * Looks at what is there before anything is made: a database that was not found must not be
- * replaced by an empty one. The last folder of the path is made, and no more: a path to a
- * disk that is not mounted is a mistake.
+ * Checks the files before creating any: a missing database must not be replaced by an empty one. Creates only the last
+ * folder of the path: a path to an unmounted disk is a mistake.
  *
- * @throws DatabaseUnavailableError where the folder above is missing, or one file without the other.
+ * @throws DatabaseUnavailableError if the parent folder is missing, or one of the two files.
  */
 export function prepareFolder(files: SqliteFiles): void {
   const { catalog } = files;
@@ -48,10 +47,9 @@ export function prepareFolder(files: SqliteFiles): void {
 }
 
 /**
- * Whether there is a database, made by an earlier command or start. True also for one that may not
- * be looked at: opening it says why.
+ * Whether a database exists. Also true if the files cannot be read: opening them reports why.
  *
- * @throws DatabaseUnavailableError if one file is there without the other, or the folder above is missing.
+ * @throws DatabaseUnavailableError if only one of the two files exists, or the parent folder is missing.
  */
 export function hasSqliteFiles(files: SqliteFiles): boolean {
   const folder = dirname(resolve(files.catalog));
@@ -60,11 +58,11 @@ export function hasSqliteFiles(files: SqliteFiles): boolean {
   }
   refuseLoneFiles(files);
   const sizes = [sizeOf(files.catalog), sizeOf(files.access)];
-  // One alone that was cut to nothing is a loss, which is found once both are open.
+  // If only one file was truncated, that is data loss, which is detected once both are open.
   return sizes.every((size) => size !== null) && sizes.some((size) => size > 0);
 }
 
-/** In bytes; null if there is no such file, infinite if it may not be looked at. */
+/** In bytes; null if the file is missing, `Infinity` if it cannot be read. */
 function sizeOf(file: string): number | null {
   try {
     return statSync(file, { throwIfNoEntry: false })?.size ?? null;
@@ -73,25 +71,25 @@ function sizeOf(file: string): number | null {
   }
 }
 
-/** @throws DatabaseUnavailableError where one file is there without the other. */
+/** @throws DatabaseUnavailableError if only one of the two files exists. */
 export function refuseLoneFiles({ catalog, access }: SqliteFiles): void {
   refuseLoneFile(catalog, access);
   refuseLoneFile(access, catalog);
 }
 
 /**
- * Makes a file for the owner's eyes only, before anything is in it; one that is there stays as it
- * is. SQLite gives its logs beside it the same permissions.
+ * Creates an empty file that only its owner can read; leaves an existing file alone. SQLite gives the files beside it,
+ * such as the WAL, the same permissions.
  */
 export function makePrivateFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
   } catch {
-    // It is there, or cannot be made: then whoever opens it says why.
+    // It exists, or cannot be created: then opening it reports why.
   }
 }
 
-/** A file that holds nothing yet may be alone: another process is making both at this moment, or was killed at it. */
+/** A file without tables may be alone: another process is creating both right now, or was killed doing so. */
 function refuseLoneFile(file: string, other: string): void {
   if (!existsSync(file) || existsSync(other) || !holdsTables(file) || existsSync(other)) return;
   throw new DatabaseUnavailableError(
@@ -105,26 +103,26 @@ function holdsTables(file: string): boolean {
   try {
     return Number(connection.prepare('select count(*) as tables from sqlite_schema').get()?.['tables']) > 0;
   } catch {
-    // Whoever opens it next says what is wrong with it.
+    // Opening it reports the problem.
     return false;
   } finally {
     connection.close();
   }
 }
 
-/** Less than this is no room: SQLite's index of its log alone takes as much. */
+/** Below this the disk counts as full: SQLite's WAL index alone needs about as much. */
 const LEAST_FREE_BYTES = 64 * 1024;
 
 /**
- * What an operator is told of an error of SQLite, and what to do.
+ * Describes a SQLite error for operators, and what to do.
  *
- * @param files that it may be about; where that can be found out, only the one is named.
- * @returns null where the error is none of SQLite's.
+ * @param files the error may be about; the message names only the one at fault if that can be determined.
+ * @returns null if the error is not SQLite's.
  */
 export function describeSqliteError(error: unknown, files: readonly string[]): string | null {
   const code = sqliteCode(error);
   if (code === null) return null;
-  // What Node says of a failed `attach` repeats the address instead of the reason.
+  // For a failed `attach`, Node's message repeats the path instead of the reason.
   const { message, errstr: reason = message } = error as Error & { errstr?: string };
   const named = files.join(' or ');
   switch (code) {
@@ -164,7 +162,7 @@ function isFull(file: string): boolean {
   }
 }
 
-/** Why this user cannot work with a file, and what to do; null where nothing is in the way. */
+/** Why this user cannot use a file, and what to do; null if nothing prevents it. */
 export function reasonNotUsable(file: string): string | null {
   const folder = dirname(resolve(file));
   if (!existsSync(folder)) return noFolderMessage(file);

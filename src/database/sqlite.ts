@@ -10,19 +10,23 @@ import { describeSqliteError, makePrivateFile, prepareFolder, SqliteConnection, 
 import { bindSlots, StatementCache, type SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
-/** How long a statement waits for another process's lock. An import holds the catalog for longer; see `publishing/lock.ts`. */
+/**
+ * How long a statement waits for another process's lock. An import holds the catalog's for longer; see
+ * `publishing/lock.ts`.
+ */
 const BUSY_TIMEOUT_MS = 5_000;
 
-/** Pages of the catalog that a connection holds in memory. Without the name of the schema, the setting is another file's. */
+/** The catalog's page cache per connection, in KiB. A pragma without a schema name would set another file's cache. */
 const CACHE_KIB = { read: 64 * 1024, write: 64 * 1024 };
 
-/** Texts of SQL whose prepared statements are kept. A server has fewer shapes of query than this. */
+/** Maximum number of cached prepared statements. A server uses fewer. */
 const PREPARED_STATEMENTS = 500;
 
 /**
- * Opens the two files of a SQLite database, attached as `catalog` and `access` in this
- * order: at a commit that wrote to both, the catalog's is on disk first
- * (`publishing/publication.ts` says why that matters).
+ * Opens the two files of a SQLite database, attached as `catalog` and `access` in this order: a commit that wrote to
+ * both files writes the catalog to disk first (`publishing/publication.ts` explains why that matters).
+ *
+ * @throws DatabaseUnavailableError if a file cannot be opened.
  */
 export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
   const files = sqliteFiles(path);
@@ -34,13 +38,13 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
     for (const schema of ['catalog', 'access'] as const) {
       const file = files[schema];
       opening = file;
-      // Digests of keys and the secret of the cursors are in there.
+      // Contains key digests and the cursor secret.
       if (mode === 'write' && schema === 'access') makePrivateFile(file);
       const uri = `${pathToFileURL(file).href}?mode=${mode === 'read' ? 'ro' : 'rwc'}`;
       opened.set(file, fileNumber(file));
       connection.prepare(`attach ? as ${schema}`).run(uri);
       if (mode === 'write') {
-        // Only a writer sets the journal mode: readers that all did so at once would meet "database is locked".
+        // Only a writer sets the journal mode: concurrent readers doing so would get "database is locked".
         connection.exec(
           `pragma ${schema}.page_size = 8192; pragma ${schema}.journal_mode = wal; pragma ${schema}.synchronous = full`,
         );
@@ -84,8 +88,8 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
 }
 
 /**
- * A restore puts a file in the place of one that it has locked: who waited for that lock has the
- * old file, which is the database no more.
+ * Detects a file replaced while it was being opened. A restore replaces the file that it has locked, so a process that
+ * waited for that lock has the old file open.
  */
 function refuseReplaced(opened: ReadonlyMap<string, bigint | null>): void {
   for (const [file, number] of opened) {
@@ -94,17 +98,17 @@ function refuseReplaced(opened: ReadonlyMap<string, bigint | null>): void {
   }
 }
 
-/** What tells a file from another of the same name; null where there is none, or it may not be looked at. */
+/** The inode, which differs between files of the same name; null if the file is missing or cannot be read. */
 function fileNumber(path: string): bigint | null {
   try {
     return statSync(path, { bigint: true }).ino;
   } catch {
-    // Opening it fails too, and SQLite's error is the one that is explained.
+    // Opening it fails too, and that error is the one reported.
     return null;
   }
 }
 
-/** What Kysely asks of a SQLite connection, on `node:sqlite`, with prepared statements kept for the next time. */
+/** The connection interface that Kysely expects, on `node:sqlite`, with cached prepared statements. */
 class KyselyConnection implements SqliteDatabase {
   readonly #connection: sqlite.DatabaseSync;
   readonly #prepared = new LRUCache<string, SqliteStatement>({ max: PREPARED_STATEMENTS });
@@ -118,7 +122,7 @@ class KyselyConnection implements SqliteDatabase {
     if (prepared === undefined) {
       const statement = this.#connection.prepare(sql);
       const reader = statement.columns().length > 0;
-      // A statement that writes reports the last row number of anything, and those inside FTS5 are beyond 2^53.
+      // A write reports the last rowid of any table, and FTS5's internal ones exceed 2^53.
       if (!reader) statement.setReadBigInts(true);
       prepared = {
         reader,

@@ -4,10 +4,10 @@ import { LRUCache } from 'lru-cache';
 import type { Engine } from './database.ts';
 import type { Tables } from './tables.ts';
 
-/** Statements that are kept. A server asks in fewer shapes than this; each is kept by every connection of PostgreSQL too. */
+/** Maximum number of cached statements. A server uses fewer. Each PostgreSQL connection caches them too. */
 const MOST_STATEMENTS = 500;
 
-/** Stands in a statement where a value comes in each time that it runs. */
+/** A placeholder in a statement for a value bound at each run. */
 class Slot {
   readonly name: string;
 
@@ -16,35 +16,35 @@ class Slot {
   }
 }
 
-/** A place for the value of this name. Lists go in as one value; see {@link listSlot}. */
+/** A placeholder for the named value. Lists are bound as one value; see {@link listedKeys} and {@link isInList}. */
 export function slot<T = unknown>(name: string): RawBuilder<T> {
   return sql<T>`${new Slot(name)}`;
 }
 
 /**
- * A place for a number of rows, after `limit`. SQLite takes a bare one as a reason to plan the
- * statement anew each time that it runs, which takes twice as long as running it.
+ * A placeholder for a row count after `limit`. A bare parameter there makes SQLite plan the statement again at each
+ * run, which takes twice as long as running it.
  */
 export function limitSlot(name: string): RawBuilder<number> {
   return sql<number>`cast(${slot(name)} as bigint)`;
 }
 
-/** The values of a list as a table with the columns `value`, and `place` in the list. */
+/** A list's values as a table with the columns `value` and `place`, the position in the list. */
 export function listedKeys(engine: Engine, name: string, type: 'text' | 'bigint', alias: string): RawBuilder<unknown> {
   return engine === 'postgres'
     ? sql`unnest(${slot(name)}::${sql.raw(type)}[]) with ordinality as ${sql.ref(alias)} (value, place)`
     : sql`(select value, key as place from json_each(${slot(name)})) as ${sql.ref(alias)}`;
 }
 
-/** The texts of all rows of a subquery that is ordered by `place`, joined with commas. */
+/** The comma-separated texts of all rows of a subquery that is ordered by `place`. */
 export function joinedTexts(engine: Engine, text: string, place: string): RawBuilder<string | null> {
-  // SQLite keeps the order of a subquery's rows, and to sort the texts again takes a fifth of the statement.
+  // SQLite keeps a subquery's row order. Sorting again would take a fifth of the statement's time.
   return engine === 'postgres'
     ? sql<string | null>`string_agg(${sql.ref(text)}, ',' order by ${sql.ref(place)})`
     : sql<string | null>`group_concat(${sql.ref(text)}, ',')`;
 }
 
-/** A JSON list of lists as a table: each element of the inner lists is a column of this name and type. */
+/** A JSON list of lists as a table: the elements of each inner list become columns of these names and types. */
 export function listedRows(
   engine: Engine,
   name: string,
@@ -53,7 +53,7 @@ export function listedRows(
 ): RawBuilder<unknown> {
   const elements =
     engine === 'postgres' ? sql`jsonb_array_elements(${slot(name)}::jsonb)` : sql`json_each(${slot(name)})`;
-  // A text without a cast: SQLite compares one that has a type to a column without the column's index.
+  // Text is not cast: SQLite does not use a column's index to compare it with a typed text.
   const values = Object.entries(columns).map(([column, type], index) => {
     const value = sql`value ->> ${sql.lit(index)}`;
     return sql`${type === 'text' ? value : sql`cast(${value} as bigint)`} as ${sql.ref(column)}`;
@@ -62,8 +62,8 @@ export function listedRows(
 }
 
 /**
- * `column = value`, only ever looked up by an index. PostgreSQL may join by hash on a plain equality: it then read the
- * whole index, since it cannot know how few rows a range has.
+ * `column = value`, always by index lookup. For a plain equality PostgreSQL can choose a hash join, which reads the
+ * whole index because the planner cannot know how few rows a range has.
  */
 export function isLookedUp(engine: Engine, column: string, value: string): RawBuilder<SqlBool> {
   return engine === 'postgres'
@@ -78,23 +78,23 @@ export function isInList(engine: Engine, column: Expression<unknown>, name: stri
     : sql<SqlBool>`${column} in (select value from json_each(${slot(name)}))`;
 }
 
-/** What `limitSlot` keeps out. */
+/** Detects a bare parameter after `limit`; see `limitSlot`. */
 const BARE_LIMIT = /\blimit\s+(\?|\$\d)/i;
 
-/** What the slots of a statement are filled with. */
+/** The values for a statement's placeholders, by name. */
 export type SlotValues = Readonly<Record<string, string | number | null | readonly (string | number)[]>>;
 
-/** SQL that was made once, to run many times. */
+/** Compiled SQL, to run many times. */
 export interface Statement {
-  /** Unique among statements, by what it says: PostgreSQL keeps its plan under this name. */
+  /** Derived from the text. PostgreSQL caches the prepared statement under this name. */
   readonly name: string;
   readonly text: string;
   readonly slots: readonly string[];
 }
 
 /**
- * Statements by their shape: all that decides the text of one, and nothing of the values that it
- * runs with. Building and compiling a statement costs several times what running it does.
+ * Compiled statements by statement key: everything that determines a statement's text, and none of its values. Building
+ * and compiling a statement costs several times as much as running it.
  */
 export class StatementCache {
   readonly #statements = new LRUCache<string, Statement>({ max: MOST_STATEMENTS });
@@ -117,7 +117,11 @@ export class StatementCache {
   }
 }
 
-/** The values in the order of a statement's slots, in the form that the engine takes. */
+/**
+ * Returns the values in the order of the statement's placeholders, encoded for the engine.
+ *
+ * @throws Error if a value is missing.
+ */
 export function bindSlots(engine: Engine, { slots }: Statement, values: SlotValues): unknown[] {
   return slots.map((name) => {
     const value = values[name];

@@ -1,12 +1,11 @@
 import type { Generated } from 'kysely';
 
 /**
- * Every table, as Kysely sees it. `catalog` is what is published, `access` who may see it:
- * two schemas on PostgreSQL, two attached files on SQLite.
+ * Every table, for Kysely. `catalog` holds the published records, `access` who can see them: two schemas on PostgreSQL,
+ * two attached files on SQLite.
  *
- * Instants are text, UTC with milliseconds (see `instant.ts`). A `document` is
- * finished JSON text; where something is added when it is read, its closing
- * brace is left off.
+ * Timestamps are text, UTC with milliseconds (see `instant.ts`). A `document` is rendered JSON text; its closing brace
+ * is left off if fields are appended on read.
  */
 export interface Tables {
   'catalog.migrations': MigrationRow;
@@ -62,7 +61,7 @@ export interface CertificationRow {
   document: string;
 }
 
-/** The positions within a block whose records have a term. */
+/** The positions within a block of the records that have a term. */
 export interface IndexRow {
   block: number;
   term: string;
@@ -74,26 +73,26 @@ export interface IndexRow {
 export interface IndexBlockRow {
   kind: 'suppliers' | 'contracts' | 'solicitations';
   block: number;
-  /** Ids from this one to the first id of the next block belong here. */
+  /** The block holds ids from this one up to the next block's first id. */
   first_id: string;
-  /** Of the publication that last changed one of its rows in the index. */
+  /** The token of the publication that last changed one of its index rows. */
   token: string;
 }
 
-/** What the rows of suppliers, contracts and solicitations share. */
+/** Columns shared by suppliers, contracts and solicitations. */
 interface PublishedRow {
-  /** Of the row. Servers of version 1.1 order by it, and it ties the record to its entry in the former search. */
+  /** Row number. Servers of version 1.1 order by it, and it joins the record to its entry in the former search. */
   number: number;
-  /** The block of the index, times 65,536, plus the position within the block. */
+  /** The index block × 65,536 + the position within the block. */
   position: number;
   id: string;
-  /** Of the imported record: equal hashes, equal records. */
+  /** Hash of the imported record: equal hashes mean equal records. */
   hash: string;
-  /** Of the line that it was imported from: equal hashes, and the line need not be read. Empty where unknown. */
+  /** Hash of the imported line: if equal, the line need not be parsed. Empty if unknown. */
   line_hash: string;
-  /** The publication that last changed what is served. `updated_since` compares its instant. */
+  /** The publication that last changed the served record. `updated_since` is compared with its timestamp. */
   changed_publication: number;
-  /** The `updated_at` that the first import brought; null once a publication's instant took its place. */
+  /** The `updated_at` from the first import; null once a publication's timestamp replaced it. */
   updated_at: string | null;
 }
 
@@ -102,7 +101,7 @@ export interface SupplierRow extends PublishedRow {
   document: string;
   certifications_preview: string;
   certifications_all: string;
-  /** Texts that are searched and not served, one a line. */
+  /** Texts that are searched but not served, one per line. */
   searched: string;
 }
 
@@ -117,19 +116,19 @@ export interface SolicitationRow extends PublishedRow {
   lead_entity_id: string;
   status: 'draft' | 'open' | 'closed' | 'awarded' | 'cancelled';
   close_at: string | null;
-  /** Of the fields that move `updated_at`. */
+  /** Hash of the fields that change `updated_at`. */
   own_hash: string;
-  /** The publication whose instant is `updated_at`, unless the record brought its own. */
+  /** The publication whose timestamp is `updated_at`, unless the record brought its own. */
   updated_publication: number;
   /** The list item, without its closing brace. */
   document: string;
-  /** What the detail adds to it: begins with a comma, no closing brace. */
+  /** The fields that the detail adds: begins with a comma, no closing brace. */
   detail: string;
 }
 
-/** How many solicitations of a lead entity have this status and close in this month, drafts aside. */
+/** Counts a lead entity's solicitations by status and closing month, without drafts. */
 interface SolicitationTotalRow {
-  /** Empty for all of them together. */
+  /** Empty for the total over all lead entities. */
   lead_entity_id: string;
   status: string;
   /** `2026-11`; empty for no deadline. */
@@ -137,9 +136,9 @@ interface SolicitationTotalRow {
   total: number;
 }
 
-/** One row. Its lock is the one under which publications and changes of grants draw their instants. */
+/** A single row. Publications and grant changes hold its lock while they draw their commit timestamps. */
 interface ClockRow {
-  /** Rises with every change of partners, keys or grants and with every publication. */
+  /** Incremented by every change of partners, keys or grants and by every publication. */
   version: number;
   /** Random, written by the same change: see `revision.ts`. */
   token: string;
@@ -151,7 +150,7 @@ export interface PartnerRow {
   id: Generated<number>;
   name: string;
   everything_since: string | null;
-  /** The instant of the last grant or revocation. */
+  /** Timestamp of the last grant or revocation. */
   grants_changed_at: string;
   suspended_at: string | null;
   requests_per_minute: number | null;
@@ -175,16 +174,16 @@ export interface KeyRow {
   digest: string;
   environment: 'live' | 'test';
   created_at: string;
-  /** The first instant at which it is refused: that of `issued_expires_at`, or the end of the overlap of a rotation. */
+  /** The key is refused from this timestamp on: `issued_expires_at`, or the end of a rotation's overlap. */
   expires_at: string | null;
-  /** When the life that it was issued with ends; null for never. A rotation leaves it alone. */
+  /** The expiry that it was issued with; null for never. A rotation does not change it. */
   issued_expires_at: string | null;
-  /** The public id of the key that was issued in its place last. */
+  /** The public id of the key that last replaced it. */
   replaced_by: string | null;
   revoked_at: string | null;
 }
 
-/** What one key asked of one endpoint on one day. */
+/** One key's requests to one endpoint on one day. */
 export interface UsageRow {
   /** In UTC, such as `2026-04-15`. */
   day: string;
@@ -193,15 +192,15 @@ export interface UsageRow {
   /** The route, such as `/v1/contracts/:id`. */
   endpoint: string;
   requests: number;
-  /** Records in the answers. */
+  /** Records returned. */
   records: number;
-  /** Of the requests, those answered with 429. */
+  /** Requests refused with 429. */
   limited: number;
-  /** Of the requests, those answered with 500. */
+  /** Requests failed with 500. */
   failed: number;
 }
 
-/** Something that an operator did. */
+/** An operator's action. */
 export interface AuditRow {
   id: Generated<number>;
   at: string;
@@ -209,10 +208,10 @@ export interface AuditRow {
   actor: string;
   /** Such as `key revoke`. */
   action: string;
-  /** The name of the partner that it was done to, or to whose key; null for none. */
+  /** The name of the affected partner or key owner; null for none. */
   partner: string | null;
-  /** The public id of the key that it was done to; null for none. */
+  /** The public id of the affected key; null for none. */
   key_id: string | null;
-  /** JSON: what else there is to say. Never a secret. */
+  /** JSON with further details. Never a secret. */
   details: string;
 }

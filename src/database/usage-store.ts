@@ -5,26 +5,27 @@ import type { OpenDatabase } from './database.ts';
 import { SqliteConnection, sqliteFiles } from './sqlite-files.ts';
 import type { Tables, UsageRow } from './tables.ts';
 
-/** What a serving process writes to: counts of requests, and nothing else. */
+/** The only thing that a serving process writes: request counts. */
 export interface UsageStore {
   /**
-   * Adds these counts to those that are there: all of them or, where it throws, none. What was
-   * thrown at may be given again, the same array, and is added once.
+   * Adds these counts to the stored ones; if it throws, none were added. Retry with the same array: it is then added
+   * only once.
    */
   add(rows: readonly UsageRow[]): Promise<void>;
   /**
-   * Deletes the oldest day that is earlier than this one. Day by day, since all at once could take long.
+   * Deletes the oldest day before this one. One day at a time, since deleting all at once could take long.
    *
-   * @returns false where there was none.
+   * @returns false if there was none.
    */
   deleteOneDayBefore(day: string): Promise<boolean>;
   close(): void;
 }
 
 /**
- * Opens no connection yet.
+ * Creates the store without opening a connection.
  *
- * @param database opened for serving. On PostgreSQL its connections to the primary are used; SQLite's is read-only.
+ * @param database opened for serving. PostgreSQL reuses its connections to the primary; SQLite's is read-only, so the
+ *   store opens another.
  */
 export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase): UsageStore {
   return config.engine === 'sqlite'
@@ -43,15 +44,15 @@ const ADD_TO_WHAT_IS_THERE = `on conflict (day, partner_id, key_id, endpoint) do
   .map((column) => `${column} = usage.${column} + excluded.${column}`)
   .join(', ')}`;
 
-/** Of a connection to the access file alone, so without the name of the schema. */
+/** For a connection to the access file alone, so without a schema name. */
 export const SQLITE_USAGE_STATEMENTS = {
   add: `insert into usage (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?) ${ADD_TO_WHAT_IS_THERE}`,
   deleteOneDay: 'delete from usage where day = (select min(day) from usage) and day < ?',
 } as const;
 
 /**
- * A connection of its own to the access file alone. It waits for no lock: SQLite's calls hold the
- * event loop, and so every request. Where another process is writing, the caller tries again later.
+ * A separate connection to the access file. It never waits for a lock: SQLite calls block the event loop, and so every
+ * request. If another process is writing, the caller tries again later.
  */
 class SqliteUsageStore implements UsageStore {
   readonly #path: string;
@@ -88,7 +89,8 @@ class SqliteUsageStore implements UsageStore {
       connection.exec('commit');
       return result;
     } catch (error) {
-      // Ends the transaction. What stood in the way, such as a file that could not be written, may be gone the next time.
+      // Ends the transaction and reconnects next time: the cause, such as a file that could not be written, may be
+      // gone.
       this.close();
       throw error;
     }
@@ -96,18 +98,18 @@ class SqliteUsageStore implements UsageStore {
 
   #connect(): InstanceType<typeof SqliteConnection> {
     const connection = new SqliteConnection(`${pathToFileURL(this.#path).href}?mode=rw`, { timeout: 0 });
-    // Not to wait for the disk with each commit: a power cut may take some counts, a killed process takes none.
+    // Does not wait for the disk at each commit: a power cut can lose some counts, a killed process none.
     connection.exec('pragma synchronous = normal');
     return connection;
   }
 }
 
-/** PostgreSQL's error for a transaction that its server never began. */
+/** PostgreSQL's error for a transaction ID that the server has never assigned. */
 const INVALID_PARAMETER_VALUE = '22023';
 
 /**
- * Where a connection is lost at a commit, nobody can tell from here what became of it; so the
- * transaction's number is kept, and its server asked before the same counts are added again.
+ * If a connection is lost during a commit, its outcome is unknown. So the store remembers the transaction ID, and
+ * checks its status on the server before adding the same counts again.
  */
 class PostgresUsageStore implements UsageStore {
   readonly #kysely: Kysely<Tables>;
@@ -145,17 +147,17 @@ class PostgresUsageStore implements UsageStore {
       .execute(this.#kysely)
       .then(({ rows }) => rows[0]?.status ?? null)
       .catch((error: unknown) => {
-        // A replica that was promoted lacks what its primary had not sent.
+        // A promoted replica lacks transactions that its primary had not sent.
         if ((error as { code?: unknown }).code === INVALID_PARAMETER_VALUE) return 'aborted';
         throw error;
       });
     if (status === 'in progress') throw new Error('an earlier transaction that adds these counts has not ended yet');
-    // Null for one so long ago that the server has forgotten it: rather too little is counted than twice.
+    // Null if the server no longer has the status: undercounting is better than counting twice.
     return status !== 'aborted';
   }
 }
 
-/** What became of a transaction: null if PostgreSQL has forgotten it. */
+/** The outcome of a transaction: null if PostgreSQL no longer has it. */
 export function transactionStatus(transaction: string): RawBuilder<{ status: string | null }> {
   return sql<{ status: string | null }>`select pg_xact_status(${transaction}::xid8) as status`;
 }
