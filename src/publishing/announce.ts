@@ -4,7 +4,7 @@ import { drawInstant, raiseAccessVersion } from '../database/series.ts';
 import { SQLITE_FULL, sqliteCode } from '../database/sqlite-errors.ts';
 import type { Clock } from '../instant.ts';
 
-/** The number of the publication that comes next; `lockCatalog` keeps others from taking it. */
+/** The next publication's number. `lockCatalog` keeps other imports from taking it. */
 export async function nextPublication({ kysely }: Database): Promise<number> {
   const { last } = await kysely
     .selectFrom('catalog.publications')
@@ -14,9 +14,9 @@ export async function nextPublication({ kysely }: Database): Promise<number> {
 }
 
 /**
- * Draws the instant of a publication and makes it known: the last step before the commit.
+ * Draws a publication's timestamp and makes it known to servers: the last step before the commit.
  *
- * @param after an instant that it has to be later than besides.
+ * @param after a timestamp that the publication's must also exceed.
  */
 export async function announcePublication(
   transaction: Database,
@@ -35,16 +35,16 @@ export async function announcePublication(
 }
 
 /**
- * Announces what is published in `catalog` and not in `access`: the process that published died
- * between SQLite's two commits. Partners see it already; but servers go on giving answers that they
- * kept from before, since only `access` tells them of a change.
+ * Announces a publication that is in `catalog` but not in `access`, because the importing process died between SQLite's
+ * two commits. Partners see the new records already, but servers still serve stale cache entries, since only `access`
+ * signals a change.
  *
- * @returns the instant of the publication; null where there is none to announce.
+ * @returns the publication's timestamp; null if there is none to announce.
  */
 export async function announceCutOff(database: OpenDatabase): Promise<string | null> {
   if (database.engine === 'postgres' || (await findUnannounced(database)) === null) return null;
   return inTransaction(database, async (transaction) => {
-    // Waits for an import that is between its commits at this moment: it holds the lock on `access` until the second.
+    // Waits for an import that is between its two commits: it holds the lock on `access` until the second.
     await raiseAccessVersion(transaction);
     const instant = await findUnannounced(transaction);
     if (instant !== null)
@@ -65,7 +65,7 @@ async function findUnannounced({ kysely }: Database): Promise<string | null> {
   return (published as string | null) !== null && published > announced ? published : null;
 }
 
-/** Fewer changed records than this, or than this part of a table, leave the planner's figures as good as they were. */
+/** Below this number of changed records, or this share of a table, the planner's statistics remain good enough. */
 const CHANGES_WORTH_ANALYZING = 1_000;
 const PART_WORTH_ANALYZING = 0.01;
 
@@ -74,11 +74,11 @@ const LEFT_TO_AUTOVACUUM =
   'searches may take longer';
 
 /**
- * Gives the planner the new figures, and SQLite's log back to the disk. Vacuuming lets PostgreSQL
- * count in an index alone. Not needed for correctness: if it fails, the import still succeeds.
+ * Refreshes the planner's statistics, and shrinks SQLite's WAL file. On PostgreSQL, vacuuming also lets counts use
+ * index-only scans. Not needed for correctness: if it fails, the import still succeeds.
  *
- * @param changes how many records were written.
- * @returns what an operator should know if it could not be done; null otherwise.
+ * @param changes the number of records written.
+ * @returns a message for the operator if it could not be done; null otherwise.
  */
 export async function tidyUp(database: OpenDatabase, changes: number): Promise<string | null> {
   if (database.engine === 'sqlite') return emptySqliteLog(database);
@@ -86,7 +86,7 @@ export async function tidyUp(database: OpenDatabase, changes: number): Promise<s
   return isTidy ? null : LEFT_TO_AUTOVACUUM;
 }
 
-/** Moves the pages of SQLite's log into the file, and empties it. Waits for readers up to the busy timeout. */
+/** Checkpoints and truncates SQLite's WAL. Waits for readers up to the busy timeout. */
 async function emptySqliteLog({ kysely }: OpenDatabase): Promise<string | null> {
   try {
     await sql`pragma catalog.optimize`.execute(kysely);
@@ -111,8 +111,8 @@ async function describeKeptLog(kysely: OpenDatabase['kysely'], reason: string): 
 }
 
 /**
- * @returns false where it is left to PostgreSQL's autovacuum, as this role may not do so: roles that only write own no
- *   table, and may be let do that from PostgreSQL 17 on.
+ * @returns false if autovacuum must do it because this role lacks the privilege. Writer roles own no tables, and can be
+ *   granted it only from PostgreSQL 17 on.
  */
 async function vacuumPostgres({ kysely }: OpenDatabase, changes: number): Promise<boolean> {
   if (changes < CHANGES_WORTH_ANALYZING) return true;

@@ -1,13 +1,13 @@
 import type { Source } from './source.ts';
 
-/** Enough for a first line that shows what a file holds. */
+/** Enough to recognize a file's format from its first line. */
 const MAX_BEGINNING_BYTES = 16 * 1024;
 
 const LINE_FEED = 0x0a;
 
 /**
- * What a file is, if its beginning shows that it is no newline-delimited JSON, what is expected, and how to convert it;
- * null if it may be. One such hint says more than an error for each of its lines.
+ * If a file's beginning shows that it is not newline-delimited JSON, returns what it is, what is expected and how to
+ * convert it; otherwise null. One such hint is more useful than an error per line.
  */
 export async function findOtherFormat(source: Source): Promise<string | null> {
   return describeOtherFormat(await readBeginning(source), source.name);
@@ -17,7 +17,7 @@ async function readBeginning(source: Source): Promise<Buffer> {
   try {
     for await (const chunk of source.open()) return Buffer.from(chunk).subarray(0, MAX_BEGINNING_BYTES);
   } catch {
-    // A broken file or archive is reported when it is read as a whole.
+    // A broken file or archive is reported when it is read in full.
   }
   return Buffer.alloc(0);
 }
@@ -55,8 +55,8 @@ function describeOtherFormat(beginning: Buffer, name: string): string | null {
 }
 
 /**
- * The commands that put the output of a converter in the place of an import file. They stop at the first failure, with the
- * records still there, and the file that they write first is not one that an import reads.
+ * Commands that convert an import file in place. They stop at the first failure without losing the original, and an
+ * import does not read the temporary file's name.
  */
 function conversion(name: string, converter: string): string {
   const plainName = name.replace(/\.gz$/, '');
@@ -64,10 +64,10 @@ function conversion(name: string, converter: string): string {
   return `${unpacked}${converter} ${plainName} > ${plainName}.tmp && mv ${plainName}.tmp ${plainName}`;
 }
 
-/** The name that iconv has for it. Plain UTF-16 would make iconv guess the byte order if there is no mark. */
+/** iconv's name for the encoding. With plain UTF-16, iconv would guess the byte order if there is no BOM. */
 function utf16Encoding(bytes: Buffer): 'UTF-16LE' | 'UTF-16BE' | null {
   const [first, second] = bytes;
-  // Without a mark, ASCII in UTF-16 has a NUL in every other byte.
+  // Without a BOM, ASCII text in UTF-16 has a NUL in every other byte.
   if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return 'UTF-16LE';
   return (first === 0xfe && second === 0xff) || (first === 0 && second !== 0) ? 'UTF-16BE' : null;
 }

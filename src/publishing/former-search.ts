@@ -8,14 +8,14 @@ import { contractMarks, solicitationMarks, tokensOf } from './former/tokens.ts';
 import { deleteRows, inBatches, replaceChildRows } from './rows.ts';
 
 /*
- * During an upgrade from version 1.1, its servers answer from the former search tables until they are replaced. Imports
- * keep these in step with the records. All of this goes with the migration that drops the tables.
+ * During an upgrade from version 1.1, its servers search the former tables until they are replaced. Imports keep these
+ * tables in sync with the records. The migration that drops the tables makes all of this obsolete.
  */
 
 /** The migration that drops the tables of the former search. */
 const REMOVED_BY = 6;
 
-/** Records whose entries are rewritten together. A contract can have megabytes. */
+/** Records whose entries are rewritten together. A contract can take megabytes. */
 const BATCH_RECORDS = 200;
 
 const BATCH_REMOVALS = 5_000;
@@ -30,7 +30,7 @@ interface Entry {
   readonly tokens: readonly string[];
 }
 
-/** Keeps the former search in step within the transaction of an import. */
+/** Keeps the former search tables in sync within an import's transaction. */
 export class FormerSearch {
   readonly #database: Database;
   readonly #written = new Map<FormerlySearchedKind, Set<number>>();
@@ -40,14 +40,14 @@ export class FormerSearch {
     this.#database = database;
   }
 
-  /** Notes records that were added or changed. `finish` rewrites their entries. */
+  /** Notes added or changed records. `finish` rewrites their entries. */
   noteWritten(kind: FormerlySearchedKind, numbers: Iterable<number>): void {
     const written = this.#written.get(kind) ?? new Set();
     for (const number of numbers) written.add(number);
     this.#written.set(kind, written);
   }
 
-  /** Removes the entries of records. Call it before their rows are deleted. */
+  /** Removes the entries of records. Call it before deleting their rows. */
   async remove(kind: FormerlySearchedKind, numbers: Iterable<number>): Promise<void> {
     const { engine, kysely } = this.#database;
     if (kind === 'solicitations') this.#hasSolicitationChanges = true;
@@ -67,14 +67,16 @@ export class FormerSearch {
     }
   }
 
-  /** Rewrites the entries of all noted records from their stored rows. Call it once, when everything else is written. */
+  /**
+   * Rewrites the entries of all noted records from their stored rows. Call it once, after everything else is written.
+   */
   async finish(): Promise<void> {
     for (const kind of KINDS) {
       const numbers = [...(this.#written.get(kind) ?? [])].sort((a, b) => a - b);
       if (kind === 'solicitations' && numbers.length > 0) this.#hasSolicitationChanges = true;
       for (const batch of inBatches(numbers, BATCH_RECORDS)) {
         await this.#writeEntries(kind, await this.#readEntries(kind, batch));
-        // Lets signals be handled: statements of SQLite resolve without a turn of the event loop.
+        // Lets signals be handled: SQLite statements resolve without yielding to the event loop.
         await setImmediate();
       }
     }
@@ -144,7 +146,7 @@ export class FormerSearch {
     await replaceChildRows(this.#database, 'catalog.supplier_states', 'supplier_id', ids, rows);
   }
 
-  /** By lead entity, status and month of the deadline; an empty lead entity is all of them. */
+  /** Counts by lead entity, status and month of the deadline. The empty lead entity holds the total. */
   async #countSolicitations(): Promise<void> {
     const { kysely } = this.#database;
     await sql`delete from catalog.solicitation_totals`.execute(kysely);
@@ -172,7 +174,7 @@ function searchTable(kind: FormerlySearchedKind): RawBuilder<unknown> {
   return sql.raw(`catalog.${kind}_search`);
 }
 
-/** The former search of this database; null once `pds migrate --finish` has removed it. */
+/** The former search; null once `pds migrate --finish` has removed it. */
 export async function openFormerSearch(database: Database): Promise<FormerSearch | null> {
   const removed = await database.kysely
     .selectFrom('catalog.migrations')
@@ -182,21 +184,20 @@ export async function openFormerSearch(database: Database): Promise<FormerSearch
   return removed === undefined ? new FormerSearch(database) : null;
 }
 
-/** No number is left between two records for those that come between them. */
+/** Too few row numbers are left between two records for the new ones between them. */
 export class NoNumberLeftError extends Error {
   override name = 'NoNumberLeftError';
 }
 
-/** Between the numbers of neighbours after the last and before the first record. */
+/** The distance between the numbers of new records that come after the last stored record or before the first. */
 const STEP = 2 ** 16;
 
 /**
- * Numbers for new records whose ids come between those of two neighbours. Servers of version 1.1 list records in the
- * order of their numbers.
+ * Row numbers for `count` new records between two neighbors. Servers of version 1.1 list records by number.
  *
- * @param left the number of the record before; null if there is none.
- * @param right the number of the record after; null if there is none.
- * @throws NoNumberLeftError if there are fewer numbers between them.
+ * @param left the previous record's number; null if there is none.
+ * @param right the next record's number; null if there is none.
+ * @throws NoNumberLeftError if there are fewer than `count` numbers between them.
  */
 export function numbersInGap(count: number, left: number | null, right: number | null): number[] {
   const inSteps = (start: number): number[] => Array.from({ length: count }, (_, index) => start + (index + 1) * STEP);

@@ -1,11 +1,11 @@
 import type { PositionPlan } from './position-plan.ts';
 
-/** The line on which each key of a source stands. */
+/** The line number of each key of a source. */
 export interface KeyLines {
   get(key: string): number | undefined;
 }
 
-/** For the keys of a plan, which may be millions: a few bytes each. */
+/** Line numbers for the keys of a plan, which can be millions: four bytes each. */
 export class PlannedKeyLines implements KeyLines {
   readonly #plan: PositionPlan;
   readonly #lines: Uint32Array;
@@ -19,7 +19,7 @@ export class PlannedKeyLines implements KeyLines {
     return this.at(this.#plan.find(key)?.place ?? -1);
   }
 
-  /** The line of the key at this place of the plan; undefined as long as none is set. */
+  /** The line of the key at this index of the plan; undefined until set. */
   at(place: number): number | undefined {
     const line = this.#lines[place];
     return line === 0 ? undefined : line;

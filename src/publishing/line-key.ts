@@ -5,9 +5,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * The id that a line begins with, without reading the rest of it; of a line that begins in
- * another way, what JSON says. Null where there is none. A line that names `id` twice can mean
- * another one: that shows when it is parsed.
+ * The id of a line, read without parsing the line if it begins with `{"id":"`, otherwise from the parsed JSON. Null if
+ * there is none. If the line contains `id` twice, the parsed record can have another id; parsing detects that.
  */
 export function lineKey(bytes: Buffer): string | null {
   const plain = startingKey(bytes);
@@ -20,15 +19,15 @@ export function lineKey(bytes: Buffer): string | null {
   }
 }
 
-/** The id that a line begins with, read without parsing anything of it; null if it begins in another way. */
+/** The id at the start of a line, read without parsing; null if the line begins differently. */
 export function startingKey(bytes: Buffer): string | null {
   if (!bytes.subarray(0, START.length).equals(START)) return null;
   const end = bytes.indexOf(QUOTE, START.length);
-  // Its own string: a slice of the line would keep the line in memory.
+  // A new string: a slice would keep the whole line in memory.
   return end !== -1 && isPlain(bytes, START.length, end) ? bytes.toString('latin1', START.length, end) : null;
 }
 
-/** Printable ASCII that is no escape: bytes that stand for themselves. */
+/** Whether all bytes are printable ASCII without escapes. */
 function isPlain(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     const byte = bytes[at] ?? 0;

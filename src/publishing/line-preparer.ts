@@ -5,10 +5,10 @@ import { lineParser, type FieldProblem } from './record-parser.ts';
 import type { RecordKind, RecordOf } from './records.ts';
 import { contentHash } from './rows.ts';
 
-/** Stands in a rendered solicitation where its lead entity belongs. No JSON text holds it. */
+/** Placeholder for the lead entity in a rendered solicitation. JSON text cannot contain it. */
 const LEAD_ENTITY_MARK = '\0';
 
-/** What is stored of a solicitation: everything of it that can be made without the database. */
+/** The columns of a solicitation that can be computed without the database. */
 export interface PreparedSolicitation {
   ref: number;
   lead_entity_id: string;
@@ -20,23 +20,23 @@ export interface PreparedSolicitation {
   detail: string;
 }
 
-/** What the writers work with: the record itself, but for solicitations, which are large and many. */
+/** The input of the writers: the record itself, except for solicitations, which are large and numerous. */
 export type PreparedRecord = Omit<RecordOf, 'solicitations'> & { solicitations: PreparedSolicitation };
 
-/** One line of an import file, with all that can be made of it alone. `key` of a bad one is known where it could be read. */
+/** One prepared line of an import file. A bad line has a `key` if it could be read. */
 export type PreparedLine<K extends RecordKind> =
   | {
       type: 'record';
       key: string;
       record: PreparedRecord[K];
       updatedAt: string | null;
-      /** Of the record: equal hashes, equal records. */
+      /** Hash of the record: equal hashes mean equal records. */
       hash: string;
     }
   | { type: 'removal'; key: string }
   | { type: 'bad'; key: string | null; problems: FieldProblem[] };
 
-/** Makes the function that prepares one kind's lines. It touches no database, so that it can run on a thread of its own. */
+/** Creates the function that prepares lines of one kind. It uses no database, so it can run in a worker thread. */
 export function linePreparer<K extends RecordKind>(kind: K): (line: Uint8Array) => PreparedLine<K> {
   const parse = lineParser(kind);
   return (line) => {
@@ -49,7 +49,7 @@ export function linePreparer<K extends RecordKind>(kind: K): (line: Uint8Array) 
   };
 }
 
-/** The list item with the finished NamedRef of its lead entity. */
+/** The list item with its lead entity's rendered NamedRef inserted. */
 export function insertLeadEntity({ document }: PreparedSolicitation, leadEntity: string): string {
   return document.replace(LEAD_ENTITY_MARK, () => leadEntity);
 }

@@ -1,11 +1,11 @@
-/** No record is as long as this; a file that is not NDJSON at all should not fill the memory. */
+/** Far beyond any record: keeps a file that is not NDJSON from filling the memory. */
 const LONGEST_LINE_BYTES = 8 * 1024 * 1024;
 
 const LINE_FEED = 0x0a;
 const OPENING_BRACE = 0x7b;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Guards the memory against a file that is not made of lines. */
+/** Thrown instead of buffering a file that has no line breaks. */
 export class LineTooLongError extends Error {
   override name = 'LineTooLongError';
 }
@@ -17,10 +17,10 @@ export interface Line {
 }
 
 /**
- * Cuts bytes into the lines of NDJSON, as many at a time as one chunk holds. Empty lines are
- * passed over, and a byte order mark at the start of the file.
+ * Splits bytes into lines of NDJSON, yielding the lines of one chunk at a time. Skips empty lines and a byte order mark
+ * at the start.
  *
- * @throws LineTooLongError where a line is longer than 8 MiB.
+ * @throws LineTooLongError if a line is longer than 8 MiB.
  */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Line[]> {
   let number = 0;
@@ -60,7 +60,7 @@ function take(lines: Line[], number: number, line: Buffer): void {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The text of a line; null where its bytes are no UTF-8. */
+/** The text of a line; null if it is not valid UTF-8. */
 export function decodeLine(bytes: Uint8Array): string | null {
   try {
     return utf8.decode(bytes);

@@ -4,7 +4,7 @@ import { endWithClient } from '../database/client-check.ts';
 import type { Database } from '../database/database.ts';
 import { SQLITE_BUSY, sqliteCode } from '../database/sqlite-errors.ts';
 
-/** The catalog stayed locked by another import for longer than is worth waiting. */
+/** Another import kept the catalog locked for over a minute. */
 export class ImportLockedError extends Error {
   override name = 'ImportLockedError';
 }
@@ -12,16 +12,15 @@ export class ImportLockedError extends Error {
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 200;
 
-// Any number will do that nothing else on the server uses; see the migrator's.
+// An arbitrary number that nothing else on the server uses; see the migrator's.
 const IMPORT_LOCK = 0x70647302;
 
 /**
- * Makes this transaction the only import: takes the write lock of SQLite's catalog file, or an
- * advisory lock on PostgreSQL, which readers, keys and grants do not wait for. Held until the
- * transaction ends, however it ends.
+ * Makes this transaction the only import: takes the write lock of SQLite's catalog file, or an advisory lock on
+ * PostgreSQL that does not block readers, keys or grants. Held until the transaction ends.
  *
- * @param onWaiting called once if there is another import to wait for.
- * @param throwIfInterrupted called again and again while waiting: an error that it throws ends the wait.
+ * @param onWaiting called once if another import holds the lock.
+ * @param throwIfInterrupted called repeatedly while waiting. An error it throws ends the wait.
  * @throws ImportLockedError after a minute.
  */
 export async function lockCatalog(

@@ -1,27 +1,27 @@
-/** Records that are spread anew take at most this part of their positions, so that the next ones find room too. */
+/** Records that are spread out again fill at most this share of their positions, to leave room for later ones. */
 const MAX_DENSITY = 0.9;
 
-/** A block with more records than this part of its positions is split. */
+/** A block is split if its records exceed this share of its positions. */
 const MAX_FILL = 0.9;
 
-/** Where a gap is no further away than this many records, these move by a little, and no others. */
+/** If a gap is at most this many records away, only those records shift. */
 const MAX_SHIFTED = 8;
 
-/** Records take this part of the positions of a new block, so that new ids find room between their neighbours. */
+/** Share of a new block's positions filled at first, to leave room for new ids between neighbors. */
 const INITIAL_FILL = 3 / 4;
 
 /**
- * Places for the records of a block in the order of their ids; in more than one block if one does not take them all.
+ * Places a block's records in id order, adding blocks if they do not all fit.
  *
- * @param positions of all records in the order of their ids; null for a new record.
- * @param isLast no block follows, so that most new records will come behind the last.
- * @returns for each record its position, counted from the beginning of this block on through new blocks behind it.
+ * @param positions of all records in id order; null for a new record.
+ * @param isLast true if no block follows: then most later records will be appended.
+ * @returns each record's position, counted from the start of this block through the blocks added after it.
  */
 export function placeInBlocks(positions: readonly (number | null)[], blockSize: number, isLast: boolean): number[] {
   if (positions.length <= blockSize * MAX_FILL) return placeRecords(positions, blockSize, 1 / INITIAL_FILL);
   const perBlock = Math.max(1, Math.floor(blockSize * INITIAL_FILL));
   const firstNew = positions.findLastIndex((position) => position !== null) + 1;
-  // Records behind the last stored one get blocks of their own, so that no stored record moves.
+  // Records after the last stored one get their own blocks, so that no stored record moves.
   const kept = positions.slice(0, firstNew).filter((position) => position !== null);
   if (firstNew > 0 && kept.length === firstNew) {
     const added = inEvenBlocks(positions.length - firstNew, perBlock, blockSize, isLast);
@@ -30,7 +30,7 @@ export function placeInBlocks(positions: readonly (number | null)[], blockSize: 
   return inEvenBlocks(positions.length, perBlock, blockSize, isLast);
 }
 
-/** New records fill one block after the other if more will follow behind them, and equal blocks otherwise. */
+/** New records fill one block after another if more are likely to be appended, otherwise equal-sized blocks. */
 function inEvenBlocks(count: number, perBlock: number, blockSize: number, isLast: boolean): number[] {
   const blocks = Math.ceil(count / perBlock);
   const size = isLast ? perBlock : Math.ceil(count / blocks);
@@ -42,14 +42,13 @@ function inEvenBlocks(count: number, perBlock: number, blockSize: number, isLast
 }
 
 /**
- * Positions for the records of a block in the order of their ids, so that the order of positions
- * is that of ids. A stored record keeps its position unless there is no room between two: then its
- * neighbours shift into the nearest gap. If that is far away, the records around the place are spread
- * evenly, as few of them as leave a tenth of their positions free.
+ * Assigns positions in id order. A stored record keeps its position unless there is no room between two records: then
+ * its neighbors shift into the nearest gap. If that gap is far away, the surrounding records are spread evenly: the
+ * smallest window that leaves a tenth of its positions free.
  *
- * @param positions of all records in the order of their ids; null for a new record.
- * @param blockSize the number of positions; at least as many as records.
- * @param stepAtEnd distance between new records behind the last stored one, from 1.
+ * @param positions of all records in id order; null for a new record.
+ * @param blockSize the number of positions; at least the number of records.
+ * @param stepAtEnd distance between new records after the last stored one; at least 1.
  */
 export function placeRecords(positions: readonly (number | null)[], blockSize: number, stepAtEnd: number): number[] {
   const placed = [...positions];
@@ -67,7 +66,7 @@ export function placeRecords(positions: readonly (number | null)[], blockSize: n
   });
 }
 
-/** Places new records behind the last stored one, if the block has room for all of them there. */
+/** Appends new records after the last stored one; false if the block lacks room for all of them there. */
 function appendAll(placed: (number | null)[], start: number, blockSize: number, step: number): boolean {
   const last = placed[start - 1] ?? -1;
   const count = placed.length - start;
@@ -77,8 +76,8 @@ function appendAll(placed: (number | null)[], start: number, blockSize: number, 
 }
 
 /**
- * Makes room for new records by moving the stored ones before them down, or those behind them up, whichever are fewer.
- * False if more than a few would move.
+ * Makes room for new records by moving the stored ones before them down or those after them up, whichever are fewer.
+ * False if more than `MAX_SHIFTED` would move.
  */
 function shift(placed: (number | null)[], blockSize: number, start: number, end: number): boolean {
   for (let count = 1; count <= MAX_SHIFTED; count += 1) {
@@ -101,8 +100,8 @@ function shift(placed: (number | null)[], blockSize: number, start: number, end:
 }
 
 /**
- * The records to spread, from one index to another: the new ones alone if the gap has room for them; else
- * ever more of those around them, until they are sparse enough or all are taken.
+ * The range of records to spread: only the new ones if they fit into the gap, otherwise with ever more neighbors until
+ * the range is sparse enough or covers the block.
  */
 function windowAround(
   placed: readonly (number | null)[],
@@ -115,13 +114,13 @@ function windowAround(
     const from = Math.max(0, start - extra);
     const to = Math.min(placed.length, end + extra);
     if (from === 0 && to === placed.length) return [from, to];
-    // An edge must be a stored record, or what lies beyond has no position yet.
+    // Each edge must be a stored record: a new one has no position yet.
     if (to < placed.length && placed[to] === null) continue;
     if ((to - from) / roomBetween(placed, blockSize, from, to) <= MAX_DENSITY) return [from, to];
   }
 }
 
-/** Positions that the records from one index to another may take. */
+/** The number of positions available to a range of records. */
 function roomBetween(placed: readonly (number | null)[], blockSize: number, from: number, to: number): number {
   return upperEdge(placed, blockSize, to) - lowerEdge(placed, from);
 }
@@ -131,12 +130,12 @@ function lowerEdge(placed: readonly (number | null)[], from: number): number {
   return from === 0 ? 0 : (placed[from - 1] ?? -1) + 1;
 }
 
-/** The first position behind a window. */
+/** The first position after a window. */
 function upperEdge(placed: readonly (number | null)[], blockSize: number, to: number): number {
   return to >= placed.length ? blockSize : (placed[to] ?? blockSize);
 }
 
-/** Gives the records from one index to another positions at equal distances. */
+/** Spreads a range of records at equal distances. */
 function spread(placed: (number | null)[], blockSize: number, from: number, to: number): void {
   const first = lowerEdge(placed, from);
   const room = upperEdge(placed, blockSize, to) - first;

@@ -11,23 +11,23 @@ import type { Run } from './run.ts';
 import { MAX_LINE_BYTES } from './size-limits.ts';
 import type { Source } from './source.ts';
 
-/** For more keys of one block, reading the whole block is as fast. */
+/** Above this number of keys in a block, reading the whole block is as fast. */
 const MAX_KEYS_TO_LOOK_UP = 4_096;
 
-/** What a plan knows of a key. */
+/** A key of the plan. */
 export interface PlannedKey {
   readonly key: string;
-  /** The row's number and position; null for a record that is stored. */
+  /** The new row's number and position; null if the record is already stored. */
   readonly row: { readonly number: number; readonly position: number } | null;
-  /** Among the keys of the source, in their order. */
+  /** Index of the key in the plan's sorted keys. */
   readonly place: number;
 }
 
-/** The keys that a source names, with the numbers and positions of those that are new. */
+/** A source's keys, with the row numbers and positions of new records. */
 export class PositionPlan {
-  /** In order, each once. */
+  /** Sorted and distinct. */
   readonly keys: readonly string[];
-  /** By the place of the key; NaN for one that is stored. */
+  /** By key index; NaN for stored records. */
   readonly #positions: Float64Array;
   readonly #numbers: Float64Array;
   #next = 0;
@@ -38,15 +38,15 @@ export class PositionPlan {
     this.#numbers = new Float64Array(keys.length).fill(Number.NaN);
   }
 
-  /** Gives a new record its row. */
+  /** Assigns a new record its row number and position. */
   assign(place: number, number: number, position: number): void {
     this.#numbers[place] = number;
     this.#positions[place] = position;
   }
 
-  /** Null if the source was not seen to name the key. */
+  /** Finds a key; null if the source does not contain it. */
   find(key: string): PlannedKey | null {
-    // Most files are in order.
+    // Fast path: most files are sorted.
     const place = this.keys[this.#next] === key ? this.#next : lowerBound(this.keys, key);
     const known = this.keys[place];
     if (known !== key) return null;
@@ -63,8 +63,8 @@ interface StoredRecord {
 }
 
 /**
- * Reads the keys of a source, and gives each that is new a position between those of its neighbours. If there is no
- * room, a few records around move; if its block is full, the block is split. No other block changes.
+ * Reads a source's keys and assigns each new one a position between its neighbors. If there is no room, a few records
+ * around it move; if its block is full, the block is split. No other block changes.
  */
 export async function planPositions(run: Run, source: Source & { kind: NumberedKind }): Promise<PositionPlan> {
   const plan = new PositionPlan(await readKeys(source));
@@ -97,9 +97,9 @@ async function planBlock(
   { place: start, end, block, nextId }: BlockOfKeys,
 ): Promise<void> {
   const stored = await loadStored(run.database, kind, block.firstId, nextId);
-  /** All records of the block in the order of their ids: positions within it, null for new ones. */
+  /** All of the block's records in id order: positions within it, null for new ones. */
   const positions: (number | null)[] = [];
-  /** The places of the new records' keys, and the ids of all. */
+  /** The plan indexes of the new records' keys. */
   const places: number[] = [];
   for (let place = start, index = 0; place < end || index < stored.length;) {
     const [key, record] = [place < end ? plan.keys[place] : undefined, stored[index]];
@@ -138,7 +138,7 @@ async function planBlock(
   await index.move(moved);
 }
 
-/** A row's number for each new record: in the order of ids as long as servers of the version before need that. */
+/** Row numbers for the new records: in id order as long as servers of the previous version need that. */
 async function numbersFor(
   run: Run,
   kind: NumberedKind,
@@ -184,7 +184,10 @@ async function neighbourOf(
   return row?.number ?? null;
 }
 
-/** Of a few keys, whether one is not stored, so that a block in which nothing is new need not be read; true for many. */
+/**
+ * Whether one of these keys is new; if not, the block need not be read. Returns true without checking if there are too
+ * many keys.
+ */
 async function mayHaveNew({ engine, kysely }: Database, kind: NumberedKind, keys: readonly string[]): Promise<boolean> {
   if (keys.length > MAX_KEYS_TO_LOOK_UP) return true;
   const stored = await kysely
@@ -199,13 +202,13 @@ async function readKeys(source: Source & { kind: NumberedKind }): Promise<string
   const keys: string[] = [];
   for await (const lines of readLines(source.open())) {
     for (const { bytes } of lines) {
-      // It will be refused, and is not parsed for its key.
+      // Skip parsing: this line will be refused.
       if (bytes.length > MAX_LINE_BYTES[source.kind]) continue;
       const key = lineKey(bytes);
       if (key !== null) keys.push(key);
     }
   }
-  // Ids are ASCII, for which the default order is the bytewise one.
+  // Ids are ASCII, so the default order is bytewise.
   keys.sort();
   let kept = 0;
   for (const key of keys) {
@@ -217,7 +220,7 @@ async function readKeys(source: Source & { kind: NumberedKind }): Promise<string
   return keys;
 }
 
-/** The stored records from one id to before another, in the order of their ids. */
+/** The stored records from `firstId` up to `nextId`, in id order. */
 async function loadStored(
   { kysely }: Database,
   kind: NumberedKind,
@@ -233,7 +236,7 @@ async function loadStored(
     .execute();
 }
 
-/** The index of the first key that is not before this one. */
+/** The index of the first key that is not less than this one. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { linePreparer } from './line-preparer.ts';
 import type { LinesMessage, ThreadTask } from './preparation.ts';
 
-/* The program of a thread that prepares lines; see `preparation.ts`. */
+/* Entry point of a worker thread that prepares lines; see `preparation.ts`. */
 
 const { kind } = workerData as ThreadTask;
 const prepare = linePreparer(kind);

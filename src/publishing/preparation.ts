@@ -3,13 +3,13 @@ import { Worker } from 'node:worker_threads';
 import { linePreparer, type PreparedLine } from './line-preparer.ts';
 import type { RecordKind } from './records.ts';
 
-/** A source of fewer bytes is done before a thread has started. */
+/** Smaller sources finish before a thread has started. */
 const WORTH_A_THREAD_BYTES = 8 * 1024 * 1024;
 
-/** One thread writes; more than two others would wait for it. */
+/** The main thread writes; more than two workers would wait for it. */
 const MOST_THREADS = 2;
 
-/** A line is short enough, and what it holds takes more memory than a thread has. */
+/** A line is within the length limit, but its parsed value exceeds a thread's memory. */
 export class RecordTooLargeError extends Error {
   override name = 'RecordTooLargeError';
 
@@ -18,28 +18,28 @@ export class RecordTooLargeError extends Error {
   }
 }
 
-/** What a thread is started for. */
+/** A worker thread's input. */
 export interface ThreadTask {
   kind: RecordKind;
 }
 
-/** Lines that were joined for the way to a thread: one piece of memory is handed over, and nothing copied. */
+/** Lines joined into one buffer, which is transferred to the thread without copying. */
 export interface LinesMessage {
   bytes: Uint8Array<ArrayBuffer>;
-  /** Where each line ends. */
+  /** The end offset of each line. */
   ends: number[];
 }
 
-/** Prepares lines, on threads of its own where there are many. */
+/** Prepares lines, on worker threads if the source is large. */
 export interface Preparation<K extends RecordKind> {
   prepare(lines: readonly Buffer[]): Promise<PreparedLine<K>[]>;
   close(): Promise<void>;
 }
 
 /**
- * Starts what prepares one kind's lines.
+ * Starts preparing lines of one kind.
  *
- * @param sourceBytes the size of all lines together, as far as it is known.
+ * @param sourceBytes the total size of the source, or 0 if unknown.
  */
 export function openPreparation<K extends RecordKind>(kind: K, sourceBytes: number): Preparation<K> {
   if (sourceBytes < WORTH_A_THREAD_BYTES) {
@@ -63,10 +63,10 @@ export function openPreparation<K extends RecordKind>(kind: K, sourceBytes: numb
 function startThread<K extends RecordKind>(kind: K) {
   const worker = new Worker(new URL('preparation-thread.ts', import.meta.url), {
     workerData: { kind } satisfies ThreadTask,
-    // What it makes lives for a moment: a small heap that is swept often is as fast, and half the memory.
+    // Its results are short-lived: a small heap collected often is as fast, at half the memory.
     resourceLimits: { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 128 },
   });
-  /** Answers come in the order of the questions. */
+  /** Responses arrive in request order. */
   const waiting: PromiseWithResolvers<PreparedLine<K>[]>[] = [];
   let failure: Error | null = null;
   worker.on('message', (prepared: PreparedLine<K>[]) => waiting.shift()?.resolve(prepared));
@@ -76,7 +76,7 @@ function startThread<K extends RecordKind>(kind: K) {
   });
   const prepare = (lines: readonly Buffer[]): Promise<PreparedLine<K>[]> => {
     const answer = Promise.withResolvers<PreparedLine<K>[]>();
-    // It is waited for later; until then a failure is not unhandled.
+    // Awaited later; until then a rejection must not count as unhandled.
     answer.promise.catch(() => undefined);
     if (failure === null) {
       waiting.push(answer);

@@ -1,38 +1,41 @@
 import { printable } from '../printable.ts';
 
-/** Something wrong with the input, told so that whoever made it can find it. */
+/** A problem in the input, described so that its author can find it. */
 export interface Problem {
   file: string;
-  /** Counts from 1; null where it concerns the file as a whole. */
+  /** Counts from 1; null if the problem concerns the whole file. */
   line: number | null;
-  /** The field as a path (`documents[0].name`); empty where it concerns the line as a whole. */
+  /** The field's path (`documents[0].name`); empty if the problem concerns the whole line. */
   field: string;
   reason: string;
-  /** The value in the input, as {@link quoteValue} shows it. Kept apart from the reason, so that problems group without it. */
+  /**
+   * The value in the input, as {@link quoteValue} formats it. Separate from the reason, so that problems are grouped
+   * without it.
+   */
   found?: string;
 }
 
-/** A problem, and the other lines that have the same one. Its reason ends with the first value found. */
+/** A group of equal problems. The reason ends with the first value found. */
 export interface ReportedProblem extends Omit<Problem, 'found'> {
-  /** On how many lines, if on more than one; `line` is the first. */
+  /** The number of lines, if more than one; `line` is the first. */
   count?: number;
   /** The first of these lines. */
   lines?: number[];
 }
 
-/** More different ones than this are not worth reading at once. */
+/** Reading stops at this many distinct problems. */
 const MOST_PROBLEMS = 100;
 
-/** The lines that are listed of problems that are the same. */
+/** How many lines are listed per problem. */
 const MAX_LISTED_LINES = 5;
 
-/** Of a field's path and of a reason: both may repeat what stood in the input, which may be of any length. */
+/** Maximum characters of a field path or reason: both can repeat input of any length. */
 const LONGEST_QUOTE = 300;
 
-/** Of a value in a reason, in characters. */
+/** Maximum characters of a quoted value. */
 const MAX_QUOTED_VALUE = 60;
 
-/** The input was refused; nothing was written. Holds the first hundred different problems. */
+/** The input was refused; nothing was written. Holds up to 100 distinct problems. */
 export class ImportRefusedError extends Error {
   override name = 'ImportRefusedError';
   readonly problems: readonly ReportedProblem[];
@@ -46,12 +49,12 @@ export class ImportRefusedError extends Error {
     this.problems = printed;
   }
 
-  /** How many were found, equal ones on several lines counted each. */
+  /** The number of problems, counting each line of a group. */
   get count(): number {
     return this.problems.reduce((sum, { count = 1 }) => sum + count, 0);
   }
 
-  /** Whether reading stopped before the end, since there were too many. */
+  /** Whether reading stopped early because there were too many. */
   get isCutShort(): boolean {
     return this.problems.length >= MOST_PROBLEMS;
   }
@@ -68,14 +71,14 @@ export function describeProblem({ file, line, field, reason, count = 1, lines = 
   return `${described} (${count} lines: ${lines.join(', ')}${count > lines.length ? ', …' : ''})`;
 }
 
-/** Collects problems, so that one run shows them all; gives up at a hundred different ones. */
+/** Collects problems, so that one run reports them all. Stops at 100 distinct ones. */
 export class ProblemList {
   readonly #problems = new Map<string, ProblemGroup>();
 
   /**
-   * Adds a problem. Those that differ only in their line, the position in a list or the value found are one.
+   * Adds a problem. Problems that differ only in the line, list index or value found are grouped.
    *
-   * @throws ImportRefusedError once there are a hundred different ones.
+   * @throws ImportRefusedError once there are 100 distinct ones.
    */
   add({ found, ...problem }: Problem): void {
     const { file, line } = problem;
@@ -98,13 +101,13 @@ export class ProblemList {
     return this.#problems.size === 0;
   }
 
-  /** @throws ImportRefusedError where there is one. */
+  /** @throws ImportRefusedError if there are problems. */
   throwIfAny(): void {
     if (!this.isEmpty) throw new ImportRefusedError(Array.from(this.#problems.values(), reportOf));
   }
 }
 
-/** Problems that are reported as one. */
+/** Problems reported as one. */
 interface ProblemGroup {
   readonly reported: ReportedProblem;
   lastLine: number | null;
@@ -131,7 +134,7 @@ function withoutPlaces(field: string): string {
   return field.replaceAll(/\[\d+\]/g, '[]');
 }
 
-/** A value of the input as a problem shows it: short, on one line, in quotes if it is text. */
+/** Formats an input value for a problem: short, on one line, text in quotes. */
 export function quoteValue(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === 'object' && value !== null) return 'an object';

@@ -29,46 +29,45 @@ import { supplierWriter } from './write-suppliers.ts';
 
 export interface PublishOptions {
   clock: Clock;
-  /** The name of the directory that the sources were found in, for the audit trail. */
+  /** The sources' directory, for the audit trail. */
   directory?: string;
-  /** Also removes what the sources of the kinds present no longer hold. */
+  /** Also removes records missing from the sources, for the kinds that have a source. */
   replace?: boolean;
   /** Lets `replace` remove more than a fifth of a kind. */
   allowRemovals?: boolean;
   /** Checks and counts, and writes nothing. */
   dryRun?: boolean;
-  /** Positions in a block of the index; for tests, which fill blocks. */
+  /** Positions per index block; tests lower it to fill blocks. */
   blockSize?: number;
-  /** Called once if another import has to be waited for. */
+  /** Called once if another import holds the lock. */
   onWaiting?: () => void;
-  /** Called now and then: if it throws, the import ends with that error and nothing is published. */
+  /** Called regularly. If it throws, the import ends with that error and nothing is published. */
   throwIfInterrupted?: () => void;
-  /** Called just before the commit, the last moment at which throwing leaves nothing published. */
+  /** Called just before the commit, the last point at which throwing prevents publication. */
   onCommit?: () => void;
-  /** Called as bytes of a source are read and its lines are done. */
+  /** Called as a source's bytes are read and its lines processed. */
   onRead?: (source: Source, bytes: number, lines: number) => void;
 }
 
 /** What an import did, or with `dryRun` would do. */
 export interface PublicationReport {
-  /** The instant of the publication; null where nothing changed or nothing was to be written. */
+  /** The publication's timestamp; null if nothing changed, and for a dry run. */
   instant: string | null;
   kinds: Partial<Record<RecordKind, Counts>>;
-  /** Records that changed only because something they embed did. */
+  /** Records that changed only because one that they embed did. */
   renderedAnew: number;
   notes: string[];
 }
 
 /**
- * Publishes sources, all or nothing: readers see the whole of it at one instant, or nothing.
- * Where nothing changed, nothing is published.
+ * Publishes sources atomically: readers see all of it at once, or nothing. If nothing changed, nothing is published.
  *
- * The instant is drawn last, just before the commit, under the lock that grants take too. On
- * SQLite the two files are committed one after the other, the catalog first: whoever sees the
- * instant in `access` finds the publication in `catalog`.
+ * The commit timestamp is drawn last, just before the commit, under the lock that grants also take. SQLite commits its
+ * two files one after the other, the catalog first: a reader that sees the timestamp in `access` finds the publication
+ * in `catalog`.
  *
- * @throws ImportRefusedError with the problems of the input; nothing was written.
- * @throws ImportLockedError where another import ran for over a minute.
+ * @throws ImportRefusedError with the input's problems; nothing was written.
+ * @throws ImportLockedError if another import ran for over a minute.
  */
 export async function publish(
   database: OpenDatabase,
@@ -81,7 +80,7 @@ export async function publish(
     await pauseOf(options)();
     if (report.instant !== null) options.onCommit?.();
     await (report.instant === null ? transaction.rollback() : transaction.commit()).execute();
-    // Also after an import that changed nothing, since an earlier one may have failed to.
+    // Also after an import that changed nothing: an earlier cleanup may have failed.
     const untidy = options.dryRun === true ? null : await tidyUp(database, changesIn(report)).catch(() => null);
     if (untidy !== null) report.notes.push(untidy);
     return report;
@@ -92,8 +91,8 @@ export async function publish(
 }
 
 /**
- * SQLite's statements resolve in microtasks, so a loop over them keeps signals from being handled.
- * The pause lets them be handled, and ends an import that was interrupted.
+ * SQLite's statements resolve in microtasks, so a loop over them keeps signals from being handled. Pausing handles
+ * them, and ends an interrupted import.
  */
 function pauseOf({ throwIfInterrupted }: PublishOptions): Run['pause'] {
   return async () => {
@@ -102,7 +101,7 @@ function pauseOf({ throwIfInterrupted }: PublishOptions): Run['pause'] {
   };
 }
 
-/** @throws ImportRefusedError with one problem for each file whose beginning shows another format. */
+/** @throws ImportRefusedError with one problem per file that begins like another format. */
 async function refuseOtherFormats(sources: readonly Source[]): Promise<void> {
   const problems = new ProblemList();
   for (const source of sources) {
@@ -226,7 +225,7 @@ async function writerFor(
   }
 }
 
-/** Ends the publication. An `updated_at` that was brought and is later than its instant gives way to it. */
+/** Completes the publication. An imported `updated_at` later than its timestamp is replaced by it. */
 async function announce(run: Run, clock: Clock): Promise<string> {
   const { database, publication, token, emptyKinds, latestUpdatedAt } = run;
   const instant = await announcePublication(database, { number: publication, token }, clock);

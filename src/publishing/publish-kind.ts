@@ -11,25 +11,25 @@ import type { Counts, Entry, KindWriter, Run } from './run.ts';
 import { MAX_LINE_BYTES } from './size-limits.ts';
 import { ArchiveTooLargeError, type Source } from './source.ts';
 
-/** Lines that are looked up and written together: enough for few round trips, few enough to hold. */
+/** Lines looked up and written together: enough for few round trips, few enough to hold in memory. */
 const BATCH_LINES = 500;
 
-/** Of lines that are looked at together, some more or less: a batch of the longest lines would not fit into memory. */
+/** Approximate limit of a batch's size: `BATCH_LINES` of the longest lines would not fit into memory. */
 const BATCH_BYTES = 8 * 1024 * 1024;
 
-/** Batches that are prepared ahead: enough that no thread waits for the next. */
+/** Batches prepared ahead, so that no thread waits for the next. */
 const BATCHES_AHEAD = 2;
 
-/** What was read of one source. */
+/** The result of reading one source. */
 export interface KindOutcome {
   counts: Counts;
-  /** The line on which each key stands. */
+  /** The line number of each key. */
   lines: KeyLines;
-  /** Keys that the source asks to remove. */
+  /** Keys of the source's removal lines. */
   removals: string[];
 }
 
-/** Reads one source to its end: checks every line, and writes what is new or changed. */
+/** Reads a whole source: checks every line and writes new and changed records. Problems are added to `run.problems`. */
 export async function publishKind<K extends RecordKind>(
   run: Run,
   source: Source & { kind: K },
@@ -45,12 +45,12 @@ export async function publishKind<K extends RecordKind>(
   try {
     const plan = isNumberedSource(source) ? await planPositions(run, source) : null;
     const publisher = batchPublisher(run, source, writer, plan, outcome);
-    /** Batches that are being prepared while earlier ones are written. */
+    /** Batches in preparation while earlier ones are written. */
     const ahead: { lines: number; open: OpenLine[]; prepared: Promise<PreparedLine<K>[]> }[] = [];
-    /** The batch that is being written, while the next ones are read and prepared. */
+    /** The batch being written while the next ones are read and prepared. */
     let writing: Promise<void> = Promise.resolve();
     const start = async (lines: readonly Line[]): Promise<void> => {
-      // What is stored is asked for between two writes: they have one connection.
+      // Stored hashes are read between two writes: both use the same connection.
       if (!run.emptyKinds.has(source.kind)) await writing;
       const open = await publisher.passUnchanged(lines);
       ahead.push({ lines: lines.length, open, prepared: preparation.prepare(open.map(({ bytes }) => bytes)) });
@@ -62,7 +62,7 @@ export async function publishKind<K extends RecordKind>(
         const written = await prepared;
         await writing;
         writing = publisher.write(open, written).then(() => onRead(0, lines));
-        // It is waited for later; until then a failure is not unhandled.
+        // Awaited later; until then a rejection must not count as unhandled.
         writing.catch(() => undefined);
       }
       if (most === 0) await writing;
@@ -97,12 +97,12 @@ function isNumberedSource(source: Source): source is Source & { kind: NumberedKi
   return isNumbered(source.kind);
 }
 
-/** A line that has to be parsed, with what is known of it before. */
+/** A line that must be parsed, with what is already known of it. */
 interface OpenLine extends Line {
-  /** Null where its key does not show at once, or its kind is not numbered. */
+  /** Null if its key could not be read without parsing, or its kind is not numbered. */
   planned: PlannedKey | null;
   hash: string;
-  /** Its key stands on an earlier line. */
+  /** An earlier line has the same key. */
   isRepeated: boolean;
 }
 
@@ -121,7 +121,7 @@ function batchPublisher<K extends RecordKind>(
   const otherLines = new Map<string, number>();
   outcome.lines = plannedLines ?? otherLines;
 
-  /** Reports a line that is too long, and leaves it unparsed. */
+  /** Reports a line that is too long, and skips it. */
   const refuseTooLong = ({ number, bytes }: Line): boolean => {
     const maxBytes = MAX_LINE_BYTES[kind];
     if (bytes.length <= maxBytes) return false;
@@ -131,7 +131,7 @@ function batchPublisher<K extends RecordKind>(
     return true;
   };
 
-  /** True for the first line of a key; reports any other. */
+  /** True for the first line with this key; reports any other. */
   const isFirst = (key: string, place: number | null, line: number): boolean => {
     const first = plannedLines === null ? otherLines.get(key) : plannedLines.at(place ?? -1);
     if (first !== undefined) report(line, keyField(kind), `${JSON.stringify(key)} stands on line ${first} already`);
@@ -143,7 +143,7 @@ function batchPublisher<K extends RecordKind>(
   const lineHashes = async (keys: string[]): Promise<ReadonlyMap<string, string>> =>
     isNumbered(kind) && !run.emptyKinds.has(kind) ? loadLineHashes(run.database, kind, keys) : new Map();
 
-  /** Counts the lines that are as they were imported last, and leaves the others. */
+  /** Counts lines unchanged since the last import, and returns the others. */
   const passUnchanged = async (lines: readonly Line[]): Promise<OpenLine[]> => {
     if (plan === null) return lines.map((line) => ({ ...line, planned: null, hash: '', isRepeated: false }));
     const keys = lines.map(({ bytes }) => lineKey(bytes));
@@ -172,7 +172,7 @@ function batchPublisher<K extends RecordKind>(
       report(line, keyField(kind), 'stands in the line twice');
       return null;
     }
-    // The plan's own string is kept, so that each key is in memory once.
+    // Uses the plan's string, so that each key is in memory once.
     const { key, row } = open.planned ?? { key: prepared.key, row: null };
     if (prepared.type === 'record') {
       const { record, updatedAt, hash } = prepared;
@@ -201,7 +201,7 @@ function batchPublisher<K extends RecordKind>(
   return { refuseTooLong, passUnchanged, write };
 }
 
-/** Errors of the file system and of broken archives carry a code of Node's; so does nothing of a database. */
+/** File system and archive errors have a Node error code; database errors have other codes. */
 function isReadError(error: unknown): error is Error {
   if (error instanceof LineTooLongError || error instanceof ArchiveTooLargeError) return true;
   if (error instanceof RecordTooLargeError) return true;

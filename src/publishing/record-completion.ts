@@ -3,7 +3,7 @@ import type { FieldProblem } from './record-parser.ts';
 import type { RecordKind, RecordOf } from './records.ts';
 import type { SolicitationRecord } from '../resources/solicitations/record.ts';
 
-/** Fields as the schema lets them pass: what may be left out may be missing. */
+/** Fields as validated: optional ones can be missing. */
 type Loose<T> = { [F in keyof T]?: T[F] | undefined };
 
 interface Completed {
@@ -13,9 +13,8 @@ interface Completed {
 }
 
 /**
- * Fills in what a record leaves out and brings instants into their stored form. Fields stand
- * in a fixed order, so that equal records give equal text; only fields that are listed here
- * can ever be stored or served.
+ * Fills in omitted fields and normalizes timestamps. Fields are in a fixed order, so that equal records serialize
+ * equally; only fields listed here can be stored or served.
  */
 export function completeRecord(kind: RecordKind, fields: { updated_at?: string }): Completed {
   const updatedAt = instant(fields.updated_at);
@@ -127,7 +126,7 @@ function templateProblems(record: SolicitationRecord): FieldProblem[] {
   );
 }
 
-/** Within one solicitation each list is a table of its own, whose rows are told apart by their ids. */
+/** Reports ids that are repeated within one of a solicitation's lists. */
 function repeatedIds(record: SolicitationRecord): FieldProblem[] {
   return (['documents', 'requested_items', 'notices', 'questions'] as const).flatMap((list) => {
     const seen = new Set<number>();

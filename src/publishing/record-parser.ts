@@ -5,15 +5,15 @@ import { completeRecord } from './record-completion.ts';
 import { RECORD_SCHEMAS, removalSchema } from './record-schemas.ts';
 import { keyField, type RecordKind, type RecordOf } from './records.ts';
 
-/** What is wrong with a field of a line; `field` is empty where it is the line as a whole. */
+/** A problem with a field of a line; `field` is empty if it concerns the whole line. */
 export interface FieldProblem {
   field: string;
   reason: string;
-  /** The wrong value, as `quoteValue` shows it. */
+  /** The wrong value, formatted by `quoteValue`. */
   found?: string;
 }
 
-/** One line of an import file, understood. `key` is known for a bad record too, where it could be read. */
+/** One parsed line of an import file. A bad line has a `key` if it could be read. */
 export type ParsedLine<K extends RecordKind> =
   | { type: 'record'; key: string; record: RecordOf[K]; updatedAt: string | null }
   | { type: 'removal'; key: string }
@@ -21,20 +21,20 @@ export type ParsedLine<K extends RecordKind> =
 
 export type LineParser<K extends RecordKind> = (line: string) => ParsedLine<K>;
 
-/** Escapes that JSON allows and that are no text: NUL, which PostgreSQL cannot hold, and halves of surrogate pairs. */
+/** Escapes that JSON allows but text does not: NUL, which PostgreSQL cannot store, and lone surrogates. */
 const SUSPECT_ESCAPE = /\\u(0000|[dD][89a-fA-F])/;
 
 /**
- * Of a longer line, in characters, only the first problem is told. A line of a few megabytes that
- * is wrong all over has millions, which would fill the memory.
+ * Lines longer than this, in characters, report only their first problem. A line of a few megabytes can have millions,
+ * which would fill the memory.
  */
 const LONGEST_TOLD_IN_FULL = 256 * 1024;
 
-/** Makes the parser for one kind's lines; its schemas are compiled once. */
+/** Creates the parser for one kind's lines; its schemas are compiled once. */
 export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
   const key = keyField(kind);
   const quick = validatorsOf(kind, false);
-  /** Made when it is first asked for: most files have no problem. */
+  /** Compiled on first use: most files have no problem. */
   let thorough: Validators | undefined;
   const schemaProblems = (form: keyof Validators, fields: object, isLong: boolean): FieldProblem[] => {
     if (quick[form](fields)) return [];
@@ -66,7 +66,7 @@ export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
     const removes = Object.hasOwn(fields, 'deleted');
     const isLong = line.length > LONGEST_TOLD_IN_FULL;
     const problems = schemaProblems(removes ? 'isRemoval' : 'isRecord', fields, isLong);
-    // Only of a record that is right otherwise: what is not in a schema may be nested without end.
+    // Only for valid records: fields outside the schema can be nested to any depth.
     if (problems.length === 0 && SUSPECT_ESCAPE.test(line)) problems.push(...unstorableText(fields, ''));
     if (problems.length > 0 || name === null) return { type: 'bad', key: name, problems };
     if (removes) return { type: 'removal', key: name };
@@ -76,19 +76,19 @@ export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
   };
 }
 
-/** What checks the two forms of a line. */
+/** Validators for the two forms of a line. */
 interface Validators {
   readonly isRecord: ValidateFunction;
   readonly isRemoval: ValidateFunction;
 }
 
-/** @param allErrors whether they go on after the first problem. */
+/** @param allErrors whether to continue after the first problem. */
 function validatorsOf(kind: RecordKind, allErrors: boolean): Validators {
-  // The schemas are our own: to check them as well takes longer than to compile them.
+  // The schemas are our own: validating them takes longer than compiling them.
   const ownSchemas = { meta: false, validateSchema: false };
   const ajv = new Ajv({ ...ownSchemas, allErrors, verbose: true, allowUnionTypes: true, strict: true });
   ajv.addFormat('instant', (value: string) => parseInstant(value) !== null);
-  // The library's own keeps what it has seen in a plain object, in which "__proto__" leaves no trace.
+  // Ajv's version tracks seen values in a plain object, in which "__proto__" is lost.
   ajv.removeKeyword('uniqueItems');
   ajv.addKeyword({
     keyword: 'uniqueItems',
@@ -99,7 +99,7 @@ function validatorsOf(kind: RecordKind, allErrors: boolean): Validators {
 }
 
 function problemsOf(errors: readonly ErrorObject[]): FieldProblem[] {
-  // A wrong value may break several rules that say the same.
+  // One wrong value can break several rules with the same description.
   return [...new Map(errors.map(problemOf).map((problem) => [JSON.stringify(problem), problem])).values()];
 }
 
@@ -127,8 +127,7 @@ function problemOf(error: ErrorObject): FieldProblem {
 }
 
 /**
- * The parser counts lines within the text it was given, which is always one: that would be a second
- * line number beside that of the file.
+ * Replaces the position in V8's message by a column. Its line number is always 1, which would contradict the file's.
  */
 function withoutPosition(message: string): string {
   return message.replace(

@@ -2,8 +2,8 @@ import { STATES } from '../resources/suppliers/states.ts';
 import type { RecordKind } from './records.ts';
 
 /**
- * The import format as JSON Schema. A `description` is the reason that is reported where a
- * value breaks its schema: it continues "field …".
+ * The import format as JSON Schema. A `description` is the reason reported for a value that breaks its schema: it
+ * continues "field …".
  */
 interface Schema {
   type: string | string[];
@@ -40,7 +40,7 @@ function oneOf(values: readonly string[]): Schema {
   return { type: 'string', enum: values, description: `must be one of ${values.join(', ')}` };
 }
 
-/** No reference twice in one list. */
+/** A list without repeated references. */
 function set(items: Schema, example: string): Schema {
   return { type: 'array', items, uniqueItems: true, description: `must be a list, e.g. ["${example}"]` };
 }
@@ -49,7 +49,7 @@ function list(fields: Record<string, Schema>, optional: string[] = []): Schema {
   return { type: 'array', items: object(fields, optional), description: 'must be a list of objects' };
 }
 
-/** Fields that may be null and lists may be left out; so may those that are named. */
+/** An object whose nullable fields, lists and `optional` fields can be omitted. */
 function object(fields: Record<string, Schema>, optional: string[] = []): Schema {
   const mayBeLeftOut = (name: string, type: Schema['type']): boolean =>
     type === 'array' || type.includes('null') || optional.includes(name);
@@ -76,7 +76,7 @@ export const RECORD_SCHEMAS: Readonly<Record<RecordKind, object>> = {
   coops: namedRecord,
   'city-services': namedRecord,
   certifications: object({
-    // PostgreSQL indexes no text that is much longer.
+    // PostgreSQL cannot index much longer text.
     abbreviation: {
       type: 'string',
       maxLength: 200,
@@ -84,7 +84,7 @@ export const RECORD_SCHEMAS: Readonly<Record<RecordKind, object>> = {
       description:
         'must be a string of at most 200 characters that is not blank, holds no comma, and has no space at its ends',
     },
-    // The supplier filter takes names in a list with commas: these could not be told apart there.
+    // The supplier filter takes comma-separated names: these would be ambiguous there.
     name: {
       type: 'string',
       pattern: '^(?![\\s,])(?![\\s\\S]*,\\s*(?:,|$))[\\s\\S]*\\S$',
@@ -184,7 +184,7 @@ export const RECORD_SCHEMAS: Readonly<Record<RecordKind, object>> = {
   ),
 };
 
-/** The schema of a line that removes a record; `key` is the field that names it. */
+/** The schema of a line that removes a record; `key` is its key field. */
 export function removalSchema(key: 'id' | 'abbreviation'): object {
   return object({ [key]: filledText, deleted: { type: 'boolean', const: true, description: 'must be true' } });
 }

@@ -5,7 +5,7 @@ import type { NumberedKind } from './records.ts';
 import { deleteRows } from './rows.ts';
 import type { Run } from './run.ts';
 
-/** A table whose rows list what a record names, and the column of the record's id. */
+/** A table of references from records, and its column with the record's id. */
 type ChildTable = {
   [T in keyof Tables]: { table: T; column: string & keyof Tables[T] };
 }[keyof Tables];
@@ -16,7 +16,7 @@ export async function listIds({ kysely }: Database, table: NumberedKind): Promis
   return rows.map(({ id }) => id);
 }
 
-/** The hashes of the lines that these records were last imported from. */
+/** The hashes of these records' last imported lines. */
 export async function loadLineHashes(
   { engine, kysely }: Database,
   table: NumberedKind,
@@ -30,7 +30,7 @@ export async function loadLineHashes(
   return new Map(rows.map(({ id, line_hash }) => [id, line_hash]));
 }
 
-/** Where a stored record is. */
+/** The row number and position of a stored record. */
 export function rowOf({ number, position }: { number: number; position: number }): {
   number: number;
   position: number;
@@ -38,7 +38,7 @@ export function rowOf({ number, position }: { number: number; position: number }
   return { number, position };
 }
 
-/** Removes records from the tables and from the index, with the rows that list the records that they name. */
+/** Removes records from their table, the index and the tables that list their references. */
 export async function removeRecords(
   { database, index, formerSearch }: Run,
   kind: NumberedKind,

@@ -1,6 +1,6 @@
 import type { SolicitationRecord } from '../resources/solicitations/record.ts';
 
-/** Records of the import format, checked and completed: every field is there, instants are in their stored form. */
+/** Records of the import format, validated and completed: every field is present, timestamps are normalized. */
 
 export interface NamedRecord {
   id: string;
@@ -38,7 +38,7 @@ export interface ContractRecord {
   city_service_ids: string[];
 }
 
-/** What the file of each kind holds. */
+/** The record type of each kind's file. */
 export interface RecordOf {
   'lead-entities': NamedRecord;
   coops: NamedRecord;
@@ -51,7 +51,7 @@ export interface RecordOf {
 
 export type RecordKind = keyof RecordOf;
 
-/** In the order in which they refer to each other: a record only names records of kinds before its own. */
+/** In dependency order: a record only refers to records of earlier kinds. */
 export const RECORD_KINDS: readonly RecordKind[] = [
   'lead-entities',
   'coops',
@@ -62,7 +62,7 @@ export const RECORD_KINDS: readonly RecordKind[] = [
   'solicitations',
 ];
 
-/** The kinds that may be large. Their row numbers follow the order of their ids. */
+/** The kinds that can be large. Their rows have a number and a position in the index. */
 const NUMBERED_KINDS = ['suppliers', 'contracts', 'solicitations'] as const satisfies RecordKind[];
 
 export type NumberedKind = (typeof NUMBERED_KINDS)[number];
@@ -71,7 +71,7 @@ export function isNumbered(kind: RecordKind): kind is NumberedKind {
   return (NUMBERED_KINDS as readonly RecordKind[]).includes(kind);
 }
 
-/** A certification is known by its abbreviation, everything else by its id. */
+/** The key of certifications is their abbreviation; of all other kinds, the id. */
 export function keyField(kind: RecordKind): 'id' | 'abbreviation' {
   return kind === 'certifications' ? 'abbreviation' : 'id';
 }

@@ -13,11 +13,11 @@ export const NAMED_REF_TABLES = {
 } as const satisfies Record<NamedRefKind, string>;
 
 /**
- * The small kinds, whole, in memory: what every contract and solicitation names. Suppliers may
- * be many, and are looked up as they are needed.
+ * The small kinds, fully in memory: contracts and solicitations refer to them throughout. Suppliers can be many, and
+ * are looked up as needed.
  */
 export class References {
-  /** Finished NamedRefs by id. */
+  /** Rendered NamedRefs by id. */
   readonly named: Readonly<Record<NamedRefKind, Map<string, string>>>;
   readonly certifications: Map<string, CertificationRecord['type']>;
 
@@ -43,7 +43,7 @@ export class References {
   }
 }
 
-/** The reasons given for a reference to nothing; `missing` tells which ids name nothing. */
+/** Reports the ids that do not exist; `exists` decides. */
 export function danglingReferences<K extends RecordKind>(
   entry: Entry<K>,
   field: string,
@@ -64,7 +64,7 @@ export function danglingReferences<K extends RecordKind>(
   );
 }
 
-/** The size of the embedded form of these suppliers, in bytes. Reads no document. Served by the unique index on id. */
+/** The size of these suppliers' embedded form, in bytes. Reads no document. Served by the unique index on id. */
 export async function loadSupplierBytes(
   { engine, kysely }: Database,
   ids: Iterable<string>,
@@ -77,7 +77,7 @@ export async function loadSupplierBytes(
   return new Map(rows.map(({ id, bytes }) => [id, bytes]));
 }
 
-/** The embedded form of these suppliers, without the closing brace. Served by the unique index on id. */
+/** These suppliers' embedded form, without the closing brace. Served by the unique index on id. */
 export async function loadSupplierDocuments(
   { engine, kysely }: Database,
   ids: Iterable<string>,

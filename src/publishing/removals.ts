@@ -6,10 +6,10 @@ import type { Source } from './source.ts';
 
 const BATCH_KEYS = 500;
 
-/** `--replace` refuses to remove more than this part of a kind: a file that was cut short looks the same. */
+/** `--replace` refuses to remove more than this share of a kind: a truncated file looks the same. */
 const MOST_REMOVED = 1 / 5;
 
-/** What was published of one kind. */
+/** The outcome of publishing one kind. */
 export interface PublishedKind {
   source: Source;
   writer: KindWriter<RecordKind>;
@@ -23,9 +23,8 @@ interface RemovalOptions {
 }
 
 /**
- * Removes what the sources ask to remove and, with `replace`, what they no longer hold. Runs
- * after everything was written and from the last kind to the first, so that only what is still
- * referred to in the end stands in the way.
+ * Removes the records of removal lines and, with `replace`, those missing from the sources. Runs after all writes and
+ * from the last kind to the first, so that only references that remain in the end prevent a removal.
  */
 export async function applyRemovals(
   run: Run,
@@ -43,7 +42,7 @@ export async function applyRemovals(
       return present.has(key);
     });
     const absent = options.replace ? [...present].filter((key) => outcome.lines.get(key) === undefined) : [];
-    // What this import added is there already, and says nothing of what was.
+    // Does not count what this import added.
     const before = present.size - outcome.counts.added;
     if (absent.length > before * MOST_REMOVED && !options.allowRemovals) {
       run.problems.add({

@@ -17,14 +17,13 @@ const BATCH_RECORDS = 500;
 type PublishedKinds = ReadonlyMap<RecordKind, PublishedKind>;
 
 /**
- * Renders anew what embeds something that changed: contracts with a renamed lead entity, coop,
- * city service or a changed supplier; solicitations of a renamed lead entity; suppliers with a
- * certification that changed its type.
+ * Rerenders records that embed changed ones: contracts with a renamed lead entity, coop or city service or a changed
+ * supplier; solicitations of a renamed lead entity; suppliers with a certification whose type changed.
  *
- * Reports contracts that became too large by it; these are left as they were.
+ * Reports contracts that this makes too large, and leaves them unchanged.
  *
- * @param published what this import brought, to say where a problem comes from.
- * @returns how many records changed by that alone.
+ * @param published the sources of this import, to name the one that caused a problem.
+ * @returns the number of records that changed only because of this.
  */
 export async function renderAnew(run: Run, published: PublishedKinds): Promise<number> {
   return (
@@ -112,7 +111,7 @@ async function renderContractsAnew(run: Run, published: PublishedKinds): Promise
   return changed;
 }
 
-/** Renders these contracts again, whose stored documents fit into memory together. */
+/** Rerenders these contracts, whose stored documents fit into memory together. */
 async function renderFewContracts(run: Run, published: PublishedKinds, ids: readonly string[]): Promise<number> {
   const { database, references } = run;
   const { engine, kysely } = database;
@@ -125,7 +124,7 @@ async function renderFewContracts(run: Run, published: PublishedKinds, ids: read
     before: document,
     position,
     changed_publication,
-    // Counted already: a name in it was replaced.
+    // Already counted when a name in it was replaced.
     isCounted: changed_publication === run.publication,
     record: recordOf(parseRenderedContract(document)),
   }));
@@ -167,7 +166,7 @@ function recordOf(contract: RenderedContract): ContractRecord {
   };
 }
 
-/** The contract itself may be in no file: names the largest of the changed records that it embeds. */
+/** The contract may be in none of the files, so this names the largest changed record that it embeds. */
 function tooLargeNow(
   { changed, references }: Run,
   published: PublishedKinds,
@@ -196,11 +195,10 @@ function tooLargeNow(
 }
 
 /**
- * Puts the new name of a lead entity or coop in the place of the old one, in the database: it may
- * stand in very many records. What is looked for cannot stand in a text, where
- * its quotation marks would be escaped.
+ * Replaces a lead entity's or coop's name in the database, since many records can contain it. The search string cannot
+ * match inside a text, where its quotation marks would be escaped.
  *
- * @returns how many records changed.
+ * @returns the number of records that changed.
  */
 async function replaceNames(run: Run, table: 'contracts' | 'solicitations', kind: 'lead-entities' | 'coops') {
   const { engine, kysely } = run.database;
@@ -212,7 +210,7 @@ async function replaceNames(run: Run, table: 'contracts' | 'solicitations', kind
     const before = `"${field}":${former}`;
     const after = `"${field}":${run.references.named[kind].get(id) ?? 'null'}`;
     const isStale = sql`${sql.ref(`${field}_id`)} = ${id} and ${contains}(document, ${before}) > 0`;
-    // Drafts are in no list.
+    // Drafts are not in the index.
     const isServed = table === 'contracts' ? sql`1 = 1` : sql`status <> 'draft'`;
     const { rows: served } = await sql<{ position: number; changed_publication: number }>`
       select position, changed_publication from ${sql.table(`catalog.${table}`)} where ${isStale} and ${isServed}`.execute(
@@ -228,7 +226,7 @@ async function replaceNames(run: Run, table: 'contracts' | 'solicitations', kind
   return changed;
 }
 
-/** The distinct values of one column where another is one of these. Each pair that is asked for has an index. */
+/** The distinct values of `idColumn` in rows whose `column` has one of these values. Each pair in use has an index. */
 async function idsWhere(
   { engine, kysely }: Database,
   table: string,
@@ -246,14 +244,13 @@ async function idsWhere(
 }
 
 /**
- * A solicitation's `updated_at` is its own and stays (it does not follow the name of its lead
- * entity); a contract's follows all that it serves.
+ * A contract's `updated_at` follows everything that it serves; a solicitation's does not follow its lead entity's name.
  */
 function touch(table: 'contracts' | 'solicitations'): RawBuilder<unknown> {
   return table === 'contracts' ? sql`, updated_at = null` : sql``;
 }
 
-/** Writes contracts that were rendered anew. */
+/** Writes rerendered contracts. */
 async function writeDocuments(
   { database: { engine, kysely }, publication }: Run,
   documents: readonly { id: string; document: string }[],

@@ -4,19 +4,19 @@ import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import type { Tables } from '../database/tables.ts';
 
-/** Rows in one statement that replaces, whose text has to be held as a whole. */
+/** Rows per statement: its text must be held in memory as a whole. */
 const ROWS_AT_ONCE = 2_000;
 
 /** A row to be written. */
 export interface RowToWrite<T extends keyof Tables> {
   row: Insertable<Tables[T]>;
-  /** No row with its key is there. */
+  /** No row has this key yet. */
   isNew: boolean;
 }
 
 /**
- * Writes rows that are known to be new or to be there. On SQLite an upsert makes a savepoint,
- * at which the search index writes out what it has gathered.
+ * Inserts new rows and upserts existing ones. They are separate because on SQLite an upsert makes a savepoint, at which
+ * the search index writes out what it has gathered.
  */
 export async function writeRows<T extends keyof Tables>(
   database: Database,
@@ -29,7 +29,7 @@ export async function writeRows<T extends keyof Tables>(
   await insertRows(database, table, rowsThatAre(true));
 }
 
-/** Inserts rows, or replaces those whose key is there. `rows` all have the same columns. */
+/** Inserts rows, or replaces those with the same key. All rows must have the same columns. */
 async function upsertRows<T extends keyof Tables>(
   database: Database,
   table: T,
@@ -46,7 +46,7 @@ async function upsertRows<T extends keyof Tables>(
   );
 }
 
-/** Inserts new rows. `rows` all have the same columns. */
+/** Inserts new rows. All rows must have the same columns. */
 export async function insertRows<T extends keyof Tables>(
   database: Database,
   table: T,
@@ -72,15 +72,14 @@ async function insertWithStatement<T extends keyof Tables>(
     await insertAsOne(database, table, rows, sql`${into} select ${names}`, onConflict);
     return;
   }
-  // One statement a row: SQLite makes a savepoint for a statement of several rows, and at each
-  // savepoint its search index writes out all that it has gathered, to merge it again later. That
-  // took longer than everything else.
+  // One statement per row: SQLite makes a savepoint for a statement of several rows, and at each savepoint its search
+  // index writes out what it has gathered, to merge it again later. That took longer than everything else.
   const places = sql.join(columns.map(() => sql`${null}`));
   const { sql: text } = sql`${into} values (${places}) ${onConflict}`.compile(database.kysely);
   database.runEach(text, valuesOf(rows));
 }
 
-/** As one parameter: thousands of them take PostgreSQL longer to read than to write. */
+/** All rows are one parameter: PostgreSQL takes longer to parse thousands of them than to write the rows. */
 async function insertAsOne<T extends keyof Tables>(
   { kysely }: Database,
   table: T,
@@ -94,10 +93,10 @@ async function insertAsOne<T extends keyof Tables>(
   }
 }
 
-/** Rows as PostgreSQL reads them from JSON, bytes as hexadecimal text. */
+/** Rows as JSON for PostgreSQL, with bytes as hexadecimal text. */
 function jsonOf(rows: readonly object[]): string {
   const hasBytes = Object.values(rows[0] ?? {}).some((value) => value instanceof Uint8Array);
-  // Rows without bytes, which most are, are written without a call for each of their values.
+  // Fast path: most rows have no bytes, and need no call per value.
   if (!hasBytes) return JSON.stringify(rows);
   const textOf = (value: unknown) => (value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value);
   return JSON.stringify(
@@ -115,7 +114,7 @@ function* valuesOf(rows: readonly object[]): Generator<unknown[]> {
   for (const row of rows) yield columns.map((column) => (row as Readonly<Record<string, unknown>>)[column]);
 }
 
-/** Replaces all rows that belong to these parents, in a table that lists what a record refers to. */
+/** Replaces all rows of these parents in a table of references. */
 export async function replaceChildRows<T extends keyof Tables>(
   database: Database,
   table: T,
@@ -138,12 +137,12 @@ export async function deleteRows<T extends keyof Tables>(
   await sql`delete from ${sql.table(table)} where ${isOneOf(engine, sql.ref(column), keys)}`.execute(kysely);
 }
 
-/** Tells equal records from different ones: 128 bits of SHA-256. */
+/** Identifies content: 128 bits of SHA-256. */
 export function contentHash(content: string | Uint8Array): string {
   return hash('sha256', content, 'base64url').slice(0, 22);
 }
 
-/** Cuts a list into pieces that fit into memory and into one statement. */
+/** Splits a list into batches that fit into memory and one statement. */
 export function* inBatches<T>(items: readonly T[], size: number): Generator<T[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }

@@ -8,57 +8,61 @@ import type { PreparedRecord } from './line-preparer.ts';
 import type { NumberedKind, RecordKind } from './records.ts';
 import type { References } from './references.ts';
 
-/** What one publication hands through its steps. */
+/** The state that one publication passes through its steps. */
 export interface Run {
   /** The transaction of this publication. */
   readonly database: Database;
-  /** The number of this publication; its instant is not known before the end. */
+  /** The number of this publication. Its timestamp is drawn at the end. */
   readonly publication: number;
-  /** Random, of this publication. */
+  /** This publication's random token. */
   readonly token: string;
   readonly problems: ProblemList;
   readonly references: References;
-  /** Records that stay, but whose name or text others embed: these are rendered anew. */
+  /** Changed records that others embed: the embedding records are rerendered. */
   readonly changed: Record<Exclude<RecordKind, 'contracts' | 'solicitations'>, Set<string>>;
-  /** The finished NamedRefs that lead entities and coops had before they were renamed, by id. */
+  /** The rendered NamedRefs of lead entities and coops before they were renamed, by id. */
   readonly former: Record<'lead-entities' | 'coops', Map<string, string>>;
-  /** Suppliers of a refused import, which are not in the database: contracts may name them all the same. */
+  /** Suppliers not written because the import has problems: contracts can still refer to them. */
   readonly assumedSuppliers: Set<string>;
-  /** Kinds that held nothing before: their records keep the `updated_at` that they bring. */
+  /** Kinds that were empty before: their records keep the imported `updated_at`. */
   readonly emptyKinds: ReadonlySet<RecordKind>;
-  /** The latest `updated_at` that was kept. */
+  /** The latest imported `updated_at` that was stored. */
   latestUpdatedAt: string;
-  /** What the records of each kind are found by. */
+  /** The changes to each kind's search index. */
   readonly index: { readonly [K in NumberedKind]: IndexChanges<K> };
-  /** The search of the version before, as long as its servers may run. */
+  /** The previous version's search, as long as its servers may run. */
   readonly formerSearch: FormerSearch | null;
-  /** Positions in a block of the index. */
+  /** Positions per index block. */
   readonly blockSize: number;
-  /** Awaited once a batch in long loops: lets signals be handled, and throws if the import was interrupted. */
+  /** Awaited once per batch in long loops: lets signals be handled, and throws if the import was interrupted. */
   readonly pause: () => Promise<void>;
 }
 
-/** A record with where it came from. */
+/** A record and its origin. */
 export interface Entry<K extends RecordKind> {
   readonly line: number;
   readonly key: string;
-  /** The row of a new record; null if it is stored, or its kind has no index. */
+  /** The row planned for a new record; null if it is stored, or its kind has no index. */
   readonly row: PlannedKey['row'];
   readonly lineHash: string;
   readonly record: PreparedRecord[K];
-  /** Of the record: equal hashes, equal records. */
+  /** Hash of the record: equal hashes mean equal records. */
   readonly hash: string;
-  /** The `updated_at` that the line brings. */
+  /** The line's `updated_at`. */
   readonly updatedAt: string | null;
 }
 
-/** The row that was planned for a record that turned out to be new. */
+/**
+ * The row planned for a new record.
+ *
+ * @throws Error if none was planned.
+ */
 export function plannedRow({ key, row }: Pick<Entry<RecordKind>, 'key' | 'row'>): NonNullable<PlannedKey['row']> {
   if (row === null) throw new Error(`no row was planned for ${key}`);
   return row;
 }
 
-/** The `updated_at` of a record that is stored for the first time: what it brings is kept if its kind held nothing before. */
+/** The `updated_at` to store for a new record: the imported one if its kind was empty before, otherwise null. */
 export function keptUpdatedAt(run: Run, kind: RecordKind, updatedAt: string | null): string | null {
   if (updatedAt === null || !run.emptyKinds.has(kind)) return null;
   if (updatedAt > run.latestUpdatedAt) run.latestUpdatedAt = updatedAt;
@@ -72,24 +76,24 @@ export interface Counts {
   removed: number;
 }
 
-/** What the publication knows how to do with one kind. */
+/** How one kind is checked, written and removed. */
 export interface KindWriter<K extends RecordKind> {
   /**
-   * Takes a record as being there that is not written because of problems, so that one
-   * problem does not bring a hundred references to nothing with it.
+   * Treats a record as present although problems keep it from being written, so that one problem does not cause a
+   * hundred dangling references.
    */
   assume?(key: string): void;
-  /** Reports references to nothing. May run where other problems keep anything from being written. */
+  /** Reports dangling references. Can run even if other problems prevent writing. */
   check?(entries: readonly Entry<K>[], file: string): Promise<void>;
-  /** Reports what only shows when all of a source was checked. */
+  /** Reports problems that need the whole source. */
   checkWhole?(file: string): void;
-  /** Writes what is new or changed, and counts. Keys within one call are distinct. */
+  /** Writes new and changed records, and counts them. Keys are distinct within one call. */
   write(entries: readonly Entry<K>[]): Promise<Omit<Counts, 'removed'>>;
-  /** The keys that are there now. */
+  /** All stored keys. */
   listKeys(): Promise<string[]>;
-  /** Of these keys, the ones that another record still names, each with a description of one that does. */
+  /** The keys that other records still refer to, each with a description of one such record. */
   findReferrers?(keys: readonly string[]): Promise<Map<string, string>>;
   remove(keys: readonly string[]): Promise<void>;
-  /** Checks what can only be seen when everything is written. */
+  /** Reports problems that only show once everything is written. */
   finish?(file: string, lines: KeyLines): Promise<void>;
 }

@@ -6,10 +6,9 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 /**
- * The longest line of each kind, in bytes of UTF-8. A supplier is repeated in each contract that names it, and a page
- * holds a hundred records: without a limit one supplier of 6 MB made a database of 607 MB and pages that no process
- * could hold. The longest lines of real data seen so far have 3 kB, and 65 kB for solicitations with all of their notices
- * and questions.
+ * The longest line of each kind, in bytes of UTF-8. Each contract repeats its suppliers, and a page holds a hundred
+ * records: without a limit, one supplier of 6 MB made a database of 607 MB and pages that no process could hold. The
+ * longest lines of real data so far have 3 kB, or 65 kB for solicitations with all notices and questions.
  */
 export const MAX_LINE_BYTES: Readonly<Record<RecordKind, number>> = {
   'lead-entities': 256 * KIB,
@@ -22,19 +21,19 @@ export const MAX_LINE_BYTES: Readonly<Record<RecordKind, number>> = {
 };
 
 /**
- * The longest contract with the suppliers and city services that it embeds, in bytes: as much as the longest
- * solicitation, and room for a thousand suppliers of 2 KiB. The names of its lead entity and coop come on top, since they are
- * replaced in the database without rendering the contract.
+ * The longest contract, with the suppliers and city services that it embeds, in bytes: as long as the longest
+ * solicitation, with room for a thousand suppliers of 2 KiB. The names of its lead entity and coop are not counted,
+ * since the database replaces them without rendering the contract.
  */
 export const MAX_CONTRACT_BYTES = 2 * MIB;
 
-/** What is rendered at once may take this much, in bytes: 500 of the longest contracts would take 1 GB. */
+/** Limit of the documents rendered at once, in bytes: 500 of the longest contracts would take 1 GB. */
 export const MAX_BATCH_BYTES = 16 * MIB;
 
 /**
- * The size of a contract as {@link MAX_CONTRACT_BYTES} limits it, known before it is rendered.
+ * The size that {@link MAX_CONTRACT_BYTES} limits, computed before rendering.
  *
- * @param supplierBytes the sizes of its suppliers' embedded form; one that is missing counts as nothing.
+ * @param supplierBytes the sizes of its suppliers' embedded form; a missing one counts as 0.
  */
 export function contractBytes(
   { id, name, summary, description, supplier_ids, city_service_ids }: ContractRecord,
@@ -54,13 +53,13 @@ export function contractBytes(
   const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0);
   return (
     Buffer.byteLength(own) +
-    // A comma after each, and the closing brace of a supplier.
+    // Each has a comma after it, and a supplier its closing brace.
     sum(supplier_ids.map((supplier) => (supplierBytes.get(supplier) ?? 0) + 2)) +
     sum(city_service_ids.map((service) => Buffer.byteLength(named['city-services'].get(service) ?? '') + 1))
   );
 }
 
-/** Cuts a list into batches whose sizes together stay below a limit; a batch has at least one item. */
+/** Splits a list into batches whose total size stays within a limit; each batch has at least one item. */
 export function batchesBySize<T>(items: readonly T[], bytesOf: (item: T) => number, maxBytes: number): T[][] {
   const batches: T[][] = [];
   let batch: T[] = [];

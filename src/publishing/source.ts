@@ -7,24 +7,24 @@ import { distance } from 'fastest-levenshtein';
 import { ImportRefusedError, type Problem } from './problems.ts';
 import { RECORD_KINDS, type RecordKind } from './records.ts';
 
-/** One kind's records, from wherever they come. */
+/** One kind's records, from any source. */
 export interface Source {
   kind: RecordKind;
-  /** What problems name it by. */
+  /** The name that problems are reported under. */
   name: string;
-  /** Bytes on disk, for the progress; 0 where unknown. */
+  /** Size on disk in bytes, for progress; 0 if unknown. */
   size: number;
-  /** The bytes, uncompressed. `onRead` is told of every byte taken from the disk. */
+  /** The uncompressed bytes. `onRead` is called with the number of bytes read from disk. */
   open(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
 }
 
-/** Text of records is packed to a fifth or a twentieth. What was made to fill a memory or a disk, to a thousandth. */
+/** Records compress to between a fifth and a twentieth of their size; a decompression bomb to a thousandth. */
 const LARGEST_EXPANSION = 250;
 
-/** Up to this, any expansion is harmless. */
+/** Below this size any expansion is harmless. */
 const HARMLESS_BYTES = 64 * 1024 * 1024;
 
-/** An archive holds so much more than it takes that it cannot be one of records. */
+/** An archive expands so far that it cannot hold records. */
 export class ArchiveTooLargeError extends Error {
   override name = 'ArchiveTooLargeError';
 }
@@ -32,10 +32,10 @@ export class ArchiveTooLargeError extends Error {
 const FILE_NAME = /^(.+)\.ndjson(\.gz)?$/s;
 
 /**
- * The import files of a directory, in the order in which records refer to each other.
+ * The import files of a directory, in dependency order.
  *
- * @throws ImportRefusedError where it cannot be read, holds none, one twice, one of an unknown kind or of another
- *   format, or something else than a file in the place of one.
+ * @throws ImportRefusedError if the directory cannot be read, has no import file, has a kind twice, a file of an
+ *   unknown kind or of another format, or an entry that is not a regular file within it.
  */
 export async function listSources(directory: string): Promise<Source[]> {
   const names = await readdir(directory).catch((error: unknown) => refuse(directory, whyNoDirectory(directory, error)));
@@ -63,7 +63,7 @@ export async function listSources(directory: string): Promise<Source[]> {
     const [stem = '', ...extension] = name.split('.');
     const kind = findNearKind(stem);
     const advice = kind === null ? null : adviceFor(name, extension.join('.').toLowerCase(), kind);
-    // Beside a kind's import file, a file of another format may be what it was made from.
+    // Next to a kind's import file, a file of another format is probably what it was converted from.
     if (kind !== null && advice !== null && !sources.has(kind)) misnamed.push(problemOf(name, advice));
   }
   if (misnamed.length > 0) throw new ImportRefusedError(misnamed);
@@ -88,7 +88,7 @@ function whyNoDirectory(directory: string, error: unknown): string {
   return `is a file; give the directory that holds it${directory.includes('/') ? `, ${dirname(directory)}` : ', .'}`;
 }
 
-/** The kind whose name is nearest, if one is so near that it may have been meant. */
+/** The kind with the nearest name, if near enough to be a typo; null otherwise. */
 function findNearKind(stem: string): RecordKind | null {
   if (stem.length > MAX_STEM_LENGTH) return null;
   const name = stem.toLowerCase().replaceAll(/[ _]/g, '-');
@@ -113,24 +113,24 @@ const ADVICE: readonly [extension: RegExp, advice: (name: string, target: string
   [/^(\w+\.)?(zip|gz|bz2|xz|zst|7z|tar|tgz)$/, () => 'Unpack it'],
 ];
 
-/** A file name as one word of a shell command, which is not an option either. */
+/** Quotes a file name as one shell word that cannot be taken for an option. */
 function shellQuoted(name: string): string {
   const path = name.startsWith('-') ? `./${name}` : name;
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** No name of a kind is nearly as long. */
+/** No kind's name is nearly this long. */
 const MAX_STEM_LENGTH = 40;
 
-/** A plural that was forgotten or another separator; not another word. */
+/** Allows for a forgotten plural or another separator, not for another word. */
 const MAX_MISTYPED_CHARACTERS = 2;
 
 /**
- * The path of a file of a directory, which is given without links. A link within the directory is
- * followed, as volumes of Kubernetes are made of them; one that leads out of it could make anything
- * that the operator may read appear in a report. What is no file, such as a pipe, may never end.
+ * Resolves a file name in a directory, whose path must be free of links. Follows links within the directory, since
+ * Kubernetes volumes consist of them. A link that leads out could make any file that the operator can read appear in a
+ * report; something other than a file, such as a pipe, may never end.
  *
- * @returns null where it is something else.
+ * @returns null if it is not a regular file within the directory.
  */
 async function findFile(folder: string, name: string): Promise<string | null> {
   const path = await realpath(join(folder, name));
@@ -150,7 +150,7 @@ async function fileSource(kind: RecordKind, path: string, name: string, isGzip: 
         packedBytes += length;
         onRead?.(length);
       });
-      // A broken file or archive ends the iteration with the error; there is nothing left to do here.
+      // A broken file or archive ends the iteration with its error; nothing to do here.
       return isGzip
         ? bounded(
             pipeline(bytes, createGunzip(), () => undefined),
@@ -171,7 +171,7 @@ async function* counted(
   }
 }
 
-/** @throws ArchiveTooLargeError where the chunks are far more than what they were packed in. */
+/** @throws ArchiveTooLargeError if the chunks are far larger than the compressed input. */
 async function* bounded(chunks: AsyncIterable<Uint8Array>, packedBytes: () => number): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of chunks) {

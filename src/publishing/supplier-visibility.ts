@@ -13,15 +13,14 @@ interface Path {
   readonly owner: string;
   readonly supplier_id: string;
   readonly since_publication: number;
-  /** Of the supplier, in the index. */
+  /** The supplier's position in the index. */
   readonly position: number;
 }
 
 /**
- * Brings up to date which suppliers each lead entity and coop makes visible through a contract.
- * A pair that was there keeps the publication since which it is; one that is new gets this one,
- * so that a sync finds a supplier which a contract came to name. Reads all contracts: called
- * only if one changed.
+ * Updates which suppliers each lead entity and coop makes visible through a contract. Existing pairs keep the
+ * publication that added them; new pairs get this one, so that a sync finds a supplier that a contract has added. Reads
+ * all contracts, so it is called only if one changed.
  */
 export async function updateSupplierVisibility(run: Run): Promise<void> {
   const { database, publication } = run;
@@ -34,7 +33,7 @@ export async function updateSupplierVisibility(run: Run): Promise<void> {
       join catalog.contracts as contract on contract.id = named.contract_id
       where contract.${owner} is not null`;
     const stored = sql`select ${owner} as owner, supplier_id from ${path}`;
-    // The difference of two sets is computed once, whatever the planner knows of the tables' sizes.
+    // A set difference is computed once, whatever table sizes the planner assumes.
     const added = await readPaths(
       database,
       sql`

@@ -4,7 +4,7 @@ import { renderCertification } from '../resources/certifications/render.ts';
 import { deleteRows, writeRows } from './rows.ts';
 import type { KindWriter, Run } from './run.ts';
 
-/** Certifications, which are known by their abbreviations. */
+/** Writes certifications, whose key is the abbreviation. */
 export async function certificationWriter(run: Run): Promise<KindWriter<'certifications'>> {
   const { database } = run;
   const known = run.references.certifications;
@@ -31,7 +31,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
           continue;
         }
         counts[old === undefined ? 'added' : 'changed'] += 1;
-        // Suppliers show abbreviations only, but ordered by type.
+        // Suppliers show only abbreviations, but sort them by type.
         if (old !== undefined && known.get(record.abbreviation) !== record.type) {
           run.changed.certifications.add(record.abbreviation);
         }
@@ -65,7 +65,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
       await deleteRows(database, 'catalog.certifications', 'abbreviation', keys);
       for (const key of keys) known.delete(key);
     },
-    /** The supplier filter takes names as well as abbreviations, so a name has to mean one certification. */
+    /** The supplier filter accepts names and abbreviations, so a name must identify one certification. */
     async finish(file) {
       const all = await database.kysely
         .selectFrom('catalog.certifications')

@@ -12,7 +12,7 @@ const CHILD_TABLES = [
   { table: 'catalog.contract_city_services', column: 'contract_id' },
 ] as const;
 
-/** Contracts. Everything in the record is served, so that every change of it is a change of what is served. */
+/** Writes contracts. Every field is served, so any change of the record changes `updated_at`. */
 export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>> {
   const { database, references, publication } = run;
   const { engine, kysely } = database;
@@ -125,7 +125,7 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
   };
 }
 
-/** Renders a contract with what it names; `suppliers` are embedded forms without the closing brace. */
+/** Renders a contract with the records that it embeds; `suppliers` are embedded forms without the closing brace. */
 export function renderContractRecord(
   record: ContractRecord,
   references: References,

@@ -5,7 +5,7 @@ import { NAMED_REF_TABLES, type NamedRefKind } from './references.ts';
 import { deleteRows, writeRows } from './rows.ts';
 import type { KindWriter, Run } from './run.ts';
 
-/** Where a kind is named: table, column, and the column of who names it. */
+/** The references to each kind: table, column, and the column of the referring record. */
 const REFERRERS: Record<NamedRefKind, { table: string; column: string; referrer: string; what: string }[]> = {
   'lead-entities': [
     { table: 'catalog.contracts', column: 'lead_entity_id', referrer: 'id', what: 'contract' },
@@ -18,7 +18,7 @@ const REFERRERS: Record<NamedRefKind, { table: string; column: string; referrer:
   ],
 };
 
-/** Lead entities, coops and city services. */
+/** Writes lead entities, coops and city services. */
 export function namedRefWriter(run: Run, kind: NamedRefKind): KindWriter<NamedRefKind> {
   const { database } = run;
   const table = NAMED_REF_TABLES[kind];

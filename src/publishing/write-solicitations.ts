@@ -9,7 +9,7 @@ import { keptUpdatedAt, plannedRow, type KindWriter, type Run } from './run.ts';
 
 const REFS_AT_ONCE = 5_000;
 
-/** Solicitations, drafts among them: those are kept, and served nowhere. */
+/** Writes solicitations. Drafts are stored but never served. */
 export async function solicitationWriter(run: Run): Promise<KindWriter<'solicitations'>> {
   const { database, references, publication } = run;
   const { engine, kysely } = database;
@@ -54,9 +54,9 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
           continue;
         }
         counts[before === undefined ? 'added' : 'changed'] += 1;
-        // Notices, documents and questions are no part of what moves `updated_at` or surfaces in a sync.
+        // Notices, documents and questions neither change `updated_at` nor make a record appear in a sync.
         const keepsOwn = before?.own_hash === record.own_hash ? before : null;
-        // A new name of the lead entity surfaces, and does not move `updated_at` either.
+        // A renamed lead entity makes it appear in a sync, without changing `updated_at`.
         const isRenamed = run.changed['lead-entities'].has(record.lead_entity_id);
         const brought = before === undefined ? keptUpdatedAt(run, 'solicitations', updatedAt) : null;
         changed.push({
@@ -92,7 +92,7 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
     },
     listKeys: () => listIds(database, 'solicitations'),
     remove: (keys) => removeRecords(run, 'solicitations', keys),
-    /** A ref that was written may be that of a record which the import does not hold. Served by the index on ref. */
+    /** Reports refs that a stored record outside the import already has. Served by the index on ref. */
     async finish(file, lines) {
       if (run.emptyKinds.has('solicitations')) return;
       for (const refs of inBatches(writtenRefs.all(), REFS_AT_ONCE)) {

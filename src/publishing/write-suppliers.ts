@@ -15,7 +15,7 @@ const CHILD_TABLES = [
   { table: 'catalog.supplier_coops', column: 'supplier_id' },
 ] as const;
 
-/** Suppliers; `onLocationWithoutState` hears of each location that is not of the form `City, ST`. */
+/** Writes suppliers; `onLocationWithoutState` is called for each location not of the form `City, ST`. */
 export async function supplierWriter(run: Run, onLocationWithoutState: () => void): Promise<KindWriter<'suppliers'>> {
   const { database, references, publication } = run;
   const { engine, kysely } = database;
@@ -91,7 +91,7 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
             before.certifications_all === row.certifications_all &&
             before.certifications_preview === row.certifications_preview
           ) {
-            // What is searched and filtered by changed, but nothing that is served.
+            // Searched or filtered fields changed, but nothing served.
             row.changed_publication = before.changed_publication;
             row.updated_at = before.updated_at;
           }
@@ -112,7 +112,7 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
       for (const [at, row] of rows.entries()) {
         const before = former.get(row.id) ?? null;
         const city_services = changed[at]?.record.city_service_ids ?? [];
-        // Which contracts name it is brought up to date at the end.
+        // `updateSupplierVisibility` updates the paths at the end.
         index.replace(row.position, before, { ...row, city_services, paths: before?.paths ?? [] });
       }
       await index.writeIfLarge();

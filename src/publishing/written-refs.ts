@@ -1,4 +1,4 @@
-/** The refs that an import brings, with the lines on which they stand: millions of them, in a few bytes each. */
+/** The refs of an import and their lines: up to millions, at 12 bytes each. */
 export class WrittenRefs {
   #refs = new Float64Array(1024);
   #lines = new Uint32Array(1024);
@@ -22,7 +22,7 @@ export class WrittenRefs {
     return [...new Set(this.#refs.subarray(0, this.#size))];
   }
 
-  /** Every line whose ref stands on an earlier line. */
+  /** Every line whose ref is already on an earlier line. */
   repeated(): { ref: number; line: number; first: number }[] {
     const sorted = this.#refs.slice(0, this.#size).sort();
     const firsts = new Map<number, number | null>();

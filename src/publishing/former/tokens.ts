@@ -3,15 +3,17 @@ import type { Engine } from '../../database/database.ts';
 import type { SolicitationRow } from '../../database/tables.ts';
 
 /*
- * The tokens of search entries as version 1.1 writes them and searches for them. Nothing here may change: it differs
- * from the words of the bitmap index, for example in case folding.
+ * The tokens of search entries, exactly as version 1.1 writes and queries them. Do not change anything here: they
+ * differ from the words of the bitmap index, for example in case folding.
  */
 
 const MAX_WORD_LENGTH = 500;
 
 const MAX_BYTES_OF_A_RECORD = 400_000;
 
-/** The words of these texts, their English stems and, on SQLite, their prefixes of one and three characters, each once. */
+/**
+ * The distinct words of these texts, their English stems and, on SQLite, their prefixes of one and three characters.
+ */
 export function tokensOf(engine: Engine, texts: readonly (string | null)[]): string[] {
   const tokens = new Set<string>();
   let bytes = 0;
@@ -27,9 +29,9 @@ export function tokensOf(engine: Engine, texts: readonly (string | null)[]): str
   return [...tokens];
 }
 
-/** A full case folding would make `straße` a `strasse`; version 1.1 searches for `straße`. */
+/** Full case folding would turn `straße` into `strasse`; version 1.1 searches for `straße`. */
 function wordsOf(text: string): string[] {
-  // Marks are removed before decomposing too: long runs of them take quadratic time.
+  // Combining marks are also removed before decomposing: long runs of them take quadratic time.
   const decomposed = text.replace(MARKS, '').normalize('NFKD').replace(MARKS, '');
   return (decomposed.toLowerCase().match(/[\p{L}\p{Nd}]+/gu) ?? []).map((word) =>
     word.length > MAX_WORD_LENGTH ? word.slice(0, MAX_WORD_LENGTH).toWellFormed() : word,
@@ -48,7 +50,10 @@ export function contractMarks({ lead_entity_id, coop_id }: { lead_entity_id: str
   return [`=l=${hexOf(lead_entity_id)}`, ...(coop_id === null ? [] : [`=c=${hexOf(coop_id)}`])];
 }
 
-/** The filter terms of a solicitation: status, lead entity, and each period from the day to the millennium of its deadline. */
+/**
+ * The filter terms of a solicitation: status, lead entity, and every period that contains its deadline, from millennium
+ * to day.
+ */
 export function solicitationMarks(row: Pick<SolicitationRow, 'status' | 'lead_entity_id' | 'close_at'>): string[] {
   const day = row.close_at?.slice(0, 10).replaceAll('-', '') ?? null;
   const periods = day === null ? [] : [1, 2, 3, 4, 6, 8].map((length) => `=d=${day.slice(0, length)}`);
