@@ -8,13 +8,13 @@ import { readDeferred, readSchemaState } from '../database/migrator.ts';
 import { EPOCH, formatInstant, type Clock } from '../instant.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 
-/** Clocks of machines that are kept right differ by less. */
+/** Synchronized clocks differ by less. */
 export const CLOCK_TOLERANCE_MS = 1_000;
 
 /**
- * Looks at what either database holds.
+ * Checks a database's contents, on either engine.
  *
- * @returns `isReadable` where its schema is one that this version serves on; nothing else is looked at otherwise.
+ * @returns `isReadable` if this version can serve its schema; if not, nothing else is checked.
  */
 export async function checkContents(
   database: Database,
@@ -58,7 +58,7 @@ async function checkSchema(database: Database): Promise<{ finding: Finding; isRe
   }
 }
 
-/** Migrations that wait until no server of the version before is left. */
+/** Migrations deferred until no server of the previous version is left. */
 async function checkDeferred(database: Database): Promise<Finding[]> {
   const deferred = await readDeferred(database);
   if (deferred.length === 0) return [];
@@ -68,15 +68,15 @@ async function checkDeferred(database: Database): Promise<Finding[]> {
   return [warn('schema', message, advice)];
 }
 
-/** What to do with a database that is not there yet. */
+/** Advice for a missing or empty database. */
 export const EMPTY_ADVICE =
   'is PDS_DATABASE_URL right? If it is to be a new one: "pds import DIR", "pds migrate" or the first start prepares it';
 
-/** Whether instants go on from where clients are. */
+/** Checks that commit timestamps continue from those that clients have seen. */
 async function checkHistory(database: Database): Promise<Finding[]> {
   const about = 'history';
   const findings: Finding[] = [];
-  // Looked for twice: SQLite reads one file after the other, and an import may have come to its end in between.
+  // Checked twice: SQLite reads one file after the other, and an import may have finished in between.
   const ahead = (await findUnpublished(database)) && (await findUnpublished(database));
   if (ahead !== null) {
     const message = `partners and keys know of a publication at ${ahead}, which the catalog does not hold`;
@@ -90,7 +90,7 @@ async function checkHistory(database: Database): Promise<Finding[]> {
   return findings;
 }
 
-/** The instant of the last publication that `access` knows of, where the catalog does not hold it; else null. */
+/** The timestamp of the last publication known to `access`, if the catalog lacks it; otherwise null. */
 async function findUnpublished({ kysely }: Database): Promise<string | null> {
   const { rows } = await sql<{ announced: string }>`select last_publication as announced from access.clock
     where last_publication > coalesce((select max(instant) from catalog.publications), ${EPOCH})`.execute(kysely);
@@ -114,7 +114,7 @@ async function checkLastEvent({ kysely }: Database, clock: Clock): Promise<Findi
   );
 }
 
-/** Whether the keys that were issued are good in this environment: a database of another one opens as well. */
+/** Checks that the issued keys are valid in this environment: another environment's database opens just as well. */
 async function checkKeys({ kysely }: Database, environment: Environment, clock: Clock): Promise<Finding> {
   const about = 'keys';
   const kind = keyEnvironmentOf(environment);

@@ -1,11 +1,11 @@
-/** What one look at something showed. Never holds a secret. */
+/** The result of one check. Never holds a secret. */
 export interface Finding {
-  /** What was looked at. */
+  /** The subject of the check. */
   readonly about: string;
-  /** `fail`: something does not work. `warn`: it does, and may not be meant so. */
+  /** `fail`: something does not work. `warn`: it works, but may be unintended. */
   readonly status: 'ok' | 'warn' | 'fail';
   readonly message: string;
-  /** What to do about it; null where nothing is to be done. */
+  /** What to do about it; null if nothing. */
   readonly advice: string | null;
 }
 
@@ -19,13 +19,13 @@ export const fail = (about: string, message: string, advice: string): Finding =>
   ...{ about, status: 'fail', message, advice },
 });
 
-/** Longer than anything takes that works. */
+/** Longer than any check that works. */
 const LONGEST_MS = 6_000;
 
 /**
- * The findings of a check, or one that it came to no end, or broke off: the others are shown all the same.
+ * Returns a check's findings, or a finding that it timed out or failed: the other checks are reported all the same.
  *
- * @param describe an error in words that may be shown.
+ * @param describe formats an error without secrets.
  */
 export async function within(
   about: string,

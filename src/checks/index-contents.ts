@@ -5,7 +5,7 @@ import { fail, ok, type Finding } from './finding.ts';
 
 const about = 'index';
 
-/** Compares a random part of the index with the records. Takes up to some two seconds. */
+/** Compares a random sample of the index with the records. Takes up to about two seconds. */
 export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[]> {
   const database = openForServing(config);
   try {
@@ -14,21 +14,21 @@ export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[
     const message = `a sample of it agrees with the records (${records} records, ${rows} rows); --full looks at all of it`;
     return describeFindings(findings, message);
   } finally {
-    // Not awaited: a server that hangs would not close its connections.
+    // Not awaited: a hanging server would not close its connections.
     void database.close().catch(() => undefined);
   }
 }
 
 /**
- * Compares all of the index with the records.
+ * Compares the whole index with the records.
  *
- * @param onProgress called now and then; an error that it throws ends the comparison.
+ * @param onProgress called regularly. An error it throws ends the comparison.
  */
 export async function checkWholeIndex(
   config: DatabaseConfig,
   onProgress: Parameters<typeof verifyIndex>[1],
 ): Promise<Finding[]> {
-  // Statements that serve have five seconds. SQLite's files are opened only for reading all the same.
+  // Serving connections have a statement timeout of five seconds. SQLite has none, and opens its files read-only.
   const database = config.engine === 'sqlite' ? openForServing(config) : openForCommands(config);
   try {
     const findings = await verifyIndex(database, onProgress);

@@ -3,14 +3,14 @@ import { openForServing, type OpenDatabase } from '../database/database.ts';
 import { isTlsError, TOO_MANY_CONNECTIONS } from '../database/postgres-errors.ts';
 import { fail, type Finding } from './finding.ts';
 
-/** A server that is busy may take longer to let someone in than a request would wait, which is a second. */
+/** A busy server can take longer to accept a connection than the second that a request waits. */
 const ATTEMPTS = 3;
 
 /**
- * Connects to a PostgreSQL server as a service does, and looks at it.
+ * Connects to a PostgreSQL server as the service does, and checks it.
  *
- * @param setting where the URL was named.
- * @returns what `look` found, or that there is no connection, and why.
+ * @param setting the setting that names the URL.
+ * @returns the findings of `look`, or why there is no connection.
  */
 export async function onPostgres(
   { about, url, setting }: { about: string; url: string; setting: string },
@@ -26,7 +26,7 @@ export async function onPostgres(
     }
     return await look(database);
   } finally {
-    // Not waited for: a server that hangs does not take leave.
+    // Not awaited: a hanging server never acknowledges the close.
     void database.close().catch(() => undefined);
   }
 }
@@ -43,7 +43,7 @@ async function connect({ kysely }: OpenDatabase): Promise<void> {
 }
 
 function explain(error: unknown, setting: string): { reason: string; advice: string } {
-  // Where a name has several addresses, Node reports one error for each, and an empty message.
+  // If a name has several addresses, Node throws an AggregateError with one error per address and an empty message.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   const reason = first instanceof Error ? first.message : String(first);
   const { code } = (first ?? {}) as { code?: unknown };
@@ -56,7 +56,10 @@ function explain(error: unknown, setting: string): { reason: string; advice: str
   return { reason, advice: adviceOf(code, reason, setting) };
 }
 
-/** By https://www.postgresql.org/docs/current/errcodes-appendix.html, where the server itself refused. */
+/**
+ * Advice for errors from the server itself (https://www.postgresql.org/docs/current/errcodes-appendix.html) and for
+ * failed connections.
+ */
 function adviceOf(code: unknown, reason: string, setting: string): string {
   if (code === '28P01' || code === '28000')
     return `set role and password in ${setting} right, or let the role in by pg_hba.conf`;

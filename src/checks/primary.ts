@@ -10,15 +10,15 @@ import { checkContents, CLOCK_TOLERANCE_MS } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import { onPostgres } from './postgres-server.ts';
 
-/** What replicas are compared with. */
+/** The primary's state, which replicas are compared with. */
 export interface PrimaryState {
   /** See `readIdentity`. */
   readonly identity: string | null;
-  /** Of `access.clock`. */
+  /** The revision of `access.clock`. */
   readonly revision: Revision;
 }
 
-/** Looks at the PostgreSQL server that is written to, and at what this role finds there. */
+/** Checks the primary, and what this role can do there. */
 export async function checkPrimary(
   url: string,
   environment: Environment,
@@ -60,7 +60,7 @@ async function checkServer(about: string, { kysely }: Database): Promise<Finding
   return [ok(about, `PostgreSQL ${version.replace(/ .*/, '')} answers`), ...findings];
 }
 
-/** Through PgBouncer the role has to bring what a service asks for elsewhere. */
+/** Behind PgBouncer the role must have the settings that the service otherwise passes at connect. */
 async function checkConnectionSettings(about: string, { kysely }: Database): Promise<Finding[]> {
   const { rows } = await sql<{ name: string; value: string }>`
     select name, current_setting(name) as value from unnest(${Object.keys(SERVING_SETTINGS)}::text[]) as name`.execute(
@@ -74,7 +74,7 @@ async function checkConnectionSettings(about: string, { kysely }: Database): Pro
   return [warn(about, message, `let the role bring ${should}: "pds roles" sets this for the one that serves`)];
 }
 
-/** The server's clock and ours, as far as the time that asking takes lets the difference be known. */
+/** Compares the server's clock with ours, within the precision that the query's duration allows. */
 async function checkSkew({ kysely }: Database, clock: Clock): Promise<Finding> {
   const askedAtMs = clock();
   const { rows } = await sql<{ ms: number }>`
@@ -111,7 +111,7 @@ function listed(lacks: readonly { privilege: Privilege; table: string }[]): stri
   return [...first, ...(lacks.length > first.length ? [`${lacks.length - first.length} more`] : [])].join(', ');
 }
 
-/** What a server and its replicas have in common, and no other database has; null where this role may not see it. */
+/** Identifies a database and its replicas, and no other; null if this role cannot read it. */
 export async function readIdentity({ kysely }: Database): Promise<string | null> {
   const { rows: allowed } = await sql<{ ok: boolean }>`
     select has_function_privilege('pg_control_system()', 'execute') as ok`.execute(kysely);

@@ -10,10 +10,10 @@ const about = 'redis';
 
 const TIMEOUT_MS = 2_000;
 
-/** The first ones of a process that has just begun take longer. */
+/** Several, since a new process's first ones take longer. */
 const COUNTS = 5;
 
-/** Whether requests can be counted in Redis: by counting, under a name that is forgotten after a second. */
+/** Checks that requests can be counted in Redis, by counting under a name that expires after a second. */
 export async function checkRedis(redisUrl: string): Promise<Finding[]> {
   const shown = shownRedisUrl(redisUrl);
   const redis = openRedis(redisUrl);
@@ -39,7 +39,7 @@ export async function checkRedis(redisUrl: string): Promise<Finding[]> {
   }
 }
 
-/** The shortest time of some counts. */
+/** The shortest of several counts, in milliseconds. */
 async function count(redis: Redis): Promise<number> {
   const key = `pds:check:${randomUUID()}`;
   let shortestMs = Infinity;
@@ -51,7 +51,7 @@ async function count(redis: Redis): Promise<number> {
   return shortestMs;
 }
 
-/** Counts that were thrown out before their time. A user that may not ask for this needs not to. */
+/** Reports evicted counters. Skipped if the Redis user cannot run INFO. */
 async function checkEvictions(redis: Redis, shown: string): Promise<Finding[]> {
   const text = await inTime(redis.info('stats'), TIMEOUT_MS).catch(() => '');
   const evicted = Number(/^evicted_keys:(\d+)/m.exec(text)?.[1] ?? 0);

@@ -8,11 +8,11 @@ import { fail, ok, warn, type Finding } from './finding.ts';
 import { onPostgres } from './postgres-server.ts';
 import { readIdentity, type PrimaryState } from './primary.ts';
 
-/** How long a replica may take to show what its primary showed before. */
+/** How long a replica can take to reach the primary's earlier revision. */
 const PATIENCE_MS = 2_000;
 const LOOK_AGAIN_MS = 100;
 
-/** Looks at one replica. What one cannot answer, the primary does. */
+/** Checks one replica. The primary runs whatever a replica cannot. */
 export function checkReplica(url: string, primary: PrimaryState | null): Promise<Finding[]> {
   const about = `replica ${shownPostgresUrl(url)}`;
   return onPostgres({ about, url, setting: 'PDS_REPLICA_URLS' }, async (database) => [
@@ -20,7 +20,7 @@ export function checkReplica(url: string, primary: PrimaryState | null): Promise
   ]);
 }
 
-/** Whether it is something else than a replica of this primary that may be read from. */
+/** Reports a server that is not a readable replica of this primary; null if it is one. */
 async function findMismatch(about: string, database: Database, primary: PrimaryState | null): Promise<Finding | null> {
   const { rows } = await sql<{ standby: boolean }>`select pg_is_in_recovery() as standby`.execute(database.kysely);
   const identity = await readIdentity(database);
@@ -42,12 +42,12 @@ async function findMismatch(about: string, database: Database, primary: PrimaryS
   return null;
 }
 
-/** Whether it shows what the primary showed before. */
+/** Checks that it has reached the primary's earlier revision. */
 async function checkProgress(about: string, database: Database, primary: PrimaryState | null): Promise<Finding> {
   const isBehind = async (): Promise<boolean> => {
     if (primary === null) return false;
     const revision = await readRevision(database.kysely);
-    // The same number with another token comes from changes that the primary has lost.
+    // The same number with another token belongs to changes that the primary has lost.
     return revision !== primary.revision && numberOf(revision) <= numberOf(primary.revision);
   };
   const giveUpAtMs = performance.now() + PATIENCE_MS;

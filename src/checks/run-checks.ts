@@ -9,10 +9,10 @@ import { checkSettings } from './settings.ts';
 import { checkSqlite } from './sqlite.ts';
 
 /**
- * Looks at all that a service needs, changes nothing, and comes to an end however much of it
- * hangs. Replicas come after the primary, with which they are compared.
+ * Checks everything that the service needs. Changes nothing, and always ends, however much of it hangs. Replicas come
+ * after the primary, with which they are compared.
  *
- * @param describe an error that came from this database, or beside it, in words that may be shown.
+ * @param describe formats an error of a database, without secrets.
  * @param verifyIndex called if the database can be read.
  */
 export async function runChecks(

@@ -6,7 +6,7 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** What each setting accepts was found out when they were read; here, what may not be meant. */
+/** Reports valid settings that may be unintended; reading them has already refused invalid ones. */
 export function checkSettings(config: Config): Finding[] {
   const about = 'settings';
   const { environment, host, port, adminHost, adminPort, trustedProxies, redisUrl } = config;

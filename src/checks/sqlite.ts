@@ -12,7 +12,7 @@ const about = 'database';
 
 const UNUSABLE_ADVICE = 'until then, neither a server nor a command can use it';
 
-/** Looks at the files of a SQLite database. Makes none, and opens them for reading alone. */
+/** Checks the files of a SQLite database. Creates none, and opens them read-only. */
 export async function checkSqlite(
   path: string,
   environment: Environment,
@@ -21,7 +21,7 @@ export async function checkSqlite(
   const unreadable = (finding: Finding) => ({ findings: [finding], isReadable: false });
   const files = sqliteFiles(path);
   const both = [files.catalog, files.access];
-  // The last folder of the path is made by whoever makes the files.
+  // Commands create the last folder of the path together with the files.
   const folder = dirname(resolve(path));
   const problem = existsSync(folder) ? both.map(reasonNotUsable).find((found) => found !== null) : null;
   if (problem != null) return unreadable(fail(about, problem, UNUSABLE_ADVICE));

@@ -10,16 +10,16 @@ import { placementCheck, readLayout, type LayoutBlock, type Tally } from '../ind
 import { BLOCK_SIZE, decodeSet, encodeSet, positionsFrom, setOf } from '../index/position-set.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../index/terms.ts';
 
-/** Rows of the index that are read together: up to 8 MB. */
+/** Index rows read at a time: up to 8 MB. */
 const BATCH_TERMS = 1_000;
 
-/** Positions of a block that a sample looks at, and one batch of their records at most. */
+/** The positions of a block that a sample covers; it reads at most one batch of their records. */
 const SAMPLE_POSITIONS = 1_024;
 
-/** A sample that takes longer ends with what it has seen. */
+/** A sample stops after this time with what it has compared. */
 const MAX_SAMPLE_MS = 2_000;
 
-/** What can be wrong with the index of a kind. */
+/** The possible faults of a kind's index. */
 export type IndexFault =
   | 'missing row'
   | 'superfluous row'
@@ -28,17 +28,17 @@ export type IndexFault =
   | 'misplaced record'
   | 'unlisted block';
 
-/** What was found in the index of one kind. */
+/** The findings for one kind's index. */
 export interface IndexFindings {
   readonly kind: IndexedKind;
   /** Records whose terms were compared. */
   readonly records: number;
-  /** Rows of the index that were compared. */
+  /** Index rows that were compared. */
   readonly rows: number;
   readonly faults: ReadonlyMap<IndexFault, Tally>;
 }
 
-/** Compares the whole index with the stored records, as of one moment. Holds the terms of one block in memory. */
+/** Compares the whole index with the stored records in one snapshot. Holds the terms of one block in memory. */
 export async function verifyIndex(
   database: Database,
   onProgress: (progress: { done: number; total: number; what: string }) => void,
@@ -64,7 +64,7 @@ export async function verifyIndex(
   });
 }
 
-/** Compares a part of one block of each kind, chosen at random, as of one moment. */
+/** Compares a random range of one block of each kind, in one snapshot. */
 export async function verifySample(database: Database): Promise<IndexFindings[]> {
   const endsAt = performance.now() + MAX_SAMPLE_MS;
   return inSnapshot(database, async (snapshot) => {
@@ -83,11 +83,11 @@ export async function verifySample(database: Database): Promise<IndexFindings[]>
   });
 }
 
-/** A part of a block's positions, `to` excluded. */
+/** A range of a block's positions, without `to`. */
 interface Part {
   readonly from: number;
   readonly to: number;
-  /** Of records; the part ends with the last of them. */
+  /** Maximum batches of records; the range ends with the last record read. */
   readonly maxBatches: number;
 }
 
@@ -99,7 +99,7 @@ async function choosePart({ kysely }: Database, kind: IndexedKind, { number }: L
   );
   const used = (rows[0]?.last ?? start) - start + 1;
   const from = randomBelow(Math.max(1, used - SAMPLE_POSITIONS + 1));
-  // Behind the last record there must be nothing.
+  // Includes the positions after the last record, which must be empty.
   const to = from + SAMPLE_POSITIONS >= used ? BLOCK_SIZE : from + SAMPLE_POSITIONS;
   return { from, to, maxBatches: 1 };
 }
@@ -108,11 +108,11 @@ function randomBelow(end: number): number {
   return Math.floor(Math.random() * end);
 }
 
-/** Compares blocks of one kind with the stored records, and counts what is wrong. */
+/** Compares blocks of one kind with the stored records, and counts the faults. */
 class KindVerification {
   readonly #database: Database;
   readonly #kind: IndexedKind;
-  /** Told how many more records were read; false ends the comparison. */
+  /** Called with the number of records just read; false ends the comparison. */
   readonly #onBatch: (records: number) => Promise<boolean>;
   readonly #faults = new Map<IndexFault, Tally>();
   #records = 0;
@@ -150,7 +150,7 @@ class KindVerification {
       batches += 1;
       if (batches < maxBatches && mayContinue) continue;
       const last = rows.at(-1)?.position ?? start;
-      // If these were all records of the part, all of it can be compared.
+      // If no record of the range is left, all of it can be compared.
       if (!(await this.#isLastBefore(last, start + to))) end = last - start + 1;
       break;
     }
@@ -163,7 +163,7 @@ class KindVerification {
     return rows.length === 0;
   }
 
-  /** Compares the rows that a block should have with those that are stored, both in the order of their terms. */
+  /** Compares a block's expected rows with the stored ones, both sorted by term. */
   async #compare(block: number, entries: readonly StoredEntry[], from: number, to: number): Promise<void> {
     let index = 0;
     for await (const stored of this.#readRows(block)) {
@@ -192,7 +192,7 @@ class KindVerification {
     }
   }
 
-  /** @param after a term; no stored one is empty. */
+  /** @param after a term; stored terms are never empty. */
   async #readBatch(block: number, after: string): Promise<StoredEntry[]> {
     const { rows } = await sql<StoredEntry>`select term, bits from ${sql.table(indexTable(this.#kind))}
       where block = ${block} and term > ${after} order by term limit ${sql.lit(BATCH_TERMS)}`.execute(
@@ -212,7 +212,7 @@ class KindVerification {
   }
 }
 
-/** The stored form of a set's positions from one to before another. */
+/** The stored form of the positions from `from` up to `to`. */
 function partOf(bits: Uint8Array, from: number, to: number): Uint8Array {
   if (to - from === BLOCK_SIZE) return bits;
   const set = decodeSet(bits);
@@ -225,7 +225,7 @@ function partOf(bits: Uint8Array, from: number, to: number): Uint8Array {
 
 const MAX_TERM_LENGTH = 60;
 
-/** Terms come from imported texts, and may be long. */
+/** Terms come from imported texts, and can be long. */
 function shortened(term: string): string {
   return JSON.stringify(term.length > MAX_TERM_LENGTH ? `${term.slice(0, MAX_TERM_LENGTH)}…` : term);
 }

@@ -6,10 +6,9 @@ import { ADMIN_PORT, describeListenError } from './failure.ts';
 import { resolveHost } from './serving.ts';
 
 /**
- * Opens the port at which administrators ask, before anything else is done: who waits for the
- * service to be ready can ask from the first moment.
+ * Opens the admin port before anything else, so that readiness probes get a response from the start.
  *
- * @throws CommandError where it cannot be opened.
+ * @throws CommandError if it cannot be opened.
  */
 export async function openAdminPort(config: Config, logger: Logger): Promise<AdminServer> {
   const { adminHost, adminPort, host, port } = config;

@@ -3,15 +3,15 @@ import { listChanges, type RecordedChange } from '../database/audit.ts';
 import type { CommandContext } from './context.ts';
 import { renderColumns } from './output.ts';
 
-/** Of a list of ids, so many are shown; `--json` shows all. */
+/** Items shown per list; `--json` shows all. */
 const SHOWN_OF_A_LIST = 5;
 
-/** `pds audit`: what operators did in the last days, the newest last. */
+/** `pds audit`: lists operators' changes of the last days, newest last. */
 export async function showAudit(
   { database, clock, output }: CommandContext,
   { days, partner }: { days: number; partner: string | null },
 ): Promise<undefined> {
-  // A name that is misspelt would look like one that nothing was done to.
+  // A misspelled name would look like a partner without changes.
   if (partner !== null) await getPartnerReference(database, partner);
   const changes = await listChanges(database, clock, { days, partner });
   const heading = ['AT', 'BY', 'ACTION', 'PARTNER', 'KEY ID', 'DETAILS'];
@@ -26,7 +26,7 @@ function changeJson({ at, actor, action, partner, keyId, details }: RecordedChan
   return { at, actor, action, partner, key_id: keyId, details };
 }
 
-/** `everything=true lead_entities=le_a,le_b`; what stands within something in parentheses. */
+/** `everything=true lead_entities=le_a,le_b`; nested details are in parentheses. */
 function describeDetails(details: object): string {
   return Object.entries(details)
     .map(([name, value]) => `${name}=${describeValue(value)}`)
@@ -40,6 +40,6 @@ function describeValue(value: unknown): string {
   }
   if (value === null) return '-';
   if (typeof value === 'object') return `(${describeDetails(value)})`;
-  // Quoted where it could be taken for another name and its value.
+  // Quoted if it could be mistaken for another name and value.
   return typeof value === 'string' && !/[\s=,()"]/.test(value) ? value : JSON.stringify(value);
 }

@@ -8,7 +8,7 @@ import { startProgress } from './progress.ts';
 
 const STEPS = { copying: 'Copying', checking: 'Checking the copy' };
 
-/** `pds backup`: copies a SQLite database into a new folder, as of one moment. */
+/** `pds backup`: copies a consistent snapshot of a SQLite database into a new folder. */
 export async function backupDatabase(isJson: boolean, directory: string): Promise<undefined> {
   const path = sqlitePath(configOfProcess(), 'pg_dump, or pg_basebackup with an archive of the write-ahead log');
   const output = processOutput(isJson);
@@ -32,10 +32,10 @@ export async function backupDatabase(isJson: boolean, directory: string): Promis
 }
 
 /**
- * The file of the database that a command works on.
+ * The path of the SQLite database that a command works on.
  *
- * @param tools what does the same for PostgreSQL.
- * @throws CommandError where the database is PostgreSQL.
+ * @param tools the PostgreSQL tools to use instead, for the error message.
+ * @throws CommandError if the database is PostgreSQL.
  */
 export function sqlitePath({ database }: Config, tools: string): string {
   if (database.engine === 'sqlite') return database.path;

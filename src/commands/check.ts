@@ -11,18 +11,18 @@ import { startProgress } from './progress.ts';
 
 const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' };
 
-/** What still hangs when all is said, such as the look-up of a name, does not hold the command up. */
+/** Pending work, such as a DNS lookup, can delay the exit by this long. */
 const LINGER_MS = 500;
 
 /**
- * `pds check`: what works, what does not, and what to do.
+ * `pds check`: reports what works, what does not, and what to do.
  *
- * @param isFull verifies the whole index, however long it takes, instead of a sample.
- * @returns the exit code: 1 where something does not work.
+ * @param isFull verifies the whole index instead of a sample, however long it takes.
+ * @returns the exit code: 1 if a check failed.
  */
 export async function check(isJson: boolean, isFull: boolean): Promise<number> {
   const output = processOutput(isJson);
-  // A key that was given in the place of something else must not be repeated.
+  // Redact keys: an operator may have entered one in the wrong place.
   const findings = (await findAll(output, isFull)).map((finding) => ({
     ...finding,
     message: withoutKeys(finding.message),

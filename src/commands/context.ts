@@ -15,10 +15,10 @@ import { migratingWithProgress } from './migrating.ts';
 import { operatorOfProcess } from './operator.ts';
 import { processOutput, type Output } from './output.ts';
 
-/** What a command that works on the database is given. */
+/** The dependencies of a command that works on the database. */
 export interface CommandContext {
   readonly config: Config;
-  /** Opened for writing, its schema up to date. Closed when the command is done. */
+  /** Opened for writing, with its schema up to date. Closed when the command is done. */
   readonly database: OpenDatabase;
   readonly clock: Clock;
   readonly output: Output;
@@ -30,16 +30,16 @@ export function configOfProcess(): Config {
 }
 
 /**
- * Runs a command and sets the exit code of this process: what `work` returns, 0 where it
- * returns nothing, and 1 where it throws, with one message on stderr (and with `--json` on
- * stdout as `{"error": {"message": …}}` too).
+ * Runs a command and sets this process's exit code: the return value of `work`, 0 if it returns nothing, or 1 if it
+ * throws (a signal's exit code if interrupted). An error prints one message to stderr, and with `--json` also
+ * `{"error": {"message": …}}` to stdout.
  */
 export async function runCommand(isJson: boolean, work: () => Promise<number | undefined>): Promise<void> {
   try {
     process.exitCode = (await work()) ?? 0;
   } catch (error) {
     process.exitCode = error instanceof InterruptedError ? error.exitCode : 1;
-    // A key that was given in the place of a name must not be repeated.
+    // Redact keys: an operator may have entered one in place of a name.
     const message = withoutKeys(describeFailure(error, databaseOfProcess()));
     const output = processOutput(isJson);
     const problems = error instanceof ConfigError ? error.problems.map(withoutKeys) : [message];
@@ -54,13 +54,13 @@ export async function runCommand(isJson: boolean, work: () => Promise<number | u
 }
 
 export interface DatabaseSettings {
-  /** True for a command that makes the database if there is none, or fills an empty one. */
+  /** True if the command can create a missing database or fill an empty one. */
   readonly mayCreate?: boolean;
   /** False leaves the schema as it is; otherwise an older SQLite file is migrated. */
   readonly shouldPrepare?: boolean;
-  /** True for a command that only reports: an older schema is refused, and nothing is written. */
+  /** True for a command that only reports: refuses an older schema and writes nothing. */
   readonly isDryRun?: boolean;
-  /** True for the command that ends what it would be warned of. */
+  /** True for the command that resolves the `HISTORY_WARNING`. */
   readonly recovers?: boolean;
 }
 
@@ -69,10 +69,10 @@ export const HISTORY_WARNING =
   'seen since may be lost. Run "pds recover", or their next sync may miss what changed back.';
 
 /**
- * Runs a command on the database, and closes it whatever comes.
+ * Runs a command on the database, and always closes it.
  *
- * @returns what `work` returns: the exit code, or nothing for 0.
- * @throws NoDatabaseError before anything is made, if there is no database and the command may not make one.
+ * @returns the return value of `work`: the exit code, or nothing for 0.
+ * @throws NoDatabaseError if there is no database and the command cannot create one; nothing was created.
  */
 export async function withDatabase(
   isJson: boolean,
@@ -93,7 +93,7 @@ export async function withDatabase(
     const ran = prepares
       ? await migratingWithProgress(output, (options) => prepareSchema(database, Date.now, 'command', options))
       : [];
-    // Said aloud, since an empty database is often the wrong one.
+    // Reported, since an empty database is often the wrong one.
     if (ran.length > 0) output.note(`Prepared the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
     const cutOff = prepares ? await announceCutOff(database) : null;
     if (cutOff !== null)
@@ -106,9 +106,9 @@ export async function withDatabase(
 }
 
 /**
- * Whether there is a database that an earlier command or start has made. Makes nothing.
+ * Whether an earlier command or start has created the database. Creates nothing.
  *
- * @throws SchemaVersionError if its schema is of no use to this version.
+ * @throws SchemaVersionError if this version cannot use its schema.
  */
 export async function hasDatabase({ database: settings }: Config, use: SchemaUse = 'command'): Promise<boolean> {
   if (settings.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(settings.path))) return false;
@@ -120,7 +120,7 @@ export async function hasDatabase({ database: settings }: Config, use: SchemaUse
   }
 }
 
-/** Opening a SQLite database for a command would make its files. */
+/** Checks first, because opening a SQLite database for a command creates its files. */
 function refuseMissingFiles(database: DatabaseConfig): void {
   if (database.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(database.path))) throw noDatabase(database);
 }

@@ -10,9 +10,9 @@ import { listSources, type Source } from '../publishing/source.ts';
 const SAMPLE_DIRECTORY = fileURLToPath(new URL('../../sample', import.meta.url));
 
 /**
- * Makes the partner `demo` and fills an empty database with the sample records and a dozen
- * invented solicitations whose deadlines are around today. One that holds a publication is
- * left as it is. The records come last: a start that was cut off before is made up for.
+ * Creates the partner `demo`, and fills an empty database with the sample records and a dozen invented solicitations
+ * with deadlines around today. Leaves a database with a publication as it is. The records come last, so that the next
+ * start completes an interrupted one.
  */
 export async function loadDemo(database: OpenDatabase, clock: Clock): Promise<void> {
   const published = await database.kysely.selectFrom('catalog.publications').select('number').limit(1).execute();
@@ -26,7 +26,7 @@ export async function loadDemo(database: OpenDatabase, clock: Clock): Promise<vo
   await publish(database, sources, { clock, directory: basename(SAMPLE_DIRECTORY) });
 }
 
-/** A source with more records at its end. */
+/** Appends records to a source. */
 function withRecords(source: Source, records: readonly object[]): Source {
   return {
     ...source,

@@ -4,16 +4,18 @@ import type { Logger } from 'pino';
 import { MAX_ADMIN_CONNECTIONS } from '../monitoring/admin-server.ts';
 import { throttleWarning } from '../monitoring/throttled-warning.ts';
 
-/** Kept free for the database, the log, administrators and whatever else is opened while connections take all they can. */
+/**
+ * Descriptors reserved for the database, the log, admin connections and other files while connections use up the rest.
+ */
 const RESERVED_DESCRIPTORS = 64 + MAX_ADMIN_CONNECTIONS;
 
-/** How often it is said at most that connections are refused. */
+/** Minimum interval between warnings about refused connections. */
 const WARN_EVERY_MS = 10_000;
 
 /**
- * Lets no more connections in than leave descriptors for the rest of the service: one more is
- * closed at once, and the log says so. Without a bound, Node closes new connections without a word when it
- * has no descriptor left, and neither can the database be connected to again.
+ * Limits connections so that descriptors remain for the rest of the service. Connections beyond the limit are closed at
+ * once, and logged. Without a limit, Node silently closes new connections when descriptors run out, and the service
+ * cannot reconnect to the database either.
  */
 export function boundConnections(server: Server, logger: Pick<Logger, 'warn'>): void {
   const limit = readDescriptorLimit();
@@ -28,10 +30,10 @@ export function boundConnections(server: Server, logger: Pick<Logger, 'warn'>): 
   server.on('drop', warn);
 }
 
-/** How many files and sockets this process may have open; null where that is not known or not limited. */
+/** This process's limit of open files and sockets; null if unknown or unlimited. */
 function readDescriptorLimit(): number | null {
   try {
-    // Node has raised the soft limit to the hard one.
+    // Node raises the soft limit to the hard one at startup.
     const soft = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
     return soft === undefined ? null : Number(soft);
   } catch {

@@ -24,11 +24,11 @@ const SAYS_IT_ALL = [
 
 const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EPIPE']);
 
-// These come from `pg` without a code.
+// `pg` throws these without a code.
 const CONNECTION_MESSAGES =
   /^(timeout exceeded when trying to connect|timeout expired|connection terminated|client has encountered)/i;
 
-/** What to do about some of PostgreSQL's errors (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** Advice for some PostgreSQL errors (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const ADVICE: Readonly<Record<string, string>> = {
   25006: '. Is it a replica? PDS_DATABASE_URL has to name the primary. Nothing was changed',
   42501:
@@ -40,16 +40,15 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /**
- * What an operator is told of an error that ended a command. Never holds the database's URL,
- * in which a password may stand.
+ * Describes an error that ended a command. Never contains the database URL, which can hold a password.
  *
- * @param database null where the error came before the configuration was read.
+ * @param database null if the error occurred before the configuration was read.
  */
 export function describeFailure(error: unknown, database: DatabaseConfig | null): string {
   if (!(error instanceof Error)) return `unexpected: ${String(error)}`;
   if (SAYS_IT_ALL.some((known) => error instanceof known)) return error.message;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
-  // What a worker process gets from the primary names no more than the code.
+  // The error that a worker gets from the primary has only the code.
   if (syscall === 'bind' || syscall === 'listen') return describeListenError(error, PARTNERS_PORT);
   if (database?.engine === 'sqlite') {
     const { catalog, access } = sqliteFiles(database.path);
@@ -75,7 +74,7 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
   return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;
 }
 
-/** A port that the service listens on, and the settings that name it. */
+/** A port that the service listens on, and the settings for it. */
 export interface ListeningPort {
   /** Such as `the port for partners`. */
   readonly what: string;
@@ -83,15 +82,15 @@ export interface ListeningPort {
   readonly port: string;
 }
 
-/** Always names the setting; the option is added in parentheses. */
+/** Always names the setting; an option is added in parentheses. */
 const PARTNERS_PORT: ListeningPort = { what: 'partners', host: 'PDS_HOST (or --host)', port: 'PDS_PORT (or --port)' };
 
 export const ADMIN_PORT: ListeningPort = { what: 'administrators', host: 'PDS_ADMIN_HOST', port: 'PDS_ADMIN_PORT' };
 
 /**
- * Says of an error of `listen` which port it is about, why, and what to do.
+ * Describes an error of `listen`: which port, why, and what to do.
  *
- * @param error as Node gives it to a process that listens itself, or to a worker.
+ * @param error as Node reports it to a process that listens itself, or to a worker.
  */
 export function describeListenError(error: Error, { what, host, port }: ListeningPort): string {
   const { code } = error as NodeJS.ErrnoException;
@@ -104,7 +103,7 @@ export function describeListenError(error: Error, { what, host, port }: Listenin
   return `${begin} Choose another address with ${host}`;
 }
 
-/** `bind EADDRINUSE` → `listen EADDRINUSE: address already in use`, as Node itself says it. */
+/** `bind EADDRINUSE` → `listen EADDRINUSE: address already in use`, which is Node's own wording. */
 function wordsOfCode(_: string, code: string): string {
   const known = [...getSystemErrorMap().values()].find(([name]) => name === code);
   return `listen ${code}: ${known?.[1] ?? 'not possible'}`;
@@ -118,7 +117,7 @@ function isConnectionError(error: Error, code: unknown, syscall: unknown): boole
   );
 }
 
-/** Where a name has several addresses, Node reports one error for each, and an empty message. */
+/** If a name has several addresses, Node throws an AggregateError with one error per address and an empty message. */
 function reasonOf(error: Error): string {
   const parts = error instanceof AggregateError ? error.errors : [error];
   return parts.map((part) => (part instanceof Error ? part.message : String(part))).join(', ');

@@ -23,12 +23,12 @@ export interface ImportOptions {
 /**
  * `pds import`: publishes a directory, all or nothing.
  *
- * @returns the exit code: 1 where the input was refused.
+ * @returns the exit code: 1 if the input was refused.
  */
 export async function importDirectory(isJson: boolean, directory: string, options: ImportOptions): Promise<number> {
   const output = processOutput(isJson);
   try {
-    // Before a database is made: settings, and a directory that holds something to import.
+    // Check settings and sources before creating a database.
     const config = configOfProcess();
     const sources = await listSources(directory);
     const work = (context: CommandContext): Promise<undefined> => publishSources(context, sources, directory, options);
@@ -41,7 +41,7 @@ export async function importDirectory(isJson: boolean, directory: string, option
   } catch (error) {
     if (error instanceof ImportLockedError) throw new CommandError(error.message, { cause: error });
     if (!(error instanceof ImportRefusedError)) throw error;
-    // A key that was given in the place of a directory must not be repeated.
+    // Redact keys: an operator may have entered one in place of a directory.
     const problems = error.problems.map((problem) => ({ ...problem, file: withoutKeys(problem.file) }));
     output.note(problems.map(describeProblem));
     const count = error.isCutShort
@@ -77,12 +77,12 @@ async function publishSources(
 }
 
 /**
- * Up to this size in total, a first import is checked before it makes its database. The check reads
- * the files once more, which would add minutes to an import of larger ones.
+ * Up to this total size, a first import is checked before its database is created. The check reads the files once more,
+ * which would add minutes to larger imports.
  */
 const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
 
-/** Text of records is packed to a tenth or so. */
+/** Records compress to about a tenth. */
 const UNPACKED_PER_BYTE = 10;
 
 function isQuicklyChecked(sources: readonly Source[]): boolean {
@@ -91,9 +91,9 @@ function isQuicklyChecked(sources: readonly Source[]): boolean {
 }
 
 /**
- * Checks sources on a temporary database, so that a refused import makes none.
+ * Checks sources on a temporary database, so that a refused import creates none.
  *
- * @throws ImportRefusedError with the problems of the input.
+ * @throws ImportRefusedError with the input's problems.
  */
 async function checkSources(isJson: boolean, sources: readonly Source[], options: ImportOptions): Promise<void> {
   await onTemporaryDatabase(isJson, async ({ database, clock, output }) => {
@@ -109,7 +109,7 @@ async function checkSources(isJson: boolean, sources: readonly Source[], options
   });
 }
 
-/** Runs a dry run on the database; if there is none, on an empty one in a temporary folder. */
+/** Runs `work` as a dry run on the database; if there is none, on an empty one in a temporary folder. */
 async function tryOut(isJson: boolean, work: (context: CommandContext) => Promise<undefined>): Promise<void> {
   try {
     await withDatabase(isJson, work, { isDryRun: true });
@@ -129,7 +129,7 @@ async function onTemporaryDatabase(
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'pds-dry-run-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  // Also if the process is told to end.
+  // Also if a signal ends the process.
   process.once('exit', remove);
   const database = openForCommands({ engine: 'sqlite', path: join(folder, 'pds.sqlite') });
   try {

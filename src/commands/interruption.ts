@@ -1,14 +1,14 @@
 import type { Output } from './output.ts';
 
-/** How long a command that was interrupted has to undo what it did, as it is done when something fails. */
+/** How long an interrupted command can take to roll back. */
 const GRACE_MS = 2_000;
 
-/** What shells report of a program that a signal ended: 128 and the signal's number. */
+/** Exit codes as shells report them: 128 plus the signal's number. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 type Signal = keyof typeof EXIT_CODES;
 
-/** A signal ended the command. The message says what became of it. */
+/** A signal ended the command. The message says what was done. */
 export class InterruptedError extends Error {
   override name = 'InterruptedError';
   readonly exitCode: number;
@@ -19,22 +19,22 @@ export class InterruptedError extends Error {
   }
 }
 
-/** Watches for Ctrl-C and SIGTERM while a command takes its time. */
+/** Handles Ctrl-C and SIGTERM during a long command. */
 export interface Interruption {
   /** @throws InterruptedError after a signal. */
   throwIfInterrupted(): void;
-  /** What the operator reads from now on if the command is interrupted. */
+  /** Sets the message for an interruption from now on. */
   saysFromNowOn(sentence: string): void;
-  /** Leaves signals to Node again. */
+  /** Restores Node's default signal handling. */
   stop(): void;
 }
 
 /**
- * After a signal the next `throwIfInterrupted` throws, so that the command undoes what it did. If
- * none is called in time, or at a second signal, the process ends as it is: transactions end with it.
+ * After a signal, the next `throwIfInterrupted` throws, so that the command rolls back. If it is not called within
+ * `GRACE_MS`, or a second signal arrives, the process exits, which rolls back its transactions too.
  *
- * @param sentence what the operator reads then.
- * @param onSignal called at the first signal.
+ * @param sentence the message shown then.
+ * @param onSignal called at each signal.
  */
 export function watchForInterruption(output: Output, sentence: string, onSignal: () => void): Interruption {
   let received: Signal | null = null;

@@ -8,15 +8,15 @@ import { renderColumns } from './output.ts';
 
 interface FoundKey {
   readonly id: string;
-  /** Where it stands for the first time, counted from 1. */
+  /** Line of its first occurrence, from 1. */
   readonly line: number;
-  /** Null for one that was not issued here: of another installation, or made up. */
+  /** Null for a key not issued here: from another installation, or made up. */
   readonly details: KeyDetails | null;
 }
 
 /**
- * `pds key find`: the keys that stand in a text, such as a log or a repository that leaked. They
- * come on standard input, since a command line can be read by others, and are not repeated.
+ * `pds key find`: finds keys in a text such as a log or a leaked repository. Reads standard input, since other users
+ * can see command lines, and never prints the keys.
  */
 export async function find({ database, clock, output }: CommandContext, input: Readable): Promise<undefined> {
   const lines = new Map<string, number>();

@@ -3,7 +3,7 @@ import { keyEnvironmentOf } from '../access/keys.ts';
 import type { CommandContext } from './context.ts';
 import { renderColumns } from './output.ts';
 
-/** `pds key issue NAME`: the key alone on stdout. */
+/** `pds key issue NAME`: prints only the key to stdout. */
 export async function issue(
   { config, database, clock, output }: CommandContext,
   partnerName: string,
@@ -24,7 +24,7 @@ export async function list(
   output.result({ keys: keys.map(keyJson) }, renderKeys(keys));
 }
 
-/** `pds key rotate KEY_ID`: the new key alone on stdout. */
+/** `pds key rotate KEY_ID`: prints only the new key to stdout. */
 export async function rotate(
   { database, clock, output }: CommandContext,
   keyId: string,
@@ -54,7 +54,7 @@ export async function revoke({ database, clock, output }: CommandContext, keyId:
   );
 }
 
-/** A table of keys, with a heading. */
+/** Renders a table of keys with a heading. */
 export function renderKeys(keys: readonly KeyDetails[]): string[] {
   const rows = keys.map((key) => [
     key.id,
@@ -72,7 +72,7 @@ export function renderKeys(keys: readonly KeyDetails[]): string[] {
   ]);
 }
 
-/** A key as `--json` shows it. */
+/** A key in the form of `--json`. */
 export function keyJson(key: KeyDetails): Record<string, unknown> {
   return {
     id: key.id,

@@ -1,38 +1,38 @@
 import { write, writeSync } from 'node:fs';
 import { printableJson } from '../printable.ts';
 
-/** What a pipe takes in one piece (`PIPE_BUF` of Linux), so that lines of several processes do not mix. */
+/** The largest atomic write to a pipe (`PIPE_BUF` on Linux), so that lines of several processes do not mix. */
 const LARGEST_WRITE_BYTES = 4_096;
 
 /**
- * Lines are written so many bytes at a time, and whatever there is so often: a write for each
- * line wakes a thread, which takes as long as a tenth of a request.
+ * Lines are written in batches of this size, or after this delay: each write wakes a thread, which takes as long as a
+ * tenth of a request.
  */
 const GATHERED_BYTES = 3_500;
 const LONGEST_GATHERING_MS = 100;
 
-/** What waits while a disk is full or a reader stands still; what comes beyond it is dropped, and counted. */
+/** Maximum backlog while the disk is full or the reader stalls; further lines are dropped and counted. */
 const MOST_WAITING_BYTES = 4 * 1024 * 1024;
 
-/** How long the end of the process waits for the last lines. */
+/** How long shutdown waits for the last lines. */
 const LAST_WRITE_MS = 1_000;
 
 export interface LogOutputOptions {
   readonly descriptor: number;
-  /** Told once when lines cannot be written, with the reason. */
+  /** Called once when writing fails, with the reason. */
   onFailure(error: NodeJS.ErrnoException): void;
-  /** Told when they can be again, also by a reader that stood still, with how many were dropped meanwhile. */
+  /** Called when writing succeeds again, also after a stalled reader, with the number of dropped lines. */
   onRecovery(droppedLines: number): void;
 }
 
 /**
- * Where the log goes. The service goes on without its log, and the log goes on when it can: on a
- * full disk, with a reader that stands still, or with none. pino's own destination ends the process at the
- * first write that fails, and tries the last lines for ever.
+ * Writes the log. The service keeps running without its log, and logging resumes when possible: after a full disk, a
+ * stalled reader or none. pino's own destination ends the process at the first failed write, and retries the last lines
+ * forever.
  */
 export class LogOutput {
   readonly #options: LogOutputOptions;
-  /** Whole lines, gathered. */
+  /** Batches of whole lines. */
   readonly #chunks: Buffer[] = [];
   #lines: string[] = [];
   #linesBytes = 0;
@@ -41,14 +41,14 @@ export class LogOutput {
   #isWriting = false;
   #hasFailed = false;
   #timer: NodeJS.Timeout | undefined;
-  /** Called when nothing waits any more, or nothing more can be written. */
+  /** Called when the backlog is empty or cannot be written. */
   #onIdle: (() => void)[] = [];
 
   constructor(options: LogOutputOptions) {
     this.#options = options;
   }
 
-  /** Takes a line of JSON, with its end. Never throws, and never waits. */
+  /** Queues a JSON line, including its newline. Never throws or blocks. */
   write(json: string): void {
     const line = printableJson(json);
     const bytes = Buffer.byteLength(line);
@@ -66,7 +66,7 @@ export class LogOutput {
     this.#timer ??= setTimeout(() => this.#writeAll(), LONGEST_GATHERING_MS).unref();
   }
 
-  /** Writes what there is, and calls back when that is done, cannot be done, or takes too long. */
+  /** Writes the backlog, and calls back when it is written, has failed or takes longer than `LAST_WRITE_MS`. */
   flush(callback: () => void): void {
     const timer = setTimeout(callback, LAST_WRITE_MS);
     this.#onIdle.push(() => {
@@ -76,9 +76,9 @@ export class LogOutput {
     this.#writeAll();
   }
 
-  /** Writes what there is at once, for a process that ends: as much as can be. */
+  /** Writes as much of the backlog as possible synchronously, for a process that exits. */
   flushSync(): void {
-    // What waits behind a write that has not ended cannot go before it, and might wait for ever.
+    // Lines behind an unfinished write cannot overtake it, and could wait forever.
     if (this.#isWriting) return;
     this.#gather();
     try {
@@ -86,7 +86,7 @@ export class LogOutput {
         this.#wrote(writeSync(this.#options.descriptor, chunk));
       }
     } catch {
-      // There is nobody left to be told.
+      // Nothing left to report to.
     }
   }
 
@@ -134,7 +134,7 @@ export class LogOutput {
 
   #noticeFailure(error: NodeJS.ErrnoException): void {
     this.#timer ??= setTimeout(() => this.#writeAll(), LONGEST_GATHERING_MS).unref();
-    // A pipe that others have set not to wait is full: that passes.
+    // The pipe is non-blocking and full: temporary.
     if (error.code === 'EAGAIN') return;
     if (!this.#hasFailed) this.#options.onFailure(error);
     this.#hasFailed = true;

@@ -3,10 +3,7 @@ import type { Config } from '../config.ts';
 import { LogOutput } from './log-output.ts';
 import { processOutput } from './output.ts';
 
-/**
- * The log of a process that serves: JSON lines on stdout, written beside the requests and not
- * between them, a tenth of a second later at most.
- */
+/** The log of a serving process: JSON lines on stdout, written in the background, at most a tenth of a second late. */
 export function createLogger(config: Config): Logger {
   const output = new LogOutput({
     descriptor: 1,
@@ -19,7 +16,7 @@ export function createLogger(config: Config): Logger {
   return logger;
 }
 
-/** Waits until what was logged is written, as far as it can be. */
+/** Waits until the log is written, if possible, for up to a second. */
 export function flushLog(logger: Logger): Promise<void> {
   return new Promise((resolve) => logger.flush(() => resolve()));
 }

@@ -5,7 +5,7 @@ import type { CommandContext } from './context.ts';
 import { migratingWithProgress } from './migrating.ts';
 
 export interface MigrateCommandOptions {
-  /** Also runs what servers of the version before would not survive. */
+  /** Also runs migrations that servers of the previous version cannot work with. */
   readonly finish: boolean;
 }
 
@@ -15,7 +15,7 @@ export async function migrateDatabase(
   { finish }: MigrateCommandOptions,
 ): Promise<undefined> {
   const ran = await migratingWithProgress(output, (options) => migrate(database, clock, { ...options, finish }));
-  // After work on all rows, the planner has no figures of them, and SQLite's log is as long as the database.
+  // After migrations that rewrite all rows, the planner lacks statistics and SQLite's WAL is as large as the database.
   if (ran.length > 0) await tidyUp(database, Infinity).catch(() => null);
   const deferred = await readDeferred(database);
   const sentence = ran.length === 0 ? 'The schema is up to date.' : `Ran ${ran.join(', ')}.`;

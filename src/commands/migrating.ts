@@ -4,7 +4,7 @@ import { startProgress, type Progress } from './progress.ts';
 
 const INTERRUPTED = 'Interrupted; completed migrations stay, and the next run continues after them.';
 
-/** Runs migrations and shows how far the long ones have come. */
+/** Runs migrations, showing the progress of long ones. */
 export async function migratingWithProgress<T>(
   output: Output,
   work: (options: Pick<MigrateOptions, 'onProgress' | 'onWaiting'>) => Promise<T>,

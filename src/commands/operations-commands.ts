@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { addCommand, onDatabase, run, type JsonOption } from './command-line.ts';
 import { parseDays } from './option-values.ts';
 
-/** How far back is shown where it is not said. */
+/** Default of `--days`. */
 const DEFAULT_DAYS = 30;
 
-/** The commands for whoever looks after a service that runs: what was done to it, what partners ask of it, and who may do what. */
+/** Commands for operating a running service: audit, checks, usage and roles. */
 export function addOperationsCommands(program: Command): void {
   addCommand(program, 'audit')
     .description('show who changed partners, grants, keys and records, and when; the newest last')

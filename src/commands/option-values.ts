@@ -6,13 +6,13 @@ import { formatInstant, parseInstant } from '../instant.ts';
 
 const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 };
 
-// A century: longer than any key lives, and far from the end of the calendar.
+// A century: longer than any key's lifetime, and far from the end of the calendar.
 const LONGEST_MS = 36_500 * UNIT_MS.d;
 
 /**
- * A span of time such as `365d`, `12h` or `30m`, in milliseconds.
+ * Parses a duration such as `365d`, `12h` or `30m` into milliseconds.
  *
- * @throws InvalidArgumentError, which commander shows as wrong usage.
+ * @throws InvalidArgumentError, which Commander reports as a usage error.
  */
 export function parseDurationMs(text: string): number {
   const match = /^(\d{1,8})([dhm])$/.exec(text);
@@ -23,16 +23,16 @@ export function parseDurationMs(text: string): number {
   return durationMs;
 }
 
-/** A span of time that is not zero; otherwise as `parseDurationMs`. */
+/** The same as `parseDurationMs`, but refuses zero. */
 export function parseLifetimeMs(text: string): number {
   const lifetimeMs = parseDurationMs(text);
   if (lifetimeMs === 0) throw new InvalidArgumentError('A key that expires at once is of no use.');
   return lifetimeMs;
 }
 
-// Commander takes a parsed null for an option without a value, so that the words for "none of its own" stay words.
+// Commander treats a parsed null as an option without a value, so the words for "no own setting" stay words.
 
-/** A number of requests a minute, or `default`. */
+/** Requests per minute, or `default`. */
 export function parsePerMinute(text: string): number | 'default' {
   if (text === 'default') return text;
   const number = integer(text, 1, 1_000_000);
@@ -41,7 +41,7 @@ export function parsePerMinute(text: string): number | 'default' {
   return number;
 }
 
-/** Kinds of resource, comma-separated, or `all`. */
+/** Comma-separated kinds of resource, or `all`. */
 export function parseKinds(text: string): Kind[] | 'all' {
   if (text === 'all') return text;
   const names = text.split(',').map((name) => name.trim());
@@ -51,7 +51,7 @@ export function parseKinds(text: string): Kind[] | 'all' {
   return KINDS.filter((kind) => names.includes(kind));
 }
 
-/** A number of days, today's included. */
+/** A number of days, including today. */
 export function parseDays(text: string): number {
   const days = integer(text, 1, 36_500);
   if (days === undefined) throw new InvalidArgumentError('It must be a whole number from 1 to 36500.');
@@ -73,8 +73,8 @@ export function parseWorkers(text: string): number {
 }
 
 /**
- * An instant that the next one has to come after. Not far in the future: publications and grants
- * would be dated after it for as long as it takes to come.
+ * A timestamp that the next one must exceed. At most a day in the future: until then, publications and grants would be
+ * dated later than the clock.
  */
 export function parseAfter(text: string): string {
   const instant = parseInstant(text);
@@ -85,12 +85,12 @@ export function parseAfter(text: string): string {
   return instant;
 }
 
-/** Gathers the values of an option that may be given several times. */
+/** Collects the values of a repeatable option. */
 export function collect(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value];
 }
 
-/** Gathers kinds that have an index. */
+/** Collects indexed kinds. */
 export function collectIndexedKind(text: string, previous: readonly IndexedKind[] = []): IndexedKind[] {
   const kind = INDEXED_KINDS.find((name) => name === text);
   if (kind === undefined) throw new InvalidArgumentError(`It must be one of ${INDEXED_KINDS.join(', ')}.`);

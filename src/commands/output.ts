@@ -1,17 +1,17 @@
 import { printable, printableJson } from '../printable.ts';
 
 /**
- * Text of one line, or of several. What is not printable is escaped in each, newlines included: a
- * name cannot command the terminal, nor look like another line.
+ * One line of text, or several. Non-printable characters in each are escaped, including newlines: a name can neither
+ * control the terminal nor look like another line.
  */
 export type Lines = string | readonly string[];
 
-/** Where a command says what it has to say: on stdout what was asked for, on stderr what there is to tell about it. */
+/** A command's output: results on stdout, remarks on stderr. */
 export interface Output {
   readonly isJson: boolean;
-  /** What the command was asked for: the text, or with `--json` the value. */
+  /** The result: text, or the value with `--json`. */
   result(value: unknown, text: Lines): void;
-  /** What was done, in a sentence on stderr, or with `--json` the value on stdout. */
+  /** Reports what was done: a sentence on stderr, or the value on stdout with `--json`. */
   done(value: unknown, sentence: Lines): void;
   /** A remark on stderr. */
   note(sentence: Lines): void;
@@ -44,9 +44,9 @@ function textOf(lines: Lines): string {
 }
 
 /**
- * Rows as lines with aligned columns, the first row being the heading; names, which may be long, belong last.
+ * Renders rows as lines with aligned columns. The first row is the heading. Put names, which can be long, last.
  *
- * @param numeric the columns, counted from 0, whose cells end under each other.
+ * @param numeric right-aligned columns, counted from 0.
  */
 export function renderColumns(rows: readonly (readonly string[])[], numeric: readonly number[] = []): string[] {
   const widths: number[] = [];

@@ -15,7 +15,7 @@ import type { CommandContext } from './context.ts';
 import { keyJson, renderKeys } from './key.ts';
 import { renderColumns } from './output.ts';
 
-/** @throws AccessError for a name that no partner can have: looked at before a database is made for it. */
+/** @throws AccessError if the name is invalid. Checked before a database is created for it. */
 export function checkName(name: string): void {
   checkPartnerName(name);
 }
@@ -122,7 +122,7 @@ export async function set(
   });
 }
 
-/** Says what was done; with `--json` also the partner as it is now. */
+/** Reports what was done; with `--json` also the partner's current state. */
 async function reportChange(
   { database, clock, output }: CommandContext,
   name: string,

@@ -17,8 +17,8 @@ import {
 import { addOperationsCommands } from './operations-commands.ts';
 import { addRecoveryCommands } from './recovery-commands.ts';
 
-// The commands of `pds`. What each does stands in `commands/`, and is loaded only when it is
-// asked for: help and usage errors need no database driver.
+// The commands of `pds`. Their implementations in `commands/` are loaded on use: help and usage errors need no database
+// driver.
 
 const WRONG_USAGE = 2;
 
@@ -33,7 +33,7 @@ interface SetOptions extends JsonOption {
   kinds?: Kind[] | 'all';
 }
 
-/** What can be typed. */
+/** The command line. */
 export const program = new Command('pds')
   .description('Partner data service: read-only JSON over HTTP for the partners of a purchasing marketplace.')
   .version(manifest.version)
@@ -64,7 +64,7 @@ addCommand(program, 'migrate')
     onDatabase(
       options,
       async (context) => (await import('./migrate.ts')).migrateDatabase(context, { finish: options.finish === true }),
-      // Otherwise an older PostgreSQL schema would be refused before it could be migrated.
+      // Otherwise an older PostgreSQL schema would be refused before the migration.
       { mayCreate: true, shouldPrepare: false },
     ),
   );
@@ -204,9 +204,9 @@ addCommand(key, 'revoke')
 addRecoveryCommands(program);
 addOperationsCommands(program);
 
-/** Runs the command line of this process, and sets its exit code. */
+/** Runs this process's command line and sets its exit code. */
 export async function runProgram(): Promise<void> {
-  // A reader that wants no more, such as `head`, is no failure.
+  // A reader that closes the pipe, such as `head`, is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     process.stderr.write(
@@ -251,7 +251,9 @@ function keyCommands(): Promise<typeof import('./key.ts')> {
   return import('./key.ts');
 }
 
-/** What commander says of a command line, which it quotes: a line, and perhaps a hint of its own on another. */
+/**
+ * Escapes Commander's error message, which quotes the command line, but keeps its "Did you mean" hint on its own line.
+ */
 function printableError(message: string): string {
   const lines = message.trimEnd().split(/\n(?=\(Did you mean [^\n]*\)$)/);
   return lines.map((line) => `${printable(line)}\n`).join('');

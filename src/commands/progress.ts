@@ -3,14 +3,14 @@ import { printable } from '../printable.ts';
 import { watchForInterruption, type Interruption } from './interruption.ts';
 import type { Output } from './output.ts';
 
-/** How often a line is written where there is no terminal to draw a bar on. */
+/** Interval of progress lines if stderr is not a terminal. */
 const PLAIN_LINE_EVERY_MS = 5_000;
 
-/** What a command shows while it takes its time. */
+/** The progress display of a long command. */
 export interface Progress {
   /**
    * @param doing such as `Importing`.
-   * @param details what else there is to say.
+   * @param details further details to show.
    */
   readonly show: (doing: string, done: number, total: number, details?: readonly string[]) => void;
   readonly interruption: Interruption;
@@ -18,10 +18,10 @@ export interface Progress {
 }
 
 /**
- * A bar on a terminal; elsewhere a line now and then. Ctrl-C and SIGTERM give the terminal back as
- * it was, and the next `show` throws an InterruptedError.
+ * Shows a bar on a terminal, otherwise a line every few seconds. Ctrl-C and SIGTERM restore the terminal, and the next
+ * `show` throws an InterruptedError.
  *
- * @param interrupted what the operator reads then.
+ * @param interrupted the message shown then.
  */
 export function startProgress(output: Output, interrupted: string): Progress {
   const bar = process.stderr.isTTY
@@ -30,7 +30,7 @@ export function startProgress(output: Output, interrupted: string): Progress {
         stream: process.stderr,
         clearOnComplete: true,
         hideCursor: true,
-        // Batches take unequal times: an estimate from few of them jumps.
+        // Batches take unequal times, so an estimate from few of them jumps.
         etaBuffer: 200,
       })
     : null;
@@ -43,7 +43,7 @@ export function startProgress(output: Output, interrupted: string): Progress {
       interruption.throwIfInterrupted();
       if (bar !== null) {
         const payload = { doing, details: details.map((detail) => ` | ${printable(detail)}`).join('') };
-        // A new step has an estimate of its own.
+        // A new step restarts the estimate.
         if (shown === doing) bar.update(done, payload);
         else {
           bar.stop();
@@ -52,7 +52,7 @@ export function startProgress(output: Output, interrupted: string): Progress {
         shown = doing;
         return;
       }
-      // The time begins with the first call: before it, something may have been waited for.
+      // Starts at the first call: the command may have waited for a lock before it.
       lastLineAtMs ??= performance.now();
       if (performance.now() - lastLineAtMs <= PLAIN_LINE_EVERY_MS) return;
       lastLineAtMs = performance.now();

@@ -1,19 +1,19 @@
 import { createInterface } from 'node:readline';
 import type { Output } from './output.ts';
 
-/** Whether someone can be asked: what is typed comes from a terminal, and the question is seen on one. */
+/** Whether a prompt is possible: stdin and stderr are terminals. */
 export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
 
 /**
- * Asks on the terminal, below what is said before it.
+ * Prompts on the terminal.
  *
- * @returns true for `y` or `yes` alone: an empty line and the end of the input are a no.
+ * @returns true only for `y` or `yes`: an empty line or end of input means no.
  */
 export async function ask(output: Output, question: string): Promise<boolean> {
   output.note(`${question} [y/N]`);
-  // Without editing of the line, so that Ctrl-C ends the command as it does elsewhere.
+  // No line editing, so that Ctrl-C ends the command as usual.
   const lines = createInterface({ input: process.stdin, terminal: false });
   try {
     for await (const line of lines) return /^y(es)?$/i.test(line.trim());

@@ -7,17 +7,17 @@ import { ask } from './question.ts';
 export interface RecoverCommandOptions {
   /** A timestamp that partners may have seen, if the operator knows of one. */
   readonly after: string | undefined;
-  /** Only reports. */
+  /** Reports without changing anything. */
   readonly isDryRun: boolean;
-  /** Does not ask. */
+  /** Skips the prompt. */
   readonly isConfirmed: boolean;
 }
 
 /**
- * `pds recover`: lets the series of instants go on after history was lost. Asks on the terminal
- * before it changes anything, unless it is confirmed.
+ * `pds recover`: makes the service consistent for clients again after its database lost changes. Prompts before
+ * changing anything, unless confirmed.
  *
- * @returns the exit code: 1 if the operator said no.
+ * @returns the exit code: 1 if the operator declined.
  */
 export async function recoverDatabase(
   { database, clock, output }: CommandContext,
@@ -75,7 +75,7 @@ export function describeRecovery({ instant, lastEvent, records }: Recovery): str
   );
 }
 
-/** @param since from when on it is not known what was done. */
+/** @param since changes after this timestamp may be lost. */
 export function describeLostAccess(since: string): string {
   return (
     `WARNING: partners, grants and keys are as of ${since}. What was done after it and is lost has to be done again. ` +

@@ -10,7 +10,7 @@ interface RecoverOptions extends JsonOption {
   yes?: true;
 }
 
-/** The commands for the day on which something was lost, and for the days before. */
+/** Commands for backups and for recovering from data loss. */
 export function addRecoveryCommands(program: Command): void {
   addCommand(program, 'backup')
     .description('copy a SQLite database into a new folder, as of one moment, while servers and imports run')
@@ -46,7 +46,7 @@ export function addRecoveryCommands(program: Command): void {
       return onDatabase(
         options,
         async (context) => (await import('./recover.ts')).recoverDatabase(context, { after, isDryRun, isConfirmed }),
-        // Otherwise it would name itself as what has to be done.
+        // Otherwise it would warn that `pds recover` must be run.
         { recovers: true, isDryRun },
       );
     });

@@ -15,9 +15,9 @@ const STEPS = {
 };
 
 /**
- * `pds restore`: puts a backup in the place of a SQLite database.
+ * `pds restore`: replaces a SQLite database with a backup.
  *
- * @param after an instant that partners may have seen, where the operator knows of one.
+ * @param after a timestamp that partners may have seen, if the operator knows of one.
  */
 export async function restoreDatabase(
   isJson: boolean,

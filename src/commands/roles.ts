@@ -3,7 +3,7 @@ import { SERVING_SETTINGS } from '../database/postgres.ts';
 import { CommandError } from './command-error.ts';
 import type { CommandContext } from './context.ts';
 
-/** `pds roles`: makes the roles that serving and commands need on PostgreSQL, or brings them up to date. */
+/** `pds roles`: creates or updates the PostgreSQL roles for serving and for commands. */
 export async function updateRoles({ database, clock, output }: CommandContext, roles: Roles): Promise<undefined> {
   if (database.engine === 'sqlite') {
     throw new CommandError(

@@ -10,19 +10,18 @@ import { describeFailure } from './failure.ts';
 import { flushLog } from './logger.ts';
 import { startServing } from './serving.ts';
 
-/** Shorter than the primary's, which waits for this to end. */
+/** Shorter than the primary's deadline, since the primary waits for this process. */
 const CLOSE_DEADLINE_MS = 9_500;
 
 /**
- * A service manager or a terminal tells all processes of a group to end. The primary does so too,
- * and one's first word must not be another's second, which would cut requests off.
+ * Service managers and terminals signal the whole process group, and the primary signals its workers too. One shutdown
+ * arrives as two signals, and a second one usually cuts requests off.
  */
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
 
 /**
- * One of the processes of `pds serve --workers`: answers requests, and asks the primary process
- * for its part of each limit, unless limits are counted in Redis. Where it cannot start, it tells
- * the primary why, and ends.
+ * A worker process of `pds serve --workers`: serves requests, and leases its share of each rate limit from the primary,
+ * unless Redis counts them. If it cannot start, it reports the reason to the primary and exits.
  */
 export async function serveAsWorker(config: Config, workers: number, logger: Logger): Promise<void> {
   const leased = new LeasedLimits({ windowSeconds: WINDOW_SECONDS, workers, send: tellPrimary, logger });
@@ -34,10 +33,10 @@ export async function serveAsWorker(config: Config, workers: number, logger: Log
     else if (message.type === 'look') report(message).catch(cannotReport);
     else leased.receive(message);
   });
-  // What is said to a primary that died meanwhile fails; 'disconnect' tells.
+  // Sending to a dead primary fails; 'disconnect' handles that.
   cluster.worker?.on('error', () => undefined);
   cluster.worker?.once('disconnect', () => {
-    // Otherwise this process would end at once, in the midst of its answers.
+    // Otherwise this process would exit at once, in the middle of its responses.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
     logger.warn('ending, as the primary process is gone');
     leased.countAlone();
@@ -68,7 +67,7 @@ export async function serveAsWorker(config: Config, workers: number, logger: Log
   }
 }
 
-/** Where the primary is gone, nothing is said, and 'disconnect' tells. */
+/** Does nothing if the primary is gone; 'disconnect' handles that. */
 function tellPrimary(message: ToPrimary, onSent: () => void = () => undefined): void {
   if (process.connected) process.send?.(message, undefined, undefined, onSent);
   else onSent();

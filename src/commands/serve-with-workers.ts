@@ -12,16 +12,16 @@ import { flushLog } from './logger.ts';
 import { processOutput } from './output.ts';
 import { resolveHost } from './serving.ts';
 
-/** How long requests in flight may take once the end was asked for. */
+/** How long requests in flight can take during shutdown. */
 const CLOSE_DEADLINE_MS = 10_000;
 
 /**
- * The primary process of `pds serve --workers`: starts the others, replaces those that die, and
- * counts requests for all of them, unless they count in Redis. It answers no partner itself, and
- * to administrators it shows all workers as one service.
+ * The primary process of `pds serve --workers`: starts the workers, replaces those that die, and counts requests for
+ * all of them unless Redis does. It serves no partner requests itself. Its admin port presents all workers as one
+ * service.
  *
- * @returns the address at which they answer, once all of them do.
- * @throws CommandError where one of them cannot start.
+ * @returns the workers' address, once all of them serve requests.
+ * @throws CommandError if a worker cannot start.
  */
 export async function serveWithWorkers(
   config: Config,
@@ -36,7 +36,7 @@ export async function serveWithWorkers(
     onSilence: (worker) => logger.warn({ worker }, 'a worker holds leases of requests and does not give them back'),
   });
   const reports = new WorkerReports((worker, look) => pool.send(worker, look));
-  // Looked up once: a name may have another address for the next who asks.
+  // Looked up once: the next lookup could return another address.
   const host = await resolveHost(config.host, 'PDS_HOST or --host');
   const pool = new WorkerPool({
     size: workers,
@@ -57,7 +57,7 @@ export async function serveWithWorkers(
   });
   process.once('exit', () => pool.kill());
   admin.show(poolView(pool, reports));
-  // From here on: the first worker may answer partners while others still start.
+  // From here on, since the first worker may serve partners while others still start.
   const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'ending after an unexpected error');
     else logger.info({ signal }, 'ending');
@@ -70,7 +70,7 @@ export async function serveWithWorkers(
     logger.info({ workers }, 'all workers answer requests');
     return origin;
   } catch (error) {
-    // It would take the end of this process for one that was asked for.
+    // It would take this process's end for a requested shutdown.
     grace.uninstall();
     pool.kill();
     throw new CommandError(error instanceof Error ? error.message : String(error));

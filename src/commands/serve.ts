@@ -24,20 +24,20 @@ import { serveAsWorker } from './serve-as-worker.ts';
 import { serveWithWorkers } from './serve-with-workers.ts';
 import { resolveHost, startServing } from './serving.ts';
 
-/** How long requests in flight may take once the end was asked for. */
+/** How long requests in flight can take during shutdown. */
 const CLOSE_DEADLINE_MS = 10_000;
 
 export interface ServeOptions {
-  /** Fills an empty database with the sample and makes the partner `demo`; only in `dev`. */
+  /** Fills an empty database with the sample and creates the partner `demo`; only in `dev`. */
   readonly demo: boolean;
-  /** How many processes answer requests. One is this process itself. */
+  /** The number of processes that serve requests. With one, it is this process itself. */
   readonly workers: number;
 }
 
 /**
- * `pds serve`: answers requests until the process is told to stop. Returns when it listens.
+ * `pds serve`: serves requests until the process is told to stop. Returns once it listens.
  *
- * @throws CommandError, or what the database or the system says, where it cannot start.
+ * @throws CommandError, or an error of the database or the system, if it cannot start.
  */
 export async function serve(config: Config, { demo, workers }: ServeOptions): Promise<void> {
   if (demo && config.environment !== 'dev') {
@@ -49,7 +49,7 @@ export async function serve(config: Config, { demo, workers }: ServeOptions): Pr
   if (cluster.isWorker) return serveAsWorker(config, workers, logger);
   const admin = await openAdminPort(config, logger);
   try {
-    // A start that fails makes no database.
+    // A failed start creates no database.
     if (!(await hasDatabase(config, 'serve'))) await checkPort(config);
     const hasDemoKey = await prepareDatabase(config, demo, logger);
     const origin =
@@ -78,7 +78,7 @@ async function serveFromThisProcess(config: Config, logger: Logger, admin: Admin
   return serving.origin;
 }
 
-/** @throws the system's error if nothing can listen on the port for partners now. */
+/** @throws the system's error if the port for partners cannot be opened now. */
 async function checkPort({ host, port }: Config): Promise<void> {
   const server = createServer();
   server.listen({ host: await resolveHost(host, 'PDS_HOST or --host'), port });
@@ -88,9 +88,9 @@ async function checkPort({ host, port }: Config): Promise<void> {
 }
 
 /**
- * Brings the schema up to date, and fills the demonstration's database; done once, before anyone opens it for reading.
+ * Migrates the schema and loads the demo data; done once, before the database is opened for reading.
  *
- * @returns whether the demonstration's key opens the database.
+ * @returns whether the database has the demo key.
  */
 async function prepareDatabase(config: Config, demo: boolean, logger: Logger): Promise<boolean> {
   const database = openForCommands(config.database, operatorOfProcess(config));
@@ -110,7 +110,7 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   }
 }
 
-/** How often the log says how far a long migration has come. */
+/** How often the progress of a long migration is logged. */
 const PROGRESS_INTERVAL_MS = 5_000;
 
 function logMigrations(logger: Logger): MigrateOptions {
@@ -125,7 +125,7 @@ function logMigrations(logger: Logger): MigrateOptions {
   };
 }
 
-/** @param hasDemoKey null where no demonstration was asked for. */
+/** @param hasDemoKey null without `--demo`. */
 function greet(origin: string, config: Config, hasDemoKey: boolean | null): void {
   const output = processOutput(false);
   output.note(`Serving (${config.environment}) at ${origin}, documentation at ${origin}${DOCS_PATH}. Ctrl-C ends it.`);

@@ -22,35 +22,35 @@ import { boundConnections } from './descriptor-limit.ts';
 import { startTracing } from './tracing.ts';
 
 /**
- * Connections that wait to be accepted. One more is not answered by the system, and its client tries again after one, two and
- * four seconds: with Node's 511, some clients of a rush waited for all of these. The system has a bound of its own.
+ * The listen backlog. The system drops further connection attempts, and clients retry after one, two and four seconds:
+ * with Node's 511, some clients of a rush waited through all three. The system has its own limit too.
  */
 const MOST_UNACCEPTED = 4_096;
 
-/** A server that listens. */
+/** A listening server. */
 export interface Serving {
   /** Such as `http://127.0.0.1:8080`. */
   readonly origin: string;
   readonly readiness: Readiness;
   readonly metrics: Registry;
   /**
-   * Is not ready from then on, and closes everything after a while in which connections are still accepted, and after
-   * all requests in flight were answered.
+   * Reports "not ready", accepts connections for a while longer, completes the requests in flight, and closes
+   * everything.
    */
   close(): Promise<void>;
 }
 
 export interface ServingOptions {
-  /** How many processes were started together, this one included. */
+  /** The number of processes started together, including this one. */
   readonly workers?: number;
-  /** Where requests are counted without Redis; in this process where nothing is said. */
+  /** The rate limiter without Redis; by default in this process's memory. */
   readonly limits?: RequestLimits;
 }
 
 /**
- * Opens the database for reading, and answers requests.
+ * Opens the database for reading, and serves requests.
  *
- * @throws CommandError, or what the database or the system says, where it cannot start.
+ * @throws CommandError, or an error of the database or the system, if it cannot start.
  */
 export async function startServing(
   config: Config,
@@ -112,7 +112,7 @@ export async function startServing(
   };
 }
 
-/** Begins to count in Redis; null where there is none. */
+/** Starts counting in Redis; null if Redis is not configured. */
 async function startSharedLimits(
   { redisUrl, environment }: Config,
   logger: Logger,
@@ -120,7 +120,7 @@ async function startSharedLimits(
   workers: number,
 ): Promise<SharedLimits | null> {
   if (redisUrl === null) return null;
-  // Loaded where it is needed alone: it takes a tenth of a start.
+  // Loaded only if used: it takes a tenth of the startup time.
   const { SharedLimits } = await import('../redis/shared-limits.ts');
   const namespace = redisNamespace(cursorSecret, environment);
   const shared = new SharedLimits({
@@ -135,9 +135,11 @@ async function startSharedLimits(
 }
 
 /**
- * One address: where a name has two, the framework would open a second server that lacks the listeners of the first.
+ * Resolves a host to one address: for a name with two, the framework would open a second server, without the listeners
+ * of the first.
  *
- * @param setting where the host was named.
+ * @param setting the setting that names the host, for the error message.
+ * @throws CommandError if it has no address.
  */
 export async function resolveHost(host: string, setting: string): Promise<string> {
   try {

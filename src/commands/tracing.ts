@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import type { RequestObserver } from '../http/request-observers.ts';
 
-/** What a serving process does to be traced. */
+/** The tracing hooks of a serving process. */
 export interface ServingTraces {
   readonly observe: RequestObserver;
   traceStatements(database: OpenDatabase): OpenDatabase;
@@ -13,15 +13,15 @@ export interface ServingTraces {
 }
 
 /**
- * Begins to send traces, where this process's environment names a collector: by the standard
- * variables of OpenTelemetry, https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
+ * Starts sending traces if this process's environment configures a collector, using OpenTelemetry's standard variables:
+ * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
  *
- * @returns null where it names none.
- * @throws ConfigError where it cannot be done as it is set.
+ * @returns null if none is configured.
+ * @throws ConfigError if the configuration is not supported.
  */
 export async function startTracing({ environment }: Config, logger: Logger): Promise<ServingTraces | null> {
   if (!isWanted(process.env)) return null;
-  // Loaded where they are needed alone: they take some 40 MB.
+  // Loaded only if used: they take about 40 MB.
   const [{ Tracing }, { traceStatements }] = await Promise.all([
     import('../monitoring/tracing.ts'),
     import('../monitoring/traced-database.ts'),

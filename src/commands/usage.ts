@@ -3,10 +3,10 @@ import { reportUsage, reportUsageOf, type Usage, type UsageLine, type UsageRepor
 import type { CommandContext } from './context.ts';
 import { renderColumns } from './output.ts';
 
-/** A chart has at most so many bars; of more days, several share one. */
+/** Maximum bars per chart; for more days, each bar covers several. */
 const MOST_BARS = 60;
 
-/** `pds usage [NAME]`: what partners asked for, or one with each key and of each endpoint. */
+/** `pds usage [NAME]`: shows the requests of all partners, or of one by key and endpoint. */
 export async function showUsage(
   { database, clock, output }: CommandContext,
   partner: string | null,
@@ -49,11 +49,11 @@ function figuresOf<Subject>({ days, requests, records, limited, failed }: UsageL
   return [...figures, chartOf(days.map((day) => day.requests))];
 }
 
-/** A bar for each day, the highest for the most requests. */
+/** Draws a bar per day, scaled to the busiest. */
 function chartOf(requestsByDay: readonly number[]): string {
   const daysOfABar = Math.ceil(requestsByDay.length / MOST_BARS);
   const bars: number[] = [];
-  // From today backwards, so that only the first bar may stand for fewer days than the others.
+  // Backwards from today, so that only the first bar can cover fewer days.
   for (let until = requestsByDay.length; until > 0; until -= daysOfABar) {
     bars.unshift(requestsByDay.slice(Math.max(0, until - daysOfABar), until).reduce((sum, day) => sum + day, 0));
   }

@@ -13,35 +13,35 @@ export const MANIFEST_FILE = 'backup.json';
 /** The names of the files in a backup. */
 export const BACKUP_FILES = { catalog: 'catalog.sqlite', access: 'access.sqlite' } as const;
 
-/** The form of a backup's folder. A later one that this version could not restore gets another number. */
+/** The format of a backup's folder. A change that this version could not restore increments it. */
 const FORMAT = 1;
 
 const BackedUpFile = Type.Object({ name: Type.String(), bytes: Type.Integer(), sha256: Type.String() });
 
 const Manifest = Type.Object({
   format: Type.Integer(),
-  /** Of the service that made it. */
+  /** The version of the service that made it. */
   version: Type.String(),
   made_at: Type.String(),
-  /** The migrations that have run. */
+  /** The last migration of each group. */
   schema: Type.Object({ catalog: Type.Integer(), access: Type.Integer() }),
-  /** The instant of the last publication or change of grants. */
+  /** The timestamp of the last publication or change of grants. */
   last_event: Type.String(),
   files: Type.Object({ catalog: BackedUpFile, access: BackedUpFile }),
 });
 
-/** What a backup says of itself, in `backup.json`. */
+/** A backup's manifest, `backup.json`. */
 export type BackupManifest = Static<typeof Manifest>;
 
-/** The text of a manifest of this version's form. */
+/** Serializes a manifest in the current format. */
 export function writeManifest(manifest: Omit<BackupManifest, 'format'>): string {
   return `${JSON.stringify({ format: FORMAT, ...manifest }, null, 2)}\n`;
 }
 
 /**
- * Reads what a backup says of itself.
+ * Reads a backup's manifest.
  *
- * @throws RecoveryError where the folder holds no backup, or one that this version cannot restore.
+ * @throws RecoveryError if the folder holds no backup, or one that this version cannot restore.
  */
 export function readManifest(folder: string): BackupManifest {
   let parsed: unknown;
@@ -72,9 +72,9 @@ export function readManifest(folder: string): BackupManifest {
 }
 
 /**
- * Reads the files of a backup and compares them with its manifest.
+ * Compares a backup's files with its manifest.
  *
- * @throws RecoveryError where a file is missing, or is not what was backed up.
+ * @throws RecoveryError if a file is missing or differs.
  */
 export async function verifyFiles(
   folder: string,

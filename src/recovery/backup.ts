@@ -22,32 +22,34 @@ import { RecoveryError } from './recovery-error.ts';
 
 const GROUPS = ['access', 'catalog'] as const;
 
-/** How long to wait for who holds the lock under which instants are drawn; it is held for a publication's last step. */
+/**
+ * How long to wait for the lock under which commit timestamps are drawn. A publication holds it only during its last
+ * step.
+ */
 const LOCK_PATIENCE_MS = 60_000;
 
-/** Pages between two reports of progress, of 8 KiB each. */
+/** Pages per progress report, of 8 KiB each. */
 const PAGES_AT_ONCE = 2_000;
 
 export interface BackupOptions {
   readonly clock: Clock;
-  /** Of the service. */
+  /** The service's version. */
   readonly version: string;
-  /** Called as it goes on: bytes copied, then bytes read again to compute their digests. */
+  /** Called during the backup: with bytes copied, then with bytes read again to compute digests. */
   readonly onProgress?: (step: 'copying' | 'checking', doneBytes: number, totalBytes: number) => void;
 }
 
 /**
- * Copies both files of a SQLite database into a new folder, while servers and imports go on.
+ * Copies both files of a SQLite database into a new folder while servers and imports run.
  *
- * Both are copied as of one moment: the one at which the lock is held under which publications
- * and changes of grants draw their instants, so that none of them is between its two commits. The
- * lock is given back as soon as a transaction that reads has seen both files; that transaction
- * stays open until all is copied, and what others write meanwhile is not in it.
+ * Both copies are of the same moment: the backup takes the lock under which publications and grant changes draw their
+ * timestamps, so none of them is between its two commits. It releases the lock once a read transaction has seen both
+ * files. That transaction stays open until everything is copied, so later writes are not included.
  *
- * The folder appears under its name when it is whole, checked and on the disk.
+ * The folder gets its name once it is complete, verified and on disk.
  *
- * @param target a folder that is not there yet, or empty.
- * @throws RecoveryError where there is nothing to back up, no place for it, or the copy is damaged.
+ * @param target a folder that does not exist yet, or is empty.
+ * @throws RecoveryError if there is nothing to back up, no room for it, or the copy is damaged.
  */
 export async function backup(path: string, target: string, options: BackupOptions): Promise<BackupManifest> {
   refuseTarget(target);
@@ -59,7 +61,7 @@ export async function backup(path: string, target: string, options: BackupOption
   let partial: string | null = null;
   try {
     refuseFullDisk(dirname(resolve(target)), path);
-    // Only the owner may enter it, and it is not mistaken for a backup before it is one.
+    // Only the owner can enter it, and it does not look like a backup until it is one.
     partial = mkdtempSync(`${resolve(target)}.partial-`);
     const manifest = await fill(partial, path, options);
     try {
@@ -78,7 +80,7 @@ export async function backup(path: string, target: string, options: BackupOption
   }
 }
 
-/** Folders beside the target that a backup which was killed has left. */
+/** Folders next to the target that a killed backup has left. */
 export function findPartialBackups(target: string): string[] {
   const folder = dirname(resolve(target));
   if (!existsSync(folder)) return [];
@@ -132,7 +134,11 @@ async function fill(folder: string, path: string, options: BackupOptions): Promi
   return { format: 1, ...manifest };
 }
 
-/** A connection with both files attached, and a transaction open that has seen both as of one moment. */
+/**
+ * Opens a connection with both files attached and a read transaction that has seen both at the same moment.
+ *
+ * @throws RecoveryError if the lock is held for over a minute.
+ */
 function openSnapshot(path: string): DatabaseSync {
   const live = sqliteFiles(path);
   const lock = new SqliteConnection(`${pathToFileURL(live.access).href}?mode=rw`, { timeout: LOCK_PATIENCE_MS });
@@ -193,7 +199,12 @@ async function copyBoth(snapshot: DatabaseSync, files: SqliteFiles, { onProgress
   }
 }
 
-/** @returns the SHA-256 of each file. */
+/**
+ * Checks both copies for damage.
+ *
+ * @returns the SHA-256 of each file.
+ * @throws RecoveryError if a copy is damaged.
+ */
 async function checkBoth(
   files: SqliteFiles,
   { onProgress }: BackupOptions,
@@ -212,7 +223,7 @@ async function checkBoth(
   return digests;
 }
 
-/** Opened as a file that nobody writes to, SQLite puts no log beside it. */
+/** Opened as immutable, so that SQLite creates no WAL beside it. */
 function refuseDamaged(file: string): void {
   const copy = new SqliteConnection(`${pathToFileURL(file).href}?immutable=1`, { readOnly: true });
   try {

@@ -1,51 +1,50 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { SQLITE_CORRUPT, SQLITE_ERROR, SQLITE_IOERR, SQLITE_NOTADB, sqliteCode } from '../database/sqlite-errors.ts';
 
-/** What had been taken away since the backup, and stays taken away. */
+/** Restrictions made since the backup, which the restore preserves. */
 export interface CarriedOver {
-  /** Public ids of keys that were revoked. */
+  /** Public ids of revoked keys. */
   readonly revokedKeys: readonly string[];
-  /** Of keys that were to expire sooner than the backup knows: those that were rotated. */
+  /** Public ids of keys that expire sooner than in the backup, because they were rotated. */
   readonly shortenedKeys: readonly string[];
   /** Names of partners. */
   readonly suspendedPartners: readonly string[];
-  /** Of partners that may ask for fewer kinds of resource. */
+  /** Names of partners restricted to fewer kinds of resource. */
   readonly narrowedPartners: readonly string[];
   /** Grants, as `acme: lead_entity le_1`, `acme: everything`. */
   readonly revokedGrants: readonly string[];
 }
 
-/** What had been made since the backup, and is gone. */
+/** Access granted since the backup, which the restore loses. */
 export interface Gone {
   /** Names of partners. */
   readonly partners: readonly string[];
-  /** Keys that were good, as `id of partner`. */
+  /** Keys not revoked, as `id of partner`. */
   readonly keys: readonly string[];
-  /** As those that were revoked. */
+  /** In the same form as `revokedGrants`. */
   readonly grants: readonly string[];
 }
 
-/** A table that is not there, and damage, which may show in any place. */
+/** Errors for a missing table, and for damage, which can show anywhere. */
 const UNREADABLE = [SQLITE_ERROR, SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB];
 
-/** The same partner in both: an id alone may have been given again after an earlier restore. */
+/** Identifies the same partner in both: an id alone may have been assigned again after an earlier restore. */
 const SAME_PARTNER = 'was.id = kept.id and was.name = kept.name and was.created_at = kept.created_at';
 
-/** Grants of a schema, everything among them, with the names of their partners. */
+/** A schema's grants, including `everything`, with their partners' names. */
 const grantsOf = (schema: string): string => `
   select partner.id, partner.name, granted.kind, granted.resource_id
     from ${schema}.grants as granted join ${schema}.partners as partner on partner.id = granted.partner_id
   union all select id, name, 'everything', '' from ${schema}.partners where everything_since is not null`;
 
 /**
- * Takes over into a restored database what must not be undone by the restore: what had been taken
- * away from partners since the backup, for they must not get it back by an accident of the
- * operator's; and what operators did and partners asked for, since that did happen. What had been
- * given since is only listed.
+ * Copies into a restored database what the restore must not undo: restrictions of partners since the backup, which must
+ * not be lifted by accident, and the audit trail and usage, since those actions did happen. Access granted since is
+ * only listed.
  *
  * @param connection on the `access` file of the replaced database.
- * @param restoredPath the `access` file of the restored one, its schema up to date.
- * @returns null where the replaced database cannot be read, or is another than the one that was backed up.
+ * @param restoredPath the `access` file of the restored database, with its schema up to date.
+ * @returns null if the replaced database cannot be read, or is not the one that was backed up.
  */
 export function carryOver(
   connection: DatabaseSync,
@@ -73,13 +72,13 @@ export function carryOver(
       revokedGrants: revokeGrants(connection, list),
     };
     for (const [table, statement] of Object.entries(WHAT_HAPPENED)) {
-      // A database of an older version has no such table.
+      // A database of an older version lacks this table.
       if (list('select 1 from main.sqlite_schema where name = ?', table).length > 0) connection.exec(statement);
     }
     connection.exec('commit');
     return { carriedOver, gone };
   } catch (error) {
-    // Then nothing of it is taken over.
+    // Then nothing is preserved.
     if (UNREADABLE.includes(sqliteCode(error) ?? -1)) return null;
     throw error;
   } finally {
@@ -88,7 +87,7 @@ export function carryOver(
   }
 }
 
-/** The secret of the cursors is made once for each database, and in every copy of it. */
+/** The cursor secret is created once per database and is the same in every copy of it. */
 const IS_SAME_DATABASE = `
   select 1 from main.settings as was join restored.settings as kept on was.value = kept.value
   where was.name = 'cursor_secret' and kept.name = 'cursor_secret'`;
@@ -118,7 +117,7 @@ const WHAT_HAPPENED = {
     insert into restored.audit (at, actor, action, partner, key_id, details)
     select at, actor, action, partner, key_id, details from main.audit
     where id > (select coalesce(max(id), 0) from restored.audit) order by id`,
-  // Counts only grow, so that the later database has them all.
+  // Counts only grow, so the later database has the complete ones.
   usage: `
     insert into restored.usage (day, partner_id, key_id, endpoint, requests, records, limited, failed)
     select day, partner_id, key_id, endpoint, requests, records, limited, failed from main.usage
@@ -131,7 +130,7 @@ function showGrants(schema: string): string {
   return `select name || ': ' || trim(kind || ' ' || resource_id) from (${grantsOf(schema)})`;
 }
 
-/** Grants of partners that both databases know, and that only the backup holds. */
+/** Removes grants that only the backup has, for partners in both databases. */
 function revokeGrants(connection: DatabaseSync, list: (text: string) => string[]): string[] {
   const lost = `
     select id, name, kind, resource_id from (${grantsOf('restored')})
@@ -148,7 +147,7 @@ function revokeGrants(connection: DatabaseSync, list: (text: string) => string[]
   return shown;
 }
 
-/** Leaves a partner the kinds of resource that both databases let it ask for. */
+/** Restricts each partner to the kinds that both databases allow it. */
 function narrowKinds(connection: DatabaseSync): string[] {
   const differing = connection
     .prepare(

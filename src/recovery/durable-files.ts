@@ -17,7 +17,7 @@ import {
 import { dirname } from 'node:path';
 import { RecoveryError } from './recovery-error.ts';
 
-/** Waits until a file, or the names in a folder, are on the disk. */
+/** Waits until a file, or a folder's entries, are on disk. */
 export function syncToDisk(path: string): void {
   const descriptor = openSync(path, 'r');
   try {
@@ -38,10 +38,10 @@ export async function digestFile(path: string, onRead: (bytes: number) => void):
 }
 
 /**
- * Makes a folder, and none above it: a path to a disk that is not mounted is a mistake.
+ * Creates a folder, but not its parents: a path to an unmounted disk is a mistake.
  *
- * @returns what takes it away again, if this made it and nothing is in it.
- * @throws RecoveryError where the folder above is missing.
+ * @returns a function that removes the folder if this call created it and it is empty.
+ * @throws RecoveryError if the parent folder is missing.
  */
 export function makeLastFolder(folder: string): () => void {
   if (existsSync(folder)) return () => undefined;
@@ -51,21 +51,28 @@ export function makeLastFolder(folder: string): () => void {
     try {
       rmdirSync(folder);
     } catch {
-      // Something else is in it meanwhile.
+      // It contains something else by now.
     }
   };
 }
 
-/** Gives a file the owner and the permissions of another one, or of a folder the owner alone. */
+/**
+ * Copies owner and permissions from `model`.
+ *
+ * @param mode replaces the model's permissions, for example if the model is a folder.
+ */
 export function makeLike(path: string, model: string, mode?: number): void {
   const { uid, gid, mode: ofModel } = statSync(model);
   chmodSync(path, mode ?? ofModel & 0o777);
   const own = statSync(path);
-  // Whoever is not root cannot give a file away; then it is as any other that he makes.
+  // Only root can change a file's owner; otherwise it keeps the current user.
   if ((own.uid !== uid || own.gid !== gid) && process.getuid?.() === 0) chownSync(path, uid, gid);
 }
 
-/** Gives a file a second name, which it keeps when the first is another's; a copy where the disk knows no such thing. */
+/**
+ * Hard-links a file under a second name, which remains when the first is replaced. Copies it if the file system has no
+ * hard links.
+ */
 export function keepAs(path: string, other: string): void {
   try {
     linkSync(path, other);
@@ -77,7 +84,7 @@ export function keepAs(path: string, other: string): void {
   }
 }
 
-/** Moves a file if it is there. */
+/** Moves a file if it exists. */
 export function moveIfThere(path: string, other: string): void {
   if (existsSync(path)) renameSync(path, other);
 }

@@ -6,30 +6,30 @@ import { SqliteConnection } from '../database/sqlite-files.ts';
 import { printable } from '../printable.ts';
 import { RecoveryError } from './recovery-error.ts';
 
-/** A row of `sqlite_schema`; `sql` is null for the indexes that SQLite makes for unique columns. */
+/** A row of `sqlite_schema`; `sql` is null for indexes that SQLite creates for unique columns. */
 interface SchemaObject {
   readonly type: string;
   readonly name: string;
   readonly sql: string | null;
 }
 
-/** Tables that `analyze` makes. */
+/** Tables created by `analyze`. */
 const STATISTICS = /^sqlite_stat\d$/;
 
 /**
- * Removes from a file of a backup all triggers, views, tables and indexes that the migrations do not make. A trigger or a
- * view that someone put there would run with the next write or read.
+ * Drops every trigger, view, table and index in a backup file that the migrations do not create. A planted trigger or
+ * view would run with the next write or read.
  *
- * @returns what was removed, as `access trigger forge_keys`.
- * @throws RecoveryError if a table or an index of the service is missing or has another definition. It cannot be dropped
- *   without its data, and an expression in it would run too.
+ * @returns the dropped objects, as `access trigger forge_keys`.
+ * @throws RecoveryError if one of the service's tables or indexes is missing or has another definition. It cannot be
+ *   dropped without its data, and an expression in it would also run.
  */
 export function removeForeignSchema(path: string, group: TableGroup): string[] {
   const file = new SqliteConnection(path);
   try {
     file.exec('pragma trusted_schema = off; pragma foreign_keys = off');
     const found = readSchema(file, 'main');
-    // First of all, so that nothing below runs them.
+    // Done first, so that nothing below runs them.
     const programs = found.filter(({ type }) => type === 'trigger' || type === 'view');
     programs.forEach((object) => dropObject(file, object));
     const expected = readMigratedSchema(group, readLastMigration(file));
@@ -57,7 +57,7 @@ function refuseChanged(found: readonly SchemaObject[], expected: ReadonlyMap<str
   }
 }
 
-/** The schema that the first migrations of a group make. */
+/** The schema after a group's migrations up to `lastNumber`. */
 function readMigratedSchema(group: TableGroup, lastNumber: number): Map<string, string | null> {
   const model = new SqliteConnection(':memory:');
   try {
@@ -76,14 +76,14 @@ function readSchema(connection: DatabaseSync, schema: string): SchemaObject[] {
   const rows = connection.prepare(`select type, name, sql from ${schema}.sqlite_schema`).all();
   return rows.map(({ type, name, sql }) => ({
     ...{ type: String(type), name: String(name) },
-    // Layout is no difference.
+    // Whitespace does not matter.
     sql: sql === null ? null : String(sql).replaceAll(/\s+/g, ' '),
   }));
 }
 
 function readLastMigration(connection: DatabaseSync): number {
   const number = Number(connection.prepare('select max(number) as number from migrations').get()?.['number']);
-  // Without one, every table would count as foreign.
+  // Otherwise every table would count as foreign.
   if (number < 1) throw new Error('it names no migration');
   return number;
 }
@@ -91,6 +91,6 @@ function readLastMigration(connection: DatabaseSync): number {
 const keyOf = ({ type, name }: SchemaObject): string => `${type} ${name}`;
 
 function dropObject(connection: DatabaseSync, { type, name }: SchemaObject): void {
-  // It may have gone with its table.
+  // It may have been dropped with its table.
   connection.exec(`drop ${type} if exists "${name.replaceAll('"', '""')}"`);
 }

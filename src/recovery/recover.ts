@@ -11,26 +11,26 @@ import { lockCatalog } from '../publishing/lock.ts';
 
 export interface RecoverOptions {
   readonly clock: Clock;
-  /** An instant of the lost history, or later than all of it: the new one comes after it. */
+  /** A timestamp at or after the last lost change: the new one will be later. */
   readonly after?: string;
-  /** What it is done for, as the audit trail names it; `recover` by itself unless said otherwise. */
+  /** The audit trail's entry; `recover` by default. */
   readonly change?: Pick<Change, 'action' | 'details'>;
-  /** Called once if an import has to be waited for. */
+  /** Called once if an import holds the lock. */
   readonly onWaiting?: () => void;
 }
 
 export interface Recovery {
-  /** Drawn now: later than whatever a client may have seen. */
+  /** The new commit timestamp: later than any that a client may have seen. */
   readonly instant: string;
-  /** The last event that the database knew of before; null where it knew of none. What was done after it is lost. */
+  /** The last event in the database before; null if none. Changes after it are lost. */
   readonly lastEvent: string | null;
-  /** The newest instant that stands with partners, grants, keys and what operators did; null where there are none. */
+  /** The newest timestamp of partners, grants, keys and the audit trail; null if none. */
   readonly newestTrace: string | null;
-  /** Records that every incremental sync will be given once. */
+  /** Records that every incremental sync will receive once. */
   readonly records: number;
 }
 
-/** What a recovery would do, read without changing anything or waiting for anyone. */
+/** The effect of a recovery, read without changes or locks. */
 export type RecoveryPreview = Omit<Recovery, 'instant'>;
 
 /** Reads what `recover` would do now. */
@@ -45,7 +45,7 @@ export async function previewRecovery(database: Database): Promise<RecoveryPrevi
   return { lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace: await readNewestTrace(database), records };
 }
 
-/** All records of a kind were changed by a publication, and nothing else about them. */
+/** Marks all records of a kind as changed by this publication, in the index only. */
 async function markAllInIndex(
   { kysely }: Database,
   kind: IndexedKind,
@@ -53,7 +53,7 @@ async function markAllInIndex(
 ): Promise<void> {
   const index = sql.table(`catalog.${kind}_index`);
   const inBlocks = sql`block in (select block from catalog.index_blocks where kind = ${kind})`;
-  // The slices are `@changed#0`, `@changed#1`, …; no other term lies between these.
+  // The slices are `@changed#0`, `@changed#1`, …; no other term sorts between these bounds.
   await sql`delete from ${index} where ${inBlocks} and term >= ${`${CHANGED}#`} and term < ${`${CHANGED}$`}`.execute(
     kysely,
   );
@@ -65,15 +65,14 @@ async function markAllInIndex(
 }
 
 /**
- * Goes on after history was lost: a backup was restored, or a replica promoted that lagged. What
- * clients have seen may then be later than anything in the database, and records may have changed
- * back. So, all in one transaction, an instant is drawn after which the series goes on, as that
- * of a publication which changed every record: each client's next sync is given all that it may
- * see, whatever its watermark. Giving more than had to be given is allowed, giving less is not.
+ * Recovers after changes were lost, because a backup was restored or a lagging replica promoted. Clients may have seen
+ * later timestamps than any in the database, and records may have changed back. So one transaction draws a later commit
+ * timestamp and publishes every record as changed: each client's next sync receives everything it can see, whatever its
+ * watermark. Resending too much is safe; too little is not.
  *
- * The `updated_at` of every record stays as it is served. Servers may run meanwhile.
+ * Each record keeps the `updated_at` that it is served with. Servers can keep running.
  *
- * @throws ImportLockedError where an import ran for over a minute.
+ * @throws ImportLockedError if an import ran for over a minute.
  */
 export async function recover(
   database: OpenDatabase,
@@ -85,7 +84,7 @@ export async function recover(
     const token = randomUUID();
     const records = await markRecordsChanged(transaction, publication);
     for (const kind of INDEXED_KINDS) await markAllInIndex(transaction, kind, { number: publication, token });
-    // Takes the lock on `access`, so that what is read there stays true.
+    // Locks `access`, so that the values read below stay current.
     await raiseAccessVersion(transaction);
     const lastEvent = await readLastEvent(transaction);
     const newestTrace = await readNewestTrace(transaction);
@@ -96,12 +95,12 @@ export async function recover(
     await recordChange(transaction, clock, { ...change, details });
     return recovered;
   });
-  // It is done; a failure from here on is none of the recovery.
+  // The recovery is committed; a failure of the cleanup does not matter.
   await tidyUp(database, recovery.records).catch(() => undefined);
   return recovery;
 }
 
-/** The instant of the last publication or change of grants. */
+/** The timestamp of the last publication or change of grants. */
 export async function readLastEvent({ kysely }: Database): Promise<string> {
   const { rows } = await sql<{ published: string | null; drawn: string }>`select
     (select max(instant) from catalog.publications) as published,
@@ -109,7 +108,7 @@ export async function readLastEvent({ kysely }: Database): Promise<string> {
   return latestOf(EPOCH, ...rows.flatMap(({ published, drawn }) => [published ?? EPOCH, drawn]));
 }
 
-/** How new the knowledge of partners and keys is, as far as it can be told from it; a migration adds none. */
+/** The newest timestamp of any partner, grant, key or audit entry. Migrations do not count. */
 async function readNewestTrace({ kysely }: Database): Promise<string | null> {
   const { rows } = await sql<{ newest: string | null }>`select max(at) as newest from (
     select max(grants_changed_at) as at from access.partners
@@ -123,7 +122,7 @@ async function readNewestTrace({ kysely }: Database): Promise<string | null> {
 
 async function markRecordsChanged({ kysely }: Database, publication: number): Promise<number> {
   let records = 0;
-  // Where the instant of the publication that changed a record is its `updated_at`, the record is given it to keep.
+  // A record whose `updated_at` was its publication's timestamp gets that timestamp stored.
   for (const table of ['suppliers', 'contracts'] as const) {
     const { numAffectedRows } = await sql`update ${sql.table(`catalog.${table}`)} as record
       set changed_publication = ${publication}, updated_at = coalesce(record.updated_at,

@@ -1,4 +1,4 @@
-/** A backup or a restore cannot be done. The message says why, and what to do. */
+/** A backup or restore is not possible. The message says why, and what to do. */
 export class RecoveryError extends Error {
   override name = 'RecoveryError';
 }

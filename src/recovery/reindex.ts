@@ -11,35 +11,35 @@ import { lockCatalog } from '../publishing/lock.ts';
 
 export interface ReindexOptions {
   readonly clock: Clock;
-  /** In place of all. */
+  /** Defaults to all kinds. */
   readonly kinds?: readonly IndexedKind[];
-  /** Called once if an import has to be waited for. */
+  /** Called once if an import holds the lock. */
   readonly onWaiting?: () => void;
-  /** Called now and then while waiting and working: an error that it throws ends the work, and nothing has changed. */
+  /** Called regularly while waiting and working. An error it throws ends the work without changes. */
   readonly throwIfInterrupted?: () => void;
   readonly onProgress?: (progress: FillProgress) => void;
-  /** Called just before the commit, the last moment at which throwing leaves everything as it was. */
+  /** Called just before the commit, the last point at which throwing leaves everything unchanged. */
   readonly onCommit?: () => void;
 }
 
 export interface Reindexing {
-  /** Of the publication that made the new index known. */
+  /** The timestamp of the publication that made the new index known. */
   readonly instant: string;
   readonly kinds: readonly ReindexedKind[];
-  /** What the operator should know about the disk; null if there is nothing. */
+  /** A note for the operator about the disk; null if there is none. */
   readonly note: string | null;
 }
 
 export interface ReindexedKind {
   readonly kind: IndexedKind;
   readonly records: number;
-  /** The records were out of order, or without positions, and were given new ones. */
+  /** The records' positions were missing or out of order, and were assigned again. */
   readonly isPlacedAgain: boolean;
 }
 
 /**
- * Rebuilds the index from the stored records, all or nothing. Servers may run meanwhile, imports wait. It ends with a
- * publication that changes no record, so that servers drop what they cached of the former index; watermarks stay valid.
+ * Rebuilds the index from the stored records, all or nothing. Servers continue; imports wait. Ends with a publication
+ * that changes no record, so that servers drop what they cached of the old index; watermarks stay valid.
  *
  * @throws ImportLockedError if an import ran for over a minute.
  */
@@ -79,7 +79,7 @@ export async function reindex(database: OpenDatabase, options: ReindexOptions): 
     return { instant, kinds: results };
   });
   const records = reindexed.kinds.reduce((sum, kind) => sum + kind.records, 0);
-  // The index is rebuilt; a failure from here on is not one of the rebuild.
+  // The rebuild is committed; a failure of the cleanup does not matter.
   const note = await tidyUp(database, records).catch(() => null);
   return { ...reindexed, note };
 }

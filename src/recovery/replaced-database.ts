@@ -6,13 +6,13 @@ import { SqliteConnection, sqliteFiles } from '../database/sqlite-files.ts';
 import { EPOCH, latestOf } from '../instant.ts';
 import { RecoveryError } from './recovery-error.ts';
 
-/** How long to wait for a command that may be about to end. */
+/** How long to wait for a command that may be about to finish. */
 const LOCK_PATIENCE_MS = 2_000;
 
-/** A file of the database that is to be replaced, and that nobody else can use as long as this is open. */
+/** A file of the database being replaced. No other process can use it while this is open. */
 export interface ReplacedFile {
   readonly path: string;
-  /** With the exclusive lock; null where there is no such file, or it is damaged. */
+  /** Holds the exclusive lock; null if the file is missing or damaged. */
   readonly connection: DatabaseSync | null;
   readonly state: 'absent' | 'locked' | 'damaged';
 }
@@ -20,20 +20,19 @@ export interface ReplacedFile {
 export interface ReplacedDatabase {
   readonly catalog: ReplacedFile;
   readonly access: ReplacedFile;
-  /** The latest instant that was drawn in it, as far as it can be read. */
+  /** Its last commit timestamp, as far as it can be read. */
   readonly lastEvent: string;
   close(): void;
 }
 
 /**
- * Locks the files of a database so that no server and no command can have it open, and takes
- * what is in their write-ahead logs into them: a log that was left beside another file would
- * destroy it.
+ * Locks a database's files so that no server or command can have it open, and checkpoints their WALs: a WAL left beside
+ * another file would destroy it.
  *
- * Every connection in WAL mode holds a lock that this one is refused over, also where it is idle.
- * A damaged file cannot be locked in this way, and whether it is in use cannot be told.
+ * Every open connection in WAL mode holds a lock, even when idle, which makes this one fail. A damaged file cannot be
+ * locked, so whether it is in use is unknown.
  *
- * @throws RecoveryError where the database is in use.
+ * @throws RecoveryError if the database is in use.
  */
 export function lockReplaced(path: string): ReplacedDatabase {
   const catalog = lockFile(path);
@@ -62,9 +61,9 @@ function lockFile(path: string): ReplacedFile {
   if (!existsSync(path)) return { path, connection: null, state: 'absent' };
   const connection = new SqliteConnection(`${pathToFileURL(path).href}?mode=rw`, { timeout: LOCK_PATIENCE_MS });
   try {
-    // With the name of the schema: without it, the setting is also that of what is attached later.
+    // With the schema's name: otherwise the setting would also apply to databases attached later.
     connection.exec('pragma main.locking_mode = exclusive');
-    // Leaving WAL mode needs the file for itself, and ends with an empty log.
+    // Leaving WAL mode requires exclusive access, and ends with an empty WAL.
     connection.prepare('pragma journal_mode = delete').get();
     connection.exec('begin exclusive; rollback');
     return { path, connection, state: 'locked' };
@@ -84,7 +83,7 @@ function lockFile(path: string): ReplacedFile {
   }
 }
 
-/** The beginning of 1970 where it cannot be read: an empty or damaged database knows of nothing. */
+/** `EPOCH` if it cannot be read. */
 function readInstant({ connection }: ReplacedFile, statement: string): string {
   try {
     const instant = connection?.prepare(statement).get()?.['instant'];

@@ -17,11 +17,11 @@ import { lockReplaced, type ReplacedDatabase, type ReplacedFile } from './replac
 export interface RestoreOptions {
   readonly clock: Clock;
   readonly operator?: Operator;
-  /** An instant that partners may have seen, where the replaced database does not tell. */
+  /** A timestamp that partners may have seen, if the replaced database does not contain it. */
   readonly after?: string;
   /**
-   * Called as it goes on, with the bytes of the backup that were read where these are what takes the time. Until the
-   * step `replacing` is begun, an error that it throws leaves the database as it was.
+   * Called during the restore, with the bytes of the backup read so far in steps that read it. If it throws before the
+   * step `replacing` has begun, the database stays unchanged.
    */
   readonly onProgress?: (
     step: 'checking' | 'copying' | 'recovering' | 'replacing',
@@ -32,32 +32,31 @@ export interface RestoreOptions {
 
 export interface RestoreReport {
   readonly manifest: BackupManifest;
-  /** Triggers, views, tables and indexes in the backup that are not this service's, and were dropped. */
+  /** Foreign triggers, views, tables and indexes that were dropped from the backup. */
   readonly dropped: readonly string[];
-  /** Names of the migrations that ran on what was restored. */
+  /** Names of the migrations that ran on the restored database. */
   readonly migrations: readonly string[];
   readonly recovery: Recovery;
-  /** Null where the replaced database could not be read, or there was none, or it was another. */
+  /** Null if the replaced database was missing, unreadable or another one. */
   readonly kept: { readonly carriedOver: CarriedOver; readonly gone: Gone } | null;
-  /** Where the replaced files are now. */
+  /** The current paths of the replaced files. */
   readonly replaced: readonly string[];
-  /** True where a replaced file was too damaged to tell whether a process had it open. */
+  /** True if a replaced file was too damaged to tell whether a process had it open. */
   readonly isLockUncertain: boolean;
 }
 
 /**
- * Puts a backup in the place of a SQLite database.
+ * Replaces a SQLite database with a backup.
  *
- * The backup is checked and copied beside the database, cleaned of schema that is not ours, migrated, and recovered there: its
- * instants go on after all that the replaced database knows, and what was taken away from
- * partners since the backup stays taken away. Then each file takes its place by a rename, the
- * catalog first. Between the two renames the database is as after a publication whose process
- * died between its two commits, which readers and writers know; so at every moment it is whole,
- * and a restore that was killed is just run again. The replaced files stay beside it.
+ * The backup is verified, copied beside the database, cleaned of foreign schema, migrated and recovered there: its
+ * timestamps continue after all those in the replaced database, and restrictions of partners since the backup are
+ * preserved. Then a rename puts each file in place, the catalog first. Between the two renames the database looks as if
+ * a publication's process had died between its two commits, which readers and writers handle. So it is consistent at
+ * every moment, and a killed restore can simply be run again. The replaced files stay beside it.
  *
  * @param path of the catalog's file.
- * @param folder what `backup` made.
- * @throws RecoveryError where the folder holds no whole backup, a newer schema, or the database is in use.
+ * @param folder made by `backup`.
+ * @throws RecoveryError if the folder holds no complete backup or a newer schema, or the database is in use.
  */
 export async function restore(path: string, folder: string, options: RestoreOptions): Promise<RestoreReport> {
   const { clock, onProgress } = options;
@@ -66,7 +65,7 @@ export async function restore(path: string, folder: string, options: RestoreOpti
   let doneBytes = 0;
   await verifyFiles(folder, manifest, (bytes) => onProgress?.('checking', (doneBytes += bytes), totalBytes));
 
-  // Nothing else lets signals be handled: SQLite's statements and the operations on files are synchronous.
+  // Lets signals be handled: SQLite statements and file operations here are synchronous.
   const begin = async (step: 'copying' | 'recovering' | 'replacing'): Promise<void> => {
     await setImmediate();
     onProgress?.(step, 0, totalBytes);
@@ -99,14 +98,14 @@ export async function restore(path: string, folder: string, options: RestoreOpti
   } finally {
     rmSync(staging, { recursive: true, force: true });
     replaced.close();
-    // Unless the database is in it.
+    // Keeps the folder if the database is in it.
     removeFolder();
   }
 }
 
-/** Copies the backup's files beside the database, under the names that they will have. */
+/** Copies the backup's files beside the database, under their final names. */
 function stage(folder: string, staging: string, path: string): string {
-  // What a restore that was killed has left.
+  // Left by a killed restore.
   rmSync(staging, { recursive: true, force: true });
   mkdirSync(staging, { mode: 0o700 });
   const staged = join(staging, basename(path));
@@ -115,7 +114,7 @@ function stage(folder: string, staging: string, path: string): string {
   return staged;
 }
 
-/** Makes of the copy what may take the place of the replaced database. */
+/** Migrates and recovers the copy, so that it can replace the database. */
 async function renew(
   staged: string,
   replaced: ReplacedDatabase,
@@ -137,15 +136,20 @@ async function renew(
     });
     return { migrations, recovery, kept };
   } finally {
-    // The last connection takes what is in the log into the file, and removes the log.
+    // Closing the last connection checkpoints and removes the WAL.
     await database.close();
   }
 }
 
-/** What SQLite keeps beside a file, and would take for the log of whatever has its name. */
+/** Suffixes of SQLite's companion files. SQLite would apply one to any database file with the matching name. */
 const COMPANIONS = ['-wal', '-shm', '-journal'];
 
-/** @returns the names under which the replaced files are kept. */
+/**
+ * Moves the restored files into place.
+ *
+ * @returns the names of the replaced files.
+ * @throws RecoveryError if another process created a file meanwhile.
+ */
 function putInPlace(staged: string, replaced: ReplacedDatabase, aside: string): string[] {
   const steps: { from: string; to: ReplacedFile }[] = [
     { from: staged, to: replaced.catalog },
@@ -163,19 +167,19 @@ function putInPlace(staged: string, replaced: ReplacedDatabase, aside: string): 
   syncToDisk(folder);
   for (const { from, to } of steps) {
     for (const companion of COMPANIONS) {
-      // Of a file that was locked, all is in the file; what is left of its logs holds nothing.
+      // A locked file was checkpointed: its remaining companions are empty.
       if (to.state === 'locked') rmSync(to.path + companion, { force: true });
       else moveIfThere(to.path + companion, keptAs(to.path) + companion);
     }
     if (to.state === 'absent') appear(from, to.path);
     else renameSync(from, to.path);
-    // Before the next file: a power cut must not keep the second rename alone.
+    // Before the next file: a power failure must not preserve only the second rename.
     syncToDisk(folder);
   }
   return there.map(({ to }) => keptAs(to.path));
 }
 
-/** Unlike a rename, it does not replace a file that a process has made meanwhile. */
+/** Unlike a rename, does not replace a file that another process has created meanwhile. */
 function appear(from: string, path: string): void {
   if (existsSync(path)) throw madeMeanwhile(path);
   try {
