@@ -2,7 +2,7 @@ import { problemsOf, runtimePackages } from './dependency-rules.ts';
 import { runNpm } from './npm.ts';
 import { readDependencies } from './read-dependencies.ts';
 
-// `npm run dependencies:check`: what the service is made of, by the rules, and by what the registry knows.
+// `npm run dependencies:check`: checks the dependencies against the rules and the registry.
 
 const dependencies = readDependencies();
 const problems = [...problemsOf(dependencies), ...vulnerabilities(), ...deprecated()];
@@ -15,12 +15,12 @@ process.stdout.write(
 );
 process.exitCode = problems.length === 0 ? 0 : 1;
 
-/** What `npm audit --json` prints; without `vulnerabilities` where the registry did not answer. */
+/** The output of `npm audit --json`; without `vulnerabilities` if the registry did not respond. */
 interface Audit {
   vulnerabilities?: Record<string, { severity: string; via: (string | { title: string; url: string })[] }>;
 }
 
-/** Known ones, where the registry offers advisories: mirrors often do not, and then nobody knows. */
+/** Known vulnerabilities, if the registry offers advisories. Mirrors often do not: then nothing is checked. */
 function vulnerabilities(): string[] {
   const { stdout } = runNpm('audit', '--omit=dev', '--json');
   const { vulnerabilities: found } = (parse(stdout) as Audit | null) ?? {};
@@ -36,7 +36,7 @@ function vulnerabilities(): string[] {
   });
 }
 
-/** Run-time dependencies whose authors gave them up after the lock file was made. */
+/** Run-time dependencies that were deprecated after the lock file was written. */
 function deprecated(): string[] {
   const reasons = Object.entries(dependencies.manifest.dependencies).map(([name, version]) => {
     const { stdout } = runNpm('view', `${name}@${version}`, 'name', 'deprecated', '--json');

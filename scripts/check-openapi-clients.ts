@@ -5,14 +5,14 @@ import { delimiter, dirname, join } from 'node:path';
 import { ROOT } from './read-dependencies.ts';
 
 // `npm run openapi:clients`: generates clients from both OpenAPI documents with the four most used generators for
-// TypeScript, compiles them strictly, and looks for names that a generator had to make up. The generators weigh 200 MB, so
-// they are installed into a temporary folder, at the versions of scripts/openapi-clients/package-lock.json.
+// TypeScript, compiles them strictly, and looks for names that a generator had to make up. The generators take 200 MB,
+// so they are installed into a temporary folder, at the versions of scripts/openapi-clients/package-lock.json.
 
 const INSTALL_ATTEMPTS = 3;
 const INSTALL_TIMEOUT_MS = 300_000;
 const PROGRAM_TIMEOUT_MS = 120_000;
 
-/** What generators call a schema or a response that has no name of its own. */
+/** Generators' names for schemas and responses without a name. */
 const MADE_UP_NAME = /\b[A-Za-z_$][\w$]*?(?:200|Inner)[\w$]*/g;
 
 const COMPILER_OPTIONS = {
@@ -26,7 +26,7 @@ const COMPILER_OPTIONS = {
   types: [],
 };
 
-/** Without the option, orval names types after statuses whatever the document says: `listContractsResponse200`. */
+/** Without this option, orval names types after statuses whatever the document says: `listContractsResponse200`. */
 const ORVAL_OUTPUT = { client: 'fetch', override: { fetch: { includeHttpResponseReturnType: false } } };
 
 const folder = mkdtempSync(join(tmpdir(), 'openapi-clients-'));
@@ -34,7 +34,11 @@ process.once('exit', () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs a program in the temporary folder. @throws Error with all that it printed if it fails. */
+/**
+ * Runs a program in the temporary folder.
+ *
+ * @throws Error with its output if it fails.
+ */
 function run(program: string, words: readonly string[], timeoutMs: number): void {
   const { status, error, stdout, stderr } = spawnSync(program, words, {
     cwd: folder,
@@ -60,7 +64,7 @@ function installGenerators(): void {
   }
 }
 
-/** Writes four clients of the document into a folder, and compiles them. */
+/** Generates four clients from the document, and compiles them. */
 function checkClients(document: string): void {
   const source = join(ROOT, 'docs', document);
   const clients = join(folder, document.replace('.json', ''));

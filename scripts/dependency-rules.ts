@@ -1,13 +1,13 @@
 import { builtinModules } from 'node:module';
 import typescript from 'typescript';
 
-/** `package.json`, as far as the rules go by it. */
+/** The parts of `package.json` that the rules use. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
-  /** Packages that have install scripts, and whether these may run. */
+  /** Packages with install scripts, and whether these may run. */
   readonly allowScripts: Readonly<Record<string, boolean>>;
 }
 
@@ -25,7 +25,7 @@ interface LockedPackage {
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
-/** `package-lock.json`: packages by the folder that they are installed in, the project itself under the empty name. */
+/** `package-lock.json`: packages by installation folder, the project itself under the empty name. */
 export interface Lock {
   readonly lockfileVersion: number;
   readonly packages: Readonly<Record<string, LockedPackage>>;
@@ -36,11 +36,11 @@ export interface Dependencies {
   readonly lock: Lock;
   /** The text of `docs/dependencies.md`. */
   readonly guide: string;
-  /** The sources that run in production, by their paths. */
+  /** The sources that run in production, by path. */
   readonly sources: Readonly<Record<string, string>>;
 }
 
-/** Whoever takes the service into a product of its own has to do no more than name the authors. */
+/** Licenses that require no more than attribution from a product that includes the service. */
 const ACCEPTED_LICENSES = new Set([
   'MIT',
   'ISC',
@@ -53,7 +53,11 @@ const ACCEPTED_LICENSES = new Set([
 
 const EXACT = /^\d+\.\d+\.\d+(-[\w.-]+)?$/;
 
-/** @returns one sentence for each rule that is broken; none where all is well. */
+/**
+ * Checks the rules.
+ *
+ * @returns one sentence per broken rule.
+ */
 export function problemsOf(dependencies: Dependencies): string[] {
   return [
     ...versionProblems(dependencies),
@@ -65,7 +69,7 @@ export function problemsOf(dependencies: Dependencies): string[] {
   ];
 }
 
-/** Packages that are installed without the development dependencies: name and version, each once. */
+/** Packages installed without the development dependencies, distinct by name and version. */
 export function runtimePackages({ packages }: Lock): { name: string; version: string; license: string }[] {
   const all = Object.entries(packages)
     .filter(([folder, { dev, devOptional, link }]) => isInstalled(folder) && !dev && !devOptional && !link)
@@ -73,7 +77,7 @@ export function runtimePackages({ packages }: Lock): { name: string; version: st
   return [...new Map(all.map((it) => [`${it.name}@${it.version}`, it])).values()];
 }
 
-/** What else the lock file holds are the packages of this repository. */
+/** The lock file's other entries are packages of this repository. */
 function isInstalled(folder: string): boolean {
   return folder.startsWith('node_modules/');
 }
@@ -131,12 +135,12 @@ function licenseProblems({ lock }: Dependencies): string[] {
     );
 }
 
-/** `(MIT OR CC0-1.0)` lets one choose. */
+/** `(MIT OR CC0-1.0)` offers a choice. */
 function alternativesIn(license: string): string[] {
   return license.replaceAll(/[()]/g, '').split(' OR ');
 }
 
-/** A row of the guide: the package, and what it is for. */
+/** A row of the guide: package and purpose. */
 const ROW = /^\| `([^`]+)` +\| (.*?) +\|$/gm;
 
 function guideProblems({ manifest, guide }: Dependencies): string[] {
@@ -152,7 +156,7 @@ function guideProblems({ manifest, guide }: Dependencies): string[] {
   ];
 }
 
-/** Packages and Node's modules that are imported, also as types alone, or when they are first needed. */
+/** Imported packages and Node modules, including type-only and dynamic imports. */
 function importedBy(text: string): string[] {
   const { importedFiles } = typescript.preProcessFile(text);
   return importedFiles.map(({ fileName }) => fileName).filter((specifier) => !specifier.startsWith('.'));

@@ -7,7 +7,7 @@ export interface NpmOutcome {
   readonly stderr: string;
 }
 
-/** Runs npm in the project: the one that runs this script, or else the one that is installed. */
+/** Runs npm in the project: the npm that runs this script, otherwise the installed one. */
 export function runNpm(...words: string[]): NpmOutcome {
   const { npm_execpath: script } = process.env;
   const [program, ...first] = script === undefined ? ['npm'] : [process.execPath, script];

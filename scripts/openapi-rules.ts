@@ -3,7 +3,7 @@ import spectralCore, { type RulesetDefinition } from '@stoplight/spectral-core';
 import owasp from '@stoplight/spectral-owasp-ruleset';
 import rulesets from '@stoplight/spectral-rulesets';
 
-/** Rules that apply nowhere in the documents, each with the reason. */
+/** Rules turned off everywhere, each with the reason. */
 const RULES_OFF: Readonly<Record<string, string>> = {
   'owasp:api4:2023-array-limit': 'The import sets no limit to the lists inside a record. Pages have maxItems.',
   'owasp:api4:2023-string-limit': 'Free text of the import has no limit. Where there is one, maxLength says it.',
@@ -13,7 +13,7 @@ const RULES_OFF: Readonly<Record<string, string>> = {
 
 const HEALTH = /^paths\.\/health\./;
 
-/** Places at which a rule does not apply, each with the reason. */
+/** Exceptions to a rule by location, each with the reason. */
 const EXCEPTIONS: readonly (readonly [rule: string, place: RegExp, reason: string])[] = [
   ['owasp:api2:2023-read-restricted', HEALTH, 'It needs no key, so that load balancers can ask it.'],
   ['owasp:api4:2023-rate-limit', HEALTH, 'It is not limited.'],
@@ -29,8 +29,8 @@ const ruleset: RulesetDefinition = {
 };
 
 /**
- * What Spectral's rules for OpenAPI, OWASP's rules for the security of APIs, and Scalar's validator report of an OpenAPI
- * document, but for the exceptions.
+ * Lints an OpenAPI document with Spectral's rules, OWASP's API security rules and Scalar's validator, and returns the
+ * problems without the exceptions.
  *
  * @param text the document as JSON.
  */

@@ -7,7 +7,7 @@ export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Folders whose code runs in production. */
 const SOURCES = ['src', 'migrations', 'sample'];
 
-/** What the rules are about, as it stands in the project. */
+/** Reads the project's dependencies, as the rules need them. */
 export function readDependencies(): Dependencies {
   const read = (path: string): string => readFileSync(ROOT + path, 'utf8');
   const paths = SOURCES.flatMap((folder) =>

@@ -7,7 +7,7 @@ import { launchBrowser } from '../test/support/browser.ts';
 // Takes pictures of the portal of a running demonstration, to be looked at. Those in docs/pictures are some of them.
 //   node scripts/take-screenshots.ts http://127.0.0.1:8080 DIRECTORY
 
-/** What is done on a page before its picture is taken. */
+/** The pages, and what to do on each before its screenshot. */
 const SHOTS: Readonly<Record<string, { path: string; height?: number; prepare?: (page: Page) => Promise<void> }>> = {
   home: { path: '/docs' },
   guide: { path: '/docs/guides/first-request' },
@@ -54,6 +54,6 @@ async function sendRequest(page: Page): Promise<void> {
     .click();
   await page.getByRole('button', { name: 'Send' }).first().click();
   await page.getByText('co_costars').last().waitFor();
-  // The bar that shows the waiting goes away a moment later.
+  // The progress bar disappears a moment later.
   await page.waitForTimeout(1000);
 }

@@ -7,10 +7,10 @@ import { buildApp } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
 import { openForServing } from '../src/database/database.ts';
 
-// Writes the OpenAPI documents that are checked in. A test compares them with what the service serves.
+// Writes the checked-in OpenAPI documents. A test compares them with those that the service serves.
 
 const config = readConfig({});
-// A pool that is never asked for a connection: the document is made of the routes alone.
+// This pool never connects: the document depends only on the routes.
 const database = openForServing({ engine: 'postgres', url: 'postgres://nowhere.invalid' });
 const app = await buildApp({
   config,

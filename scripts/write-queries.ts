@@ -7,7 +7,7 @@ import { migrate } from '../src/database/migrator.ts';
 import { startServer } from '../test/support/postgres.ts';
 import { describeQueries } from './queries/describe-queries.ts';
 
-// Writes docs/queries: the statements of a serving process with their plans. A test compares them with the service.
+// Writes docs/queries: the statements of a serving process and their plans. A test compares them with the service.
 
 const folder = mkdtempSync(join(tmpdir(), 'pds-queries-'));
 const server = await startServer();

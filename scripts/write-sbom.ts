@@ -3,7 +3,8 @@ import { runtimePackages } from './dependency-rules.ts';
 import { runNpm } from './npm.ts';
 import { readDependencies } from './read-dependencies.ts';
 
-// `npm run sbom [-- FILE]`: the software bill of materials (CycloneDX) of what runs in production, in a file or on stdout.
+// `npm run sbom [-- FILE]`: writes the software bill of materials (CycloneDX) of the production packages to a file or
+// stdout.
 
 interface Bom {
   metadata: { component: { name: string } };
@@ -25,8 +26,8 @@ if (status === 0) {
 }
 
 /**
- * npm's own `--omit dev` leaves out what a development dependency needs as well, `pg` among it. So
- * it is asked for everything, and what the lock file marks as development's is taken out here.
+ * Removes development packages by the lock file, since npm's own `--omit dev` also omits packages that a development
+ * dependency shares, such as `pg`.
  */
 function ofProduction(bom: Bom): Bom {
   const { manifest, lock } = readDependencies();
@@ -34,7 +35,7 @@ function ofProduction(bom: Bom): Bom {
   const root = `${manifest.name}@${manifest.version}`;
   return {
     ...bom,
-    // npm takes the name of the folder.
+    // npm uses the folder's name.
     metadata: { ...bom.metadata, component: { ...bom.metadata.component, name: manifest.name } },
     components: bom.components.filter((component) => kept.has(component['bom-ref'])),
     dependencies: bom.dependencies

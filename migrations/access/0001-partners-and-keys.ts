@@ -7,11 +7,11 @@ export const partnersAndKeys: Migration = {
   statements(engine) {
     const text = orderedText(engine);
     const identity = engine === 'sqlite' ? 'integer primary key' : 'bigint generated always as identity primary key';
-    // A foreign key of SQLite stays within its file, and names no schema.
+    // SQLite's foreign keys stay within one file and name no schema.
     const partners = engine === 'sqlite' ? 'partners' : 'access.partners';
     return [
       `create table access.settings (name ${text} primary key, value text not null)`,
-      // What authenticates cursors: kept with the data, so that every process and every start accepts the same ones.
+      // Authenticates cursors. Stored with the data, so that every process accepts the same ones, also after a restart.
       `insert into access.settings (name, value) values ('cursor_secret', '${randomBytes(32).toString('hex')}')`,
       `create table access.clock (
         id integer primary key check (id = 1),

@@ -1,6 +1,6 @@
 import { createIndex, orderedText, type Migration } from '../../src/database/migration.ts';
 
-/** What partners asked for, by day, and what operators did. */
+/** Requests of partners per day, and actions of operators. */
 export const usageAndAudit: Migration = {
   number: 2,
   name: 'usage and audit',

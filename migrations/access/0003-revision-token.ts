@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { orderedText, type Migration } from '../../src/database/migration.ts';
 
 /**
- * A random token beside the number of `access.clock`, written by every change: two timelines that reach the same number
- * have different tokens.
+ * Adds a random token to the number in `access.clock`, written by every change: two timelines that reach the same
+ * number have different tokens.
  */
 export const revisionToken: Migration = {
   number: 3,

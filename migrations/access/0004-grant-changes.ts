@@ -1,6 +1,6 @@
 import { orderedText, type Migration } from '../../src/database/migration.ts';
 
-/** Whoever may read or add grants may do the same here, so that services need no other rights before they are upgraded. */
+/** Copies the privileges on grants, so that services need no new ones before they are upgraded. */
 const PRIVILEGES = `do $$
   declare privilege record;
   begin
@@ -13,7 +13,10 @@ const PRIVILEGES = `do $$
     end loop;
   end $$`;
 
-/** When a partner's grants changed: with the publications, this is what tells a watermark from any other timestamp. */
+/**
+ * Records when a partner's grants changed. Together with the publications, this distinguishes watermarks from other
+ * timestamps.
+ */
 export const grantChanges: Migration = {
   number: 4,
   name: 'grant changes',
@@ -25,8 +28,8 @@ export const grantChanges: Migration = {
         partner_id bigint not null references ${partners} (id),
         instant ${orderedText(engine)} not null,
         primary key (partner_id, instant))`,
-      // Revocations and what was granted before them are not recorded. A watermark of one of these is read as five seconds
-      // earlier, once, unless it is the last.
+      // Earlier revocations, and grants before them, are not recorded. A watermark of one of these is read as five
+      // seconds earlier, once, unless it is the last.
       `insert into access.grant_changes (partner_id, instant)
         select id, grants_changed_at from access.partners where grants_changed_at > '1970-01-01T00:00:00.000Z'
         union select id, everything_since from access.partners where everything_since is not null

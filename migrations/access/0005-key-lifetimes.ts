@@ -1,11 +1,10 @@
 import { orderedText, type Migration } from '../../src/database/migration.ts';
 
 /**
- * Keeps the life that a key was issued with apart from `expires_at`, which a rotation brings
- * forward. Servers of the version before look at `expires_at` alone, which still decides.
+ * Stores the expiry that a key was issued with, separately from `expires_at`, which a rotation brings forward. Servers
+ * of the previous version read only `expires_at`, which still decides.
  *
- * Of keys that were rotated before, the audit trail knows the life; if it no longer does, their
- * `expires_at` is taken for it.
+ * For keys rotated before, the expiry comes from the audit trail; if it is no longer there, from `expires_at`.
  */
 export const keyLifetimes: Migration = {
   number: 5,

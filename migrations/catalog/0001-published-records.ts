@@ -52,7 +52,7 @@ export const publishedRecords: Migration = {
       `create table catalog.contract_city_services (
         contract_id ${text} not null, city_service_id ${text} not null, primary key (city_service_id, contract_id))`,
       index('contract_city_services', 'contract_id'),
-      // Which suppliers the contracts of a lead entity or coop make visible, and since which publication.
+      // The suppliers that the contracts of a lead entity or coop make visible, and the publication that first did.
       `create table catalog.supplier_lead_entities (
         lead_entity_id ${text} not null, supplier_id ${text} not null, since_publication bigint not null,
         primary key (supplier_id, lead_entity_id))`,
@@ -61,7 +61,7 @@ export const publishedRecords: Migration = {
         coop_id ${text} not null, supplier_id ${text} not null, since_publication bigint not null,
         primary key (supplier_id, coop_id))`,
       index('supplier_coops', 'coop_id', 'supplier_id'),
-      // `ref` is unique once an import is complete, not at each step of it: two records may swap theirs.
+      // `ref` is unique once an import is complete, but not at each step: two records may swap theirs.
       `create table catalog.solicitations (${publishedColumns},
         ref bigint not null,
         lead_entity_id ${text} not null,

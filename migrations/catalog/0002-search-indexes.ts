@@ -3,10 +3,9 @@ import type { Migration } from '../../src/database/migration.ts';
 const SEARCHED = ['certifications', 'suppliers', 'contracts', 'solicitations'];
 
 /**
- * Words are cut and stemmed by `src/search/words.ts` for both engines, so the indexes hold
- * finished tokens and are told not to touch them: FTS5's `ascii` tokenizer keeps every letter
- * beyond ASCII, and "=" marks stems. On PostgreSQL the vectors stand in tables of their own,
- * so that a record that is rendered anew does not write its index entries again.
+ * The service splits and stems words for both engines, so the indexes hold finished tokens and must not change them:
+ * FTS5's `ascii` tokenizer preserves every letter beyond ASCII, and "=" marks stems. On PostgreSQL the vectors have
+ * their own tables, so that rerendering a record does not write its index entries again.
  */
 export const searchIndexes: Migration = {
   number: 2,

@@ -6,11 +6,10 @@ const RECORDS = ['suppliers', 'contracts', 'solicitations'] as const;
 const SERVED = "status <> 'draft'";
 
 /**
- * Numbers follow the order of the ids from here on, so that every list and search is ordered by
- * number alone; the indexes that end with the id end with the number now. `line_hash` tells a
- * line that was imported before without reading it. Search entries get marks of what their records
- * are (`src/search/marks.ts`), and drafts have none. Totals are kept for counts. The planner is told more of the words, since
- * which plan is good depends on how frequent a word is.
+ * From here on, numbers follow the order of ids, so that every list and search is ordered by number alone; indexes that
+ * ended with the id now end with the number. `line_hash` identifies an already imported line without parsing it. Search
+ * entries get filter terms of their records, and drafts have no entries. Totals are stored for counts. The planner gets
+ * more statistics about words, since the best plan depends on a word's frequency.
  */
 export const numbersInOrder: Migration = {
   number: 3,
@@ -63,7 +62,7 @@ export const numbersInOrder: Migration = {
   },
 };
 
-/** The marks of a record's search entry, in SQL, with spaces between. */
+/** The filter terms of a record's search entry as a SQL expression, separated by spaces. */
 function marksOf(engine: Engine, table: string): string {
   const hexOf = (column: string): string =>
     engine === 'sqlite' ? `lower(hex(record.${column}))` : `encode(convert_to(record.${column}, 'UTF8'), 'hex')`;

@@ -4,8 +4,8 @@ import { createIndex, orderedText, type Migration } from '../../src/database/mig
 const RECORDS = ['suppliers', 'contracts', 'solicitations'] as const;
 
 /**
- * The tables of the bitmap index (`src/index/`). `position` is a record's place in it: its block and its position
- * there. It is indexed, and not unique: records of a block that move would meet each other on their way.
+ * The tables of the bitmap index (`src/index/`). `position` is a record's block and its position there. It is indexed
+ * but not unique: records that move within a block could collide on the way.
  */
 export const bitmapIndex: Migration = {
   number: 4,
@@ -16,17 +16,17 @@ export const bitmapIndex: Migration = {
     const bytes = engine === 'sqlite' ? 'blob' : 'bytea';
     return [
       ...addPublicationToken(engine),
-      // Of suppliers the texts that are searched and not served.
+      // The texts of suppliers that are searched but not served.
       `alter table catalog.suppliers add column searched text not null default ''`,
       ...RECORDS.flatMap((kind) => [
         `alter table catalog.${kind} add column position bigint`,
         createIndex(engine, 'catalog', kind, ['position']),
         `create table catalog.${kind}_index (
           block integer not null, term ${text} not null, bits ${bytes} not null, primary key (block, term))`,
-        // Trying to compress bitmaps takes longer than writing them, and saves a fiftieth.
+        // Compressing bitmaps takes longer than writing them, and saves two percent.
         ...(engine === 'postgres' ? [`alter table catalog.${kind}_index alter bits set storage external`] : []),
       ]),
-      // The blocks of each kind. Their order is that of their first ids.
+      // The blocks of each kind, ordered by their first ids.
       `create table catalog.index_blocks (
         kind ${text} not null, block integer not null, first_id ${text} not null, token text not null,
         primary key (kind, block))`,
@@ -38,13 +38,13 @@ export const bitmapIndex: Migration = {
 };
 
 /**
- * A random token of each publication. It tells a publication from another of the same number and timestamp, after a
- * restore or a promotion. The column has no default: an import of the version before that began before the migration,
- * and that waited for it, fails at its end. It would have left the index as it was.
+ * Adds a random token to each publication. After a restore or promotion it distinguishes publications with the same
+ * number and timestamp. The column has no default: an import of the previous version that began before the migration
+ * fails at its end, since it would not have updated the index.
  */
 function addPublicationToken(engine: Engine): string[] {
   const text = orderedText(engine);
-  // SQLite cannot drop a default, nor add a column that has to have one.
+  // SQLite can neither drop a default nor add a required column without one.
   return engine === 'postgres'
     ? [
         `alter table catalog.publications add column token ${text} not null default ''`,

@@ -5,7 +5,9 @@ import type { Database } from '../../src/database/database.ts';
 import type { Migration } from '../../src/database/migration.ts';
 import { fillIndex } from '../../src/index/fill-index.ts';
 
-/** Fills the bitmap index from the stored records. Servers of the version before continue on the former search. */
+/**
+ * Fills the bitmap index from the stored records. Servers of the previous version continue to use the former search.
+ */
 export const indexFilled: Migration = {
   number: 5,
   name: 'the index filled',
@@ -29,13 +31,13 @@ export const indexFilled: Migration = {
 };
 
 /*
- * The introduction and description of a supplier are searched and were never stored. The former search index has their
- * words, next to stems, which begin with "=", and short prefixes, which begin with "+".
+ * A supplier's introduction and description are searched but were never stored. Their words are in the former search
+ * index, along with stems, which begin with "=", and short prefixes, which begin with "+".
  */
 
 /**
- * The vocabulary of the former index is read in these ranges of words, since the words of each are sorted in memory. "{"
- * comes after all ASCII letters. Tokens that begin with "=" and "+" are in none of the ranges.
+ * Ranges of words in which the former index's vocabulary is read, since each range is sorted in memory. "{" sorts after
+ * all ASCII letters. No range includes tokens that begin with "=" or "+".
  */
 const FIRST_CHARACTERS = ['0', 'a', 'b', 'c', 'd', 'f', 'i', 'm', 'p', 'r', 's', 't', '{'];
 const LAST_CHARACTER = '\u{10ffff}';
@@ -48,7 +50,7 @@ async function readFts5Words({ kysely }: Database, onRead: OnRead): Promise<void
   await run('create temporary table former_words (number integer not null, words text not null)');
   for (const [index, first] of FIRST_CHARACTERS.entries()) {
     onRead(index, FIRST_CHARACTERS.length);
-    // Lets a signal be handled between two statements.
+    // Lets signals be handled between two statements.
     await setImmediate();
     const end = first === '0' ? ':' : (FIRST_CHARACTERS[index + 1] ?? LAST_CHARACTER);
     await run(`insert into temp.former_words select doc, group_concat(term, ' ') from temp.former_terms

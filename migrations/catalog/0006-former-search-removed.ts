@@ -9,7 +9,7 @@ const DROPPED_TABLES = [
   'supplier_states',
 ];
 
-/** They only served a list or a filter of the former search. */
+/** Used only by lists and filters of the former search. */
 const DROPPED_INDEXES = [
   'suppliers_by_changed_publication_number',
   'contracts_by_lead_entity_id_number',
@@ -22,7 +22,7 @@ const DROPPED_INDEXES = [
   'solicitations_by_close_at_status_lead_entity_id',
 ];
 
-/** Removes what only servers of version 1.1 read. */
+/** Removes tables and indexes that only servers of version 1.1 read. */
 export const formerSearchRemoved: Migration = {
   number: 6,
   name: 'the former search removed',

@@ -1,37 +1,36 @@
 import type { Engine } from '../../src/database/database.ts';
 
 /**
- * What lies between the numbers of two neighbours: room for 16 records in the worst order, for
- * thousands in a good one. FTS5 stores differences of numbers, so that a larger one makes its
- * index larger: at 2^26 it is twice that of 2^12.
+ * The distance between neighboring numbers: room for 16 records in the worst order, for thousands in a good one. FTS5
+ * stores differences of numbers, so a larger stride makes its index larger: at 2^26 it is twice as large as at 2^12.
  */
 export const STRIDE = 2 ** 16;
 
-/** Beyond every number that is in use, so that a row on its way to its new number meets no other. */
+/** Beyond every number in use, so that rows do not collide while they are renumbered. */
 const ASIDE = String(2n ** 60n);
 
-/** The words of a search index are moved in so many parts, since each part is sorted in memory. */
+/** A search index is moved in this many parts, since each part is sorted in memory. */
 const PARTS = 8;
 
 type NumberedTable = 'certifications' | 'suppliers' | 'contracts' | 'solicitations';
 
-/** What happens to search entries on their way, in SQL over `record`. */
+/** How search entries change when they are moved, in SQL over `record`. */
 interface EntryChange {
-  /** Tokens that are added, with spaces between; empty for none. */
+  /** Tokens to add, separated by spaces; empty for none. */
   readonly marks: string;
   readonly isKept: string;
-  /** SQLite's index gets tokens for the first letters of words, which it found in other ways before. */
+  /** Whether to add prefix tokens, which SQLite's index found in other ways before. */
   readonly addsPrefixes: boolean;
 }
 
 const UNCHANGED: EntryChange = { marks: "''", isKept: '1 = 1', addsPrefixes: false };
 
 /**
- * The statements that give the rows of a table, and their search entries, new numbers in the
- * order of their ids, `stride` apart. To be run in one transaction.
+ * The statements that renumber a table's rows and their search entries in id order, `stride` apart. Run them in one
+ * transaction.
  *
- * Numbers follow ids, so that a search that walks its index by number meets the records in the
- * order of the answer. They leave gaps for records that come later.
+ * Numbers follow ids, so that a search that scans its index by number finds records in list order. The gaps leave room
+ * for later records.
  */
 export function renumberStatements(
   engine: Engine,
@@ -73,14 +72,14 @@ function movePostgresEntries(table: NumberedTable, { marks, isKept }: EntryChang
   ];
 }
 
-/** A word with the tokens of its first letters; a stem as it is. An entry that names a token twice holds it once. */
+/** A word with its prefix tokens; stems stay as they are. Duplicate tokens in an entry count once. */
 const WITH_PREFIXES = `case when terms.term like '=%' then terms.term else concat_ws(' ', terms.term,
   '+' || substr(terms.term, 1, 1),
   iif(length(terms.term) > 2, '+' || substr(terms.term, 1, 3), null)) end`;
 
 /**
- * FTS5 keeps no texts here, but its vocabulary tells which terms each entry holds; their order
- * in a text does not matter to an index that keeps no positions.
+ * FTS5 stores no texts here, but its vocabulary lists the terms of each entry. Their order does not matter to an index
+ * without positions.
  */
 function moveFts5Entries(table: NumberedTable, { marks, isKept, addsPrefixes }: EntryChange): string[] {
   const parts = Array.from({ length: PARTS }, (_, part) => part);

@@ -7,9 +7,9 @@ import { planOnPostgres, planOnSqlite } from './plans.ts';
 import { listServingStatements } from './serving-statements.ts';
 
 /**
- * The documents in `docs/queries`, by the names of their files.
+ * The documents in `docs/queries`, by file name.
  *
- * @param sqlite and `postgres` are migrated, empty, and open for writing.
+ * @param sqlite and `postgres` must be migrated, empty and open for writing.
  */
 export async function describeQueries(
   sqlite: OpenDatabase,

@@ -45,7 +45,7 @@ const ENGINE_NAMES: Readonly<Record<Engine, string>> = { sqlite: 'SQLite', postg
 
 type Statements = Readonly<Record<Engine, readonly PlannedStatement[]>>;
 
-/** The documents by the names of their files. */
+/** The documents by file name. */
 export function renderDocuments(statements: Statements): Map<string, string> {
   return new Map([
     ['README.md', renderOverview(statements)],
@@ -107,7 +107,7 @@ function renderStatement(name: string, { sqlite, postgres }: Statements): string
   );
 }
 
-/** A statement as it is laid out, with its parameters by name. */
+/** Formats a statement, with named parameters. */
 function layOut(engine: Engine, { text, parameters }: PlannedStatement): string {
   let next = 0;
   const named = text.replaceAll(/\?|\$\d+/g, () => `:${parameters[next++] ?? ''}`);
@@ -119,7 +119,7 @@ function layOut(engine: Engine, { text, parameters }: PlannedStatement): string 
 
 const WIDTH = 112;
 
-/** The formatter gives each clause lines of its own: joins what fits on one, beginning with the innermost. */
+/** The formatter puts each clause on its own line: joins those that fit on one, innermost first. */
 function joinLines(text: string): string {
   let lines = text.split('\n');
   for (let depth = Math.max(...lines.map(indentOf)); depth >= 0; depth -= 1) {
@@ -128,7 +128,7 @@ function joinLines(text: string): string {
       const line = lines[index] ?? '';
       let end = index + 1;
       while (indentOf(lines[end] ?? '') > indentOf(line)) end += 1;
-      // A bracket and all clauses in it, or a clause with all that belongs to it.
+      // A bracket with its clauses, or a clause with everything that belongs to it.
       const hasBracket = line.endsWith('(');
       if (hasBracket && indentOf(lines[end] ?? '') === indentOf(line)) end += 1;
       const all = lines.slice(index, end).map((part) => part.trim());

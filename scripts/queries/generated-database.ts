@@ -8,21 +8,21 @@ import type { Tables } from '../../src/database/tables.ts';
 import { publish } from '../../src/publishing/publication.ts';
 import { listSources } from '../../src/publishing/source.ts';
 
-/** Enough that PostgreSQL prefers an index wherever one helps, and few enough for a test. */
+/** Large enough that PostgreSQL prefers an index wherever one helps, small enough for a test. */
 const SIZE = {
   ...{ solicitations: 2_000, contracts: 2_000, suppliers: 2_000, leadEntities: 300, coops: 300, cityServices: 300 },
   largestContractShare: 0.5,
 };
 
-/** Of partners, and of what there is one of for each: publications, keys and so on. */
+/** The number of partners, and of the rows that each has one of: publications, keys and so on. */
 const COUNT = 2_000;
 
 const GRANTS_EACH = 5;
 
-/** Rows that one statement inserts. */
+/** Rows per insert statement. */
 const BATCH = 500;
 
-/** Fills a migrated database with records and partners, the same each time, and lets PostgreSQL analyze it. */
+/** Fills a migrated database with records and partners, always the same ones, and lets PostgreSQL analyze it. */
 export async function fillDatabase(database: OpenDatabase): Promise<void> {
   await insertPartners(database.kysely);
   const folder = mkdtempSync(join(tmpdir(), 'pds-queries-'));
@@ -42,7 +42,7 @@ async function insertPartners(kysely: Kysely<Tables>): Promise<void> {
     const some = ids.slice(start, start + BATCH);
     const publications = some.map((id) => ({ number: id, instant: instantOf(id), token: '' }));
     await kysely.insertInto('catalog.publications').values(publications).execute();
-    // Their ids are those of `some`: the table was empty.
+    // Their ids equal `some`: the table was empty.
     const partners = some.map((id) => ({
       name: `partner-${id}`,
       created_at: instantOf(id),

@@ -3,10 +3,10 @@ import { sql } from 'kysely';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import type { ServingStatement } from './serving-statements.ts';
 
-/** A statement with its plan, a line for each step. */
+/** A statement with its plan, one line per step. */
 export type PlannedStatement = ServingStatement & { readonly plan: readonly string[] };
 
-/** SQLite's plans, which depend on the schema alone: the service gathers no statistics there. */
+/** SQLite's plans. They depend only on the schema: the service gathers no statistics there. */
 export async function planOnSqlite(
   { kysely }: OpenDatabase,
   statements: readonly ServingStatement[],
@@ -27,7 +27,7 @@ export async function planOnSqlite(
   return planned;
 }
 
-/** PostgreSQL's generic plans, which it makes without the values. Needs version 16. */
+/** PostgreSQL's generic plans, made without parameter values. Requires PostgreSQL 16. */
 export async function planOnPostgres(
   url: string,
   statements: readonly ServingStatement[],

@@ -25,7 +25,7 @@ import { findSolicitation, listedSolicitations } from '../../src/resources/solic
 import { findSupplier, listedSuppliers } from '../../src/resources/suppliers/query.ts';
 import { watchStatements } from './watched-database.ts';
 
-/** The documents that statements are listed in. */
+/** The documents that list the statements. */
 export const AREAS = ['index', 'pages', 'records', 'lists', 'service'] as const;
 
 export type Area = (typeof AREAS)[number];
@@ -36,7 +36,7 @@ export interface ServingStatement {
   readonly name: string;
   readonly purpose: string;
   readonly text: string;
-  /** The names of its parameters, in their order. */
+  /** Parameter names, in order. */
   readonly parameters: readonly string[];
 }
 
@@ -56,7 +56,7 @@ const LISTED: readonly ListedRecords[] = [
 
 type Template = [area: Area, name: string, purpose: string, statement: RawBuilder<unknown>];
 
-/** All statements that `OpenDatabase.run` runs, under the same names. */
+/** All statements that `OpenDatabase.run` runs, under the same keys. */
 function templates(engine: Engine): Template[] {
   const records = SCOPES.flatMap((scope): (RecordQuery | null)[] => [
     findSupplier({ engine }, scope, ''),
@@ -131,7 +131,7 @@ function templates(engine: Engine): Template[] {
   ];
 }
 
-/** Runs what a serving process runs by other ways than `run`, and lists the statements. */
+/** Runs and lists the serving statements that bypass `run`. */
 async function otherStatements(database: OpenDatabase): Promise<ServingStatement[]> {
   const statements: ServingStatement[] = [
     {
@@ -142,7 +142,7 @@ async function otherStatements(database: OpenDatabase): Promise<ServingStatement
       parameters: [],
     },
   ];
-  /** Names, in their order, the statements that `work` is the first to run. */
+  /** Names, in order, the statements that `work` runs for the first time. */
   const record = async (
     purpose: string,
     named: readonly [name: string, ...parameters: string[]][],
@@ -201,7 +201,7 @@ async function otherStatements(database: OpenDatabase): Promise<ServingStatement
   await record(usage.deleteOneDay, [['old usage', 'day']], (it) => storeOf(it).deleteOneDayBefore(''));
   return statements;
 }
-/** All of them. Those that `run` does not run are run, so the database should be nobody else's. */
+/** Lists all serving statements. Executes those that bypass `run`, so the database must not be shared. */
 export async function listServingStatements(database: OpenDatabase): Promise<ServingStatement[]> {
   const cache = new StatementCache();
   const named = templates(database.engine).map(([area, name, purpose, statement]) => {

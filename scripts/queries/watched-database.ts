@@ -2,7 +2,7 @@ import type { KyselyPlugin } from 'kysely';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { StatementCache } from '../../src/database/statement.ts';
 
-/** The same database; `onStatement` receives the name, if it has one, and the text of each statement before it runs. */
+/** The same database. `onStatement` receives each statement's text, and its name if any, before it runs. */
 export function watchStatements(
   database: OpenDatabase,
   onStatement: (text: string, name: string | null) => void,
@@ -23,7 +23,7 @@ export function watchStatements(
       onStatement(statements.get(kysely, shape, build).text, shape);
       return database.run(shape, build, values, source);
     },
-    // The same statement, which PostgreSQL's pulse runs on a connection of its own.
+    // The same statement that PostgreSQL's health probe runs on its own connection.
     readRevision: () => database.readRevision(),
   };
 }

@@ -1,19 +1,19 @@
 import { at, contains, EMPTY_SET, fromBits, toBits, type PositionSet } from './position-set.ts';
 
-/** Bits of a timestamp: the minutes of 10,000 years take 33, the milliseconds within a minute 16. */
+/** Bits of a timestamp: 33 for the minutes of 10,000 years, 16 for the milliseconds within a minute. */
 export const TIMESTAMP_BITS = 49;
 
 const MS_A_MINUTE = 60_000;
 
-/** What a minute counts for: more than its milliseconds, so that order is kept. A power of two. */
+/** The weight of a minute: a power of two above its 60,000 milliseconds, so that order is preserved. */
 const MINUTE = 65_536;
 
 /** 0000-01-01T00:00:00.000Z, the earliest timestamp, so that no value is negative. */
 const EARLIEST_MS = -62_167_219_200_000;
 
 /**
- * A timestamp as a number that keeps the order, to be indexed bit by bit. Minutes and the
- * milliseconds within are bits of their own: deadlines at whole minutes leave 16 of 49 slices empty.
+ * Encodes a timestamp as an order-preserving number, to be indexed bit by bit. Minutes and the milliseconds within them
+ * have separate bits: deadlines at whole minutes leave 16 of the 49 slices empty.
  *
  * @param timestamp in the stored form, such as `2026-04-15T09:00:00.000Z`.
  */
@@ -22,7 +22,7 @@ export function sliceableTimestamp(timestamp: string): number {
   return Math.floor(ms / MS_A_MINUTE) * MINUTE + (ms % MS_A_MINUTE);
 }
 
-/** The slices that a value belongs to: the places of its bits that are set, from 0. */
+/** The indexes of a value's set bits, from 0. */
 export function slicesOf(value: number): number[] {
   const slices: number[] = [];
   for (let slice = 0, rest = value; rest > 0; slice += 1, rest = Math.floor(rest / 2)) {
@@ -31,16 +31,16 @@ export function slicesOf(value: number): number[] {
   return slices;
 }
 
-/** Up to so many records are compared one by one, which takes less than a pass over all of a block. */
+/** Up to this many records are compared one by one, which takes less time than a pass over the whole block. */
 export const MAX_COMPARED_ALONE = 1_024;
 
 /**
- * The records whose value is at least, or at most, a bound, in one pass over the slices from the
- * highest to the lowest (O'Neil and Quass, 1997).
+ * The records whose value is at least, or at most, a bound, in one pass over the slices from the highest to the lowest
+ * (O'Neil and Quass, 1997).
  *
  * @param among records that have a value.
- * @param slices the records whose value has each bit, the lowest first. No value has more bits.
- * @param bound a whole number from 0 on.
+ * @param slices for each bit, lowest first, the records whose value has it. No value has more bits.
+ * @param bound a non-negative integer.
  */
 export function compareSlices(
   among: PositionSet,
@@ -61,9 +61,9 @@ export function compareSlices(
       return true;
     });
   }
-  /** Records that equal the bound in all higher bits. */
+  /** Records equal to the bound in all bits seen so far. */
   const equal = toBits(among);
-  /** Records of which a higher bit decided that they are beyond the bound, on the side that is wanted. */
+  /** Records already known to be beyond the bound on the requested side. */
   const beyond = new Uint32Array(equal.length);
   for (let slice = slices.length - 1; slice >= 0; slice -= 1) {
     const isSet = boundBits[slice] === 1;

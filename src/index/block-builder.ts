@@ -3,10 +3,10 @@ import type { TermSink } from './terms.ts';
 import { MAX_RECORD_BYTES } from './tokenizer.ts';
 import { termsOfWord, wordsOf } from './words.ts';
 
-/** Terms of records that are held in one piece of memory. */
+/** Record-term pairs per chunk of memory. */
 const CHUNK_PAIRS = 262_144;
 
-/** A row of the index: the positions of a block at which records have a term. */
+/** A row of the index: the positions in a block of the records that have a term. */
 export interface IndexEntry {
   readonly term: string;
   readonly set: PositionSet;
@@ -14,36 +14,35 @@ export interface IndexEntry {
 
 interface KnownWord {
   readonly id: number;
-  /** The ids of its other terms. */
+  /** The ids of the word's stem and prefix terms. */
   readonly derived: readonly number[];
   readonly bytes: number;
 }
 
-/** Terms that a builder keeps for the next block, so that each word is stemmed once. */
+/** Terms cached from block to block, so that each word is stemmed only once. */
 const MAX_KEPT_TERMS = 100_000;
 
 /**
- * Collects the terms of a block's records, and turns them into the rows of the index. Holds six
- * bytes for each word of a record: who has a word has its stem and its first characters too, so
- * the sets of these are unions, made once a block.
+ * Collects the terms of a block's records, and builds the rows of the index. Holds six bytes per distinct word of a
+ * record, and nothing for stems and prefixes: their sets are unions of the words' sets, computed once per block.
  */
 export class BlockBuilder implements TermSink {
   readonly #termIds = new Map<string, number>();
   readonly #words = new Map<string, KnownWord>();
-  /** The position that each term was added for last, so that a repeated term counts once. */
+  /** Each term's last position, so that a repeated term counts once. */
   readonly #lastPositions: number[] = [];
   readonly #chunks: { readonly terms: Uint32Array; readonly positions: Uint16Array }[] = [];
   #pairs = 0;
   #position = 0;
-  /** Bytes of the different words of the record. */
+  /** Twice the bytes of the record's distinct words so far, as `MAX_RECORD_BYTES` counts them. */
   #wordBytes = 0;
 
-  /** Memory held by what was added, in bytes. */
+  /** Memory of the collected terms, in bytes. */
   get bytes(): number {
     return this.#pairs * (Uint32Array.BYTES_PER_ELEMENT + Uint16Array.BYTES_PER_ELEMENT);
   }
 
-  /** What is added from here on belongs to this position. */
+  /** Terms added from now on belong to this position. */
   begin(position: number): void {
     this.#position = position;
     this.#wordBytes = 0;
@@ -59,7 +58,7 @@ export class BlockBuilder implements TermSink {
     this.#addId(this.#idOf(term));
   }
 
-  /** Adds the terms of the words of a text; see `Tokenizer.termsOf` for the bound. */
+  /** Adds the terms of a text's words; see `Tokenizer.termsOf` for the limit. */
   addText(text: string | null): void {
     for (const word of wordsOf(text ?? '')) {
       const { id, bytes } = this.#words.get(word) ?? this.#learnWord(word);
@@ -70,7 +69,7 @@ export class BlockBuilder implements TermSink {
     }
   }
 
-  /** The rows, ordered by term as both databases order them. The builder is empty afterwards. */
+  /** Returns the rows in bytewise order of terms, as both databases sort them, and empties the builder. */
   build(): IndexEntry[] {
     const terms = [...this.#termIds.keys()];
     const sets = this.#positionsByTerm(terms.length).map((positions) =>
@@ -104,7 +103,7 @@ export class BlockBuilder implements TermSink {
   }
 
   #learnWord(slice: string): KnownWord {
-    // Its own string: a slice of the text would keep the text in memory.
+    // A new string: a slice would keep the whole text in memory.
     const word = Buffer.from(slice).toString();
     const [, ...derived] = termsOfWord(word);
     const known = {
@@ -116,7 +115,7 @@ export class BlockBuilder implements TermSink {
     return known;
   }
 
-  /** A counting sort: the positions of each term, ascending. */
+  /** Counting sort: each term's positions, ascending. */
   #positionsByTerm(terms: number): Uint16Array[] {
     const ends = new Uint32Array(terms);
     for (const { terms: ids } of this.#filledChunks()) for (const id of ids) ends[id] = at(ends, id) + 1;
@@ -131,7 +130,7 @@ export class BlockBuilder implements TermSink {
         ends[id] = at(ends, id) + 1;
       }
     }
-    // Records that came out of order leave positions out of order.
+    // Records added out of order leave positions unsorted.
     return Array.from(starts, (start, id) => sorted.subarray(start, ends[id]).sort());
   }
 
@@ -144,7 +143,7 @@ export class BlockBuilder implements TermSink {
     return id;
   }
 
-  /** The chunks, cut to what was added to them. */
+  /** The used part of each chunk. */
   #filledChunks(): { terms: Uint32Array; positions: Uint16Array }[] {
     return this.#chunks.map(({ terms, positions }, index) => {
       const length = Math.max(0, Math.min(CHUNK_PAIRS, this.#pairs - index * CHUNK_PAIRS));
@@ -157,7 +156,7 @@ function newChunk(): { terms: Uint32Array; positions: Uint16Array } {
   return { terms: new Uint32Array(CHUNK_PAIRS), positions: new Uint16Array(CHUNK_PAIRS) };
 }
 
-/** The order of UTF-8 bytes, which JavaScript's order of UTF-16 units differs from beyond U+FFFF. */
+/** Compares strings by their UTF-8 bytes. JavaScript's UTF-16 order differs beyond U+FFFF. */
 export function compareBytewise(one: string, other: string): number {
   if (one === other) return 0;
   const length = Math.min(one.length, other.length);

@@ -11,28 +11,28 @@ import {
 import { EMPTY_SET, intersectionOf, type PositionSet } from './position-set.ts';
 import type { CachedSets, SetCache } from './set-cache.ts';
 
-/** A block of the index in one state. */
+/** One version of an index block. */
 export interface Block {
   readonly number: number;
-  /** Records from this id on, to the first of the next block, are in here. */
+  /** The block holds ids from this one up to the next block's first id. */
   readonly firstId: string;
-  /** Begins the keys of all that is cached of this block in this state. */
+  /** Prefix of the cache keys for this version of the block. */
   readonly key: string;
 }
 
-/** What has to be read: the sets of terms, or the terms of a range. */
+/** Rows to read: the sets of terms, or the terms of a range. */
 interface Wanted {
   readonly terms?: readonly string[];
   readonly range?: TermRange;
 }
 
-/** What a query needs of one block: sets from the cache, and those that have to be read. */
+/** The sets that a query needs of one block: cached ones, and those to read. */
 export class BlockPlan implements IndexBlock {
   readonly block: Block;
-  /** By the keys of what has to be read: a term, a range or a value. */
+  /** By key: a term, a range or a value. */
   readonly missing: ReadonlyMap<string, Wanted>;
   readonly #cache: SetCache;
-  /** By the same keys, and by those of conditions. Held here because the cache may drop them before they are used. */
+  /** By the same keys, and by conditions' keys. Held here because the cache can evict sets before they are used. */
   readonly #sets = new Map<string, CachedSets>();
 
   constructor(block: Block, conditions: readonly Condition[], cache: SetCache) {
@@ -50,12 +50,12 @@ export class BlockPlan implements IndexBlock {
     this.missing = missing;
   }
 
-  /** How many rows have to be read, about. */
+  /** Approximate number of rows to read. */
   get rows(): number {
     return [...this.missing.values()].reduce((sum, { terms }) => sum + (terms?.length ?? 1), 0);
   }
 
-  /** Takes what was missing, by term and by {@link rangeKey}. */
+  /** Stores the missing sets, by term and by {@link rangeKey}. */
   take(setOf: (key: string) => PositionSet): void {
     for (const [key, { terms = [key], range }] of this.missing) {
       const sets = terms.map(setOf);
@@ -65,8 +65,8 @@ export class BlockPlan implements IndexBlock {
   }
 
   /**
-   * The records that meet all conditions, once everything was taken. Conditions without a comparison come first: if they
-   * leave few records, only these are compared.
+   * The records that meet all conditions; call it after `take`. Comparisons come last: if few records remain, only
+   * those are compared.
    */
   meetAll(conditions: readonly Condition[]): PositionSet {
     const isFirst = ({ key, comparison }: Condition): boolean => comparison === undefined || this.#sets.has(key);
@@ -111,12 +111,12 @@ export class BlockPlan implements IndexBlock {
   }
 }
 
-/** No term holds a line feed. */
+/** Unambiguous: no term contains a line feed. */
 export function rangeKey({ from, to }: TermRange): string {
   return `${from}\n${to}`;
 }
 
-/** No term ends with a number sign. */
+/** Unambiguous: no term ends with a number sign. */
 function valueKey({ name }: Comparison): string {
   return `${name}#`;
 }

@@ -3,22 +3,22 @@ import type { PositionedRow } from './indexed-rows.ts';
 import { BLOCK_SIZE, encodeSet } from './position-set.ts';
 import { collectTerms, type IndexedKind } from './terms.ts';
 
-/* What threads and the main thread share; imports nothing of the database, so that threads start soon. */
+/* Shared by worker threads and the main thread. Imports no database code, so that threads start quickly. */
 
-/** A row of the index, as it is stored. */
+/** A row of the index, as stored. */
 export interface StoredEntry {
   readonly term: string;
   readonly bits: Uint8Array;
 }
 
-/** What a thread is told: a batch of records, or that the block is complete. */
+/** A message to a thread: a batch of records, or the end of the block. */
 export type BuilderMessage =
   { readonly kind: IndexedKind; readonly rows: readonly PositionedRow<IndexedKind>[] } | 'complete';
 
-/** Rows of a block on their way between threads: all sets in one piece of memory, which is handed over and not copied. */
+/** A block's rows in transit between threads: all sets in one buffer, which is transferred without copying. */
 export interface BuiltBlock {
   readonly terms: readonly string[];
-  /** Where each set ends. */
+  /** The end offset of each set. */
   readonly ends: readonly number[];
   readonly bytes: Uint8Array<ArrayBuffer>;
 }

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { BlockBuilder } from './block-builder.ts';
 import { addRows, toStored, type BuilderMessage, type BuiltBlock } from './block-rows.ts';
 
-/* The program of a thread that computes the rows of blocks; see `build-blocks.ts`. */
+/* Entry point of a worker thread that computes the rows of blocks; see `build-blocks.ts`. */
 
 const builder = new BlockBuilder();
 

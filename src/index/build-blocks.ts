@@ -9,12 +9,12 @@ import { indexTable, readIndexedRows, type PositionedRow } from './indexed-rows.
 import { BLOCK_SIZE } from './position-set.ts';
 import type { IndexedKind } from './terms.ts';
 
-/** Fewer records are done before a thread has started. */
+/** Fewer records are finished before a thread has started. */
 const MIN_RECORDS_FOR_THREADS = 4_096;
 
 const MAX_THREADS = 2;
 
-/** A block that is to be built. */
+/** A block to build. */
 export interface BlockOfKind {
   readonly kind: IndexedKind;
   readonly block: number;
@@ -23,16 +23,16 @@ export interface BlockOfKind {
 /** Collects the records of a block. */
 export interface BlockBuild {
   add(kind: IndexedKind, rows: readonly PositionedRow<IndexedKind>[]): Promise<void>;
-  /** The rows of the block; what is added from here on belongs to another one. */
+  /** Returns the block's rows. Records added from now on belong to another block. */
   complete(): Promise<readonly StoredEntry[]>;
   close?(): Promise<void>;
 }
 
 /**
- * Builds blocks of the index from the stored records, whatever their rows were before.
+ * Rebuilds index blocks from the stored records, replacing their rows.
  *
- * @param pause awaited once a batch.
- * @param onRecords called with how many more records were read.
+ * @param pause awaited once per batch.
+ * @param onRecords called with the number of records just read.
  */
 export async function buildBlocks(
   database: Database,
@@ -45,7 +45,7 @@ export async function buildBlocks(
     ? Array.from({ length: Math.min(MAX_THREADS, availableParallelism()) }, () => new BuilderThread())
     : [buildHere()];
   const waiting = [...blocks];
-  /** Builds one block after the other, while other threads build others. */
+  /** Builds one block after another, while other threads build others. */
   const buildNext = async (build: BlockBuild): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { kind, block } = next;
@@ -62,7 +62,7 @@ export async function buildBlocks(
       try {
         await buildNext(build);
       } finally {
-        // After a failure, the other threads begin no other block.
+        // After a failure, the other threads start no more blocks.
         waiting.length = 0;
         await build.close?.();
       }
@@ -71,7 +71,7 @@ export async function buildBlocks(
   for (const end of ended) if (end.status === 'rejected') throw end.reason;
 }
 
-/** Whether the blocks of one kind hold so many records that threads are worth while. */
+/** Whether the blocks of one kind hold enough records to justify threads. */
 async function haveMany({ kysely }: Database, blocks: readonly BlockOfKind[]): Promise<boolean> {
   for (const [kind, ofKind] of Map.groupBy(blocks, ({ kind }) => kind)) {
     const first = Math.min(...ofKind.map(({ block }) => block)) * BLOCK_SIZE;
@@ -106,13 +106,13 @@ export function buildHere(): BlockBuild {
   };
 }
 
-/** A thread that computes the rows of one block after the other. */
+/** A worker thread that computes the rows of one block after another. */
 class BuilderThread implements BlockBuild {
   readonly #worker = new Worker(new URL('block-thread.ts', import.meta.url), {
-    // What it makes lives for a moment: a small heap that is swept often is as fast, and half the memory.
+    // Its results are short-lived: a small heap collected often is as fast, at half the memory.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
   });
-  /** Of batches that were not taken yet, and of the block that is complete. */
+  /** Pending responses to batches, and to `complete`. */
   #waiting: PromiseWithResolvers<BuiltBlock | null>[] = [];
   #failure: Error | null = null;
 
@@ -124,7 +124,7 @@ class BuilderThread implements BlockBuild {
     });
   }
 
-  /** Resolves when the thread is at most one batch behind. */
+  /** Resolves once the thread is at most one batch behind. */
   async add(kind: IndexedKind, rows: readonly PositionedRow<IndexedKind>[]): Promise<void> {
     const earlier = this.#waiting.at(-1)?.promise;
     void this.#post({ kind, rows });
@@ -144,7 +144,7 @@ class BuilderThread implements BlockBuild {
 
   #post(message: BuilderMessage): Promise<BuiltBlock | null> {
     const answer = Promise.withResolvers<BuiltBlock | null>();
-    // It is waited for later; until then a failure is not unhandled.
+    // Awaited later; until then a rejection must not count as unhandled.
     answer.promise.catch(() => undefined);
     if (this.#failure === null) {
       this.#waiting.push(answer);

@@ -1,36 +1,38 @@
 import { compareSlices } from './bit-slices.ts';
 import { EMPTY_SET, intersectionOf, unionOf, type PositionSet } from './position-set.ts';
 
-/** Terms from one to before another, in the order of their bytes. */
+/** The terms from `from` up to `to`, in bytewise order. */
 export interface TermRange {
   readonly from: string;
   readonly to: string;
-  /** Which of these terms count; all if it is left out. */
+  /** Filters these terms; all count without it. */
   readonly accepts?: (term: string) => boolean;
 }
 
-/** A value that is compared with a bound; see `bit-slices.ts`. Records without a value do not meet it. */
+/** A comparison of a value with a bound; see `bit-slices.ts`. Records without a value never match. */
 export interface Comparison {
   /** The value has the slices `name#0`, `name#1`, …. */
   readonly name: string;
   /** The term of all records that have a value. */
   readonly present: string;
-  /** How many bits the values have at most. */
+  /** Maximum bits of a value. */
   readonly width: number;
   readonly comparison: 'at least' | 'at most';
   readonly bound: number;
 }
 
-/** Met by records that have one of the terms, or a term of one of the ranges, or whose value compares as asked. */
+/**
+ * Matches records that have one of the terms, a term in one of the ranges, or a value that satisfies the comparison.
+ */
 export interface Condition {
-  /** Names the condition: what one block has for it is cached under this. */
+  /** The key under which each block's result is cached. */
   readonly key: string;
   readonly terms: readonly string[];
   readonly ranges?: readonly TermRange[];
   readonly comparison?: Comparison;
 }
 
-/** The terms of all bits of a value, the lowest first. */
+/** The terms of a value's bits, lowest first. */
 export function sliceTerms(name: string, width: number): string[] {
   return Array.from({ length: width }, (_, slice) => `${name}#${slice}`);
 }
@@ -40,20 +42,20 @@ export function termsOfValue({ name, present, width }: Comparison): string[] {
   return [present, ...sliceTerms(name, width)];
 }
 
-/** What one block of the index holds. */
+/** Read access to one block of the index. */
 export interface IndexBlock {
-  /** The records that have a term; the empty set if none has. */
+  /** The records that have a term; the empty set if none. */
   get(term: string): PositionSet;
   /** The records that have a term of a range. */
   getRange(range: TermRange): PositionSet;
-  /** The records that have a value, then those whose value has each bit, the lowest first. */
+  /** The records that have a value, then for each bit, lowest first, those whose value has it. */
   getSlices(comparison: Comparison): readonly PositionSet[];
 }
 
 /**
- * The records of a block that meet a condition. Takes microseconds; up to a fifth of a millisecond for a comparison.
+ * The records of a block that meet a condition. Takes microseconds; a comparison up to a fifth of a millisecond.
  *
- * @param among the only records that matter: few of them are compared faster than all. All matter if it is left out.
+ * @param among limits the result to these records: comparing a few is faster than comparing all. All count without it.
  */
 export function evaluate(
   block: IndexBlock,
@@ -69,9 +71,13 @@ export function evaluate(
   return unionOf(sets);
 }
 
-/** The records that are in all of these sets, of which there is at least one. */
+/**
+ * The intersection of one or more sets.
+ *
+ * @throws Error if there is no set.
+ */
 export function intersectAll(sets: readonly PositionSet[]): PositionSet {
-  // The smallest first: if nothing is left of it, the others are not looked at.
+  // Smallest first: once the result is empty, the others are skipped.
   const [first, ...others] = sets.toSorted((one, other) => one.byteLength - other.byteLength);
   if (first === undefined) throw new Error('a query needs a condition');
   return others.reduce((found, set) => (found.length === 0 ? EMPTY_SET : intersectionOf(found, set)), first);

@@ -7,10 +7,10 @@ import { indexTable } from './indexed-rows.ts';
 import { BLOCK_SIZE } from './position-set.ts';
 import { INDEXED_KINDS, type IndexedKind } from './terms.ts';
 
-/** A quarter of the positions stays free, evenly spread, for records that come between others. */
+/** A quarter of the positions stays free, evenly spread, for new records between others. */
 const RECORDS_PER_BLOCK = (BLOCK_SIZE * 3) / 4;
 
-/** Records that are indexed, of all there are, and what is being done. */
+/** Records indexed so far, their total, and the current step. */
 export interface FillProgress {
   readonly done: number;
   readonly total: number;
@@ -18,10 +18,10 @@ export interface FillProgress {
 }
 
 /**
- * Gives all records positions in the order of their ids, and builds the index from the stored records, whatever both were
- * before. Needs a transaction that excludes imports.
+ * Assigns all records positions in id order and rebuilds the index from the stored records, replacing both. Needs a
+ * transaction that excludes imports.
  *
- * @param onProgress called now and then; an error that it throws ends the work.
+ * @param onProgress called regularly. An error it throws ends the work.
  */
 export async function fillIndex(database: Database, onProgress: (progress: FillProgress) => void): Promise<void> {
   const token = randomUUID();
@@ -55,10 +55,10 @@ export async function countRecords(
 }
 
 /**
- * Gives the records of a kind positions in the order of their ids, and lists the blocks again; their rows have to be
- * built afterwards. Writes only records whose position changes. A block at a time: on SQLite nothing else runs meanwhile.
+ * Assigns a kind's records positions in id order and lists its blocks again; call `rebuildBlocks` afterwards. Writes
+ * only records whose position changes, one block at a time, since SQLite blocks the event loop meanwhile.
  *
- * @param pause awaited once a block.
+ * @param pause awaited once per block.
  */
 export async function assignPositions(
   { kysely }: Database,
@@ -97,10 +97,10 @@ export async function assignPositions(
 }
 
 /**
- * Builds all rows of a kind's index from the stored records, at the positions that they have.
+ * Rebuilds a kind's index from the stored records at their current positions.
  *
- * @param pause awaited once a batch.
- * @param onRecords called with how many more records were read.
+ * @param pause awaited once per batch.
+ * @param onRecords called with the number of records just read.
  */
 export async function rebuildBlocks(
   database: Database,

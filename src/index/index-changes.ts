@@ -9,13 +9,13 @@ import { BLOCK_SIZE, decodeSet, differenceOf, EMPTY_SET, encodeSet, unionOf } fr
 import { changeTerms, termsOf, type IndexedKind, type IndexedRow } from './terms.ts';
 import { Tokenizer } from './tokenizer.ts';
 
-/** From so many new or changed records on, to build a block again costs less than to change its rows. */
+/** Beyond this number of new or changed records, rebuilding a block costs less than changing its rows. */
 const MAX_CHANGES = 4_096;
 
-/** Changes are written when they take this much memory, and at the end. */
+/** Changes are written once they take this much memory, and at the end. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** Rows of the index that are read and written together. */
+/** Index rows read and written together. */
 const BATCH_TERMS = 2_000;
 
 export interface IndexBlock {
@@ -23,23 +23,23 @@ export interface IndexBlock {
   readonly firstId: string;
 }
 
-/** A stored record that gets another position. */
+/** A stored record that moves to another position. */
 export interface MovedRecord {
   readonly id: string;
   readonly position: number;
   readonly to: number;
 }
 
-/** The terms that records of a block gain and lose. */
+/** The terms that a block's records gain and lose. */
 interface BlockChange {
   readonly gained: BlockBuilder;
   readonly lost: BlockBuilder;
 }
 
 /**
- * Brings the index of a kind up to date with the records that a publication writes. What a record was found by before
- * is computed from its stored row, so that only rows of terms that it gains or loses are written. A block of which very
- * much changes is built again at the end, from its stored records.
+ * Updates a kind's index with the records that a publication writes. It computes a record's previous terms from its
+ * stored row, so it writes only rows of terms that the record gains or loses. A block with more than `MAX_CHANGES`
+ * changes is rebuilt from its stored records at the end.
  */
 export class IndexChanges<K extends IndexedKind> {
   readonly #database: Database;
@@ -50,9 +50,9 @@ export class IndexChanges<K extends IndexedKind> {
   readonly #tokenizer = new Tokenizer();
   #pending = new Map<number, BlockChange>();
   #pendingBytes = 0;
-  /** New and changed records, by block. */
+  /** Number of new and changed records, by block. */
   readonly #changed = new Map<number, number>();
-  /** Blocks with rows that changed. */
+  /** Blocks with changed rows. */
   readonly #touched = new Set<number>();
   readonly #rebuilt = new Set<number>();
 
@@ -74,19 +74,19 @@ export class IndexChanges<K extends IndexedKind> {
     return new IndexChanges(database, kind, token, blocks, (last[0]?.number ?? 0) + 1);
   }
 
-  /** In the order of their ids; at least one. */
+  /** All blocks in id order; creates the first one if there is none. */
   async blocks(): Promise<readonly IndexBlock[]> {
     if (this.#blocks.length === 0) await this.addBlock('');
     return [...this.#blocks];
   }
 
-  /** The number of a new record's row. */
+  /** Returns the row number for a new record. */
   nextNumber(): number {
     this.#nextNumber += 1;
     return this.#nextNumber - 1;
   }
 
-  /** Adds a block for the records from this id on. */
+  /** Adds a block for records from this id on. */
   async addBlock(firstId: string): Promise<number> {
     const number = this.#blocks.reduce((last, block) => Math.max(last, block.number), -1) + 1;
     this.#blocks.push({ number, firstId });
@@ -97,7 +97,7 @@ export class IndexChanges<K extends IndexedKind> {
     return number;
   }
 
-  /** A record will be added to this block. */
+  /** Announces a new record in this block. */
   expectNew(block: number): void {
     const changed = (this.#changed.get(block) ?? 0) + 1;
     this.#changed.set(block, changed);
@@ -106,7 +106,7 @@ export class IndexChanges<K extends IndexedKind> {
     this.#pending.delete(block);
   }
 
-  /** Gives stored records other positions, among them those that others of these leave. */
+  /** Moves stored records, also to positions that others of these records leave. */
   async move(records: readonly MovedRecord[]): Promise<void> {
     for (const batch of inBatches(records, BATCH_TERMS)) {
       const to = new Map(batch.map((record) => [record.id, record.to]));
@@ -123,25 +123,28 @@ export class IndexChanges<K extends IndexedKind> {
       await updatePositions(this.#database, this.#kind, positions);
       for (const { position } of batch) this.#touched.add(blockOf(position));
     }
-    // Not before: a later batch may take terms from positions that this one gave terms to.
+    // Only now: a later batch may remove terms from positions that this one filled.
     await this.writeIfLarge();
   }
 
-  /** Stored records as they are before they change; those whose block is built again are left out. */
+  /** The stored records with these ids, before they change. */
   async load(ids: readonly string[]): Promise<PositionedRow<K>[]> {
     return ids.length === 0 ? [] : loadIndexedRows(this.#database, this.#kind, ids);
   }
 
-  /** Stored records with these ids whose terms have to be known when they change or are removed. */
+  /**
+   * Loads stored records before they change or are removed, except those in blocks that will be rebuilt: their terms
+   * are not needed.
+   */
   async loadBefore(records: readonly { id: string; position: number }[]): Promise<Map<string, PositionedRow<K>>> {
     const ids = records.flatMap(({ id, position }) => (this.#rebuilt.has(blockOf(position)) ? [] : [id]));
     return new Map((await this.load(ids)).map((row) => [row.id, row]));
   }
 
-  /** A record is stored at a position, instead of another version of it, or of none. */
+  /** Replaces the record at a position; `before` is null for a new record, `after` for a removed one. */
   replace(position: number, before: IndexedRow[K] | null, after: IndexedRow[K] | null): void {
     const block = blockOf(position);
-    // New records are expected before.
+    // `expectNew` has already counted new records.
     if (before !== null) this.expectNew(block);
     this.#touched.add(block);
     if (this.#rebuilt.has(block)) return;
@@ -152,14 +155,14 @@ export class IndexChanges<K extends IndexedKind> {
     );
   }
 
-  /** Stored records are removed; to be called before they are. */
+  /** Removes stored records from the index. Call it before deleting their rows. */
   async remove(records: readonly { id: string; position: number }[]): Promise<void> {
     const rows = await this.loadBefore(records);
     for (const { id, position } of records) this.replace(position, rows.get(id) ?? null, null);
     await this.writeIfLarge();
   }
 
-  /** Of these records nothing changes that they are found by, except for the publication that last changed them. */
+  /** Marks records as changed by a publication without changing their other terms. */
   markChanged(records: readonly { position: number; changed_publication: number }[], publication: number): void {
     const after = changeTerms(publication);
     for (const { position, changed_publication: before } of records) {
@@ -167,13 +170,13 @@ export class IndexChanges<K extends IndexedKind> {
     }
   }
 
-  /** A record loses some terms and gains others. */
+  /** Replaces some of a record's terms. */
   changeTerms(position: number, before: readonly string[], after: readonly string[]): void {
     this.#touched.add(blockOf(position));
     if (!this.#rebuilt.has(blockOf(position))) this.#change(position, new Set(before), new Set(after));
   }
 
-  /** Writes what was gathered. */
+  /** Writes pending changes. */
   async write(): Promise<void> {
     for (const [block, { gained, lost }] of this.#pending) {
       if (!this.#rebuilt.has(block)) await this.#writeBlock(block, gained.build(), lost.build());
@@ -182,12 +185,15 @@ export class IndexChanges<K extends IndexedKind> {
     this.#pendingBytes = 0;
   }
 
-  /** Writes what was gathered if it takes much memory. To be called after each batch of changes. */
+  /** Writes pending changes if they take much memory. Call it after each batch of changes. */
   async writeIfLarge(): Promise<void> {
     if (this.#pendingBytes > MAX_BYTES) await this.write();
   }
 
-  /** Writes all that is left, once everything else is stored; gives the blocks that are to be built again after it. */
+  /**
+   * Writes the remaining changes. Call it after everything else is stored; the caller must then rebuild the returned
+   * blocks.
+   */
   async finish(): Promise<BlockOfKind[]> {
     await this.write();
     for (const block of [...this.#touched, ...this.#rebuilt]) {

@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import { facetTerm, type IndexedKind, type IndexedRow, type SupplierPath } from './terms.ts';
 
-/** A stored record, with the columns that its terms are computed from. */
+/** A stored record with the columns that its terms are computed from. */
 export type PositionedRow<K extends IndexedKind> = IndexedRow[K] & { readonly id: string; readonly position: number };
 
 /** The table of a kind's index; all three have the same columns. */
@@ -17,14 +17,14 @@ const COLUMNS: Readonly<Record<IndexedKind, readonly string[]>> = {
   solicitations: ['document', 'detail', 'lead_entity_id', 'status', 'close_at', 'changed_publication'],
 };
 
-/** The columns that may be long. */
+/** The columns that can be long. */
 const TEXTS: Readonly<Record<IndexedKind, readonly string[]>> = {
   suppliers: ['document', 'searched'],
   contracts: ['document'],
   solicitations: ['document', 'detail'],
 };
 
-/** The stored records with these ids, in no order. */
+/** The stored records with these ids, unordered. */
 export async function loadIndexedRows<K extends IndexedKind>(
   database: Database,
   kind: K,
@@ -33,10 +33,10 @@ export async function loadIndexedRows<K extends IndexedKind>(
   return loadRows(database, kind, isOneOf(database.engine, sql.ref('id'), ids));
 }
 
-/** So much is read of a block at once, in bytes. */
+/** Text read per batch of a block, in bytes. */
 const MAX_BATCH_BYTES = 512 * 1024;
 
-/** The stored records of positions from one to before another, in their order, a few megabytes at a time. */
+/** The stored records at positions from `from` up to `to`, in order, in batches of about half a megabyte. */
 export async function* readIndexedRows<K extends IndexedKind>(
   database: Database,
   kind: K,
@@ -71,7 +71,7 @@ async function loadRows<K extends IndexedKind>(
   return kind === 'suppliers' ? withLinks(database, rows) : rows;
 }
 
-/** Adds the city services of suppliers, and the owners whose contracts name them. */
+/** Adds each supplier's city services, and the owners whose contracts name it. */
 async function withLinks<Row extends { id: string }>(
   { engine, kysely }: Database,
   rows: readonly Row[],

@@ -4,27 +4,27 @@ import { indexTable } from './indexed-rows.ts';
 import { BLOCK_SIZE } from './position-set.ts';
 import type { IndexedKind } from './terms.ts';
 
-/** A block that is listed, holds records or has rows in the index. */
+/** A block that is listed in `index_blocks`, holds records or has rows in the index. */
 export interface LayoutBlock {
   readonly number: number;
-  /** The ids that belong to it, `to` excluded and null for the last block; null if the block is not listed. */
+  /** The block's ids, without `to`, which is null for the last block; null if the block is not listed. */
   readonly ids: { readonly from: string; readonly to: string | null } | null;
 }
 
-/** Where the records of a kind are in its index. */
+/** The layout of a kind's records in its index. */
 export interface IndexLayout {
-  /** In the order of their numbers. */
+  /** Ordered by number. */
   readonly blocks: readonly LayoutBlock[];
   readonly unplaced: Tally;
 }
 
-/** How many of something, and the first. */
+/** A count, and the first example. */
 export interface Tally {
   readonly count: number;
   readonly example: string | null;
 }
 
-/** Reads a few rows of each block. */
+/** Reads the layout. Reads only a few rows per block. */
 export async function readLayout(database: Database, kind: IndexedKind): Promise<IndexLayout> {
   const { kysely } = database;
   const { rows: listed } = await sql<{ block: number; first_id: string }>`
@@ -45,7 +45,7 @@ export async function readLayout(database: Database, kind: IndexedKind): Promise
   };
 }
 
-/** The blocks in a column, by jumping from each to the next in the column's index. */
+/** The distinct blocks in a column, skipping from each to the next in the column's index. */
 async function distinctBlocks({ kysely }: Database, table: string, column: string, size: number): Promise<number[]> {
   const blocks: number[] = [];
   for (let from = Number.MIN_SAFE_INTEGER; ;) {
@@ -60,20 +60,20 @@ async function distinctBlocks({ kysely }: Database, table: string, column: strin
 }
 
 /**
- * Checks whether records of a block have different positions, in the order of their ids, and belong to the block. To be called
- * for each in the order of their positions.
+ * Returns a check that a block's records have distinct positions in id order and belong to the block. Call it for each
+ * record in order of position.
  */
 export function placementCheck({ ids }: LayoutBlock): (row: { id: string; position: number }) => boolean {
   let last: { id: string; position: number } | null = null;
   return (row) => {
     const isBehind = last === null || (row.position > last.position && row.id > last.id);
     last = row;
-    // Ids are ASCII, for which JavaScript's order is the databases'.
+    // Ids are ASCII, so JavaScript sorts them as the databases do.
     return isBehind && (ids === null || (row.id >= ids.from && (ids.to === null || row.id < ids.to)));
   };
 }
 
-/** Whether every record of a kind has a position where it belongs. */
+/** Whether every record of a kind has a valid position. */
 export async function isLayoutSound(
   database: Database,
   kind: IndexedKind,

@@ -1,21 +1,25 @@
-/** Consecutive record numbers that are indexed together: as many as an uint16 tells apart. */
+/** Positions per block: as many as a uint16 can distinguish. */
 export const BLOCK_SIZE = 65_536;
 
-/** Longer arrays take more room than a bit set. */
+/** From here on, a bit set takes no more room than an array. */
 const MAX_ARRAY_LENGTH = 4_095;
 
 const BIT_SET_WORDS = BLOCK_SIZE / 32;
 const BIT_SET_BYTES = BLOCK_SIZE / 8;
 
 /**
- * Positions within a block, as a Roaring container holds them: a sorted array of up to 4,095, or
- * one bit for each position of the block. Never changed once made, so that sets can be shared.
+ * A set of positions within a block, stored like a Roaring container: a sorted array of up to 4,095, or one bit per
+ * position. Immutable, so that sets can be shared.
  */
 export type PositionSet = Uint16Array | Uint32Array;
 
 export const EMPTY_SET: PositionSet = new Uint16Array(0);
 
-/** @param positions ascending, each once. The set keeps the array. */
+/**
+ * Creates a set.
+ *
+ * @param positions ascending and distinct. The set keeps the array.
+ */
 export function setOf(positions: Uint16Array): PositionSet {
   if (positions.length <= MAX_ARRAY_LENGTH) return positions;
   const bits = new Uint32Array(BIT_SET_WORDS);
@@ -23,16 +27,16 @@ export function setOf(positions: Uint16Array): PositionSet {
   return bits;
 }
 
-/** The stored form: little-endian, and 8,192 bytes long only for a bit set. */
+/** The stored form: little-endian; only a bit set is 8,192 bytes long. */
 export function encodeSet(set: PositionSet): Uint8Array {
   return new Uint8Array(set.buffer, set.byteOffset, set.byteLength);
 }
 
 /**
- * Reads what {@link encodeSet} made.
+ * Reads a set encoded by {@link encodeSet}.
  *
- * @param bytes are copied if they share memory with others: numbers can be read at certain places alone, and a cached set
- *   would keep all of that memory.
+ * @param bytes copied if they share a buffer: typed arrays need aligned offsets, and a cached set would keep the whole
+ *   buffer in memory.
  */
 export function decodeSet(bytes: Uint8Array): PositionSet {
   const { buffer, byteOffset, byteLength } =
@@ -42,7 +46,7 @@ export function decodeSet(bytes: Uint8Array): PositionSet {
     : new Uint16Array(buffer, byteOffset, byteLength / 2);
 }
 
-/** How many positions a set holds. */
+/** The number of positions in a set. */
 export function sizeOf(set: PositionSet): number {
   if (set instanceof Uint16Array) return set.length;
   let size = 0;
@@ -50,14 +54,14 @@ export function sizeOf(set: PositionSet): number {
   return size;
 }
 
-/** The bits of 32 that are set, counted side by side (Hacker's Delight, 5-1). */
+/** Population count of 32 bits (Hacker's Delight, 5-1). */
 function countBits(word: number): number {
   const pairs = word - ((word >>> 1) & 0x55555555);
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-/** The positions that are in any of the sets. */
+/** The union of the sets. */
 export function unionOf(sets: readonly PositionSet[]): PositionSet {
   const filled = sets.filter((set) => set.length > 0);
   const [first = EMPTY_SET, second = EMPTY_SET] = filled;
@@ -70,7 +74,7 @@ export function unionOf(sets: readonly PositionSet[]): PositionSet {
   return fromBits(bits);
 }
 
-/** Adds the positions of a set to a bit set that nobody else uses. */
+/** Adds a set's positions to a bit set that is not shared. */
 function addTo(bits: Uint32Array, set: PositionSet): void {
   if (set instanceof Uint32Array) {
     for (let word = 0; word < BIT_SET_WORDS; word += 1) bits[word] = at(bits, word) | at(set, word);
@@ -79,7 +83,7 @@ function addTo(bits: Uint32Array, set: PositionSet): void {
   }
 }
 
-/** The positions that are in both sets. */
+/** The intersection of two sets. */
 export function intersectionOf(one: PositionSet, other: PositionSet): PositionSet {
   if (one instanceof Uint32Array && other instanceof Uint32Array) {
     const bits = new Uint32Array(BIT_SET_WORDS);
@@ -90,7 +94,7 @@ export function intersectionOf(one: PositionSet, other: PositionSet): PositionSe
   return many instanceof Uint32Array ? pick(few, many) : intersectArrays(few, many);
 }
 
-/** The positions of an array whose bits are set. A loop: `filter` with a function takes three times as long. */
+/** The array's positions whose bits are set. A loop: `filter` with a callback takes three times as long. */
 function pick(few: Uint16Array, bits: Uint32Array): Uint16Array {
   const both = new Uint16Array(few.length);
   let length = 0;
@@ -98,7 +102,7 @@ function pick(few: Uint16Array, bits: Uint32Array): Uint16Array {
   return both.subarray(0, length);
 }
 
-/** The positions that are in the first set and not in the second. */
+/** The positions in the first set but not in the second. */
 export function differenceOf(one: PositionSet, other: PositionSet): PositionSet {
   if (one.length === 0 || other.length === 0) return one;
   if (one instanceof Uint16Array && other instanceof Uint16Array) return selectFrom(one, other, false);
@@ -129,14 +133,14 @@ export function positionsFrom(set: PositionSet, from: number, limit: number): nu
   return positions;
 }
 
-/** A bit set of its own with the same positions. */
+/** A new bit set with the same positions. */
 export function toBits(set: PositionSet): Uint32Array {
   const bits = new Uint32Array(BIT_SET_WORDS);
   addTo(bits, set);
   return bits;
 }
 
-/** The set in the form that takes less room. It may keep the bits. */
+/** The set in its smaller form. It may keep `bits`. */
 export function fromBits(bits: Uint32Array): PositionSet {
   const size = sizeOf(bits);
   if (size > MAX_ARRAY_LENGTH) return bits;
@@ -148,7 +152,11 @@ export function fromBits(bits: Uint32Array): PositionSet {
   return positions;
 }
 
-/** The element of an index that is known to be in range. */
+/**
+ * The element at an index that must be in range.
+ *
+ * @throws RangeError if it is not.
+ */
 export function at(numbers: PositionSet, index: number): number {
   const number = numbers[index];
   if (number === undefined) throw new RangeError(`no element ${index} of ${numbers.length}`);
@@ -171,7 +179,7 @@ function intersectArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
   return one.length <= other.length ? selectFrom(one, other, true) : selectFrom(other, one, true);
 }
 
-/** The positions of one array that are in the other, or those that are not. */
+/** The positions of one array that are, or are not, in the other. */
 function selectFrom(one: Uint16Array, other: Uint16Array, areIn: boolean): Uint16Array {
   const selected = new Uint16Array(one.length);
   let length = 0;

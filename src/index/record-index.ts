@@ -8,45 +8,45 @@ import type { SetCache } from './set-cache.ts';
 import { readBlocks, readPosition, readSets, type BlockRow } from './statements.ts';
 import type { IndexedKind } from './terms.ts';
 
-/** A list page looks at one block first, then at ever more together: most are filled from the first. */
+/** A list page evaluates one block first, then four times as many each time: most pages are filled from the first. */
 const BLOCKS_GROWTH = 4;
 
-/** Rows that one statement asks for at most, about: some milliseconds of SQLite. */
+/** Approximate maximum of rows per statement: some milliseconds on SQLite. */
 const MAX_ROWS = 1_000;
 
-/** After this long, others get their turn. Most pages and counts take less. */
+/** Yields to the event loop after this long. Most pages and counts take less. */
 const MAX_BUSY_MS = 2;
 
-/** Each attempt that fails met a publication, or a replica that is behind. */
+/** Each failed attempt has met a new publication or a lagging replica. */
 const MAX_ATTEMPTS = 10;
 
-/** Last records of pages whose positions are cached: their clients come back with them as cursors. */
+/** Number of cached positions of pages' last records: clients send them back as cursors. */
 const MAX_CACHED_POSITIONS = 10_000;
 
 interface IndexState {
   readonly catalog: string;
-  /** In the order of the ids of their records. */
+  /** In id order of their records. */
   readonly blocks: readonly Block[];
 }
 
 let keys = 0;
 
-/** Begins the keys of what is cached of a block. Short: each set of each block of each page is looked up by one. */
+/** A short prefix for a block's cache keys: every list page looks up several sets in several blocks. */
 function nextKey(): string {
   keys += 1;
   return `${keys} `;
 }
 
-/** Records that a list shows next. */
+/** The next records of a list. */
 export interface FoundRecords {
-  /** The state of the catalog that they were found in. */
+  /** The catalog state that they were found in. */
   readonly catalog: string;
-  /** In the order of their ids. */
+  /** In id order. */
   readonly positions: readonly (number | string)[];
   readonly hasMore: boolean;
 }
 
-/** Decides which records of a kind a list or a count shows, from the bitmaps of the index. */
+/** Finds and counts a kind's records with the bitmap index. */
 export class RecordIndex {
   readonly #database: OpenDatabase;
   readonly #kind: IndexedKind;
@@ -63,9 +63,9 @@ export class RecordIndex {
   }
 
   /**
-   * The first records behind an id that meet all conditions.
+   * The first records after an id that meet all conditions.
    *
-   * @param after null for the beginning of the list.
+   * @param after null for the start of the list.
    */
   async find(conditions: readonly Condition[], after: string | null, limit: number): Promise<FoundRecords> {
     return this.#inOneState(async (state) => {
@@ -88,7 +88,7 @@ export class RecordIndex {
     });
   }
 
-  /** How many records meet all conditions. */
+  /** The number of records that meet all conditions. */
   async count(conditions: readonly Condition[]): Promise<{ catalog: string; total: number }> {
     return this.#inOneState(async (state) => {
       let total = 0;
@@ -97,21 +97,25 @@ export class RecordIndex {
     });
   }
 
-  /** Another state of the catalog was seen: the blocks are read again before they are used. */
+  /** Drops the cached list of blocks, because the catalog has changed. */
   forget(): void {
     this.#state = null;
   }
 
-  /** A page ended with this record, so its client will ask for what is behind it. */
+  /** Caches the position of a page's last record, since its client will request the records after it. */
   remember(catalog: string, id: string, position: number): void {
     const block = this.#state?.catalog === catalog ? blockOf(this.#state, id)?.block : undefined;
     if (block?.number === Math.floor(position / BLOCK_SIZE)) this.#positions.set(block.key + id, position);
   }
 
-  /** Runs `work` until all that it read was in one state of the catalog. */
+  /**
+   * Retries `work` until everything it read was in one catalog state.
+   *
+   * @throws Error after `MAX_ATTEMPTS`.
+   */
   async #inOneState<T>(work: (state: IndexState) => Promise<T>): Promise<T> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      // Of two servers that contradict each other, one is behind.
+      // If two servers disagree, one is behind.
       if (attempt > 1) this.#database.distrustReplicas();
       try {
         return await work((this.#state ??= await this.#readState()));
@@ -134,7 +138,7 @@ export class RecordIndex {
     return { catalog: rows[0]?.catalog ?? '', blocks };
   }
 
-  /** The block and the position within it from which on the ids are behind this one. */
+  /** The block, and the position in it, at which the ids after this one begin. */
   async #startAfter(state: IndexState, after: string | null): Promise<{ index: number; from: number }> {
     const found = after === null ? null : blockOf(state, after);
     if (after === null || found === null) return { index: 0, from: 0 };
@@ -151,7 +155,7 @@ export class RecordIndex {
     return { index, from: isInBlock ? (position % BLOCK_SIZE) + 1 : 0 };
   }
 
-  /** The records that meet all conditions, block by block. */
+  /** Yields the records that meet all conditions, block by block. */
   async *#evaluate(
     state: IndexState,
     blocks: readonly Block[],
@@ -170,7 +174,7 @@ export class RecordIndex {
     }
   }
 
-  /** Blocks with what is missing of each, in groups whose rows are read by one statement. */
+  /** Yields groups of plans whose missing rows fit into one statement. */
   *#plan(blocks: readonly Block[], conditions: readonly Condition[]): Generator<BlockPlan[]> {
     let plans: BlockPlan[] = [];
     let rows = 0;
@@ -192,7 +196,11 @@ export class RecordIndex {
     if (plans.length > 0) yield plans;
   }
 
-  /** Reads what is missing. */
+  /**
+   * Reads the missing sets.
+   *
+   * @throws OtherStateError if the catalog has changed.
+   */
   async #load(state: IndexState, plans: readonly BlockPlan[]): Promise<void> {
     const asked = plans.flatMap(({ block, missing }) => [...missing.values()].map((wanted) => ({ block, ...wanted })));
     const ranges = asked.flatMap(({ block, range }) => (range === undefined ? [] : [{ block, ...range }]));
@@ -220,15 +228,15 @@ export class RecordIndex {
   }
 }
 
-/** What one statement read was in another state of the catalog than what was read before. */
+/** Two statements read different catalog states. */
 class OtherStateError extends Error {}
 
-/** The keys of the ranges with this beginning that accept the term. */
+/** The keys of the ranges that begin with `from` and accept the term. */
 function rangesOf(ranges: readonly TermRange[], from: string, term: string): string[] {
   return ranges.filter((range) => range.from === from && range.accepts?.(term) !== false).map(rangeKey);
 }
 
-/** The last block whose first id is not after this one; null if there is none. */
+/** The block that an id belongs to; null if there is none. */
 function blockOf({ blocks }: IndexState, id: string): { index: number; block: Block } | null {
   const index = blocks.findLastIndex(({ firstId }) => firstId <= id);
   const block = blocks[index];

@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import type { PositionSet } from './position-set.ts';
 
-/** What a set takes beside its bytes, and the cache's own bookkeeping. */
+/** Overhead per set: the object and the cache's bookkeeping. */
 const ENTRY_BYTES = 200;
 
-/** The set of a term or condition alone, or the sets of a value. */
+/** A term's or condition's single set, or the sets of a value. */
 export type CachedSets = readonly PositionSet[];
 
-/** Sets that were read or computed before, by block and condition; the least recently used go first. */
+/** An LRU cache of sets, by block and condition. */
 export class SetCache extends LRUCache<string, CachedSets> {
-  /** @param maxBytes of all sets together, about. */
+  /** @param maxBytes approximate size of all sets. */
   constructor(maxBytes: number) {
     super({
       maxSize: maxBytes,

@@ -5,19 +5,19 @@ import { isLookedUp, listedRows, slot } from '../database/statement.ts';
 import type { IndexedKind } from './terms.ts';
 
 /*
- * The statements by which serving reads the index. Each returns the state of the catalog that it saw, so that what was
- * read by several statements is known to belong together.
+ * The statements that read the index while serving. Each returns the catalog state that it saw, so that the results of
+ * several statements are known to be consistent.
  */
 
 export interface BlockRow {
   readonly catalog: string;
-  /** Null in the only row if the kind has no block. */
+  /** Null in the only row if the kind has no blocks. */
   readonly block: number | null;
   readonly first_id: string | null;
   readonly token: string | null;
 }
 
-/** The blocks of the kind in the slot `kind`, in the order of their ids. */
+/** The blocks of the kind in the parameter `kind`, in id order. */
 export const readBlocks: RawBuilder<BlockRow> = sql<BlockRow>`
   select state.catalog, indexed.block, indexed.first_id, indexed.token
   from (select ${catalogState} as catalog) as state
@@ -25,22 +25,22 @@ export const readBlocks: RawBuilder<BlockRow> = sql<BlockRow>`
   order by indexed.first_id`;
 
 export interface SetRow {
-  /** The state of the catalog, in the row without a block alone. */
+  /** The catalog state; only in the row without a block. */
   readonly catalog: string | null;
   readonly block: number | null;
   readonly term: string | null;
-  /** The beginning of the range that the term was asked for by; null if it was asked for itself. */
+  /** The start of the range that the term was found by; null if the term itself was requested. */
   readonly range: string | null;
   /** Null if no record in the block has the term. */
   readonly bits: Uint8Array | null;
 }
 
 /**
- * The sets of the terms in the slot `terms`, which are pairs of block and term, and of all terms in the slot `ranges`,
- * which are a block and two terms. A term without a row has no bits.
+ * The sets of the terms in the parameter `terms` (pairs of block and term), and of all terms in the parameter `ranges`
+ * (a block and two terms). A term without a row has no bits.
  *
- * Both can only be planned as look-ups in the primary key, whatever PostgreSQL's statistics say: a subquery for each
- * term, and `isLookedUp` for each range. Compared as rows, a range was read to the end of its block: 19 ms rather than 0.1.
+ * Both force look-ups in the primary key, whatever PostgreSQL's statistics say: a subquery per term, and `isLookedUp`
+ * per range. With a row comparison, a range was read to the end of its block: 19 ms instead of 0.1.
  */
 export function readSets(engine: Engine, kind: IndexedKind): RawBuilder<SetRow> {
   const index = sql.table(`catalog.${kind}_index`);
@@ -59,7 +59,7 @@ export function readSets(engine: Engine, kind: IndexedKind): RawBuilder<SetRow> 
       and indexed.term >= asked.first and indexed.term < asked.second`;
 }
 
-/** The position of the last record whose id is not after that in the slot `id`. */
+/** The position of the last record whose id is at most the parameter `id`. */
 export function readPosition(kind: IndexedKind): RawBuilder<{ catalog: string; position: number | null }> {
   return sql<{ catalog: string; position: number | null }>`select ${catalogState} as catalog,
     (select position from ${sql.table(`catalog.${kind}`)} where id <= ${slot('id')} order by id desc limit 1) as position`;

@@ -5,8 +5,8 @@ import { sliceTerms } from './evaluate.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /*
- * The terms that a record can be found by. All of them can be computed from what is stored, so that a change is the
- * difference of two lists of terms, and the index can be rebuilt and verified.
+ * The terms that a record can be found by. All can be computed from stored columns, so that a change is the difference
+ * of two term lists, and the index can be rebuilt and verified.
  */
 
 /** The kinds that have an index. */
@@ -14,45 +14,48 @@ export const INDEXED_KINDS = ['suppliers', 'contracts', 'solicitations'] as cons
 
 export type IndexedKind = (typeof INDEXED_KINDS)[number];
 
-/** All records that are served: drafts have no terms at all. */
+/** Every served record: drafts have no terms at all. */
 export const ALL = '@all';
 
-/** The number of the publication that last changed a record, as slices. */
+/** The number of the publication that last changed a record, as bit slices. */
 export const CHANGED = '@changed';
 
-/** No more publications than this many bits can count. */
+/** Bits of a publication's number. */
 export const PUBLICATION_BITS = 31;
 
-/** The deadline of a solicitation: the term of those that have one, and the name of its slices. */
+/** The deadline of a solicitation: the term of those that have one, and the name of its bit slices. */
 export const CLOSE_AT = '@close_at';
 
-/** The fields by which lists are filtered and scopes are applied. */
+/** The fields used by list filters and scopes. */
 export const FACETS = ['lead_entity', 'coop', 'supplier', 'city_service', 'state', 'certification', 'status'] as const;
 
 export type Facet = (typeof FACETS)[number];
 
-/** The term of a field's value. Words hold letters and digits alone, so that no word is one of these. */
+/** The term of a field's value. Words contain only letters and digits, so none can collide. */
 export function facetTerm(facet: Facet, value: string): string {
   return `@${facet}=${value}`;
 }
 
-/** Padded, so that the order of the terms is that of the numbers. */
+/** Numbers are padded, so that terms sort numerically. */
 const MAX_PUBLICATION_DIGITS = 10;
 
-/** What begins the terms of {@link visibleTerm} for one publication; those of later ones come after it. */
+/** The prefix of a publication's {@link visibleTerm}s. Those of later publications sort after it. */
 export function visibleSince(publication: number): string {
   return `@visible=${String(publication).padStart(MAX_PUBLICATION_DIGITS, '0')}`;
 }
 
-/** Behind all terms of {@link visibleTerm}. */
+/** Sorts after every {@link visibleTerm}. */
 export const VISIBLE_END = '@visible>';
 
-/** A supplier that an owner's contract names since a publication, which may be later than the supplier's last change. */
+/**
+ * The term of a supplier that an owner's contract has named since a publication, which can be later than the supplier's
+ * last change.
+ */
 export function visibleTerm({ owner, since }: SupplierPath): string {
   return `${visibleSince(since)} ${owner}`;
 }
 
-/** The owner's term in a term of {@link visibleTerm}. */
+/** The owner's term in a {@link visibleTerm}. */
 export function ownerIn(term: string): string {
   return term.slice(term.indexOf(' ') + 1);
 }
@@ -61,7 +64,7 @@ export function ownerIn(term: string): string {
 export interface SupplierPath {
   /** The facet term of the lead entity or coop. */
   readonly owner: string;
-  /** The publication since which it does. */
+  /** The first publication that made it visible. */
   readonly since: number;
 }
 
@@ -78,14 +81,14 @@ export interface IndexedRow {
   >;
 }
 
-/** Collects the terms of a record; one that comes twice counts once. */
+/** Collects a record's terms; duplicates count once. */
 export interface TermSink {
-  /** Adds the terms of all words of a text. */
+  /** Adds the terms of a text's words. */
   addText(text: string | null): void;
   addTerm(term: string): void;
 }
 
-/** Gives a sink the terms of a stored record. */
+/** Adds a stored record's terms to a sink. */
 export function collectTerms<K extends IndexedKind>(kind: K, row: IndexedRow[K], sink: TermSink): void;
 export function collectTerms(kind: IndexedKind, row: IndexedRow[IndexedKind], sink: TermSink): void {
   switch (kind) {
@@ -100,7 +103,7 @@ export function collectTerms(kind: IndexedKind, row: IndexedRow[IndexedKind], si
   }
 }
 
-/** The terms of a stored record, each once. */
+/** The distinct terms of a stored record. */
 export function termsOf<K extends IndexedKind>(kind: K, row: IndexedRow[K], tokenizer: Tokenizer): Set<string> {
   const terms = new Set<string>();
   const texts: string[] = [];
@@ -120,7 +123,7 @@ function collectSupplier(row: IndexedRow['suppliers'], sink: TermSink): void {
   sink.addText(name);
   sink.addText(row.searched);
   addChange(sink, row.changed_publication);
-  // Serving or based in a state: the filter does not distinguish them.
+  // The filter does not distinguish states served from the state of the location.
   for (const state of [...states_served, stateOfLocation(location) ?? []].flat())
     sink.addTerm(facetTerm('state', state));
   const certifications = JSON.parse(row.certifications_all) as string[];
@@ -129,7 +132,7 @@ function collectSupplier(row: IndexedRow['suppliers'], sink: TermSink): void {
   for (const term of row.paths.flatMap(pathTerms)) sink.addTerm(term);
 }
 
-/** The terms of a supplier that one path adds. */
+/** The terms that a path adds to a supplier. */
 export function pathTerms(path: SupplierPath): string[] {
   return [path.owner, visibleTerm(path)];
 }
@@ -151,7 +154,7 @@ function collectContract(row: IndexedRow['contracts'], sink: TermSink): void {
 }
 
 function collectSolicitation(row: IndexedRow['solicitations'], sink: TermSink): void {
-  // What is never served is never found.
+  // Drafts are never served, so never found.
   if (row.status === 'draft') return;
   const { title, reference_number, description } = JSON.parse(`${row.document}${row.detail}}`) as {
     title: string;
@@ -180,7 +183,7 @@ function valueTerms(terms: readonly string[], value: number): string[] {
   return slicesOf(value).flatMap((slice) => terms[slice] ?? []);
 }
 
-/** The slices of the publication that last changed a record. */
+/** The slice terms of the publication that last changed a record. */
 export function changeTerms(publication: number): string[] {
   return valueTerms(CHANGED_TERMS, publication);
 }

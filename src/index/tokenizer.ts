@@ -1,20 +1,23 @@
 import { termsOfWord, wordsOf } from './words.ts';
 
-/** Bytes of words that are indexed of one record, so that a hostile one cannot make rows without end. */
+/**
+ * Limits the indexed words of one record, so that a hostile one cannot create unlimited rows. Each distinct word counts
+ * twice its bytes.
+ */
 export const MAX_RECORD_BYTES = 400_000;
 
-/** An import meets the same few words again and again: stemming them each time would take longer than all the rest. */
+/** Imports repeat the same few words: stemming each time would take longer than everything else. */
 const MAX_CACHED_WORDS = 50_000;
 
-/** Longer words are rarely met again. */
+/** Longer words rarely repeat. */
 const MAX_CACHED_WORD_LENGTH = 40;
 
-/** Turns texts into terms of the index. Each thread has its own. */
+/** Converts texts into index terms. Not shared between threads. */
 export class Tokenizer {
-  /** A `Map`, because its hash is seeded: no text can be made whose words collide. */
+  /** A `Map`, because its hash is seeded: texts cannot be crafted to make words collide. */
   readonly #termsByWord = new Map<string, readonly string[]>();
 
-  /** The terms of the words of these texts, each once: of the first 200 kB of different words. */
+  /** The distinct terms of these texts' words, up to 200 kB of distinct words. */
   termsOf(texts: readonly (string | null)[]): Set<string> {
     const terms = new Set<string>();
     let bytes = 0;
@@ -30,7 +33,7 @@ export class Tokenizer {
   }
 
   #makeTerms(slice: string): readonly string[] {
-    // Its own string: a slice of the text would keep the text in memory.
+    // A new string: a slice would keep the whole text in memory.
     const word = Buffer.from(slice).toString();
     const terms = termsOfWord(word);
     if (word.length > MAX_CACHED_WORD_LENGTH) return terms;
