@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { DEMO_KEY } from '../src/access/demo-key.ts';
 import { launchBrowser } from '../test/support/browser.ts';
 
-// Takes pictures of the portal of a running demonstration, to be looked at. Those in docs/pictures are some of them.
+// Takes screenshots of the portal of a running demo, for review. Some of them are in docs/pictures.
 //   node scripts/take-screenshots.ts http://127.0.0.1:8080 DIRECTORY
 
 /** The pages, and what to do on each before its screenshot. */

@@ -12,7 +12,7 @@ import { readIdentity, type PrimaryState } from './primary.ts';
 const PATIENCE_MS = 2_000;
 const LOOK_AGAIN_MS = 100;
 
-/** Checks one replica. The primary runs whatever a replica cannot. */
+/** Checks one replica. The primary serves the reads that a replica cannot. */
 export function checkReplica(url: string, primary: PrimaryState | null): Promise<Finding[]> {
   const about = `replica ${shownPostgresUrl(url)}`;
   return onPostgres({ about, url, setting: 'PDS_REPLICA_URLS' }, async (database) => [

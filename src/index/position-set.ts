@@ -1,7 +1,7 @@
 /** Positions per block: as many as a uint16 can distinguish. */
 export const BLOCK_SIZE = 65_536;
 
-/** From here on, a bit set takes no more room than an array. */
+/** A longer array would take at least the 8,192 bytes of a bit set. */
 const MAX_ARRAY_LENGTH = 4_095;
 
 const BIT_SET_WORDS = BLOCK_SIZE / 32;
