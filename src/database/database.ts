@@ -90,7 +90,7 @@ export interface ServerState {
   readonly connections: PoolState;
 }
 
-/** What a pool of connections is doing. */
+/** The state of a connection pool. */
 export interface PoolState {
   readonly isUp: boolean;
   readonly total: number;

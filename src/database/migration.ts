@@ -26,8 +26,8 @@ export interface Migration {
   /** The statements, in order; they run in one transaction with the migration's row. */
   statements?(engine: Engine): string[];
   /**
-   * Changes rows after the statements, in the same transaction. It holds the import lock while readers continue, so no
-   * statement here can take a lock that they would wait for.
+   * Changes rows after the statements, in the same transaction. It holds the import lock while readers continue, so its
+   * statements must not take locks that readers would wait for.
    */
   run?(transaction: Database, onProgress: OnMigrationProgress): Promise<void>;
 }

@@ -14,7 +14,7 @@ interface Replica {
   currentAtMs: number;
 }
 
-/** Replaced whenever the state changes, so that a read overtaken by another is detected by identity. */
+/** Replaced by a new object whenever the newest revision changes, so that a read overtaken by another can tell. */
 interface Newest {
   /** Null while unknown: then no replica is used. */
   readonly revision: Revision | null;

@@ -167,7 +167,7 @@ async function grantAll(
   }
 }
 
-/** Sets only missing settings, so that a superuser can make them first if the owner may not. */
+/** Sets only missing settings, so that a superuser can make them first if the owner cannot. */
 async function setForServing({ kysely }: Database, reader: string, me: string): Promise<void> {
   const { rows } = await sql<{ name: string; present: string[] | null }>`select current_database() as name,
     (select setconfig from pg_catalog.pg_db_role_setting

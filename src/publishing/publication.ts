@@ -49,7 +49,7 @@ export interface PublishOptions {
   onRead?: (source: Source, bytes: number, lines: number) => void;
 }
 
-/** What an import did, or with `dryRun` would do. */
+/** The result of an import, or with `dryRun` its preview. */
 export interface PublicationReport {
   /** The publication's timestamp; null if nothing changed, and for a dry run. */
   instant: string | null;
