@@ -1,4 +1,4 @@
-// Ending a walk from outside: after a time, or when somebody presses Ctrl-C.
+// Cancel a listing after a timeout or on Ctrl-C, then resume it from the last cursor.
 import { AbortedError, createClient } from 'partner-data-client';
 
 const { PARTNER_DATA_URL: baseUrl = 'http://127.0.0.1:8080', PARTNER_DATA_KEY: apiKey = '' } = process.env;
@@ -8,7 +8,7 @@ const interrupted = new AbortController();
 process.once('SIGINT', () => interrupted.abort(new Error('Ctrl-C')));
 const signal = AbortSignal.any([interrupted.signal, AbortSignal.timeout(60_000)]);
 
-/** Where to go on, in another run: a cursor does not expire. */
+/** Where to resume, even in a later run: cursors do not expire. */
 let cursor: string | undefined;
 let contracts = 0;
 try {

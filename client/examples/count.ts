@@ -1,4 +1,4 @@
-// How many there are, and one of them with its documents, notices and questions.
+// Count the solicitations that match a filter, then fetch one with its documents, notices and questions.
 import { createClient } from 'partner-data-client';
 
 const { PARTNER_DATA_URL: baseUrl = 'http://127.0.0.1:8080', PARTNER_DATA_KEY: apiKey = '' } = process.env;
@@ -9,7 +9,7 @@ console.log(await client.solicitations.count(filters), 'solicitations match');
 
 for await (const { id } of client.solicitations.list({ ...filters, limit: 1 })) {
   const { title, is_open, documents, notices, questions } = await client.solicitations.get(id);
-  // The stored status stays `open` after the deadline; `is_open` says whether bids are still taken.
+  // `status` stays `open` after the deadline; use `is_open` to tell whether bids are still accepted.
   console.log(`${title}: ${is_open ? 'takes bids' : 'is over'}`);
   console.log(`${documents.length} documents, ${notices.length} notices, ${questions.length} questions`);
   break;

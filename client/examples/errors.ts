@@ -1,4 +1,4 @@
-// What can go wrong, and what to do about each.
+// The errors a request can throw, and how to handle each.
 import {
   ApiError,
   ConnectionError,

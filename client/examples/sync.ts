@@ -1,4 +1,4 @@
-// A copy of a list in a file, brought in step by each run.
+// Keep a copy of a list in a file. Each run fetches only what changed since the previous one.
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { createClient, type Supplier } from 'partner-data-client';
 
@@ -6,7 +6,7 @@ const { PARTNER_DATA_URL: baseUrl = 'http://127.0.0.1:8080', PARTNER_DATA_KEY: a
 const client = createClient({ baseUrl, apiKey });
 
 interface Copy {
-  /** The watermark of the last walk: never the time of this machine, nor the greatest `updated_at`. */
+  /** The watermark of the last complete listing. Never use the local clock or the greatest `updated_at` instead. */
   readonly watermark?: string;
   readonly suppliers: Supplier[];
 }
@@ -23,7 +23,7 @@ for await (const page of client.suppliers.list({ updated_since: saved.watermark,
   ({ watermark } = page);
 }
 
-// Only now, when the walk is complete, and both together: a run that breaks off is begun anew from before.
+// Save records and watermark together, once the listing is complete: an interrupted run then restarts from the old one.
 await writeFile(`${file}.new`, JSON.stringify({ watermark, suppliers: [...copy.values()] }));
 await rename(`${file}.new`, file);
 console.log(`${changed} changed; ${copy.size} suppliers, as of ${watermark}`);

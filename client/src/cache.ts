@@ -1,30 +1,30 @@
-/** An answer that is kept for conditional requests. */
+/** A response cached for conditional requests. */
 export interface CachedAnswer {
-  /** As the service gave it. */
+  /** The `ETag` header, verbatim. */
   readonly etag: string;
-  /** JSON, as it was sent. */
+  /** The JSON text, verbatim. */
   readonly body: string;
 }
 
 /**
- * Where answers are kept: with it, each is asked for with `If-None-Match`, and a 304 costs no body. An
- * answer that is kept is asked for again each time, so that none is ever stale. One cache for each key:
- * what another partner sees differs.
+ * Stores responses for conditional requests: the client sends `If-None-Match`, and a 304 transfers no body. Every
+ * cached response is revalidated on every request, so the client never returns stale data. Use one cache per API key,
+ * because partners see different records.
  */
 export interface AnswerCache {
-  /** @param target path and query, which hold no API key. */
+  /** @param target path and query; never contains the API key. */
   get(target: string): CachedAnswer | undefined | Promise<CachedAnswer | undefined>;
   set(target: string, answer: CachedAnswer): void | Promise<void>;
 }
 
-/** Keeps the answers that were used last in memory. */
+/** An in-memory LRU cache. */
 export function memoryCache({ maxEntries = 500 }: { maxEntries?: number } = {}): AnswerCache {
   const answers = new Map<string, CachedAnswer>();
   return {
     get(target) {
       const answer = answers.get(target);
       if (answer !== undefined) {
-        // A map keeps the order in which entries were set: the first is the one that was used least recently.
+        // A Map iterates in insertion order, so re-inserting keeps the least recently used entry first.
         answers.delete(target);
         answers.set(target, answer);
       }

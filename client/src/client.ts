@@ -19,7 +19,7 @@ import { queryString, RecordList } from './lists.ts';
 import type { ClientOptions } from './options.ts';
 import { Transport, type RequestOptions } from './transport.ts';
 
-/** The interface's parameters; instants may be given as dates, and certifications as a list. */
+/** The API's query parameters. Timestamps can also be `Date`s, and `certifications` a list. */
 type Filters<Data extends { query?: unknown }> = {
   readonly [Name in keyof NonNullable<Data['query']>]?:
     | NonNullable<Data['query']>[Name]
@@ -33,21 +33,21 @@ export type SupplierFilters = Filters<ListSuppliersData>;
 export type SolicitationFilters = Filters<ListSolicitationsData>;
 export type SolicitationCountFilters = Filters<CountSolicitationsData>;
 export type CertificationFilters = Filters<ListCertificationsData>;
-/** Of lists without filters: where to begin, and how large pages are. */
+/** For lists without filters: only `cursor` and `limit`. */
 export type PageFilters = Filters<ListCityServicesData>;
 
-/** Asks for lists. */
+/** A resource that can be listed. */
 export interface ListResource<Listed, ListFilters> {
-  /** Its records, page after page, as they are asked for. Nothing is asked before. */
+  /** Lists the matching records. Lazy: the first request is sent on the first read, later pages as you read on. */
   list(filters?: ListFilters, options?: RequestOptions): RecordList<Listed>;
 }
 
-/** Asks for lists, and for single records. */
+/** A resource that can be listed, and fetched by id. */
 export interface RecordResource<Listed, ListFilters, Id = string, Detail = Listed> extends ListResource<
   Listed,
   ListFilters
 > {
-  /** @throws NotFoundError where you see no such record. */
+  /** @throws NotFoundError if no such record is visible to you. */
   get(id: Id, options?: RequestOptions): Promise<Detail>;
 }
 
@@ -57,13 +57,13 @@ export interface SolicitationResource extends RecordResource<
   string | number,
   SolicitationDetail
 > {
-  /** How many match. */
+  /** The number of matching solicitations. */
   count(filters?: SolicitationCountFilters, options?: RequestOptions): Promise<number>;
 }
 
 /**
- * The whole interface. What fails is one of the errors of this package; besides, a filter that is an invalid date is a
- * `RangeError`, and what the options' `cache` and `onAnswer` throw comes through.
+ * The whole API. Requests reject with a `PartnerDataError`, with two exceptions: an invalid `Date` in a filter throws a
+ * `RangeError`, and errors thrown by your `cache` or `onAnswer` propagate unchanged.
  */
 export interface Client {
   readonly contracts: RecordResource<Contract, ContractFilters>;
@@ -74,14 +74,14 @@ export interface Client {
   readonly leadEntities: ListResource<NamedRef, PageFilters>;
   readonly cityServices: ListResource<NamedRef, PageFilters>;
   readonly coops: ListResource<NamedRef, PageFilters>;
-  /** Whether the service answers; needs no key. */
+  /** Checks that the service is up. Works without a valid key. */
   health(options?: RequestOptions): Promise<Health>;
 }
 
 /**
- * A client of one service with one key.
+ * Creates a client for one service and one API key.
  *
- * @throws TypeError where an option is wrong.
+ * @throws TypeError if an option is unknown or invalid.
  */
 export function createClient(options: ClientOptions): Client {
   const transport = new Transport(options);
@@ -93,10 +93,10 @@ export function createClient(options: ClientOptions): Client {
   ): RecordResource<Listed, ListFilters, Id, Detail> => ({
     ...lists<Listed, ListFilters>(path),
     get: async (id, request) => {
-      // What is no Unicode text cannot be sent, and is no id.
+      // `encodeURIComponent` throws on lone surrogates. No id contains one, so the service rejects the replacement.
       const target = `${path}/${encodeURIComponent(String(id).toWellFormed())}`;
       const { data, info } = await transport.get<Detail>(target, request);
-      // The one path below a list that is no record's: the count.
+      // `get('count')` on solicitations reaches the count endpoint, the one path below a list that is not a record.
       if (typeof data.id !== 'string')
         throw new UnexpectedAnswerError(info.status, `${target}: the answer is no record`);
       return data;

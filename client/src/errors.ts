@@ -1,20 +1,20 @@
-/** What all errors of this package have in common. */
+/** The base class of all errors thrown by this package. */
 export class PartnerDataError extends Error {
   override name = 'PartnerDataError';
 }
 
-/** What the service said, and how. */
+/** The contents of an error response. */
 export interface ApiErrorDetails {
   /** The HTTP status. */
   readonly status: number;
-  /** What programs may decide by, such as `not_found`. */
+  /** A stable identifier to branch on, such as `not_found`. */
   readonly code: string;
   readonly message: string;
-  /** To be quoted to whoever runs the service. */
+  /** Quote it when you contact support. */
   readonly requestId: string | null;
 }
 
-/** An answer of the service that is an error. Each code has a class of its own. */
+/** An error response from the service. Each known code has its own subclass. */
 export class ApiError extends PartnerDataError {
   override name = 'ApiError';
   readonly status: number;
@@ -29,30 +29,30 @@ export class ApiError extends PartnerDataError {
   }
 }
 
-/** 400 or 405, `validation_failed`: a parameter is unknown or malformed; the message says which, and what is accepted. */
+/** 400 or 405, `validation_failed`: a parameter is unknown or malformed. The message names it and what is accepted. */
 export class ValidationFailedError extends ApiError {
   override name = 'ValidationFailedError';
 }
 
-/** 401, `unauthorized`: the key is missing, malformed, unknown, revoked, expired or of another environment. */
+/** 401, `unauthorized`: the key is missing, malformed, unknown, revoked, expired or for another environment. */
 export class UnauthorizedError extends ApiError {
   override name = 'UnauthorizedError';
 }
 
-/** 403, `forbidden`: your access is suspended, or does not include this kind of resource. */
+/** 403, `forbidden`: your access is suspended or does not include this resource. */
 export class ForbiddenError extends ApiError {
   override name = 'ForbiddenError';
 }
 
-/** 404, `not_found`: there is no such record in what you see. */
+/** 404, `not_found`: no such record is visible to you. */
 export class NotFoundError extends ApiError {
   override name = 'NotFoundError';
 }
 
-/** 429, `rate_limited`: too many requests, also after as many retries as were allowed. */
+/** 429, `rate_limited`: too many requests. Thrown once the retries are used up or `Retry-After` is too long. */
 export class RateLimitedError extends ApiError {
   override name = 'RateLimitedError';
-  /** When to ask again; null where the answer did not say. */
+  /** How long to wait before the next request; null if the response has no readable `Retry-After`. */
   readonly retryAfterSeconds: number | null;
 
   constructor(details: ApiErrorDetails, retryAfterSeconds: number | null) {
@@ -61,12 +61,12 @@ export class RateLimitedError extends ApiError {
   }
 }
 
-/** 500, `internal_error`: something failed on the side of the service, also after retries. */
+/** 500, `internal_error`: the service failed, and so did the retries. */
 export class InternalServerError extends ApiError {
   override name = 'InternalServerError';
 }
 
-/** An answer that is not the service's, such as the page of a proxy on the way. */
+/** A response that did not come from the service, such as a proxy's error page or a redirect. */
 export class UnexpectedAnswerError extends PartnerDataError {
   override name = 'UnexpectedAnswerError';
   readonly status: number;
@@ -77,17 +77,17 @@ export class UnexpectedAnswerError extends PartnerDataError {
   }
 }
 
-/** No answer came: the address is wrong, the network is away, or the connection broke. The cause tells. */
+/** No complete response arrived: the address is wrong, the network is down or the connection broke. See `cause`. */
 export class ConnectionError extends PartnerDataError {
   override name = 'ConnectionError';
 }
 
-/** No complete answer came in time. */
+/** No complete response arrived within `timeoutMs`. */
 export class TimeoutError extends PartnerDataError {
   override name = 'TimeoutError';
 }
 
-/** The caller's `AbortSignal` ended it; its reason is the cause. */
+/** The caller's `AbortSignal` was aborted. `cause` is the signal's reason. */
 export class AbortedError extends PartnerDataError {
   override name = 'AbortedError';
 }
@@ -100,7 +100,7 @@ const CLASSES: ReadonlyMap<string, new (details: ApiErrorDetails) => ApiError> =
   ['internal_error', InternalServerError],
 ]);
 
-/** The error of an answer's code; `ApiError` itself for a code that this version does not know. */
+/** Creates the error for a response's code; a plain `ApiError` if this version does not know the code. */
 export function apiErrorOf(details: ApiErrorDetails, retryAfterSeconds: number | null): ApiError {
   if (details.code === 'rate_limited') return new RateLimitedError(details, retryAfterSeconds);
   return new (CLASSES.get(details.code) ?? ApiError)(details);

@@ -2,23 +2,23 @@ import { UnexpectedAnswerError } from './errors.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { RequestOptions, Transport } from './transport.ts';
 
-/** A page of a list. */
+/** One page of a list. */
 export interface Page<T> {
   readonly data: T[];
-  /** The `cursor` of the next page; null on the last. */
+  /** The `cursor` of the next page; null on the last page. */
   readonly nextCursor: string | null;
-  /** The size of a page. */
+  /** The maximum number of records per page. */
   readonly limit: number;
-  /** What to ask with as `updated_since` next time; the same on all pages of a walk. */
+  /** Pass it as `updated_since` in the next sync. The same on every page of a listing. */
   readonly watermark: string;
   readonly requestId: string | null;
   readonly rateLimit: RateLimit | null;
 }
 
-/** What a list may be asked with: undefined and null are left out, instants may be dates, names may be lists. */
+/** Query parameters. Undefined and null are omitted, `Date`s sent as ISO 8601, lists joined with commas. */
 export type Query = Readonly<Record<string, string | number | Date | readonly string[] | undefined | null>>;
 
-/** The records of a list, page after page, as they are asked for. May be walked more than once. */
+/** The records of a list, fetched page by page as you read. Each iteration starts over with new requests. */
 export class RecordList<T> implements AsyncIterable<T> {
   readonly #transport: Transport;
   readonly #path: string;
@@ -32,12 +32,12 @@ export class RecordList<T> implements AsyncIterable<T> {
     this.#options = options;
   }
 
-  /** Each record. */
+  /** Iterates over the records. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     for await (const page of this.pages()) yield* page.data;
   }
 
-  /** Each page, with its watermark and what to go on with. */
+  /** Iterates over the pages, each with its watermark and the cursor of the next one. */
   async *pages(): AsyncGenerator<Page<T>, void, undefined> {
     let query = this.#query;
     for (;;) {
@@ -71,16 +71,16 @@ interface ListBody<T> {
   readonly meta: { readonly next_cursor: string | null; readonly limit: number };
 }
 
-/** Otherwise a walk would end early, or never. */
+/** Without this check, a malformed `next_cursor` would end a listing early, or never. */
 function isListBody(body: Partial<ListBody<unknown>>): boolean {
   const cursor = body.meta?.next_cursor;
   return Array.isArray(body.data) && (cursor === null || typeof cursor === 'string');
 }
 
 /**
- * `?…`, or nothing.
+ * Renders `?…`, or an empty string if there are no parameters.
  *
- * @throws RangeError where a date is invalid.
+ * @throws RangeError if a date is invalid.
  */
 export function queryString(query: Query): string {
   const parameters = new URLSearchParams();

@@ -2,37 +2,37 @@ import type { AnswerCache } from './cache.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { DEFAULT_RETRIES, type RetryOptions } from './retries.ts';
 
-/** What is known of an HTTP answer, errors included. Holds no key. */
+/** Metadata of one HTTP response, error responses included. Never contains the API key. */
 export interface AnswerInfo {
-  /** Path and query, as they were asked for. */
+  /** The path and query that were requested. */
   readonly path: string;
   readonly status: number;
   readonly requestId: string | null;
   readonly rateLimit: RateLimit | null;
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
 }
 
 export interface ClientOptions {
-  /** Such as `https://api.example.com`; a path in it is kept. */
+  /** Such as `https://api.example.com`; may include a path. */
   readonly baseUrl: string;
-  /** Sent in the `Authorization` header, and nowhere else. */
+  /** Sent only in the `Authorization` header. */
   readonly apiKey: string;
-  /** The platform's, unless said otherwise. */
+  /** Default: the platform's `fetch`. */
   readonly fetch?: typeof fetch | undefined;
-  /** For one attempt, its body included; 30 seconds unless said otherwise. */
+  /** For one attempt, including the body. Default: 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** `false` for none. */
+  /** `false` disables retries. */
   readonly retry?: Partial<RetryOptions> | false | undefined;
-  /** For conditional requests; none unless said otherwise. */
+  /** Enables conditional requests. Default: none. */
   readonly cache?: AnswerCache | undefined;
-  /** Is told of each HTTP answer, before it is used. What it throws ends the request. */
+  /** Called for each HTTP response, before it is processed. An error it throws ends the request. */
   readonly onAnswer?: ((answer: AnswerInfo) => void) | undefined;
 }
 
-/** The options, checked, and with all that was left out. */
+/** The validated options, with defaults filled in. */
 export interface Settings {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly base: string;
   readonly apiKey: string;
   readonly ask: typeof fetch;
@@ -44,10 +44,10 @@ export interface Settings {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** Eleven days. Timers that are set for more than 24 of them end at once. */
+/** 11.5 days. A timer longer than 2^31 - 1 ms (24.8 days) fires immediately. */
 const LONGEST_MS = 1_000_000_000;
 
-/** @throws TypeError that says which option is wrong, and repeats no key. */
+/** @throws TypeError that names the wrong option and never contains the key. */
 export function readOptions(options: ClientOptions): Settings {
   const { baseUrl, apiKey, fetch, timeoutMs = DEFAULT_TIMEOUT_MS, retry = {}, cache, onAnswer, ...others } = options;
   refuseUnknown('', others);
@@ -56,13 +56,13 @@ export function readOptions(options: ClientOptions): Settings {
   if (cache !== undefined)
     for (const name of ['get', 'set'])
       expectFunction(`cache.${name}`, (cache as unknown as Record<string, unknown>)[name], true);
-  // What is not visible ASCII would fail at each request, with a message that holds the key.
+  // Anything but visible ASCII would make `fetch` fail on each request, with the key in the error message.
   if (typeof apiKey !== 'string' || !/^[!-~]+$/.test(apiKey))
     throw new TypeError('apiKey has to be a key, as it was given to you');
   return {
     base: readBaseUrl('baseUrl', baseUrl),
     apiKey,
-    // Browsers refuse to have it called as a method of another object.
+    // Browsers throw "Illegal invocation" if `fetch` is called as a method of another object.
     ask: fetch ?? ((input, init) => globalThis.fetch(input, init)),
     timeoutMs: between(1, timeoutMs, LONGEST_MS, 'timeoutMs'),
     retry: readRetryOptions(retry === false ? { retries: 0 } : retry),
@@ -72,7 +72,7 @@ export function readOptions(options: ClientOptions): Settings {
 }
 
 /**
- * The base URL in one form, whatever its host's case, its port and its last slash were.
+ * Normalizes a base URL: lower-case host, no default port, no trailing slash.
  *
  * @throws TypeError that begins with `name`.
  */
@@ -103,7 +103,7 @@ function readRetryOptions(given: Partial<RetryOptions>): RetryOptions {
   };
 }
 
-/** A name that is mistyped would otherwise change nothing, without a word. */
+/** Without this, a misspelled option would be silently ignored. */
 function refuseUnknown(prefix: string, others: object): void {
   for (const name of Object.keys(others)) throw new TypeError(`${prefix}${name} is no option`);
 }
@@ -114,7 +114,7 @@ function expectFunction(name: string, value: unknown, isNeeded = false): void {
 }
 
 function between(least: number, value: number, most: number, name: string): number {
-  // Written so that NaN, which is neither smaller nor greater, is refused too.
+  // Written as an inclusion test because NaN must be refused too.
   if (typeof value === 'number' && value >= least && value <= most) return value;
   throw new TypeError(`${name} has to be a number from ${least} to ${most}`);
 }

@@ -1,18 +1,18 @@
-/** Where the partner stands, as of one answer: over all of its keys and programs together. */
+/** The partner's rate limit as of one response, shared by all of its keys and programs. */
 export interface RateLimit {
-  /** Requests in a window. */
+  /** Requests per window. */
   readonly quota: number;
   readonly windowSeconds: number;
-  /** Requests that are left in this window. */
+  /** Requests left in this window. */
   readonly remaining: number;
-  /** Until the next window begins. */
+  /** Seconds until the next window begins. */
   readonly resetSeconds: number;
 }
 
 /**
  * Reads `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
  *
- * @returns null where the answer has none, as without a good key.
+ * @returns null if the response lacks them, for example because the key was not accepted.
  */
 export function readRateLimit(headers: Headers): RateLimit | null {
   const policy = parametersOf(headers.get('ratelimit-policy'));
@@ -24,21 +24,21 @@ export function readRateLimit(headers: Headers): RateLimit | null {
   return { quota, windowSeconds, remaining, resetSeconds };
 }
 
-/** The numbers of `"partner";q=600;w=60`; of several, separated by commas, those of the first. */
+/** The numeric parameters of `"partner";q=600;w=60`. Only the first of several comma-separated items is read. */
 function parametersOf(value: string | null): Map<string, number> {
   const [first = ''] = (value ?? '').split(',');
   return new Map(Array.from(first.matchAll(/;\s*([a-z]+)=(\d+)/g), ([, name = '', number]) => [name, Number(number)]));
 }
 
 /**
- * Reads `Retry-After` (RFC 9110, section 10.2.3): seconds, or a date.
+ * Reads `Retry-After` (RFC 9110, section 10.2.3), given in seconds or as a date.
  *
- * @returns seconds from now, never less than 0; null where there is none that can be read.
+ * @returns seconds from now, at least 0; null if the header is missing or unreadable.
  */
 export function readRetryAfter(headers: Headers, nowMs: number): number | null {
   const value = headers.get('retry-after')?.trim() ?? '';
   if (/^\d+$/.test(value)) return Number(value);
-  // A date begins with its day of the week; otherwise much is taken for one, such as -5.
+  // An HTTP date begins with a day name. Without that check, `Date.parse` would accept text such as "-5".
   const atMs = /^[A-Za-z]/.test(value) ? Date.parse(value) : NaN;
   return Number.isNaN(atMs) ? null : Math.max(0, (atMs - nowMs) / 1_000);
 }

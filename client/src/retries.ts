@@ -1,18 +1,18 @@
 import { AbortedError } from './errors.ts';
 
-/** How often, and after which pauses, what failed for a moment is asked for again. */
+/** How often, and after which delays, transient failures are retried. */
 export interface RetryOptions {
-  /** Besides the first attempt; 4 unless said otherwise. */
+  /** Not counting the first attempt. Default: 4. */
   readonly retries: number;
-  /** The first pause is at most this, and each later one at most twice the one before; 250 unless said otherwise. */
+  /** The upper bound of the first delay; it doubles with each retry. Default: 250. */
   readonly minDelayMs: number;
-  /** No pause is longer, unless the service asks for it; 10,000 unless said otherwise. */
+  /** The bound stops doubling here. A longer `Retry-After` takes precedence. Default: 10,000. */
   readonly maxDelayMs: number;
-  /** A `Retry-After` of more than this is not waited for: the error is thrown at once. 90,000 unless said otherwise. */
+  /** If `Retry-After` is longer than this, the error is thrown at once. Default: 90,000. */
   readonly longestRetryAfterMs: number;
 }
 
-/** With them a `Retry-After` is waited for until a limit of so many a minute begins anew. */
+/** 90 seconds covers the `Retry-After` of a per-minute rate limit. */
 export const DEFAULT_RETRIES: RetryOptions = {
   retries: 4,
   minDelayMs: 250,
@@ -21,12 +21,12 @@ export const DEFAULT_RETRIES: RetryOptions = {
 };
 
 /**
- * The pause before a retry: anything up to a bound that doubles, so that many clients that failed together do not come
- * back together; never less than the service asked for.
+ * The delay before a retry: exponential backoff with full jitter, so that clients that failed together do not retry
+ * together. Never shorter than `Retry-After`.
  *
- * @param retry 1 for the first.
- * @param retryAfterMs what the answer asked for; null where it did not.
- * @returns null where there is to be no retry.
+ * @param retry 1 for the first retry.
+ * @param retryAfterMs the response's `Retry-After`; null if it has none.
+ * @returns milliseconds; null if the request must not be retried.
  */
 export function pauseBefore(
   retry: number,
@@ -40,7 +40,7 @@ export function pauseBefore(
   return retryAfterMs > longestRetryAfterMs ? null : retryAfterMs + Math.min(jitterMs, minDelayMs);
 }
 
-/** @throws AbortedError as soon as the signal says so. */
+/** Waits `ms` milliseconds. @throws AbortedError as soon as the signal is aborted. */
 export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   throwIfAborted(signal);
   await new Promise<void>((resolve) => {
@@ -55,7 +55,7 @@ export async function pause(ms: number, signal: AbortSignal | undefined): Promis
   throwIfAborted(signal);
 }
 
-/** @throws AbortedError where the signal was aborted. */
+/** @throws AbortedError if the signal is aborted. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw new AbortedError('The caller aborted the request.', { cause: signal.reason });
 }

@@ -4,11 +4,11 @@ import { readRateLimit, readRetryAfter } from './rate-limit.ts';
 import { pause, pauseBefore, throwIfAborted } from './retries.ts';
 
 export interface RequestOptions {
-  /** Ends the request, and whatever waits for it: a pause before a retry, or the rest of a body. */
+  /** Aborts the request at any stage, including a delay before a retry and the rest of a body. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A good answer. */
+/** A successful response. */
 export interface Answer<T> {
   readonly data: T;
   readonly headers: Headers;
@@ -16,28 +16,28 @@ export interface Answer<T> {
 }
 
 /**
- * Statuses after which the same request may be answered well: too many requests, a failure of the service, and a
- * proxy that does not reach it at the moment. All others say that the request is wrong, and stay.
+ * Transient statuses, which are retried: rate limit (429), service failure (500), and a proxy that cannot reach the
+ * service (502, 503, 504). With any other status, a retry would fail the same way.
  */
 const PASSING_STATUSES: readonly number[] = [429, 500, 502, 503, 504];
 
-/** An attempt that may be made again: the error to throw where it is not. */
+/** A failed attempt that can be retried, with the error to throw if it is not. */
 interface Failure {
   readonly error: PartnerDataError;
   readonly retryAfterMs: number | null;
 }
 
-/** Asks the service, again where that may help, and reads its answers. */
+/** Sends requests, retries transient failures, and parses responses. */
 export class Transport {
   readonly #settings: Settings;
 
-  /** @throws TypeError where an option is wrong. */
+  /** @throws TypeError if an option is unknown or invalid. */
   constructor(options: ClientOptions) {
     this.#settings = readOptions(options);
   }
 
   /**
-   * The JSON object that the service has at a path.
+   * Fetches the JSON object at a path.
    *
    * @param target path and query.
    * @throws ApiError, UnexpectedAnswerError, ConnectionError, TimeoutError, AbortedError.
@@ -76,16 +76,16 @@ export class Transport {
     return { data, headers: response.headers, info };
   }
 
-  /** Sends the request, and receives the whole of its answer. */
+  /** Sends the request and reads the complete response. */
   async #receive(
     target: string,
     headers: Record<string, string>,
     signal: AbortSignal | undefined,
   ): Promise<{ response: Response; body: string } | Failure> {
     const { base, ask, timeoutMs } = this.#settings;
-    // A signal that was aborted before tells no listener.
+    // An already aborted signal fires no event.
     throwIfAborted(signal);
-    // Not AbortSignal.any and AbortSignal.timeout, which the first versions of Node 20 lack or lose.
+    // Not AbortSignal.any or AbortSignal.timeout: early Node 20 releases lack `any` or garbage-collect the signals.
     const ended = new AbortController();
     const end = (): void => ended.abort();
     const timer = setTimeout(end, timeoutMs);
@@ -106,7 +106,7 @@ export class Transport {
     }
   }
 
-  /** The failure that may be tried again, or throws what may not. */
+  /** Returns a failure that can be retried, and throws any other. */
   #refuse(target: string, { status, headers }: Response, body: string): Failure {
     const retryAfterSeconds = readRetryAfter(headers, Date.now());
     const said = readErrorBody(body);
@@ -120,7 +120,7 @@ export class Transport {
 
   #unexpected(status: number): string {
     const { base } = this.#settings;
-    // Browsers show no more of a redirect than that it is none of the other answers.
+    // With `redirect: 'manual'`, browsers return an opaque redirect, whose status is 0.
     return status === 0 || (status > 300 && status < 400 && status !== 304)
       ? `${base} redirects, which is not followed, since it could carry the key elsewhere: correct baseUrl`
       : `${status} from ${base}, which is no answer of the service: is baseUrl right, and does a proxy stand between?`;

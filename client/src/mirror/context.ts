@@ -2,37 +2,37 @@ import type { Client } from '../client.ts';
 import type { Pace } from './pace.ts';
 import type { Store } from './store.ts';
 
-/** What the parts of a sync work with. */
+/** The dependencies shared by all steps of a sync. */
 export interface SyncContext {
   readonly client: Client;
   readonly store: Store;
   readonly pace: Pace;
-  /** Milliseconds since 1970. Decides what is open and what is due; never what changed. */
+  /** Milliseconds since 1970. Decides what is open and which details are due; never what changed. */
   readonly clock: () => number;
-  /** Says that no further request is to be made; the one that is in flight is still used. */
+  /** Graceful stop: no further requests are sent, but the one in flight is still used. */
   readonly stop: AbortSignal;
-  /** Ends what is in flight. */
+  /** Aborts the request in flight. */
   readonly abort: AbortSignal;
-  /** Tags for conditional requests of details. */
+  /** ETags for conditional requests of details. */
   readonly tags: DetailTags;
   readonly progress: ProgressListener;
-  /** Is told, in one sentence, what whoever runs it should know. */
+  /** Shows the operator a one-sentence notice. */
   readonly tell: (message: string) => void;
 }
 
 export interface ProgressListener {
-  /** @param total null where nobody knows it beforehand. */
+  /** @param total null if unknown in advance. */
   begin(what: string, done: number, total: number | null): void;
   advance(done: number): void;
   end(): void;
 }
 
-/** Whoever runs it asked it to end. What was received is saved. */
+/** The operator stopped the mirror. Everything received so far is saved. */
 export class StoppedError extends Error {
   override name = 'StoppedError';
 }
 
-/** Waits until a request may be made. @throws StoppedError */
+/** Waits until the rate limit allows a request. @throws StoppedError */
 export async function takeTurn({ stop, pace }: SyncContext): Promise<void> {
   try {
     await pace.turn(stop);
@@ -43,34 +43,34 @@ export async function takeTurn({ stop, pace }: SyncContext): Promise<void> {
 }
 
 /**
- * The client's cache for one detail at a time. The copy holds the bodies itself, so that only the tag is given and
- * taken: of an answer 304 nothing is used but that it was one.
+ * The client's cache, reduced to the ETag of one detail at a time. The copy already holds the bodies, so only the ETag
+ * goes in and out, and the body of a 304 is never used.
  */
 export class DetailTags {
   #asked: string | null = null;
-  /** The tag of the answer; null where it had none. */
+  /** The ETag of the response; null if it had none. */
   received: string | null = null;
-  /** Whether the answer was that what is held still holds. */
+  /** Whether the response was a 304: the stored detail is still current. */
   isUnchanged = false;
 
-  /** Before a detail is asked for. */
+  /** Call before requesting a detail. */
   ask(etag: string | null): void {
     this.#asked = etag;
     this.received = null;
     this.isUnchanged = false;
   }
 
-  /** After it: what is asked for next is no detail. */
+  /** Call after the request, so that other requests are not made conditional. */
   clear(): void {
     this.#asked = null;
   }
 
-  /** The status of each answer. */
+  /** Call with the status of each response. */
   note(status: number): void {
     this.isUnchanged = status === 304;
   }
 
-  /** In the place of what is held stands a record without anything: `isUnchanged` says that it is none to be stored. */
+  /** Supplies an empty record as the cached body. It must not be stored, which `isUnchanged` signals. */
   get(): { etag: string; body: string } | undefined {
     return this.#asked === null ? undefined : { etag: this.#asked, body: '{"id":""}' };
   }

@@ -3,16 +3,16 @@ import { takeTurn, type SyncContext } from './context.ts';
 import type { ListedRecord } from './kinds.ts';
 import type { DetailOutcome } from './store.ts';
 
-/** What a sync did with the details of solicitations. */
+/** The result of syncing solicitation details. */
 export interface DetailsOutcome {
   readonly read: number;
   readonly changed: number;
-  /** Solicitations that turned out to be gone. */
+  /** Solicitations that returned 404. */
   readonly removed: number;
 }
 
 /**
- * Reads the details that may have changed without a sign in the list, each with the tag of the one that is held.
+ * Reads the details that may have changed without any change in the list. Requests are conditional on the stored ETag.
  *
  * @throws the client's errors, CopyError, StoppedError.
  */

@@ -6,20 +6,20 @@ import { timeText } from './progress.ts';
 import { NEVER_READ_A_RUN } from './store.ts';
 import { PAGE_SIZE } from './walk.ts';
 
-/** A million records, to say how long lists take whose size is not known. */
+/** A million records: the example size for lists whose length is unknown. */
 const MANY = 1_000_000;
 
-/** How many requests the known part of a first run takes, and how long many records take at a limit. */
+/** The known size of a first run, and the rate limit that determines how long it takes. */
 export interface Estimate {
-  /** Null where the key may not ask for them. */
+  /** Null if the key has no access to them. */
   readonly solicitations: number | null;
-  /** Those whose bidding is live, of which the details are read. */
+  /** Those with live bidding, whose details are read; null if the key has no access to them. */
   readonly open: number | null;
   readonly limit: RateLimit | null;
 }
 
 /**
- * Asks what a first run will take: three requests.
+ * Estimates a first run. Takes three requests.
  *
  * @throws the client's errors, StoppedError.
  */
@@ -30,7 +30,7 @@ export async function estimateFirstRun(context: SyncContext, limit: () => RateLi
   };
   try {
     const solicitations = await count({});
-    // Without a deadline one is open as well, which no filter finds: so those are taken off whose deadline passed.
+    // Solicitations without a deadline are open too, but no filter selects them: subtract those past their deadline.
     const passed = await count({ status: 'open', closing_before: new Date(context.clock()) });
     const open = (await count({ status: 'open' })) - passed;
     return { solicitations, open, limit: limit() };
@@ -40,7 +40,7 @@ export async function estimateFirstRun(context: SyncContext, limit: () => RateLi
   }
 }
 
-/** For whoever waits: what is known, and what the limit in force makes of it. */
+/** Renders the estimate for the operator, with durations if the rate limit is known. */
 export function estimateText({ solicitations, open, limit }: Estimate): string {
   const timeOf = (requests: number): string => (limit === null ? '' : `, ${timeText(durationMs(requests, limit))}`);
   const sentences: string[] = [];
@@ -63,7 +63,7 @@ export function estimateText({ solicitations, open, limit }: Estimate): string {
   return sentences.join(' ');
 }
 
-/** What fits into a window passes at once; what does not waits for the next ones. */
+/** The time that the rate limit imposes: one quota of requests per window. */
 function durationMs(requests: number, { quota, windowSeconds }: RateLimit): number {
   return (requests / quota) * windowSeconds * 1_000;
 }

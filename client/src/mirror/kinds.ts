@@ -1,7 +1,7 @@
 import type { Client } from '../client.ts';
 import type { RecordList } from '../lists.ts';
 
-/** The seven lists, in the order in which they are walked: what others name comes first. */
+/** The seven lists, in sync order: referenced kinds come before the kinds that reference them. */
 export const KINDS = [
   'lead-entities',
   'coops',
@@ -14,17 +14,17 @@ export const KINDS = [
 
 export type Kind = (typeof KINDS)[number];
 
-/** A record as its list gives it. */
+/** A record as its list returns it. */
 export type ListedRecord = Readonly<Record<string, unknown>>;
 
-/** What a walk asks with; `updated_since` only where the kind knows it. */
+/** The query parameters of a listing; `updated_since` only for kinds that support it. */
 export interface WalkFilters {
   readonly limit: number;
   readonly cursor: string | undefined;
   readonly updated_since?: string;
 }
 
-/** Lists that know `updated_since`. The others are short, and are walked in full each time. */
+/** Lists that support `updated_since`. The others are short, so each sync reads them in full. */
 const CHANGING: readonly Kind[] = ['suppliers', 'contracts', 'solicitations'];
 
 export function knowsChanges(kind: Kind): boolean {
@@ -49,8 +49,8 @@ export function listOf(client: Client, kind: Kind, filters: WalkFilters, signal:
 }
 
 /**
- * Whether bidding is live: the interface's rule 1, as of any moment. The service decides it at the moment of a
- * request, so that a copy has to decide it when it is read.
+ * Whether bidding is live at `nowMs`, by the API's rule 1. The service evaluates the rule at request time, so a copy
+ * must evaluate it at read time.
  */
 export function isOpenAt(record: ListedRecord, nowMs: number): boolean {
   const { status, close_at: closeAt } = record;
@@ -58,14 +58,14 @@ export function isOpenAt(record: ListedRecord, nowMs: number): boolean {
 }
 
 /**
- * Whether bidding was live when the service gave this. Which details are read goes by it as well as by this machine's
- * clock: where that is fast, what is announced shortly before a deadline is not missed.
+ * Whether bidding was live when the service sent this record. Details are selected by this as well as by the local
+ * clock: if that clock is fast, notices published shortly before a deadline are still found.
  */
 export function isServedOpen(record: ListedRecord): boolean {
   return record['is_open'] === true;
 }
 
-/** A record's text to compare by: that a deadline passed is no change of the record. */
+/** A record's JSON for comparison. Ignores `is_open`, because a deadline that passes does not change the record. */
 export function comparable(kind: Kind, record: ListedRecord): string {
   return JSON.stringify(kind === 'solicitations' ? { ...record, is_open: false } : record);
 }

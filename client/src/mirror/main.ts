@@ -7,7 +7,7 @@ import { printable, printableJson } from './printable.ts';
 import { NO_PROGRESS, ProgressBar, timeText } from './progress.ts';
 import { reportJson, reportText } from './report.ts';
 
-/** What is in flight when it is told to end has so long to be answered. */
+/** After a stop signal, the request in flight has this long to complete. */
 const GRACE_MS = 5_000;
 
 process.exitCode = await main();
@@ -31,14 +31,14 @@ async function main(): Promise<number> {
 async function mirror(options: MirrorOptions): Promise<number> {
   const [stop, abort] = [new AbortController(), new AbortController()];
   const end = (): void => {
-    // A second signal is impatient.
+    // A second signal aborts at once.
     if (stop.signal.aborted) abort.abort();
     stop.abort();
     setTimeout(() => abort.abort(), GRACE_MS).unref();
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);
   let unheard: Error | undefined;
-  // Such as `| head -1`, which has read enough; or a disk that is full.
+  // The reader closed the pipe (`| head -1`), or the disk is full.
   process.stdout.on('error', (error) => {
     unheard ??= error;
     end();
@@ -88,7 +88,7 @@ function messageOf(error: unknown): string {
   return `${error.message}${reason}${request}`;
 }
 
-/** What stands at the end of the causes: `fetch` says no more than that it failed. */
+/** The innermost cause: the error of `fetch` itself only reports that it failed. */
 function reasonOf(error: Error): string {
   let last = error;
   while (last.cause instanceof Error) last = last.cause;

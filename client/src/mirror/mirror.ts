@@ -17,30 +17,30 @@ import { SqliteStore } from './sqlite-store.ts';
 import { BusyCopyError, CopyError, type Store } from './store.ts';
 import { sync, type SyncReport } from './sync.ts';
 
-/** What a mirror tells, and how it is ended. */
+/** The callbacks, signals and clock that a mirror runs with. */
 export interface MirrorSurroundings {
-  /** Begins the end: nothing more is asked for. */
+  /** Graceful stop: no further requests are sent. */
   readonly stop: AbortSignal;
-  /** Ends also what is in flight. */
+  /** Also aborts the request in flight. */
   readonly abort: AbortSignal;
   readonly progress: ProgressListener & { pause?(ms: number): void };
   readonly tell: (message: string) => void;
   readonly onReport: (report: SyncReport) => void;
-  /** Is told, while it watches, of a sync that failed and is tried again after so many milliseconds. */
+  /** With `--watch`: called when a sync failed and will be retried after `retryInMs`. */
   readonly onFailure: (error: unknown, retryInMs: number) => void;
   readonly clock: () => number;
 }
 
-/** Between two looks at the clock. */
+/** The clock is checked at least this often. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** A service that restarts is waited for: about half a minute. */
+/** Enough for a service restart: about half a minute of retries. */
 const RETRIES = { retries: 8, minDelayMs: 250, maxDelayMs: 10_000 };
 
 /**
- * Keeps a copy in step: once, or until it is stopped.
+ * Syncs a copy once, or with `--watch` until it is stopped.
  *
- * @throws the client's errors, CopyError, StoppedError where one sync was stopped.
+ * @throws the client's errors, CopyError, StoppedError if a single sync was stopped.
  */
 export async function runMirror(options: MirrorOptions, surroundings: MirrorSurroundings): Promise<void> {
   const { type, path } = options.store;
@@ -62,7 +62,7 @@ export async function runMirror(options: MirrorOptions, surroundings: MirrorSurr
   }
 }
 
-/** A watermark of another service would leave out changes without a word. */
+/** With a watermark from another service, the copy would silently miss changes. */
 function checkService({ state }: Store, { baseUrl, store: { path } }: MirrorOptions): void {
   if (state.service !== baseUrl)
     throw new CopyError(`${path} is a copy of ${state.service}: for one of ${baseUrl}, name another place`);
@@ -90,16 +90,16 @@ function contextOf(
   return { context: { client, store, pace, clock, stop, abort, tags, progress, tell }, limit: () => limit };
 }
 
-/** Whether the last reconciliation is so long ago. */
+/** Whether the last reconciliation is at least `reconcileEveryMs` ago. */
 function isDue({ store, clock }: SyncContext, { reconcileEveryMs }: MirrorOptions): boolean {
   const { reconciledAt } = store.state;
   if (reconcileEveryMs === null || reconciledAt === null) return false;
   const sinceMs = clock() - Date.parse(reconciledAt);
-  // Before the last time: the clock was wrong then, and would be waited for until it is that late.
+  // Negative: the clock was fast then. Waiting for it to catch up could take arbitrarily long.
   return sinceMs >= reconcileEveryMs || sinceMs < 0;
 }
 
-/** Syncs again and again until it is stopped. What passes by itself is told, and tried again at the next time. */
+/** Syncs every `everyMs` until stopped. Transient failures are reported and retried at the next interval. */
 async function watch(
   context: SyncContext,
   isReconciling: boolean,
@@ -109,7 +109,7 @@ async function watch(
 ): Promise<void> {
   const { stop, progress } = context;
   for (let isAsked = isReconciling; ;) {
-    // Not the clock of the day, which may be set meanwhile.
+    // Monotonic, because the wall clock can be set meanwhile.
     const nextAtMs = performance.now() + everyMs;
     try {
       onReport(await syncOnce(isAsked));
@@ -123,7 +123,7 @@ async function watch(
   }
 }
 
-/** Waits, and corrects at each deadline what is open. Looks at the clock once a minute, since that may be set. */
+/** Waits, updating `is_open` at each deadline. Checks the wall clock at least once a minute because it can be set. */
 async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Promise<void> {
   for (;;) {
     const deadlineMs = await store.refreshOpen(clock());
@@ -134,7 +134,7 @@ async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Pro
   }
 }
 
-/** Whether it may be gone at the next time without anybody doing something. */
+/** Whether the failure is transient, so that the next sync can succeed without intervention. */
 function isPassing(error: unknown): boolean {
   const passing = [
     ConnectionError,

@@ -5,16 +5,16 @@ import { replaceFile, Replacement } from './ndjson-files.ts';
 import { CopyError } from './store.ts';
 
 /**
- * The files of a copy that others read. How large each one was left is remembered, so that one that was cut or taken
- * away since is noticed, and not built upon.
+ * The public files of a copy. Records the size of each, so that a file truncated or deleted by others is detected
+ * instead of being updated incrementally.
  */
 export class CopyFiles {
   readonly #directory: string;
   readonly #sizesPath: string;
-  /** By name: the size that a file was left with; while it is replaced, the one before and the one after. Null is none. */
+  /** Expected sizes in bytes by file name: one, or old and new during a replacement. Null: the file does not exist. */
   #sizes: Readonly<Record<string, readonly (number | null)[]>>;
 
-  /** @throws CopyError where what is remembered cannot be read. */
+  /** @throws CopyError if the recorded sizes cannot be read. */
   constructor(directory: string, internal: string) {
     this.#directory = directory;
     this.#sizesPath = join(internal, 'files.json');
@@ -29,15 +29,15 @@ export class CopyFiles {
     return existsSync(this.path(name));
   }
 
-  /** Whether it is as the mirror left it. */
+  /** Whether the file still has the size that the mirror left. */
   isAsLeft(name: string): boolean {
     return (this.#sizes[name] ?? [null]).includes(this.#sizeOf(name));
   }
 
   /**
-   * Puts these lines in the place of a file, or a new one.
+   * Creates a file, or replaces it atomically.
    *
-   * @param prepare is done when the new file is complete, before it takes its place.
+   * @param prepare runs once the new file is complete, before the rename.
    */
   async replace(
     name: string,
@@ -51,7 +51,7 @@ export class CopyFiles {
     await this.accept(name);
   }
 
-  /** Takes it as it is: what it lacks is written anew. */
+  /** Records the current size as expected. The caller ensures that lost records are fetched again. */
   async accept(name: string): Promise<void> {
     await this.#remember(name, [this.#sizeOf(name)]);
   }
@@ -73,9 +73,9 @@ export class CopyFiles {
 }
 
 /**
- * What a file of the mirror's own holds; null where there is none.
+ * Reads a JSON object from an internal file; null if the file does not exist.
  *
- * @throws CopyError where it is not what a mirror wrote.
+ * @throws CopyError if the content is not a JSON object.
  */
 export function readJson(path: string): object | null {
   if (!existsSync(path)) return null;

@@ -6,15 +6,15 @@ import type { CopyFiles } from './ndjson-copy-files.ts';
 import { appendAt, compareIds, joinById, readLines, replaceFile, type Line } from './ndjson-files.ts';
 import { CopyError, type DetailOutcome } from './store.ts';
 
-/** What is known of a detail besides itself. */
+/** The mirror's metadata for one detail. */
 export interface DetailEntry {
   readonly etag: string | null;
-  /** Null where it was never read. */
+  /** Null if it was never read. */
   readonly readAt: string | null;
   readonly wasOpen: boolean;
-  /** Of the detail, but for what is open, to tell whether another one differs. */
+  /** SHA-256 of the detail without `is_open`, for change detection; null if none is stored. */
   readonly digest: string | null;
-  /** The solicitation changed since it was read. */
+  /** Whether the solicitation changed since the detail was read. */
   readonly isDue: boolean;
 }
 
@@ -26,15 +26,15 @@ interface JournalLine {
 
 const UNREAD: DetailEntry = { etag: null, readAt: null, wasOpen: false, digest: null, isDue: false };
 
-/** So many are kept in the journal before they are put in their place. */
+/** The journal is merged when it reaches this many entries. */
 const JOURNALLED = 5_000;
 
-/** The file of details. */
+/** The public file of details. */
 export const DETAILS = 'solicitation-details.ndjson';
 
 /**
- * The details in an NDJSON copy: a file of them in the order of their ids, an index with the tags, and a journal of
- * those that were read since, which one that is killed leaves for the next.
+ * The details in an NDJSON copy: a public file sorted by id, an index with the ETags, and a journal of details read
+ * since the last merge. If the process is killed, the next run resumes from the journal.
  */
 export class NdjsonDetails {
   readonly #files: CopyFiles;
@@ -42,7 +42,7 @@ export class NdjsonDetails {
   readonly #journalPath: string;
   readonly #entries = new Map<string, DetailEntry>();
   #journal = new Map<string, JournalLine>();
-  /** How many bytes of the journal are whole lines. */
+  /** The length of the journal's intact lines, in bytes. */
   #journalBytes = 0;
 
   constructor(files: CopyFiles, internal: string) {
@@ -51,7 +51,7 @@ export class NdjsonDetails {
     this.#journalPath = join(internal, 'details-journal.ndjson');
   }
 
-  /** @throws CopyError where the index is not what a mirror wrote. */
+  /** @throws CopyError if the index is malformed. */
   async load(): Promise<void> {
     for await (const { id, value } of recordsIn(this.#indexPath)) {
       const { id: _id, ...entry } = value as unknown as DetailEntry & { id: string };
@@ -59,7 +59,7 @@ export class NdjsonDetails {
     }
     for await (const line of readLines(this.#journalPath)) {
       const read = parseLine(line);
-      // A disk that was full, or power that was cut, left half of it. What was not written is read again.
+      // A full disk or a power cut left a partial line. Details lost this way are read again.
       if (read === null) break;
       this.#apply(read as unknown as JournalLine);
       this.#journalBytes += Buffer.byteLength(line) + 1;
@@ -67,7 +67,7 @@ export class NdjsonDetails {
     if (!this.#files.isAsLeft(DETAILS)) await this.#readAllAgain();
   }
 
-  /** The file of details was cut or taken away: what a tag says of it does not hold. */
+  /** The file of details was truncated or deleted, so its ETags are void. Marks all details as due. */
   async #readAllAgain(): Promise<void> {
     for (const [id, entry] of this.#entries)
       this.#entries.set(id, { ...entry, etag: null, digest: null, isDue: entry.readAt !== null || entry.isDue });
@@ -86,12 +86,12 @@ export class NdjsonDetails {
     return this.#journal.size === 0;
   }
 
-  /** Ids whose solicitations turned out to be gone. */
+  /** Ids of the solicitations in the journal that returned 404. */
   get gone(): ReadonlySet<string> {
     return new Set([...this.#journal.values()].filter(({ entry }) => entry === null).map(({ id }) => id));
   }
 
-  /** Notes that these have to be read; of the others, keeps only those that are still there. */
+  /** Marks the details of `due` to be read, and drops those not in `present`. */
   async markDue(due: ReadonlySet<string>, present: ReadonlySet<string>, nowMs: number): Promise<void> {
     for (const id of due) this.#entries.set(id, { ...this.entryOf(id), isDue: true });
     const gone = [...this.#entries.keys()].filter((id) => !present.has(id));
@@ -100,7 +100,7 @@ export class NdjsonDetails {
     if (gone.length + due.size > 0) await this.#saveIndex();
   }
 
-  /** Whether it changed what is held. */
+  /** Appends an outcome to the journal. Returns whether it changed the stored detail. */
   async save(id: string, outcome: DetailOutcome, nowMs: number): Promise<boolean> {
     const held = this.entryOf(id);
     const line = journalLineOf(id, outcome, held, nowMs);
@@ -114,9 +114,9 @@ export class NdjsonDetails {
   }
 
   /**
-   * Puts in its place what the journal holds, and decides anew what is open.
+   * Merges the journal into the file of details and re-evaluates `is_open`.
    *
-   * @returns the next deadline in milliseconds.
+   * @returns the next deadline in milliseconds since 1970; null if there is none.
    */
   async merge(nowMs: number): Promise<number | null> {
     const deadlineMs = await this.#rewrite(nowMs, null);
@@ -138,7 +138,7 @@ export class NdjsonDetails {
   #apply(line: JournalLine): void {
     if (line.entry === null) this.#entries.delete(line.id);
     else this.#entries.set(line.id, line.entry);
-    // A later 304 keeps what was received before.
+    // A later 304 must not lose the detail received before.
     const { detail } = { ...this.#journal.get(line.id), ...line };
     this.#journal.set(line.id, detail === undefined ? line : { ...line, detail });
   }
@@ -171,7 +171,7 @@ export class NdjsonDetails {
 function journalLineOf(id: string, outcome: DetailOutcome, entry: DetailEntry, nowMs: number): JournalLine {
   if (outcome.type === 'gone') return { id, entry: null };
   const read = { ...entry, readAt: new Date(nowMs).toISOString(), isDue: false };
-  // What did not change is as open as it was: that is a part of what the service tells apart.
+  // `wasOpen` carries over: the service's ETag covers `is_open`, so a 304 means that it did not change.
   if (outcome.type === 'unchanged') return { id, entry: read };
   const { etag, detail } = outcome;
   const digest = createHash('sha256').update(comparable('solicitations', detail)).digest('base64url');
@@ -179,9 +179,9 @@ function journalLineOf(id: string, outcome: DetailOutcome, entry: DetailEntry, n
 }
 
 /**
- * The records in a file, which may be missing.
+ * Reads the records in a file; none if the file does not exist.
  *
- * @throws CopyError where a line is none.
+ * @throws CopyError if a line is not a JSON object.
  */
 export async function* recordsIn(path: string): AsyncGenerator<Line<ListedRecord>, void, undefined> {
   let number = 0;
@@ -194,7 +194,7 @@ export async function* recordsIn(path: string): AsyncGenerator<Line<ListedRecord
   }
 }
 
-/** Null where it is no object. */
+/** Null if the line is not a JSON object. */
 function parseLine(line: string): ListedRecord | null {
   try {
     const value = JSON.parse(line) as unknown;
@@ -208,7 +208,7 @@ async function* iterate<T>(lines: readonly T[]): AsyncGenerator<T, void, undefin
   yield* lines;
 }
 
-/** When an open solicitation closes, in milliseconds since 1970; null where it does not. */
+/** When an open solicitation closes, in milliseconds since 1970; null if it is closed or has no deadline. */
 export function deadlineOf(record: ListedRecord, nowMs: number): number | null {
   const closesAtMs = typeof record['close_at'] === 'string' ? Date.parse(record['close_at']) : Number.NaN;
   return record['status'] === 'open' && closesAtMs > nowMs ? closesAtMs : null;

@@ -2,14 +2,14 @@ import { createReadStream, existsSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** So many characters are written at once. */
+/** Lines are written in batches of about this many characters. */
 const BUFFERED = 1 << 20;
 
-/** The lines of a file, which may be missing. What follows the last line feed was cut off when it was written, and is left out. */
+/** Reads the lines of a file; none if it does not exist. Skips a partial last line, left by an interrupted write. */
 export async function* readLines(path: string): AsyncGenerator<string, void, undefined> {
   if (!existsSync(path)) return;
   let rest = '';
-  // Not `node:readline`: it also ends lines at U+2028, which JSON leaves as it is.
+  // Not `node:readline`: it also splits lines at U+2028, which JSON does not escape.
   for await (const chunk of createReadStream(path, { encoding: 'utf8', highWaterMark: 1 << 18 })) {
     const lines = (rest + String(chunk)).split('\n');
     rest = lines.pop() ?? '';
@@ -17,7 +17,7 @@ export async function* readLines(path: string): AsyncGenerator<string, void, und
   }
 }
 
-/** A file that was written anew beside the old one, is complete and on the disk, and takes its place when it is told to. */
+/** A complete, fsynced new version of a file, written next to it and renamed over it by `take`. */
 export class Replacement {
   readonly #path: string;
   /** In bytes. */
@@ -28,7 +28,7 @@ export class Replacement {
     this.size = size;
   }
 
-  /** Writes it; nobody sees it before it is taken. */
+  /** Writes the new version; readers still see the old one until `take`. */
   static async of(path: string, lines: Iterable<string> | AsyncIterable<string>): Promise<Replacement> {
     const file = await open(`${path}.new`, 'w');
     try {
@@ -52,7 +52,8 @@ export class Replacement {
 
   async take(): Promise<void> {
     await rename(`${this.#path}.new`, this.#path);
-    // Names reach the disk in any order otherwise, and the state must not be there before the records. Windows cannot.
+    // Without an fsync of the directory, renames can reach the disk in any order, and the state must never be saved
+    // before the records. Windows cannot sync directories.
     if (process.platform === 'win32') return;
     const directory = await open(dirname(this.#path), 'r');
     try {
@@ -63,23 +64,23 @@ export class Replacement {
   }
 }
 
-/** Replaces a file by these lines. */
+/** Replaces a file atomically. */
 export async function replaceFile(path: string, lines: Iterable<string> | AsyncIterable<string>): Promise<void> {
   const replacement = await Replacement.of(path, lines);
   await replacement.take();
 }
 
 /**
- * Adds to a file whose first `size` bytes are good, and returns its size then. What follows them is cut off.
+ * Truncates a file to its first `size` bytes, which are intact, then appends `text`. Returns the new size in bytes.
  *
- * @param isSynced whether it has to be on the disk before anything that is done later.
+ * @param isSynced whether to sync the file to disk before returning.
  */
 export async function appendAt(path: string, size: number, text: string, isSynced: boolean): Promise<number> {
   const file = await open(path, existsSync(path) ? 'r+' : 'w');
   try {
     await file.truncate(size);
     const bytes = Buffer.from(text);
-    // A disk that is nearly full takes a part, and refuses the next one.
+    // On a nearly full disk, a write can be partial, and the next one fails.
     for (let written = 0; written < bytes.length;)
       written += (await file.write(bytes, written, bytes.length - written, size + written)).bytesWritten;
     if (isSynced) await file.datasync();
@@ -89,18 +90,18 @@ export async function appendAt(path: string, size: number, text: string, isSynce
   }
 }
 
-/** Bytewise, as lists are ordered: UTF-16 orders what lies beyond the first plane otherwise. */
+/** Compares ids by their UTF-8 bytes, the order of the lists. UTF-16 order differs for characters above U+FFFF. */
 export function compareIds(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** A line and its id. */
+/** A parsed line and its id. */
 export interface Line<T> {
   readonly id: string;
   readonly value: T;
 }
 
-/** What two orders of lines have of each id, one after the other. Both have to be in the order of their ids. */
+/** A full outer merge join by id. Both inputs must be sorted by `compareIds`. */
 export async function* joinById<A, B>(
   left: AsyncIterator<Line<A>>,
   right: AsyncIterator<Line<B>>,

@@ -1,23 +1,23 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { CopyError } from './store.ts';
 
-/** Who holds a lock. */
+/** The process that holds a lock. */
 interface Holder {
   readonly pid: number;
-  /** Tells it from a later process with the same number; null where the system does not say. */
+  /** Distinguishes it from a later process with the same pid; null if the system does not report start times. */
   readonly startedAt: string | null;
 }
 
 /**
- * One mirror at a time. A lock whose holder is not there any more, since it was killed, is taken over.
+ * Locks a directory, so that only one mirror works on it at a time. Takes over the lock of a process that has died.
  *
- * @returns what gives the lock back.
- * @throws CopyError where another process holds it.
+ * @returns a function that releases the lock.
+ * @throws CopyError if another process holds the lock.
  */
 export function lockDirectory(path: string, directory: string): () => void {
   const own = JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid) } satisfies Holder);
   const prepared = `${path}.${process.pid}`;
-  // Linked when it is written, so that nobody sees half of it.
+  // Written first, then linked, so that no process sees a partial lock file.
   writeFileSync(prepared, own);
   try {
     if (!takes(prepared, path)) {
@@ -52,7 +52,7 @@ function readLock(path: string): string | null {
   }
 }
 
-/** Whether it removed the lock that was found, and not one that another process has taken since. */
+/** Removes the stale lock `found`. Returns false, and restores the lock, if another process has taken it since. */
 function removes(path: string, found: string | null): boolean {
   const aside = `${path}.${process.pid}.old`;
   try {
@@ -73,19 +73,19 @@ function isHeld(lock: string): boolean {
     process.kill(pid, 0);
     return startedAt === startOf(pid);
   } catch (error) {
-    // It is there, and another user's.
+    // EPERM: the process exists but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
 /**
- * When a process started, in the system's own terms (proc(5), `stat`); null where the system does not say, and where the
- * process has ended but its parent has not asked for it.
+ * The start time of a process in clock ticks since boot (proc(5), `stat`); null if the system does not report it or the
+ * process is a zombie.
  */
 function startOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // What comes before is its name, which may hold anything. Field 3 is the state, field 22 the start.
+    // Skip the process name, which can contain any character. Field 3 is the state, field 22 the start time.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
   } catch {

@@ -18,21 +18,21 @@ import {
   type Store,
 } from './store.ts';
 
-/** The state, and what belongs to these files alone. */
+/** The mirror's state plus the fields that only the NDJSON layout needs. */
 interface SavedState {
   readonly layout: 1;
   readonly state: MirrorState;
-  /** How many bytes of each received walk are good. */
+  /** The intact length of each listing file in `.mirror/`, in bytes. */
   readonly walkBytes: Partial<Record<Kind, number>>;
-  /** When `is_open` becomes wrong in a file, in milliseconds since 1970. */
+  /** The earliest deadline at which an `is_open` in a file becomes stale, in milliseconds since 1970. */
   readonly deadlineMs: number | null;
-  /** The latest moment as of which `is_open` was written: a clock that is set back makes it wrong as well. */
+  /** The latest time for which `is_open` was evaluated: it is also stale if the clock is set back before this. */
   readonly openAsOfMs: number;
 }
 
 /**
- * A copy in a directory: a file for each kind, in the order of ids, each replaced as a whole. What a walk receives stands
- * in `.mirror/` until it is complete, and is merged then, line by line: no list has to fit into memory.
+ * A copy in a directory: one file per kind, sorted by id and replaced as a whole. A listing is collected in `.mirror/`
+ * and, once complete, merged line by line, so that no list must fit in memory.
  */
 export class NdjsonStore implements Store {
   readonly #internal: string;
@@ -49,7 +49,7 @@ export class NdjsonStore implements Store {
     this.#unlock = unlock;
   }
 
-  /** @throws CopyError where another mirror works on the directory, it holds other files, or its state cannot be read. */
+  /** @throws CopyError if the directory is locked, holds another program's files, or has an unreadable state. */
   static async open(directory: string, service: string): Promise<NdjsonStore> {
     const internal = join(directory, '.mirror');
     mkdirSync(internal, { recursive: true });
@@ -110,7 +110,7 @@ export class NdjsonStore implements Store {
         else if (isChanged) counts.changed += 1;
         if (isSolicitations) {
           present.add(id);
-          // Whatever is given by a walk of changes changed, maybe in what only the detail shows.
+          // An incremental listing returns only changed records, but the change may be visible only in the detail.
           const isNew = left === undefined && watermark !== null;
           if (right !== undefined && (walk.type === 'changes' || isChanged || isNew || isServedOpen(right)))
             due.add(id);
@@ -122,7 +122,7 @@ export class NdjsonStore implements Store {
     if (!isSame || !this.#files.exists(nameOf(kind))) {
       if (isSolicitations) await this.#mergeDetails(nowMs);
       await this.#files.replace(nameOf(kind), merge(this.#held(kind), this.#received(kind, walk)), async () => {
-        // Before the list: who is killed in between finds the same differences again.
+        // Before the list is replaced: after a kill in between, the next run finds the same differences again.
         if (isSolicitations) await this.#details.markDue(due, present, nowMs);
       });
     }
@@ -201,7 +201,7 @@ export class NdjsonStore implements Store {
     });
   }
 
-  /** A file that is not as it was left is made anew by a full walk: one of changes would build upon what is not there. */
+  /** Schedules a full listing for each file that others changed: an incremental one would build on lost records. */
   async #walkAgain(): Promise<void> {
     for (const kind of KINDS) {
       if (this.#files.isAsLeft(nameOf(kind))) continue;
@@ -210,7 +210,7 @@ export class NdjsonStore implements Store {
     }
   }
 
-  /** Returns the next deadline of those that stay. */
+  /** Drops the solicitations in `gone` and re-evaluates `is_open`. Returns the next deadline in milliseconds. */
   async #rewriteSolicitations(nowMs: number, gone: ReadonlySet<string>): Promise<number | null> {
     let deadlineMs: number | null = null;
     const lines = async function* (held: AsyncIterable<Line<ListedRecord>>) {
@@ -248,7 +248,7 @@ function lineOf(kind: Kind, record: ListedRecord, nowMs: number): string {
   return JSON.stringify(kind === 'solicitations' ? { ...record, is_open: isOpenAt(record, nowMs) } : record);
 }
 
-/** The file of a kind. */
+/** The file name of a kind. */
 function nameOf(kind: Kind): string {
   return `${kind}.ndjson`;
 }
@@ -257,7 +257,7 @@ function firstState(service: string): SavedState {
   return { layout: 1, state: initialState(service), walkBytes: {}, deadlineMs: null, openAsOfMs: 0 };
 }
 
-/** Null where there is none. */
+/** Null if the file does not exist. */
 function readState(path: string): SavedState | null {
   const saved = readJson(path) as (Omit<SavedState, 'layout'> & { layout: number }) | null;
   if (saved === null) return null;
@@ -266,7 +266,7 @@ function readState(path: string): SavedState | null {
   return { ...saved, layout: 1 };
 }
 
-/** Files of these names that no mirror wrote, such as those of an import, would be lost. */
+/** Refuses to overwrite files with these names that no mirror wrote, such as import files. */
 function refuseOthers(directory: string, files: CopyFiles): void {
   const found = [...KINDS.map(nameOf), DETAILS].find((name) => files.exists(name));
   if (found !== undefined)

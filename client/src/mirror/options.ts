@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util';
 import { readBaseUrl } from '../options.ts';
 
-/** What a mirror was asked to do. */
+/** The parsed command line and environment. */
 export interface MirrorOptions {
   readonly store: { readonly type: 'sqlite' | 'ndjson'; readonly path: string };
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** Null for one sync. */
+  /** Null for a single sync. */
   readonly watchMs: number | null;
   readonly isReconciling: boolean;
   /** Null for never. */
@@ -85,7 +85,7 @@ function parseWords(words: readonly string[]) {
       },
     }).values;
   } catch (error) {
-    // What stands there may be a key that was given as an argument: the message is the first sentence, without it.
+    // The argument could be a key, so the message must not quote it: use a fixed text or only the first sentence.
     const { code } = error as { code?: string };
     if (code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL')
       throw new UsageError('there is an argument that belongs to no option');
@@ -116,7 +116,7 @@ function readKey(key: string | undefined): string {
   return key;
 }
 
-/** Milliseconds; null where nothing was said. */
+/** Parses a duration into milliseconds; null if the option is absent. */
 function readTime(option: string, value: string | undefined): number | null {
   if (value === undefined) return null;
   const [, number = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(value) ?? [];

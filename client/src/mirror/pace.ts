@@ -1,25 +1,25 @@
 import { pause } from '../retries.ts';
 import type { RateLimit } from '../rate-limit.ts';
 
-/** The window begins anew a moment after the service says, whose seconds are whole. */
+/** The service reports the reset in whole seconds, so wait slightly longer. */
 const AFTER_RESET_MS = 50;
 
 /**
- * Keeps within the partner's limit, which other programs may use up as well: each answer says what is left of it. When
- * nearly nothing is left, it waits for the next window, so that others are not refused for its sake.
+ * Paces requests by the partner's rate limit, as reported in each response. The partner's other programs share the
+ * limit, so the mirror waits for the next window while it still leaves them a reserve.
  */
 export class Pace {
   readonly #clock: () => number;
   #limit: { readonly remaining: number; readonly reserve: number; readonly resetAtMs: number } | null = null;
-  /** Is told of each pause, in milliseconds. */
+  /** Called at the start of each pause, with its length in milliseconds. */
   onPause: (ms: number) => void = () => undefined;
 
-  /** @param clock milliseconds that only rise. */
+  /** @param clock monotonic milliseconds. */
   constructor(clock: () => number = () => performance.now()) {
     this.#clock = clock;
   }
 
-  /** What an answer said. */
+  /** Records the rate limit of a response. */
   note(limit: RateLimit | null): void {
     if (limit === null) return;
     const { quota, remaining, resetSeconds } = limit;
@@ -27,13 +27,13 @@ export class Pace {
     this.#limit = { remaining, reserve: reserveOf(quota), resetAtMs };
   }
 
-  /** How long to wait before the next request, in milliseconds. */
+  /** The time to wait before the next request, in milliseconds. */
   pauseMs(): number {
     if (this.#limit === null || this.#limit.remaining > this.#limit.reserve) return 0;
     return Math.max(0, this.#limit.resetAtMs - this.#clock());
   }
 
-  /** Resolves when a request may be made. */
+  /** Resolves when the next request can be sent. */
   async turn(signal: AbortSignal): Promise<void> {
     const ms = this.pauseMs();
     if (ms === 0) return;
@@ -42,7 +42,7 @@ export class Pace {
   }
 }
 
-/** Requests of a window that are left to others: one in a hundred. */
+/** Requests per window that the mirror leaves to other programs: 1 % of the quota, at least 1. */
 export function reserveOf(quota: number): number {
   return Math.min(quota - 1, Math.ceil(quota / 100));
 }

@@ -1,10 +1,13 @@
-/** What a terminal takes for a command, and what hides or reorders text: control and format characters, line separators, halves of surrogate pairs, and what has no glyph. */
+/**
+ * Characters that a terminal could interpret as commands, or that hide or reorder text: control and format characters,
+ * line separators, lone surrogates, and invisible characters.
+ */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** The same without newlines, which end a line of JSON. */
+/** The same except newlines, which end a line of JSON. */
 const UNPRINTABLE_IN_JSON = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Text of a service or a file as one line that is safe to show on a terminal: what is not printable is shown as an escape such as `\u001b`. */
+/** Renders untrusted text as one line that is safe to print on a terminal, with escapes such as `\u001b`. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => {
     const hex = (character.codePointAt(0) ?? 0).toString(16).padStart(4, '0');
@@ -12,7 +15,7 @@ export function printable(text: string): string {
   });
 }
 
-/** JSON of the same value that is safe to show on a terminal: `JSON.stringify` escapes only the first 32 characters. */
+/** Makes JSON safe to print on a terminal without changing its value. `JSON.stringify` leaves most of these as is. */
 export function printableJson(json: string): string {
   return json.replace(UNPRINTABLE_IN_JSON, (character) =>
     character

@@ -2,23 +2,23 @@ import type { ProgressListener } from './context.ts';
 
 const BAR = 24;
 
-/** Not more often than a reader can see. */
+/** The minimum interval between redraws. */
 const REDRAW_MS = 100;
 
-/** Nothing: where nobody looks. */
+/** Draws nothing, for output that is not a terminal. */
 export const NO_PROGRESS: ProgressListener = {
   begin: () => undefined,
   advance: () => undefined,
   end: () => undefined,
 };
 
-/** Where it is drawn: `process.stderr`, if that is a terminal. */
+/** The terminal to draw on, normally `process.stderr`. */
 export interface Terminal {
   write(text: string): unknown;
   readonly columns?: number;
 }
 
-/** One line of a terminal: what is walked, how far it is, and how long the rest will take at this rate. */
+/** A one-line progress bar: the current list, its progress and the estimated time left. */
 export class ProgressBar implements ProgressListener {
   readonly #terminal: Terminal;
   readonly #clock: () => number;
@@ -29,7 +29,7 @@ export class ProgressBar implements ProgressListener {
   #begunAtMs = 0;
   #drawnAtMs = 0;
 
-  /** @param clock milliseconds that only rise. */
+  /** @param clock monotonic milliseconds. */
   constructor(terminal: Terminal, clock: () => number = () => performance.now()) {
     this.#terminal = terminal;
     this.#clock = clock;
@@ -49,7 +49,7 @@ export class ProgressBar implements ProgressListener {
     if (this.#clock() - this.#drawnAtMs >= REDRAW_MS) this.#draw('');
   }
 
-  /** The limit is used up. */
+  /** Shows that requests are paused by the rate limit. */
   pause(ms: number): void {
     this.#draw(`; waits ${timeText(ms)}`);
   }
@@ -61,7 +61,7 @@ export class ProgressBar implements ProgressListener {
   #draw(pause: string): void {
     this.#drawnAtMs = this.#clock();
     const line = this.#describe(pause);
-    // A line that is broken by the terminal could not be taken back. What is said stands first, so that it is seen.
+    // A line that wraps could not be erased, so it is cut. The text comes before the bar, so that the bar is cut first.
     const { columns = 0 } = this.#terminal;
     this.#terminal.write(`\r\u001B[K${columns > 0 ? line.slice(0, columns - 1) : line}`);
   }
@@ -81,7 +81,7 @@ export class ProgressBar implements ProgressListener {
   }
 }
 
-/** `17 minutes`, rounded up. */
+/** Renders a duration such as `17 minutes`, rounded up. */
 export function timeText(ms: number): string {
   if (ms < 90_000) return amount(Math.ceil(ms / 1_000), 'second');
   if (ms < 90 * 60_000) return amount(Math.ceil(ms / 60_000), 'minute');

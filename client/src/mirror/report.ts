@@ -1,7 +1,7 @@
 import { KINDS } from './kinds.ts';
 import type { SyncReport } from './sync.ts';
 
-/** A table of what a sync did, and what is held now. */
+/** Renders the result of a sync as a table, with the number of records now in the copy. */
 export function reportText({ kinds, details, reconciled }: SyncReport): string {
   const rows = KINDS.map((kind) => {
     const report = kinds[kind];
@@ -26,7 +26,7 @@ export function reportText({ kinds, details, reconciled }: SyncReport): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The same for programs: one line of JSON. */
+/** Renders the result of a sync as one line of JSON. */
 export function reportJson({ kinds, details, reconciled }: SyncReport, finishedAt: Date): string {
   return `${JSON.stringify({ ok: true, finished_at: finishedAt.toISOString(), reconciled, kinds, details })}\n`;
 }

@@ -3,21 +3,21 @@ import type { DatabaseSync } from 'node:sqlite';
 import { APPLICATION_ID, LAYOUT, LAYOUT_VERSION } from './sqlite-layout.ts';
 import { CopyError } from './store.ts';
 
-/** For a reader that holds the file for a moment. */
+/** How long to wait for other programs that briefly lock the file. */
 const BUSY_TIMEOUT_MS = 10_000;
 
 type Open = new (path: string) => DatabaseSync;
 
-/** An open copy, and what lets the next mirror have it. */
+/** An open copy, and the function that releases its lock. */
 export interface SqliteFile {
   readonly database: DatabaseSync;
   readonly unlock: () => void;
 }
 
 /**
- * Opens a copy, or makes an empty one.
+ * Opens a copy, or creates an empty one.
  *
- * @throws CopyError where the file is another's, or another mirror works on it.
+ * @throws CopyError if the file cannot be opened, belongs to another program, or is locked by another mirror.
  */
 export async function openSqlite(path: string): Promise<SqliteFile> {
   const Sqlite = await loadSqlite();
@@ -26,7 +26,7 @@ export async function openSqlite(path: string): Promise<SqliteFile> {
   try {
     unlock = lock(Sqlite, path);
     database = new Sqlite(path);
-    // Not the option of the constructor, which the first versions do not know.
+    // Not the constructor's `timeout` option, which early versions of `node:sqlite` lack.
     database.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
     prepare(database, path);
     return { database, unlock };
@@ -38,10 +38,10 @@ export async function openSqlite(path: string): Promise<SqliteFile> {
   }
 }
 
-/** @throws CopyError where this Node has no SQLite. */
+/** @throws CopyError if this version of Node has no SQLite. */
 async function loadSqlite(): Promise<Open> {
   try {
-    // Newer versions of Node call it `Database`, and warn where the old name is used.
+    // Newer versions of Node name the class `Database`, and warn about the old name.
     const sqlite = (await import('node:sqlite')) as unknown as { Database?: Open; DatabaseSync: Open };
     return sqlite.Database ?? sqlite.DatabaseSync;
   } catch (cause) {
@@ -53,13 +53,13 @@ async function loadSqlite(): Promise<Open> {
 }
 
 /**
- * One mirror at a time. The lock is the operating system's, on a file of its own, so that the copy itself can be read
- * meanwhile; it ends with the process, however that ends.
+ * Locks the copy, so that only one mirror works on it at a time. The lock is an OS lock on a separate file: readers are
+ * not blocked, and it is released even if the process is killed.
  *
- * @throws CopyError where another process holds it.
+ * @throws CopyError if another process holds the lock.
  */
 function lock(Sqlite: Open, path: string): () => void {
-  // Whatever links lead to it.
+  // Resolve symbolic links, so that every path to the copy uses the same lock.
   const database = new Sqlite(`${existsSync(path) ? realpathSync(path) : path}-lock`);
   try {
     database.exec('begin exclusive');
@@ -71,7 +71,7 @@ function lock(Sqlite: Open, path: string): () => void {
   return () => database.close();
 }
 
-/** Whether another process held the file for longer than it was waited for. */
+/** Whether the error is SQLITE_BUSY: another process held the file for longer than the busy timeout. */
 export function isBusy(error: unknown): boolean {
   return (error as { errcode?: number }).errcode === SQLITE_BUSY;
 }

@@ -1,12 +1,12 @@
 import type { Kind } from './kinds.ts';
 
-/** Of this layout; a file with another one is left alone. */
+/** The version of this layout. Files with another version are refused. */
 export const LAYOUT_VERSION = 1;
 
-/** `PDMr`: tells a copy from any other SQLite database. */
+/** `PDMr` in ASCII: identifies a copy among SQLite databases. */
 export const APPLICATION_ID = 0x50_44_4d_72;
 
-/** Where a kind's records are written. */
+/** The table of each kind. */
 export const TABLES: Readonly<Record<Kind, string>> = {
   'lead-entities': 'lead_entities',
   coops: 'coops',
@@ -17,7 +17,7 @@ export const TABLES: Readonly<Record<Kind, string>> = {
   solicitations: 'stored_solicitations',
 };
 
-/** Main fields, by the column's name, as they stand in the record. */
+/** Column name to JSON path in the record, for the main fields. */
 const FIELDS: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
   'lead-entities': { name: 'name' },
   coops: { name: 'name' },
@@ -46,7 +46,7 @@ const FIELDS: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** The columns are made of the JSON by SQLite, so that the two cannot differ. */
+/** Columns are generated from the JSON by SQLite, so the two cannot diverge. */
 function tableOf(kind: Kind, more: string): string {
   const columns = Object.entries(FIELDS[kind]).map(
     ([name, path]) =>
@@ -60,11 +60,11 @@ function tableOf(kind: Kind, more: string): string {
 );`;
 }
 
-/** The interface's rule, at the moment of reading: instants in this form have the order of their texts. */
+/** The API's rule 1, evaluated at read time. Timestamps in this format sort as text. */
 const IS_OPEN = `(s.status = 'open' and (s.close_at is null or s.close_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')))`;
 const AS_JSON = `json(case when ${IS_OPEN} then 'true' else 'false' end)`;
 
-/** All of the layout. MIRROR.md says what of it users may rely on. */
+/** The complete schema. MIRROR.md documents the part that users can rely on. */
 export const LAYOUT = `
 create table mirror_state (name text primary key not null, value text not null);
 ${Object.keys(TABLES)
@@ -87,22 +87,22 @@ select s.id, ${IS_OPEN} as is_open, d.read_at, json_set(d.detail, '$.is_open', $
 from stored_details as d join stored_solicitations as s on s.id = d.id;
 `;
 
-/** Whether bidding is live at `:now`, or was when the detail was read: then notices may have come until the deadline. */
+/** Bidding is live at `:now`, or was when the detail was read, so notices can have been added up to the deadline. */
 const OPEN_OR_WAS = `(s.status = 'open' and (s.close_at is null or s.close_at > :now)) or d.was_open = 1`;
 
-/** Details that are due in any case. */
+/** Details that every run reads. */
 export const DUE_DETAILS = `
 select s.id, d.etag from stored_solicitations as s left join stored_details as d on d.id = s.id
 where s.detail_due = 1 or ${OPEN_OR_WAS}
 order by d.read_at nulls first, s.id`;
 
-/** The others that are held, longest unread first. */
+/** The other stored details, least recently read first. */
 export const OTHER_DETAILS = `
 select s.id, d.etag from stored_solicitations as s join stored_details as d on d.id = s.id
 where s.detail_due = 0 and not (${OPEN_OR_WAS})
 order by d.read_at, s.id limit :most`;
 
-/** Those that were never read. */
+/** Closed solicitations whose detail was never read. */
 export const UNREAD_DETAILS = `
 select s.id, null as etag from stored_solicitations as s
 where s.detail_due = 0 and not (s.status = 'open' and (s.close_at is null or s.close_at > :now))

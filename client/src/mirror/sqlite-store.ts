@@ -14,10 +14,10 @@ import {
   type Store,
 } from './store.ts';
 
-/** What the walk that is under way changed; kept with it, so that it is told also where the walk goes on in another run. */
+/** Counts of the listing in progress, saved with it so that they survive when a later run resumes it. */
 type Counts = Pick<Changes, 'added' | 'changed'>;
 
-/** A copy in one SQLite file. Others may read it at any time. */
+/** A copy in one SQLite file, which others can read at any time. */
 export class SqliteStore implements Store {
   readonly #path: string;
   readonly #database: DatabaseSync;
@@ -32,7 +32,7 @@ export class SqliteStore implements Store {
     this.#state = (this.#read('state') as MirrorState | null) ?? initialState(service);
   }
 
-  /** @throws CopyError where the file is another's, or another mirror works on it. */
+  /** @throws CopyError if the file cannot be opened, belongs to another program, or is locked by another mirror. */
   static async open(path: string, service: string): Promise<SqliteStore> {
     return new SqliteStore(path, await openSqlite(path), service);
   }
@@ -63,7 +63,7 @@ export class SqliteStore implements Store {
             `insert into ${table} (id, record, walk) values (?, ?, ?)
              on conflict (id) do update set record = excluded.record, walk = excluded.walk`,
           ).run(id, text, walk.number);
-        // Whatever is given by a walk of changes changed, maybe in what only the detail shows.
+        // An incremental listing returns only changed records, but the change may be visible only in the detail.
         const isDue = walk.type === 'changes' || (!isSame && !isFirstCopy) || isServedOpen(record);
         if (kind === 'solicitations' && isDue) this.#run(`update ${table} set detail_due = 1 where id = ?`).run(id);
       }
@@ -136,7 +136,7 @@ export class SqliteStore implements Store {
     await this.saveState({ ...this.#state, detailsAt: new Date(nowMs).toISOString() });
   }
 
-  /** The views decide it when they are read. */
+  /** Nothing to do: the views evaluate `is_open` at read time. */
   async refreshOpen(): Promise<null> {
     return null;
   }
@@ -151,7 +151,7 @@ export class SqliteStore implements Store {
     return counts?.walk === number ? { added: counts.added, changed: counts.changed } : { added: 0, changed: 0 };
   }
 
-  /** Runs `work`, and saves the state that it returns with what it wrote. */
+  /** Runs `work` in a transaction, and saves the state it returns in the same transaction. */
   #transaction(work: () => MirrorState): void {
     try {
       this.#database.exec('begin immediate');
@@ -168,13 +168,13 @@ export class SqliteStore implements Store {
       try {
         this.#database.exec('rollback');
       } catch {
-        // A full disk has ended it already.
+        // On a full disk, SQLite has already rolled back.
       }
       throw error;
     }
   }
 
-  /** Null where there is none. */
+  /** Null if there is no such entry. */
   #read(name: string): unknown {
     const value = this.#run('select value from mirror_state where name = ?').get(name)?.['value'];
     return typeof value === 'string' ? (JSON.parse(value) as unknown) : null;

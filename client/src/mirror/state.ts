@@ -1,40 +1,40 @@
 import { KINDS, type Kind } from './kinds.ts';
 
-/** A walk that has begun. It is saved with each page that it receives, so that it goes on where it broke off. */
+/** A listing in progress. Saved with each page, so that an interrupted listing resumes from there. */
 export interface Walk {
-  /** `full`: all that there is. `changes`: what changed since the watermark of the walk before. */
+  /** `full`: every record. `changes`: records changed since the watermark of the previous listing. */
   readonly type: 'full' | 'changes';
-  /** Counts up with each walk of the kind. */
+  /** Sequence number among the listings of this kind. */
   readonly number: number;
-  /** Of the next page; null before the first and after the last. */
+  /** The cursor of the next page; null before the first page and after the last. */
   readonly cursor: string | null;
   /** Null before the first page. */
   readonly watermark: string | null;
-  /** Whether its last page was received. */
+  /** Whether the last page was received. */
   readonly isReceived: boolean;
-  /** Records so far. */
+  /** The number of records received so far. */
   readonly received: number;
 }
 
-/** What is known of a kind. */
+/** The sync state of one kind. */
 export interface KindState {
-  /** Of the last walk that was completed; null before there was one. */
+  /** The watermark of the last complete listing; null if there is none. */
   readonly watermark: string | null;
   readonly walk: Walk | null;
-  /** The number of the last walk. */
+  /** The number of the last listing. */
   readonly walks: number;
-  /** Whether the key may not ask for this kind, which is told only once. */
+  /** Whether the key has no access to this kind and the operator was notified, which happens only once. */
   readonly isForbidden: boolean;
 }
 
-/** What a copy has to remember besides the records. */
+/** The state of a copy, apart from its records. */
 export interface MirrorState {
-  /** The base URL: instants of another service mean nothing here. */
+  /** The base URL. Watermarks are valid only for this service. */
   readonly service: string;
   readonly kinds: Readonly<Record<Kind, KindState>>;
-  /** When the last reconciling sync, or the first sync, was complete: an instant of this machine's clock. */
+  /** When the last reconciling sync (or the first sync) completed, by the local clock. */
   readonly reconciledAt: string | null;
-  /** When the details were last brought up to date: an instant of this machine's clock. */
+  /** When the details were last synced, by the local clock. */
   readonly detailsAt: string | null;
 }
 
@@ -44,12 +44,12 @@ export function initialState(service: string): MirrorState {
   return { service, kinds, reconciledAt: null, detailsAt: null };
 }
 
-/** The state with some of a kind changed. */
+/** Returns the state with some fields of one kind replaced. */
 export function withKind(state: MirrorState, kind: Kind, changes: Partial<KindState>): MirrorState {
   return { ...state, kinds: { ...state.kinds, [kind]: { ...state.kinds[kind], ...changes } } };
 }
 
-/** The walk is complete: its watermark is where the next one begins. */
+/** Returns the state after a listing is complete: the next one starts from its watermark. */
 export function withCompletedWalk(state: MirrorState, kind: Kind, walk: Walk): MirrorState {
   return withKind(state, kind, { watermark: walk.watermark, walk: null });
 }

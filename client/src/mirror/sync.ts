@@ -7,21 +7,21 @@ import { CopyError } from './store.ts';
 import { syncKind, type KindOutcome } from './walk.ts';
 
 export interface SyncOptions {
-  /** Whether to find what is gone. */
+  /** Whether to list everything in full and drop removed records. */
   readonly isReconciling: boolean;
   readonly refreshMs: number;
 }
 
-/** What a sync did with a kind, and how many records of it are held now. */
+/** The result of syncing one kind, with the number of records now in the copy. */
 export interface KindReport extends KindOutcome {
   readonly held: number;
 }
 
-/** What a sync did. */
+/** The result of a sync. */
 export interface SyncReport {
-  /** By kind; null for those that the key may not ask for. */
+  /** By kind; null if the key has no access to it. */
   readonly kinds: Readonly<Record<Kind, KindReport | null>>;
-  /** Null where the key may not ask for solicitations. */
+  /** Null if the key has no access to solicitations. */
   readonly details: DetailsOutcome | null;
   readonly reconciled: boolean;
 }
@@ -29,7 +29,7 @@ export interface SyncReport {
 /**
  * Brings the whole copy up to date.
  *
- * @throws the client's errors, CopyError, StoppedError. What was received until then is saved.
+ * @throws the client's errors, CopyError, StoppedError. Everything received until then is saved.
  */
 export async function sync(context: SyncContext, { isReconciling, refreshMs }: SyncOptions): Promise<SyncReport> {
   const { store, clock } = context;
@@ -58,7 +58,7 @@ async function syncAllowed(context: SyncContext, kind: Kind, isReconciling: bool
   return outcome;
 }
 
-/** Null where the key may not ask for that. */
+/** Null if the service returns 403. */
 async function unlessForbidden<T>(work: () => Promise<T>): Promise<T | null> {
   try {
     return await work();
@@ -69,10 +69,10 @@ async function unlessForbidden<T>(work: () => Promise<T>): Promise<T | null> {
 }
 
 /**
- * 403 is for a kind that the key may not ask for, and for a partner that is suspended: then nothing may be asked for, and
- * nothing is known of what would be seen otherwise.
+ * Handles kinds that returned 403: reports each once, and drops its records when reconciling. A suspended partner also
+ * gets 403, for every kind. Its copy is left as it is, since that says nothing about its grants.
  *
- * @throws CopyError where the partner is suspended.
+ * @throws CopyError if every kind returns 403.
  */
 async function leaveOut(context: SyncContext, forbidden: readonly Kind[], isReconciling: boolean): Promise<void> {
   const { store } = context;

@@ -4,19 +4,19 @@ import { knowsChanges, listOf, type Kind, type ListedRecord } from './kinds.ts';
 import type { Walk } from './state.ts';
 import type { Changes } from './store.ts';
 
-/** The most that a page may hold. */
+/** The maximum page size of the API. */
 export const PAGE_SIZE = 100;
 
-/** What a sync did with a kind. */
+/** The result of syncing one kind. */
 export interface KindOutcome extends Changes {
   readonly walk: Walk['type'];
 }
 
 /**
- * Brings one kind up to date. A walk that broke off is gone on with; but it saw its first pages before this sync began,
- * so that another one follows, of what changed since.
+ * Brings one kind up to date. If a listing was interrupted, resumes it. Its first pages predate this sync, so an
+ * incremental listing follows to pick up the changes since.
  *
- * @param isReconciling a full walk, all of it in this sync: only such a one tells what is gone.
+ * @param isReconciling lists everything in full within this sync: the only reliable way to find removed records.
  * @throws the client's errors, CopyError, StoppedError.
  */
 export async function syncKind(context: SyncContext, kind: Kind, isReconciling: boolean): Promise<KindOutcome> {
@@ -45,7 +45,7 @@ async function runWalk(context: SyncContext, kind: Kind, walk: Walk): Promise<Ki
   try {
     await receive(context, kind, walk);
   } catch (error) {
-    // A cursor is refused where it is another partner's, or the service's secret was changed: the walk begins anew, once.
+    // The service refuses cursors of another partner or from before a change of its secret: restart the listing, once.
     const { walk: reached } = context.store.state.kinds[kind];
     if (!(error instanceof ValidationFailedError) || typeof reached?.cursor !== 'string') throw error;
     await receive(context, kind, newWalk(context, kind, walk.type));
@@ -53,7 +53,7 @@ async function runWalk(context: SyncContext, kind: Kind, walk: Walk): Promise<Ki
   return { walk: walk.type, ...(await context.store.completeWalk(kind, context.clock())) };
 }
 
-/** Receives what is left of a walk, and saves each page with the cursor of the next. */
+/** Receives the remaining pages of a listing, and saves each with the cursor of the next. */
 async function receive(context: SyncContext, kind: Kind, begun: Walk): Promise<void> {
   if (begun.isReceived) return;
   const { client, store, progress, abort } = context;
@@ -76,7 +76,7 @@ async function receive(context: SyncContext, kind: Kind, begun: Walk): Promise<v
     walk = {
       ...walk,
       cursor: page.nextCursor,
-      // The same on all pages of a walk; of the first one, if it were not.
+      // All pages of a listing have the same watermark; if they ever differ, the first is the safe one.
       watermark: walk.watermark ?? page.watermark,
       isReceived: page.nextCursor === null,
       received: walk.received + page.data.length,
@@ -88,7 +88,7 @@ async function receive(context: SyncContext, kind: Kind, begun: Walk): Promise<v
   progress.end();
 }
 
-/** How many records a full walk will receive, as far as it is known beforehand. */
+/** The expected number of records in a full listing; null if unknown. */
 async function totalOf(context: SyncContext, kind: Kind, { type }: Walk): Promise<number | null> {
   if (type === 'changes') return null;
   if (kind !== 'solicitations') {
