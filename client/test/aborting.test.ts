@@ -26,7 +26,7 @@ async function start(misbehave: Misbehave): Promise<FaultyServer> {
 const client = (server: FaultyServer, options: Partial<ClientOptions> = {}): ReturnType<typeof createClient> =>
   createClient({ baseUrl: server.url, apiKey: 'key', ...options });
 
-/** That a request ended as its caller wanted it to. */
+/** Asserts that a request was aborted, with the signal's reason as its cause. */
 async function expectAborted(promise: Promise<unknown>, reason: unknown): Promise<void> {
   const error: unknown = await promise.then(
     () => expect.fail('it gave an answer'),
@@ -76,7 +76,7 @@ describe('an AbortSignal ends', () => {
   test('the pause before a retry', async () => {
     const controller = new AbortController();
     const server = await start((response) => sendError(response, 429, 'rate_limited', { 'retry-after': '60' }));
-    // By then the pause of a minute has begun.
+    // By then the one-minute delay before the retry has begun.
     const onAnswer = (): void => void setImmediate(() => controller.abort(reason));
     const walk = Array.fromAsync(client(server, { onAnswer }).contracts.list({}, { signal: controller.signal }));
     await expectAborted(walk, reason);

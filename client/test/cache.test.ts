@@ -12,7 +12,7 @@ describe('with a cache', () => {
   });
   afterAll(() => service.close());
 
-  /** A client that says what it was answered. */
+  /** Creates a client that records the status of each response. */
   function watchedClient(cache: AnswerCache): { client: Client; statuses: () => number[] } {
     let statuses: number[] = [];
     const client = createClient({
@@ -80,7 +80,7 @@ test('memoryCache keeps the answers that were used last, and no more than so man
   fc.assert(
     fc.property(fc.nat(4), fc.array(use, { maxLength: 40, size: 'max' }), (maxEntries, uses) => {
       const cache = memoryCache({ maxEntries });
-      // Names, the one that was used last at the end.
+      // Names in order of use, most recent last.
       let model: string[] = [];
       for (const { kind, name: used } of uses) {
         const isKept = model.includes(used);

@@ -19,7 +19,7 @@ import {
 import { sendError, sendHtml, sendJson, startFaultyServer, type Misbehave } from './support/faulty-server.ts';
 import { startSampleService } from './support/sample-service.ts';
 
-/** What a promise was refused with. */
+/** Returns the reason a promise was rejected with. */
 function refusal(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     (value) => expect.fail(`it gave ${JSON.stringify(value)}`),
@@ -88,7 +88,7 @@ describe('each code of the service has a class, with status, code, message and r
     await fc.assert(
       fc.asyncProperty(ids, async (id) => {
         const error = await refusal(client.suppliers.get(id));
-        // A path may hold no NUL and, where it is too long, no more.
+        // The service rejects a path that contains NUL or is too long with `validation_failed`.
         expect(error).toBeInstanceOf(ApiError);
         expect(['not_found', 'validation_failed']).toContain((error as ApiError).code);
       }),

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** The records of a list as they are asked for without the client. */
+/** Fetches the records of a list without the client. */
 async function recordsOf(path: string): Promise<unknown[]> {
   const pages = await service.walk(path, service.partner('all').key, [100]);
   return pages.flatMap(({ body }) => (JSON.parse(body) as { data: unknown[] }).data);
@@ -106,7 +106,7 @@ describe('a list', () => {
     expect(await ids(client.solicitations.list({ closing_after: new Date(at), status: 'open', q: undefined }))).toEqual(
       await found(`/v1/solicitations?status=open&closing_after=${at}`),
     );
-    // As programs without types may have it.
+    // Untyped callers can pass null.
     const nothing = { q: null, status: null } as unknown as { q?: string };
     expect(await ids(client.solicitations.list(nothing))).toEqual(await found('/v1/solicitations'));
     expect(await ids(client.suppliers.list({ certifications: ['MBE', 'DBE'], state: 'md' }))).toEqual(

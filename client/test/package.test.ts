@@ -10,7 +10,7 @@ import { TYPED_PROGRAM } from './support/typed-program.ts';
 
 let service: TestService;
 let installed: InstalledClient;
-/** The first program of the README, which stands among the examples as first.ts. */
+/** The first program in the README, written to the examples folder as first.ts. */
 let firstOfReadme: string;
 
 beforeAll(async () => {
@@ -25,7 +25,7 @@ afterAll(async () => {
   await service.close();
 });
 
-/** Runs a program of the project on the service. */
+/** Runs a program of the installed project against the service. */
 function runOnService(file: string): Promise<string> {
   const env = { PARTNER_DATA_URL: service.url, PARTNER_DATA_KEY: service.partner('all').key };
   return run(process.execPath, [join('examples', file)], { cwd: installed.project, env });
@@ -53,7 +53,7 @@ describe('the package', () => {
   });
 
   test('has types that are found wherever ES modules are (attw)', async () => {
-    // It fails where there is a problem.
+    // attw exits with an error if it finds a problem.
     const report = await run('attw', [installed.tarball, '--profile', 'esm-only', '--format', 'ascii']);
     expect(report).toContain('node16 (from ESM): 🟢 (ESM)');
     expect(report).toContain('bundler: 🟢');

@@ -25,7 +25,7 @@ import {
 
 type Fault = [Misbehave, new (...given: never[]) => Error];
 
-/** What may pass: how it is caused, and what is thrown where it does not. */
+/** Transient failures: how to cause each, and the error thrown if it persists. */
 const PASSING: Readonly<Record<string, Fault>> = {
   'a dropped connection': [drop, ConnectionError],
   'half a body': [sendHalf, ConnectionError],
@@ -37,13 +37,13 @@ const PASSING: Readonly<Record<string, Fault>> = {
   '504': [(response) => sendHtml(response, 504), UnexpectedAnswerError],
 };
 
-/** Likewise, where only a timeout tells. */
+/** Transient failures that only a timeout detects. */
 const SILENT: Readonly<Record<string, Fault>> = {
   'a body that does not end': [sendForever, TimeoutError],
   'no answer': [() => undefined, TimeoutError],
 };
 
-/** Longer than a busy machine takes for a good answer. */
+/** Longer than a successful response takes on a busy machine. */
 const PATIENCE_MS = 1_000;
 
 const QUICK = { minDelayMs: 1, maxDelayMs: 4 };
@@ -130,7 +130,7 @@ describe('Retry-After', () => {
       sendError(response, 429, 'rate_limited', { 'retry-after': retryAfter });
     });
     await ask(server, { retry: QUICK });
-    // Timers may be a millisecond early.
+    // Timers can fire a millisecond early.
     expect(server.received[1]?.atMs).toBeGreaterThanOrEqual(mayAskAtMs - 1);
   });
 

@@ -25,7 +25,7 @@ function optionsOf(words: readonly string[]): MirrorOptions {
   return options;
 }
 
-/** One sync, on a machine whose clock is so far from the service's. */
+/** Runs one sync with a clock that is `aheadMs` ahead of the service's. */
 async function mirror(words: readonly string[], aheadMs: number): Promise<SyncReport> {
   let report: SyncReport | undefined;
   const never = new AbortController().signal;
@@ -112,10 +112,10 @@ describe.each(STORES)('a mirror into %s', (type) => {
     const read = async (days: number): Promise<number> => (await mirror(words, days * DAY_MS)).details?.read ?? 0;
     expect(await read(0)).toBe(100);
     expect(readCopy(type, service.folder).details.size).toBe(100);
-    // Half the period: half of them, which is more than the hundred that are read in any case.
+    // After half the period, half the details, which is more than the minimum of 100 per run.
     expect(await read(15)).toBe(201);
     expect(readCopy(type, service.folder).details.size).toBe(301);
-    // What was never read comes first, then what was read first.
+    // Never-read details come first, then the least recently read.
     expect(await read(25)).toBe(134);
     const { size } = readCopy(type, service.folder).details;
     expect(size).toBe(400);
@@ -125,7 +125,7 @@ describe.each(STORES)('a mirror into %s', (type) => {
     await start();
     const words = [...storeWords(type, service.folder), '--reconcile-every', '1d'];
     const isReconciling = async (days: number): Promise<boolean> => (await mirror(words, days * DAY_MS)).reconciled;
-    // The first run is a full walk; those after it find changes alone.
+    // The first run lists everything; later runs only changes.
     expect(await isReconciling(0)).toBe(false);
     expect(await isReconciling(0.9)).toBe(false);
     expect(await isReconciling(1.1)).toBe(true);

@@ -24,7 +24,7 @@ afterEach(() => service.close());
 
 const mirror = (...words: string[]) => service.startMirror(...words).ended;
 
-/** A run that has to succeed, after which the copy has to be what is served. */
+/** Runs the mirror, and asserts that it succeeds and that the copy equals what the service returns. */
 async function expectWhole(words: readonly string[]): Promise<void> {
   const { code, stderr } = await mirror(...words);
   expect(code, stderr).toBe(0);
@@ -59,7 +59,7 @@ describe('a copy in NDJSON', () => {
     expect(service.pages.passed.at(-1)?.target).toMatch(/^\/v1\/suppliers\?.*cursor=/);
     const walk = file('.mirror/suppliers-walk.ndjson');
     expect(readFileSync(walk, 'utf8').split('\n').length).toBeGreaterThan(3);
-    // Longer than the page that comes in its place.
+    // Longer than the page that replaces it.
     appendFileSync(walk, `{"id":"sup_9","name":"${'not noted'.repeat(1_000)}"}\n{"id":"sup_9`);
     await expectWhole(words());
   });
@@ -130,7 +130,7 @@ describe('a copy in NDJSON', () => {
     await mirror(...words());
     await service.publish({ 'lead-entities': [{ id: 'le_0', name: 'Renamed' }] });
     await service.settle();
-    // Where the index would be written stands something else: the run ends at this very point.
+    // A directory in the way of the index file makes the run fail at exactly this point.
     mkdirSync(file('.mirror/details-index.ndjson.new'));
     const { code, stderr } = await mirror(...words(), '--reconcile');
     expect(stderr).toContain('details-index.ndjson.new');

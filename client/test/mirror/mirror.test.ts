@@ -27,7 +27,7 @@ async function mirror(...words: string[]) {
 const targets = (): string[] => service.pages.passed.map(({ target }) => target);
 const details = () => service.pages.passed.filter(({ target }) => target.startsWith('/v1/solicitations/sol_'));
 
-/** All files under a folder. */
+/** Lists all files under a folder. */
 function filesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
@@ -47,7 +47,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     const { code, stderr } = await mirror(...words());
     expect(code, stderr).toBe(0);
     const suppliers = targets().filter((target) => target.startsWith('/v1/suppliers'));
-    // What changed since the walk began is asked for once it is complete.
+    // Once the listing is complete, the mirror requests the changes since it began.
     expect(suppliers[0]).toBe(brokenOffAt);
     expect(suppliers.at(-1)).toContain('updated_since=');
     expect(suppliers.every((target) => /cursor=|updated_since=/.test(target))).toBe(true);
@@ -59,7 +59,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     service.pages.disturb({ atRequest: 28, moment: 'before', act: () => killed.kill('SIGKILL') });
     await killed.ended;
     service.pages.disturb(null);
-    // The last one was not answered, and the one before it may not have been saved.
+    // The last request got no response, and the detail before it may not have been saved.
     const read = details().slice(0, -2);
     expect(read.length).toBeGreaterThan(2);
     expect((await mirror(...words())).code).toBe(0);
@@ -93,7 +93,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(details()).toHaveLength(14);
     expect(details().every(({ isConditional, status }) => isConditional && status === 304)).toBe(true);
     await mirror(...words());
-    // Those that are open first; of the others hardly any time has passed, which is one of them.
+    // The three open ones first. Hardly any time has passed, so the share of the others is a single one.
     const read = details().map(({ target }) => target.split('_')[1]);
     expect(read.slice(0, 3).sort()).toEqual(['10', '2', '6']);
     expect(read).toHaveLength(4);
@@ -165,7 +165,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(stderr).toContain('stopped; the next run goes on from here');
     expect(code).toBe(1);
     service.pages.disturb(null);
-    // What was in flight was answered; a whole run is of more than twice as many.
+    // The request in flight completed. A whole run takes more than twice as many requests.
     expect(service.pages.passed.every(({ status }) => status === 200)).toBe(true);
     expect(service.pages.passed.length).toBeLessThan(17);
     expect((await mirror(...words())).code).toBe(0);

@@ -68,7 +68,7 @@ test('a bar shows how far it is and how long the rest takes, and is gone at the 
   nowMs = 2_000;
   bar.advance(999_999);
   bar.pause(43_000);
-  // Where it came to the end of the line, the next one would begin.
+  // A full line of 80 would make the terminal wrap.
   expect(drawn.at(-1)).toHaveLength('\r\u001B[K'.length + 79);
   bar.begin('contracts', 0, null);
   nowMs = 3_000;

@@ -7,19 +7,19 @@ import { firstCatalog } from './support/histories.ts';
 import { MirroredService } from './support/mirrored-service.ts';
 import { SmallPages } from './support/small-pages.ts';
 
-// What takes its time because it is about time. So these run side by side, each with a service of its own.
+// Tests that must wait for real time to pass. They run concurrently, each with its own service.
 
-/** Requests a minute of a partner whose limit is reached. */
+/** Requests per minute, low enough to be reached. */
 const QUOTA = 80;
-/** What another program of the partner has asked for already: most, so that both mirrors come to the limit at once. */
+/** Requests already made by the partner's other program: most of the quota, so both mirrors soon reach the limit. */
 const USED = 65;
 
-/** Until a deadline: time for a service, and two mirrors after each other, on a machine that does much else. */
+/** Time until a deadline: enough to start a service and run two mirrors one after the other on a busy machine. */
 const AHEAD_MS = 20_000;
 
 const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
 
-/** The context is that of the test: those that run side by side have no other. */
+/** Takes the test's own context, because concurrent tests cannot use the global `onTestFinished`. */
 async function start({ onTestFinished }: TestContext, requestsPerMinute = 1_000_000): Promise<MirroredService> {
   const partner = { name: 'acme', everything: true, requestsPerMinute };
   const service = await MirroredService.start(firstCatalog(), partner, { isKillable: true });
@@ -49,7 +49,7 @@ describe.concurrent('in their time', { timeout: 300_000 }, () => {
         if (status === 429) expect(statuses[index + 1]).not.toBe(429);
       });
     }
-    // More than one window's worth was asked for.
+    // The mirrors sent more requests than the first window allowed.
     expect(service.pages.passed.length + second.passed.length).toBeGreaterThan(QUOTA - USED);
     expect(readCopy('sqlite', service.folder)).toEqual(readCopy('ndjson', service.folder));
   });
@@ -58,7 +58,7 @@ describe.concurrent('in their time', { timeout: 300_000 }, () => {
     const service = await start(context);
     const words = storeWords(type, service.folder);
     const close_at = new Date(Date.now() + AHEAD_MS).toISOString();
-    // Several: one that is not open is read in any run, whichever it is.
+    // Several, because every run reads the detail of one closed solicitation anyway.
     const ids = ['sol_1', 'sol_3', 'sol_5'];
     const publish = (more: object): Promise<void> =>
       service.publish({
@@ -94,7 +94,7 @@ describe.concurrent('in their time', { timeout: 300_000 }, () => {
       expect(isOpen()).toBe(true);
       const count = service.pages.passed.length;
       await sleep(Date.parse(closeAt) - Date.now() + 1);
-      // Files are written a moment later.
+      // Files are written shortly after the deadline.
       await expect.poll(isOpen, { timeout: 10_000 }).toBe(false);
       expect(service.pages.passed).toHaveLength(count);
       watching.kill('SIGTERM');

@@ -5,7 +5,7 @@ import { installPackedClient, type InstalledClient } from '../support/installed-
 import { run, runNpm } from '../support/programs.ts';
 import { TYPED_PROGRAM } from '../support/typed-program.ts';
 
-/** The oldest version that the client's README promises. */
+/** The oldest version that the client's README supports. */
 const OLDEST = '4.9.5';
 
 let installed: InstalledClient;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => installed.remove());
 
-/** Checks the program strictly, the client's declarations too. */
+/** Type-checks the program in strict mode, including the client's declarations. */
 async function check(tsc: string, module: string, moduleResolution: string, more: object = {}): Promise<string> {
   const compilerOptions = {
     ...{ module, moduleResolution, target: 'es2022', lib: ['es2022', 'dom'], types: [] },
@@ -30,7 +30,7 @@ async function check(tsc: string, module: string, moduleResolution: string, more
 
 test(
   `is typed for strict programs in TypeScript ${OLDEST}, however it finds modules`,
-  // The compiler is downloaded.
+  // Allows for downloading the compiler.
   { timeout: 300_000, retry: 2 },
   async () => {
     const folder = join(installed.project, 'oldest');

@@ -22,8 +22,8 @@ const FAULTS: Readonly<Record<string, Misbehave>> = {
 };
 
 /**
- * One origin, as browsers need it: the service under `/api`, faults under `/faulty`, and the package's own files under
- * `/package`. Whoever starts it closes it.
+ * Starts a server that serves everything from one origin, as browsers require: the service under `/api`, faults under
+ * `/faulty`, and the package's files under `/package`. The caller closes it.
  */
 export function startOrigin(serviceUrl: string, packageFolder: string): Promise<FaultyServer> {
   let isBusy = false;
@@ -39,7 +39,7 @@ export function startOrigin(serviceUrl: string, packageFolder: string): Promise<
     } else if (part === 'faulty') {
       const [, fault = ''] = rest.split('/');
       if (fault !== 'busy') FAULTS[fault]?.(response, place, request);
-      // Every other time.
+      // Fails every other request.
       else if ((isBusy = !isBusy)) sendError(response, 429, 'rate_limited', { 'retry-after': '0' });
       else sendJson(response, { total: 7 });
     } else if (part === 'package' || part === 'smoke.js') {

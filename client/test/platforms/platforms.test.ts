@@ -13,17 +13,17 @@ import { startSampleService } from '../support/sample-service.ts';
 import { startOrigin } from './origin.ts';
 
 /**
- * Other platforms come from npm, into a folder of their own: in this project's lock file they would bring the binaries
- * of all systems. Nothing that they bring runs while they are installed. Node 20.0.0 is the oldest that is promised, and
- * 22.13.0 the oldest for copies in SQLite; npm has them for Linux.
+ * Other platforms are installed from npm into a separate folder: in this project's lock file, they would add binaries
+ * for every system. Their install scripts do not run. Node 20.0.0 is the oldest supported version, 22.13.0 the oldest
+ * for SQLite copies; npm has these for Linux only.
  */
 const HAS_OLD_NODES = process.platform === 'linux';
 const OLD_NODES = ['20.0.0', '22.13.0'].map((version) => `node-${version}@npm:node-linux-${process.arch}@${version}`);
 const PLATFORMS = ['deno@2.9.6', 'bun@1.4.5', ...(HAS_OLD_NODES ? OLD_NODES : [])];
 
-/** A whole installation that failed is tried again: what has arrived by then is in the cache. */
+/** A failed installation is retried as a whole; packages downloaded before come from the npm cache. */
 const DOWNLOAD_ATTEMPTS = 3;
-/** For 510 MB, which take seconds to minutes. A connection that stalls ends its attempt, and not all of them. */
+/** For 510 MB, which take seconds to minutes. Per attempt, so that one stalled connection does not use up them all. */
 const ATTEMPT_MS = 4 * 60_000;
 const DOWNLOAD_OPTIONS = ['--prefer-offline', '--fetch-retries=5', '--ignore-scripts'];
 
@@ -64,7 +64,7 @@ async function downloadPlatforms(): Promise<void> {
   }
 }
 
-/** The outcome of the same program everywhere. */
+/** Asserts the outcome of `smoke`, which is the same on every platform. */
 async function expectEverything(outcome: unknown): Promise<void> {
   const pages = await service.walk('/v1/lead-entities', key, [30]);
   const watermark = pages[0]?.headers['x-sync-watermark'];
@@ -94,7 +94,7 @@ async function expectEverything(outcome: unknown): Promise<void> {
   });
 }
 
-/** Runs the program with a platform's binary, the settings in its environment. */
+/** Runs `run.js` with a platform's binary. */
 async function runOn(binary: string | undefined, ...words: string[]): Promise<void> {
   if (binary === undefined || !existsSync(binary)) throw new Error(`no binary came in ${PLATFORMS.join(', ')}`);
   const env = { ORIGIN: origin.url, API_KEY: key, DENO_NO_UPDATE_CHECK: '1', DENO_DIR: platforms, DO_NOT_TRACK: '1' };
@@ -102,7 +102,7 @@ async function runOn(binary: string | undefined, ...words: string[]): Promise<vo
   await expectEverything(JSON.parse(output));
 }
 
-/** The binary of a platform, from the one package of this system that came. */
+/** Finds a platform's binary in the package that npm installed for this system. */
 function findBinary(pattern: string): string | undefined {
   const [found] = globSync(pattern, { cwd: join(platforms, 'node_modules') });
   return found === undefined ? undefined : join(platforms, 'node_modules', found);
@@ -137,7 +137,7 @@ testWith('chromium')('the package works in Chromium, on pages of the same origin
     const page = await browser.newPage();
     const { origins } = recordPage(page);
     await page.goto(origin.url);
-    // A text, since the page's own import is meant, and not the one of the tests.
+    // A string, so that Vitest does not transform the page's `import`.
     const outcome = await page.evaluate(`(async () => {
       const { smoke } = await import('/smoke.js');
       const client = await import('/package/index.js');

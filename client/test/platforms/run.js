@@ -1,4 +1,4 @@
-// Node, Deno and Bun: the package as it is installed, settings from the environment, and the outcome as JSON.
+// For Node, Deno and Bun: runs `smoke` on the installed package with settings from the environment, and prints JSON.
 import * as client from 'partner-data-client';
 import { smoke } from './smoke.js';
 

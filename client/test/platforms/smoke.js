@@ -1,6 +1,6 @@
 /**
- * Asks for a little of everything with what a platform has, and tells what came. Knows nothing of the platform: the
- * package is given as it was imported.
+ * Exercises each feature of the client once and returns the outcomes. Platform-independent: the caller passes in the
+ * imported package.
  *
  * @param {typeof import('../../src/index.ts')} client
  * @param {{ origin: string, apiKey: string }} at an origin with the service under `/api` and faults under `/faulty`
@@ -9,7 +9,7 @@ export async function smoke({ createClient, memoryCache, ...errors }, { origin, 
   const told = [];
   const onAnswer = ({ status, path }) => told.push(`${status} ${path.replace(/cursor=.*/, 'cursor=…')}`);
   const take = () => told.splice(0);
-  // A timer that was left would keep the program from ending for as long.
+  // A leaked timer would keep the program running this long.
   const timeoutMs = 3_600_000;
   const client = createClient({ baseUrl: `${origin}/api/`, apiKey, timeoutMs, cache: memoryCache(), onAnswer });
 

@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request as it came. */
+/** A request as the server received it. */
 export interface Received {
   readonly url: string;
   readonly authorization: string | undefined;
-  /** By the monotonic clock. */
+  /** Arrival time by the monotonic clock. */
   readonly atMs: number;
-  /** Resolves when the connection is no longer open for the answer. */
+  /** Resolves when the response's connection is closed. */
   readonly closed: Promise<unknown>;
 }
 
-/** What stands in the place of the service, and breaks as told. */
+/** A stand-in for the service that misbehaves on demand. */
 export interface FaultyServer {
   readonly url: string;
   readonly received: Received[];
@@ -22,7 +22,7 @@ export interface FaultyServer {
 /** @param place 0 for the first request. */
 export type Misbehave = (response: ServerResponse, place: number, request: IncomingMessage) => void;
 
-/** Whoever starts it closes it. */
+/** Starts a faulty server. The caller closes it. */
 export async function startFaultyServer(misbehave: Misbehave): Promise<FaultyServer> {
   const received: Received[] = [];
   const server = createServer((request, response) => {
@@ -45,7 +45,7 @@ export async function startFaultyServer(misbehave: Misbehave): Promise<FaultySer
   };
 }
 
-/** An answer as the service would give it. */
+/** Sends a well-formed JSON response, as the service would. */
 export function sendJson(
   response: ServerResponse,
   body: object,
@@ -65,29 +65,29 @@ export function sendError(
   sendJson(response, { error }, status, { 'x-request-id': 'req_test', ...headers });
 }
 
-/** The last page of a list. */
+/** Sends the last page of a list. */
 export function sendList(response: ServerResponse, data: readonly object[]): void {
   const meta = { next_cursor: null, limit: 25 };
   sendJson(response, { data, meta }, 200, { 'x-sync-watermark': '2026-04-15T09:00:00.000Z' });
 }
 
-/** The page of a proxy. */
+/** Sends a proxy's HTML page. */
 export function sendHtml(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'content-type': 'text/html' }).end('<!doctype html><h1>A proxy</h1>');
 }
 
-/** Ends the connection without an answer. */
+/** Closes the connection without a response. */
 export function drop(response: ServerResponse): void {
   response.destroy();
 }
 
-/** Ends the connection half-way through a body. */
+/** Closes the connection in the middle of the body. */
 export function sendHalf(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
   response.write('{"data":[', () => response.destroy());
 }
 
-/** Sends a part of a body, and then no more. */
+/** Sends part of a body, then stalls. */
 export function sendForever(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
   response.write('{"data":[');

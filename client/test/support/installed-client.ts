@@ -3,18 +3,18 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { ROOT, runNpm } from './programs.ts';
 
-/** The client as its users get it. */
+/** The client as users install it. */
 export interface InstalledClient {
-  /** What `npm pack` made. */
+  /** Path of the tarball from `npm pack`. */
   readonly tarball: string;
-  /** The folder that it was made in, with `dist`. */
+  /** The folder it was packed from, including `dist`. */
   readonly source: string;
-  /** A project that was empty, has the client installed, and its examples in a folder. */
+  /** An otherwise empty project with the client installed and its examples in `examples/`. */
   readonly project: string;
   remove(): void;
 }
 
-/** Builds and packs the client outside the working tree, and installs it. Whoever asked for it removes it. */
+/** Builds, packs and installs the client outside the working tree. The caller removes it. */
 export async function installPackedClient(): Promise<InstalledClient> {
   const folder = mkdtempSync(join(tmpdir(), 'pds-client-'));
   const [source, project] = [join(folder, 'workspace', 'client'), join(folder, 'project')];

@@ -4,22 +4,22 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** A program that hangs is ended, though its test has given up before. */
+/** Kills a program that hangs, even if its test has timed out already. */
 const MAX_RUN_MS = 120_000;
 
 export interface RunOptions {
   readonly cwd?: string;
-  /** Besides the path and the home directory. */
+  /** In addition to PATH and HOME. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Two minutes unless it is given. */
+  /** Default: two minutes. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Runs a program to its end.
+ * Runs a program until it exits.
  *
  * @returns its standard output.
- * @throws Error with all that it wrote, where it fails.
+ * @throws Error with its output if it fails or times out.
  */
 export function run(
   program: string,
@@ -41,7 +41,7 @@ export function run(
   });
 }
 
-/** Runs npm, by the registry that this project is installed from, and without what an npm around it has set. */
+/** Runs npm with this project's registry settings, but without the other settings of an npm that runs the tests. */
 export function runNpm(words: readonly string[], cwd: string, timeoutMs?: number): Promise<string> {
   const registry = Object.entries(process.env).filter(([name]) =>
     /^npm_config_(registry|cache|userconfig)$/i.test(name),

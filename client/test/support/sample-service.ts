@@ -3,7 +3,7 @@ import { startService, type TestService } from '../../../test/support/service.ts
 
 const SAMPLE = fileURLToPath(new URL('../../../sample', import.meta.url));
 
-/** The real service with the demonstration's records, and partners that see all, may not see contracts, or ask rarely. */
+/** Starts the service with the sample data and three partners: full access, suppliers only, and 2 requests a minute. */
 export function startSampleService(): Promise<TestService> {
   return startService({
     directories: [SAMPLE],

@@ -1,4 +1,4 @@
-/** Uses the types as users do; what must not be accepted is marked. */
+/** A program that uses the types as users do. Lines that must not compile are marked. */
 export const TYPED_PROGRAM = `
 import { createClient, memoryCache, NotFoundError, type Contract, type Page, type SolicitationDetail } from 'partner-data-client';
 const client = createClient({ baseUrl: 'https://api.example.com', apiKey: 'key', cache: memoryCache(), retry: { retries: 2 } });

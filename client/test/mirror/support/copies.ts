@@ -15,7 +15,7 @@ export const LISTS = [
 export type List = (typeof LISTS)[number];
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Records by their ids; of solicitations also the details. */
+/** Records by id, for each list and for the details of solicitations. */
 export type Records = Readonly<Record<List | 'details', ReadonlyMap<string, Json>>>;
 
 export const STORES = ['sqlite', 'ndjson'] as const;
@@ -25,12 +25,12 @@ export function idIn(list: List | 'details', record: Json): string {
   return String(record[list === 'certifications' ? 'abbreviation' : 'id']);
 }
 
-/** The words that keep a copy of this type in a folder. */
+/** The command-line arguments for a copy of this type in a folder. */
 export function storeWords(type: StoreType, folder: string): string[] {
   return type === 'sqlite' ? ['--sqlite', join(folder, 'copy.sqlite')] : ['--ndjson', join(folder, 'copy')];
 }
 
-/** A copy as a partner's program reads it: by the documented tables, views and files. */
+/** Reads a copy as a partner's program would, through the documented tables, views and files. */
 export function readCopy(type: StoreType, folder: string): Records {
   const read = type === 'sqlite' ? readSqlite : readNdjson;
   const lists = [...LISTS, 'details'] as const;
@@ -62,7 +62,7 @@ function readNdjson(folder: string, lists: readonly (List | 'details')[]): Json[
     const path = join(folder, 'copy', `${list === 'details' ? 'solicitation-details' : list}.ndjson`);
     if (!existsSync(path)) return [];
     const lines = readFileSync(path, 'utf8').split('\n');
-    // Each line ends with a line feed, the last one too.
+    // Every line, including the last, ends with a line feed.
     if (lines.pop() !== '') throw new Error(`${path} is cut off`);
     return lines.map((line) => JSON.parse(line) as Json);
   });

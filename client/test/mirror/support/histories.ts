@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Grants } from '../../../../src/access/grant-admin.ts';
 import { contract, solicitation, supplier, type ImportLines } from '../../../../test/support/publishing.ts';
 
-/** Something that happens while a mirror is at work. */
+/** An event during a sync. */
 export type During =
   | { readonly type: 'kill-mirror' }
   | { readonly type: 'kill-service' }
@@ -27,7 +27,7 @@ const SUPPLIERS = Array.from({ length: 8 }, (_, i) => `sup_${i}`);
 const CONTRACTS = Array.from({ length: 10 }, (_, i) => `ctr_${i}`);
 
 const leadEntity = fc.constantFrom(...LEAD_ENTITIES);
-/** Two line separators of Unicode among them, which JSON leaves as they are. */
+/** Includes U+2028 and U+2029, line separators that JSON does not escape. */
 const text = fc.constantFrom('alpha', 'beta', 'gamma', 'lines \u2028 and \u2029', 'Ünïcode \u{1F6E0}', '"quoted"\\');
 
 const number = fc.nat({ max: 13 });
@@ -123,10 +123,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** What happens to a service and a mirror of it, in order. */
+/** An arbitrary sequence of changes to a service and syncs of its mirror. */
 export const history = fc.array(step, { minLength: 8, maxLength: 14, size: 'max' });
 
-/** What the service holds at first: everything that a change may name, and records enough for several pages. */
+/** The initial catalog: everything that a change can reference, and enough records for several pages. */
 export function firstCatalog(): ImportLines {
   return {
     'lead-entities': LEAD_ENTITIES.map((id) => ({ id, name: id })),

@@ -6,28 +6,28 @@ import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../../src/mirror/main.ts', import.meta.url));
 
-/** Each start would compile the same anew otherwise. */
+/** Shared by all starts, so that each does not compile the same code again. */
 const NODE_COMPILE_CACHE = join(tmpdir(), 'pds-tests-compiled');
 
-/** A mirror in a process of its own, as partners run it. */
+/** A mirror in its own process, as partners run it. */
 export interface MirrorProcess {
   readonly pid: number;
   kill(signal: NodeJS.Signals): void;
-  /** Nobody reads any more what it writes to standard output. */
+  /** Closes the reading end of its standard output. */
   closeOutput(): void;
-  /** Resolves once this stands in what it told. */
+  /** Resolves once its output contains `what`. */
   told(what: string): Promise<void>;
   readonly ended: Promise<MirrorEnd>;
 }
 
 export interface MirrorEnd {
-  /** Null where it was killed. */
+  /** Null if it was killed. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Starts it with this command line and environment, and of the environment else PATH alone. */
+/** Starts a mirror with these arguments. Of this process's environment it inherits only PATH. */
 export function startMirror(words: readonly string[], environment: Readonly<Record<string, string>>): MirrorProcess {
   const child = spawn(process.execPath, [MAIN, ...words], {
     env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE, ...environment },

@@ -17,26 +17,26 @@ import { idIn, LISTS, type Json, type Records } from './copies.ts';
 import { startMirror, type MirrorProcess } from './mirror-process.ts';
 import { SmallPages } from './small-pages.ts';
 
-/** Pauses between questions to the metrics, which would keep a core busy otherwise. */
+/** Interval for polling the metrics; a tight loop would keep a core busy. */
 const NOTICED_EVERY_MS = 20;
 
-/** The service behind a mirror, and how it is told of changes. */
+/** The service that a mirror copies, with its database. */
 interface Host {
   readonly database: OpenDatabase;
   readonly key: string;
   readonly port: number;
-  /** Until it serves all that was changed. */
+  /** Resolves when the service serves all changes made so far. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A host that can be killed, and started again. */
+/** A host that can be killed and restarted. */
 interface KillableHost extends Host {
   kill(): Promise<void>;
   serve(): Promise<void>;
 }
 
-/** The service on a database of its own, behind small pages, and one partner. */
+/** The service with its own database and one partner, behind a `SmallPages` proxy. */
 export class MirroredService {
   readonly partner: string;
   readonly pages: SmallPages;
@@ -51,7 +51,7 @@ export class MirroredService {
     this.#client = this.#connect();
   }
 
-  /** @param isKillable runs `pds serve` in a process of its own, which takes a second of CPU time; otherwise it is in this one. */
+  /** @param isKillable runs `pds serve` in a separate process, which costs a second of CPU time. */
   static async start(
     catalog: ImportLines,
     setup: PartnerSetup,
@@ -69,19 +69,19 @@ export class MirroredService {
     return this.#host.key;
   }
 
-  /** Starts the service again after it was killed. */
+  /** Restarts the service after it was killed. */
   async serve(): Promise<void> {
     await this.#killable().serve();
     this.#client = this.#connect();
   }
 
-  /** Kills it in the middle of whatever it does. */
+  /** Kills the service with SIGKILL. */
   async killService(): Promise<void> {
     this.#client.close();
     await this.#killable().kill();
   }
 
-  /** Starts a mirror that asks this service as its partner. */
+  /** Starts a mirror of this service with the partner's key. */
   startMirror(...words: string[]): MirrorProcess {
     return startMirror(words, { PARTNER_DATA_URL: this.pages.url, PARTNER_DATA_KEY: this.key });
   }
@@ -90,7 +90,7 @@ export class MirroredService {
     await publishLines(this.database, lines);
   }
 
-  /** Whether it was taken: what is refused, as the removal of what others refer to, does not happen. */
+  /** Returns whether the import was accepted. For example, removing a record that others reference is refused. */
   async tryToPublish(lines: ImportLines): Promise<boolean> {
     try {
       await this.publish(lines);
@@ -105,17 +105,17 @@ export class MirroredService {
     try {
       await (what === 'grant' ? grant : revoke)(this.database, Date.now, this.partner, grants);
     } catch (error) {
-      // What was not granted cannot be revoked, nor what is not there be granted.
+      // Revoking a grant that does not exist, or granting a missing record, is refused.
       if (!(error instanceof AccessError)) throw error;
     }
   }
 
-  /** Until the running service has noticed all that was done; the responses that it caches are older until then. */
+  /** Resolves when the service has noticed all changes made so far. Until then its cached responses are stale. */
   settle(): Promise<void> {
     return this.#host.settle();
   }
 
-  /** All that the partner sees, read without the client. */
+  /** Fetches everything that the partner sees, without the client. */
   async served(): Promise<Records> {
     const records: [string, Map<string, Json>][] = [];
     for (const list of LISTS) {

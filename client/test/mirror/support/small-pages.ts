@@ -2,35 +2,35 @@ import { once } from 'node:events';
 import { Agent, createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request that came through, and its answer. */
+/** A request that passed through the proxy, and the status of its response. */
 export interface Passed {
   readonly target: string;
   readonly isConditional: boolean;
   readonly authorization: string | undefined;
-  /** Null where there was no answer. */
+  /** Null if there was no response. */
   status: number | null;
 }
 
-/** What happens at a request: before the service gets it, or after its answer was given. */
+/** An action at a certain request: before the service receives it, or after the response was sent. */
 export interface Disturbance {
-  /** 1 for the next. */
+  /** 1 for the next request. */
   readonly atRequest: number;
   readonly moment: 'before' | 'after';
   readonly act: () => unknown;
 }
 
 /**
- * A proxy in front of the service, which a mirror asks: it makes pages small, so that few records are many pages, and lets
- * things happen at any request of a sync. Nothing else is changed.
+ * A proxy between a mirror and the service. It shrinks pages, so that a few records span many pages, and can trigger an
+ * action at any request of a sync. Apart from spoiled cursors, it changes nothing else.
  */
 export class SmallPages {
   readonly #server: Server;
   readonly #agent = new Agent({ keepAlive: false });
   readonly #pageSize: number;
-  /** Where the service listens at the moment. */
+  /** The service's current port. */
   servicePort = 0;
   passed: Passed[] = [];
-  /** At this request or the next one after it that has a cursor, the service gets another one; null for none. */
+  /** From this request on, the first cursor is replaced by an invalid one; null for none. */
   spoilCursorAt: number | null = null;
   #disturbance: Disturbance | null = null;
   #count = 0;
@@ -51,7 +51,7 @@ export class SmallPages {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** From here on, this is to happen; null for nothing. */
+  /** Sets the action, counting requests from here on; null for none. */
   disturb(disturbance: Disturbance | null): void {
     this.#count = 0;
     this.#disturbance = disturbance;
