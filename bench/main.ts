@@ -11,7 +11,7 @@ import { RESULTS_NAME, ResultsStore } from './measure/results.ts';
 import { PARTS } from './parts/parts.ts';
 import { REPORT_FOLDER, writeReport } from './report/write-report.ts';
 
-/* A program: measures the parts that are asked for, and writes the report. */
+/* Program: measures the requested parts and writes the report. */
 
 interface Options {
   only?: string[];
@@ -30,7 +30,7 @@ interface Options {
   smoke: boolean;
 }
 
-/** As many as the service serves in any turn of its event loop. */
+/** Few enough that the service can serve all of them in one event-loop tick. */
 const SMOKE_CONNECTIONS = 8;
 
 const command = new Command('bench')
@@ -79,7 +79,7 @@ try {
     settings: {
       rounds: options.smoke ? 1 : options.rounds,
       seconds: options.smoke ? 1 : options.seconds,
-      // A process that has just started is slow, and refuses a crowd for a moment: no refusal may come to so few.
+      // A freshly started process is slow and briefly refuses many connections. With this few, it must refuse none.
       connections: options.smoke ? SMOKE_CONNECTIONS : options.connections,
       samples: options.smoke ? 20 : options.samples,
       engines: options.engines,

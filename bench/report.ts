@@ -1,6 +1,6 @@
 import { readResults } from './measure/results.ts';
 import { writeReport } from './report/write-report.ts';
 
-/* A program: writes the report anew from what was measured before. */
+/* Program: regenerates the report from saved results. */
 
 await writeReport(readResults());

@@ -9,11 +9,11 @@ export interface BaselineOptions {
   plainUrl: string;
   withPeers: boolean;
   store: ResultsStore;
-  /** Folder for files that servers write. */
+  /** Folder for files written by the servers. */
   scratch: string;
 }
 
-/** Starts what stands beside the service over the same rows. A peer that does not start is reported with its reason. */
+/** Starts the baselines and peers over the same rows. A peer that fails to start is reported with the reason. */
 export async function startBaselines(options: BaselineOptions): Promise<RunningCandidate[]> {
   const running = [await startMinimum(options.plainUrl), await startDrizzle(options.plainUrl)];
   if (!options.withPeers) return running;

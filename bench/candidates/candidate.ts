@@ -2,20 +2,20 @@ import type { HttpRequest } from '../load/load.ts';
 import type { StartedProcess } from '../machine/processes.ts';
 import type { Question } from './question.ts';
 
-/** A server that answers, and how to ask it. */
+/** A running server, and how to send it requests. */
 export interface RunningCandidate {
   readonly name: string;
   readonly process: StartedProcess;
   readonly port: number;
-  /** Of a request in this round. */
+  /** The headers of requests in this round. */
   headers(round: number): Record<string, string>;
-  /** The request that asks this; null where the product cannot do it. */
+  /** The request for this question; null if the product does not support it. */
   requestFor(question: Question): HttpRequest | null;
-  /** Gives the same bytes whatever is asked, so that its requests may be asked again. */
+  /** Responds with the same bytes to every request, so requests can be repeated. */
   readonly isFixed: boolean;
-  /** PostgreSQL's CPU time is counted as its own. */
+  /** Whether PostgreSQL's CPU time counts towards it. */
   readonly usesPostgres: boolean;
-  /** Said beside its figures. */
+  /** Shown next to its figures. */
   readonly remark?: string;
   stop(): Promise<void>;
 }

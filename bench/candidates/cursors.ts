@@ -1,6 +1,6 @@
 import type { RunningService } from './service.ts';
 
-/** As few as a process that has just started serves in one turn of its event loop, pages of 100 contracts included. */
+/** Few enough for a freshly started process to serve in one event-loop tick, even with pages of 100 contracts. */
 const AT_ONCE = 4;
 
 interface Page {
@@ -9,9 +9,9 @@ interface Page {
 }
 
 /**
- * Gathers the cursors that stand after the given ids: walks the list a hundred at a time, and
- * asks for the part of each page that ends with such an id. No page that is measured later was
- * asked before: those are of another length.
+ * Collects the cursor after each of the given ids. Lists all records 100 per page and, for each id on a page, requests
+ * that page again with a limit that makes it end at the id. Measured pages begin elsewhere or have a different limit, so
+ * these requests do not put them in the cache.
  */
 export async function gatherCursors(service: RunningService, path: string, ids: readonly string[]): Promise<void> {
   const wanted = new Set(ids);

@@ -15,7 +15,7 @@ const FIELDS =
   'questions_due_at,intent_to_bid_due_at,updated_at';
 const DETAIL_FIELDS = `${FIELDS},description,require_intent_registration,created_at,nigp_codes,documents,requested_items,notices,questions`;
 
-/** Its REST interface, asked by an administrator: no permissions to look up. Its own tables stand in a schema of theirs. */
+/** Its REST API, called as administrator, so no permissions are looked up. Its own tables are in a separate schema. */
 export async function startDirectus(plainUrl: string, scratch: string): Promise<RunningCandidate> {
   const folder = join(scratch, 'directus');
   for (const name of ['uploads', 'extensions']) mkdirSync(join(folder, name), { recursive: true });
@@ -69,7 +69,7 @@ async function makeSchema(plainUrl: string): Promise<void> {
 
 function requestFor(question: Question): HttpRequest | null {
   if (question.kind === 'detail') return { path: `/items/solicitations/${question.id}?fields=${DETAIL_FIELDS}` };
-  // Its texts know no greater-than, so that it cannot page by id.
+  // Directus has no greater-than filter for text columns, so it cannot paginate by id.
   if (question.kind !== 'list' || question.filters.q !== undefined || 'after' in question) return null;
   const { leadEntity, status, closingAfter } = question.filters;
   const given = {

@@ -4,7 +4,7 @@ import fastify from 'fastify';
 import pg from 'pg';
 import * as schema from './drizzle-schema.ts';
 
-/* A program: Fastify with Drizzle's relational queries, as their documentation shows them. No key, no limit, no log. */
+/* Program: Fastify with Drizzle's relational queries, as in their documentation. No API keys, rate limits or logs. */
 
 const { solicitations, contracts } = schema;
 const [port, url = ''] = process.argv.slice(2);

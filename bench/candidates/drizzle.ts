@@ -7,7 +7,7 @@ const PROGRAM = fileURLToPath(new URL('drizzle-server.ts', import.meta.url));
 
 export const DRIZZLE = 'Fastify with Drizzle';
 
-/** What a team would usually write. */
+/** The stack that a team would typically choose. */
 export async function startDrizzle(plainUrl: string): Promise<RunningCandidate> {
   return startServer({
     name: DRIZZLE,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
-/* A program: answers every request with the bytes of one file, which it read at the start. */
+/* Program: responds to every request with the bytes of one file, read at startup. */
 
 const [port, file = ''] = process.argv.slice(2);
 const body = readFileSync(file);

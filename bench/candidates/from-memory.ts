@@ -8,7 +8,7 @@ const PROGRAM = fileURLToPath(new URL('from-memory-server.ts', import.meta.url))
 
 export const FROM_MEMORY = 'the same bytes from memory';
 
-/** `node:http` and nothing else: the limit of the runtime. */
+/** Bare `node:http`: the upper bound of the runtime. */
 export async function startFromMemory(folder: string, body: string): Promise<RunningCandidate> {
   const file = join(folder, 'page.json');
   writeFileSync(file, body);

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import pg from 'pg';
 import { STATEMENTS, type Statement } from './minimum-statements.ts';
 
-/* A program: the least that answers the questions from the plain tables. No key, no limit, no log. */
+/* Program: the minimal server for the benchmark's requests over the plain tables. No API keys, rate limits or logs. */
 
 const [port, url = ''] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString: url, options: '-c search_path=plain' });

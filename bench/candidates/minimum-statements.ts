@@ -1,6 +1,6 @@
-/** A statement that returns the whole body as text. */
+/** A statement that returns the complete response body as text. */
 export interface Statement {
-  /** PostgreSQL prepares it once for each connection; without one, it plans anew for the values of each request. */
+  /** With a name, PostgreSQL prepares the statement once per connection; without, it plans each execution. */
   name?: string;
   text: string;
 }
@@ -24,7 +24,7 @@ export const STATEMENTS = {
     `select ${LIST_COLUMNS} from ${SOLICITATIONS}
      where s.id > $1 and s.status <> 'draft' order by s.id limit 25`,
   ),
-  // Which index is the better one depends on how frequent the words are: planned anew for each request.
+  // Unnamed: the best index depends on how frequent the words are, so each execution is planned.
   search: page(
     undefined,
     `select ${LIST_COLUMNS} from ${SOLICITATIONS}

@@ -7,7 +7,7 @@ const PROGRAM = fileURLToPath(new URL('minimum-server.ts', import.meta.url));
 
 export const MINIMUM = 'the hand-written minimum';
 
-/** `node:http`, `pg`, and prepared statements whose JSON PostgreSQL builds. */
+/** `node:http`, `pg`, and prepared statements that build the JSON in PostgreSQL. */
 export async function startMinimum(plainUrl: string): Promise<RunningCandidate> {
   return startServer({
     name: MINIMUM,

@@ -6,7 +6,7 @@ import { startServer } from './started-server.ts';
 
 export const NGINX = 'nginx, the same bytes as a file';
 
-/** nginx with one worker and no log: the limit of the machine. Null where it is not installed. */
+/** nginx with one process and no log: the upper bound of the machine. Null if nginx is not installed. */
 export async function startNginx(folder: string, body: string): Promise<RunningCandidate | null> {
   if (!isInstalled('nginx')) return null;
   const root = join(folder, 'nginx');
@@ -24,7 +24,7 @@ export async function startNginx(folder: string, body: string): Promise<RunningC
   });
 }
 
-/** It serves as a single process, which may be whoever started it, so that it can read the folder. */
+/** Runs nginx as a single process under the current user, so that it can read the folder. */
 function configurationOf(root: string, port: number): string {
   return `daemon off;
 master_process off;

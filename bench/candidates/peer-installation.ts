@@ -5,15 +5,15 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { note } from '../measure/progress.ts';
 
-/** Where the peers are installed. */
+/** The folder in which the peers are installed. */
 export const PEERS_FOLDER = fileURLToPath(new URL('../peers/', import.meta.url));
 
 const run = promisify(execFile);
 
 /**
- * Installs the peers where they are not there yet.
+ * Installs the peers unless they are already installed.
  *
- * @throws Error with what npm said where it fails.
+ * @throws Error with npm's output if it fails.
  */
 export async function installPeers(): Promise<void> {
   if (existsSync(join(PEERS_FOLDER, 'node_modules', '.package-lock.json'))) return;
@@ -21,7 +21,7 @@ export async function installPeers(): Promise<void> {
   await run('npm', ['ci'], { cwd: PEERS_FOLDER, env: { ...process.env, PATH: pathWithoutPackages() } });
 }
 
-/** The Node.js of the machine, under which npm builds what has to be built; ours where it has none. */
+/** The system's Node.js, for which npm builds native modules; the current one if there is none. */
 export function installedNode(): string {
   const folder = pathWithoutPackages()
     .split(delimiter)

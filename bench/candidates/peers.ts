@@ -10,7 +10,7 @@ interface Peer {
   start(): Promise<RunningCandidate>;
 }
 
-/** Products that people pick instead; each is installed with the first that is started. */
+/** Products that teams use instead. Starting the first one installs all of them. */
 export function peersOver(plainUrl: string, scratch: string): Peer[] {
   const starts: [string, () => Promise<RunningCandidate>][] = [
     [PLATFORMATIC, () => startPlatformatic(plainUrl)],

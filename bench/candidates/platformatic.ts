@@ -9,7 +9,7 @@ import { startServer } from './started-server.ts';
 const FIELDS =
   'id,ref,referenceNumber,title,status,issuingOrganization,leadEntityId,openAt,closeAt,questionsDueAt,intentToBidDueAt,updatedAt';
 
-/** Its REST interface. */
+/** Its REST API. */
 export async function startPlatformatic(plainUrl: string): Promise<RunningCandidate> {
   return startServer({
     name: PLATFORMATIC,

@@ -25,7 +25,7 @@ const CONTRACTS = `query Contracts($after: String!) {
   } }
 }`;
 
-/** GraphQL, with variables, so that it plans each operation once. */
+/** GraphQL with variables, so that each operation is planned only once. */
 export async function startPostGraphile(plainUrl: string): Promise<RunningCandidate> {
   return startServer({
     name: POSTGRAPHILE,

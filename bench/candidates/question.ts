@@ -1,11 +1,11 @@
-/** What is asked, whoever answers. */
+/** A request, independent of the candidate that serves it. */
 export type Question =
   | { kind: 'list'; filters: ListFilters; after?: string; limit?: number }
   | { kind: 'count'; filters: ListFilters }
   | { kind: 'detail'; id: string }
   | { kind: 'contracts'; after: string };
 
-/** Of solicitations; all of them together. */
+/** Filters on solicitations, combined with AND. */
 export interface ListFilters {
   leadEntity?: string;
   status?: string;
@@ -15,10 +15,10 @@ export interface ListFilters {
   updatedSince?: string;
 }
 
-/** Records on a page, where nothing else is said. */
+/** The default page size. */
 export const PAGE = 25;
 
-/** The address that the service, and the baselines written by hand, know a question by; `after` is what they page with. */
+/** Path and query of a question for the service and the hand-written baselines; `after` becomes the cursor. */
 export function addressOf(question: Question, after: string | undefined): string {
   switch (question.kind) {
     case 'detail':

@@ -9,23 +9,23 @@ import type { RunningCandidate } from './candidate.ts';
 import { addressOf } from './question.ts';
 
 export interface ServiceOptions {
-  /** Folder for the log, to which a line is written for each request. */
+  /** Folder for the log, which gets one line per request. */
   folder: string;
   core?: Core | null;
   workers?: number;
-  /** Measures how long its event loop is held. */
+  /** Measures how long each iteration of its event loop takes. */
   withHoldProbe?: boolean;
 }
 
-/** Cursors by the path of their list and the id after which they stand. */
+/** Cursors by the id after which they continue. */
 export type Cursors = Map<string, string>;
 
 export interface RunningService extends RunningCandidate {
   readonly engine: Engine;
   readonly database: ServiceDatabase;
-  /** Where cursors are put before questions deep in a list are asked. */
+  /** Must hold the cursors of questions with `after` before they are requested. */
   readonly cursors: Cursors;
-  /** The port of its `hold-probe.ts`; null without one. */
+  /** The port of its `hold-probe.ts`; null if it has none. */
   readonly holdPort: number | null;
 }
 
@@ -36,7 +36,7 @@ export const SERVICE_NAMES: Record<Engine, string> = {
 
 const HOLD_PROBE = new URL('../measure/hold-probe.ts', import.meta.url).href;
 
-/** Starts `pds serve` as an operator would: everything on, and its log written to a file. */
+/** Starts `pds serve` as an operator would: with all features on, and logging to a file. */
 export async function startService(
   engine: Engine,
   database: ServiceDatabase,
@@ -87,7 +87,7 @@ export async function startService(
 
 const BLOCK_BYTES = 1024 * 1024;
 
-/** Brings a file into the memory of the system, where PostgreSQL has its pages from having been filled. */
+/** Reads a file into the page cache, where PostgreSQL's pages already are since its tables were filled. */
 function readThrough(path: string): void {
   const file = openSync(path, 'r');
   const block = Buffer.allocUnsafe(BLOCK_BYTES);

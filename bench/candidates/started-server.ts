@@ -9,13 +9,13 @@ interface ServerDescription extends Pick<RunningCandidate, 'name' | 'requestFor'
   isFixed?: boolean;
   remark?: string;
   headers?: Record<string, string>;
-  /** The program to start, once its port is known. */
+  /** Returns the program to start, given its port. */
   command(port: number): { program: string; args: string[] } & Partial<ProcessOptions>;
-  /** A path that is answered as soon as it listens. */
+  /** A path that responds as soon as the server is ready. */
   readyPath?: string;
 }
 
-/** Starts a server on the core of the servers, on a free port, and waits until it answers. */
+/** Starts a server on `SERVER_CORE` and a free port, and waits until it responds. */
 export async function startServer(description: ServerDescription): Promise<RunningCandidate> {
   const port = await findFreePort();
   const { program, args, ...options } = description.command(port);

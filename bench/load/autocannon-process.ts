@@ -2,11 +2,11 @@ import autocannon, { type Client, type Options, type Request, type Result } from
 import { json } from 'node:stream/consumers';
 import type { HttpRequest, LoadOptions, LoadResult } from './load.ts';
 
-/* A program: reads what to ask from standard input, asks it, and prints what came of it as JSON. */
+/* Program: reads requests from standard input, sends them, and prints the result as JSON. */
 
 const { port, headers, requests, isRepeated, connections, seconds } = (await json(process.stdin)) as LoadOptions;
 
-// Each connection walks a part of the list of its own, so that nothing is asked twice.
+// Each connection sends its own share of the list, so that no request is sent twice.
 let made = 0;
 const shares = Array.from({ length: connections }, (_, connection) =>
   requests.filter((__, index) => isRepeated || index % connections === connection),
@@ -37,7 +37,7 @@ const output: LoadResult = {
 };
 process.stdout.write(JSON.stringify(output));
 
-/** Ends the load before a list begins anew. */
+/** Stops the load before any connection starts its list again. */
 function stopAfter(most: number): void {
   let answered = 0;
   running.on('response', () => {

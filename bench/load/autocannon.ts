@@ -4,7 +4,7 @@ import { readOutput } from './output.ts';
 
 const PROGRAM = fileURLToPath(new URL('autocannon-process.ts', import.meta.url));
 
-/** Asks with autocannon, in a process of its own. */
+/** Runs the load with autocannon, in a separate process. */
 export async function runAutocannon(options: LoadOptions): Promise<LoadResult> {
   return JSON.parse(await readOutput(process.execPath, [PROGRAM], {}, JSON.stringify(options))) as LoadResult;
 }

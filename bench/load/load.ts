@@ -2,7 +2,7 @@ import { isInstalled } from '../machine/cores.ts';
 import { runAutocannon } from './autocannon.ts';
 import { runWrk } from './wrk.ts';
 
-/** One request: a GET of a path, or a POST of JSON where there is a body. */
+/** One request: a GET, or a POST of JSON if there is a body. */
 export interface HttpRequest {
   path: string;
   body?: string;
@@ -12,7 +12,7 @@ export interface LoadOptions {
   port: number;
   headers: Readonly<Record<string, string>>;
   requests: readonly HttpRequest[];
-  /** Begins anew at the end of the list; otherwise it ends there, so that nothing is asked twice. */
+  /** Whether to start over at the end of the list. Otherwise the load stops there, so that no request is sent twice. */
   isRepeated: boolean;
   connections: number;
   seconds: number;
@@ -21,16 +21,16 @@ export interface LoadOptions {
 export interface LoadResult {
   requests: number;
   seconds: number;
-  /** Answers other than 2xx and 3xx, and connections that broke. */
+  /** Responses other than 2xx and 3xx, and broken connections. */
   failures: number;
-  /** The list ended before the time was over. */
+  /** Whether the list ran out before the time did. */
   isExhausted: boolean;
   bytes: number;
   p50Ms: number;
   p99Ms: number;
 }
 
-/** Asks for so many seconds over so many connections, from a process of its own, with wrk or else autocannon. */
+/** Sends requests from a separate process for `seconds`, with wrk if it is installed, otherwise with autocannon. */
 export function runLoad(options: LoadOptions): Promise<LoadResult> {
   return isInstalled('wrk') ? runWrk(options) : runAutocannon(options);
 }

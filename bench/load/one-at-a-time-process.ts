@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers';
 import type { HttpRequest } from './load.ts';
 import type { OneAtATimeOptions, TimedResponse } from './one-at-a-time.ts';
 
-/* A program: reads what to request from standard input, and prints how long each response took as JSON. */
+/* Program: reads requests from standard input, sends them one at a time, and prints each response time as JSON. */
 
 const options = (await json(process.stdin)) as OneAtATimeOptions;
 const { port, headers, requests, withNextPages = false, holdPort = null } = options;
@@ -30,7 +30,7 @@ async function measure(one: HttpRequest, name: string): Promise<string> {
   return body;
 }
 
-/** Reads the longest hold of the server's event loop since it was read last. */
+/** Reads the longest event-loop hold of the server since the previous read. */
 async function readHold(): Promise<number | null> {
   return holdPort === null ? null : Number((await send({ path: '/' }, holdPort, {}, true)).body);
 }

@@ -8,28 +8,28 @@ export interface OneAtATimeOptions {
   port: number;
   headers: Readonly<Record<string, string>>;
   requests: readonly HttpRequest[];
-  /** Also requests the page after each page that has one. */
+  /** Also requests the next page of each page that has one. */
   withNextPages?: boolean;
   /** The port of the server's `hold-probe.ts`, if it has one. */
   holdPort?: number | null;
 }
 
 export interface TimedResponse {
-  /** As requested; with ` (next page)` for the page after it. */
+  /** The path, followed by ` (next page)` if it is the page after it. */
   request: string;
   status: number;
-  /** From the request to the last byte. */
+  /** From sending the request to the last byte of the response. */
   milliseconds: number;
-  /** Longest hold of the server's event loop since the response before; null without a probe. */
+  /** The longest event-loop hold since the previous response; null without a probe. */
   holdMs: number | null;
 }
 
-/** Sends each request once, the next after the response to the last, over one connection. */
+/** Sends each request once over one connection, waiting for each response before the next request. */
 export async function askOneAtATime(options: OneAtATimeOptions): Promise<TimedResponse[]> {
   return JSON.parse(await readOutput(process.execPath, [PROGRAM], {}, JSON.stringify(options))) as TimedResponse[];
 }
 
-/** Whether a response is neither a success nor a redirect. */
+/** Whether the status is outside 200 to 399. */
 export function isFailure({ status }: TimedResponse): boolean {
   return status < 200 || status >= 400;
 }

@@ -4,10 +4,10 @@ import { OTHER_CORE } from '../machine/cores.ts';
 import { spawnPinned } from '../machine/processes.ts';
 
 /**
- * Runs a program that makes load, and returns what it printed.
+ * Runs a load generator on `OTHER_CORE` and returns its standard output.
  *
- * @param input what it reads from standard input.
- * @throws Error with its standard error where it failed.
+ * @param input written to its standard input.
+ * @throws Error with its standard error if it fails.
  */
 export async function readOutput(
   program: string,

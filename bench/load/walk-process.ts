@@ -4,14 +4,13 @@ import { json } from 'node:stream/consumers';
 import type { WalkOptions, WalkOutcome } from './walk.ts';
 
 /*
- * A program: walks a list to its end, page after page, and prints how many records it held. It
- * reads HTTP by itself: Node's client takes half as long for a page as the service does, and
- * would be what is measured.
+ * Program: reads a list to its end, page by page, and prints the number of records and the time it took. It parses
+ * HTTP itself: Node's client takes half as long per page as the service does, and would distort the result.
  */
 
 const HEAD_END = '\r\n\r\n';
 const RECORD = '"is_open":';
-/** The end of a page, in which the cursor stands. */
+/** The cursor is within this many bytes of the end of a page. */
 const END_BYTES = 600;
 
 const { port, headers, path } = (await json(process.stdin)) as WalkOptions;
@@ -56,7 +55,7 @@ function ask(address: string): Promise<Buffer> {
   return answered.promise;
 }
 
-/** Of an answer, head and body; Infinity where its head is not there yet. */
+/** The length of a response, head and body; Infinity if its head is not complete yet. */
 function lengthOf(begin: Buffer): number {
   const headEnd = begin.indexOf(HEAD_END);
   if (headEnd === -1) return Infinity;

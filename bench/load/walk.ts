@@ -6,7 +6,7 @@ const PROGRAM = fileURLToPath(new URL('walk-process.ts', import.meta.url));
 export interface WalkOptions {
   port: number;
   headers: Readonly<Record<string, string>>;
-  /** Of the first page, with its parameters. */
+  /** Path and query of the first page. */
   path: string;
 }
 
@@ -15,7 +15,7 @@ export interface WalkOutcome {
   seconds: number;
 }
 
-/** Walks a list of solicitations from its first page to its last, one page after the other. */
+/** Reads a list of solicitations from the first page to the last, one page at a time. */
 export async function walkList(options: WalkOptions): Promise<WalkOutcome> {
   return JSON.parse(await readOutput(process.execPath, [PROGRAM], {}, JSON.stringify(options))) as WalkOutcome;
 }

@@ -7,7 +7,7 @@ import type { HttpRequest, LoadOptions, LoadResult } from './load.ts';
 
 const SCRIPT = fileURLToPath(new URL('walk.lua', import.meta.url));
 
-/** Asks with wrk, which a core of its own brings to more requests than any server here answers. */
+/** Runs the load with wrk, which on its own core sends more requests than any server here can serve. */
 export async function runWrk(options: LoadOptions): Promise<LoadResult> {
   const folder = mkdtempSync(join(tmpdir(), 'pds-bench-requests-'));
   try {

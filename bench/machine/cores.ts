@@ -1,20 +1,20 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
-/** The HTTP server under test has a core to itself; the load and the database share the other. */
+/** The server under test has a core to itself; the load generator and the database share the other. */
 export const SERVER_CORE = 0;
 export const OTHER_CORE = 1;
 export type Core = typeof SERVER_CORE | typeof OTHER_CORE;
 
 let known: boolean | undefined;
 
-/** Whether processes can be tied to a core here. */
+/** Whether processes can be pinned to a core: at least 2 cores, and `taskset` is installed. */
 export function canPin(): boolean {
   known ??= availableParallelism() >= 2 && isInstalled('taskset');
   return known;
 }
 
-/** Whether a program is on the path. */
+/** Whether a program is on the PATH. */
 export function isInstalled(program: string): boolean {
   try {
     execFileSync('which', [program], { stdio: 'ignore' });

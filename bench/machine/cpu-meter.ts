@@ -1,19 +1,19 @@
 import { cpuSeconds } from './usage.ts';
 
-/** Processes whose CPU time is measured. */
+/** The processes whose CPU time is measured. */
 export interface MeasuredProcesses {
   serverPid: number;
-  /** Null for a server that does not use PostgreSQL, so that what others make it do is not counted. */
+  /** Null for a server without PostgreSQL, so that PostgreSQL's work for others is not counted. */
   postgresPid: number | null;
 }
 
-/** Microseconds of CPU time for each request; null if the system does not report them. */
+/** Microseconds of CPU time per request; null if the system does not report them. */
 export interface CpuPerRequest {
   server: number | null;
   database: number | null;
 }
 
-/** Measures the CPU time that a server and PostgreSQL use from now on. */
+/** Measures the CPU time that a server and PostgreSQL use from construction on. */
 export class CpuMeter {
   readonly #processes: MeasuredProcesses;
   readonly #server: number | null;

@@ -3,7 +3,7 @@ import { cpus, release, totalmem, type } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { canPin, isInstalled } from './cores.ts';
 
-/** What the figures were measured on. */
+/** The machine that the figures were measured on. */
 export interface MachineDescription {
   cores: number;
   cpu: string;
@@ -17,7 +17,7 @@ export interface MachineDescription {
 
 const LIBRARIES = ['fastify', 'kysely', 'pg', 'pino', 'drizzle-orm', 'autocannon'];
 
-/** Describes this machine and what runs on it. */
+/** Describes this machine and the installed versions. */
 export function describeMachine(postgresVersion: string): MachineDescription {
   const processors = cpus();
   return {
@@ -36,7 +36,7 @@ export function describeMachine(postgresVersion: string): MachineDescription {
   };
 }
 
-/** The version of the package in a folder beside this file; `unknown` where there is none. */
+/** The version of the package in a folder, relative to this file; `unknown` if there is none. */
 export function versionOf(folder: string): string {
   try {
     const manifest = fileURLToPath(new URL(`${folder}/package.json`, import.meta.url));

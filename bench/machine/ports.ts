@@ -5,7 +5,7 @@ import type { StartedProcess } from './processes.ts';
 
 const ANSWER_TIMEOUT_MS = 60_000;
 
-/** A port that nothing listens on at this moment. */
+/** Returns a port that is currently free. */
 export async function findFreePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
@@ -16,9 +16,9 @@ export async function findFreePort(): Promise<number> {
 }
 
 /**
- * Waits until a server answers, whatever it answers.
+ * Waits until a server responds, with any status.
  *
- * @throws Error where its process ended, or after a minute.
+ * @throws Error if its process exits, or after 60 seconds.
  */
 export async function waitForAnswer(url: string, server: StartedProcess): Promise<void> {
   const deadline = Date.now() + ANSWER_TIMEOUT_MS;

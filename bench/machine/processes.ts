@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { canPin, type Core } from './cores.ts';
 
-/** A process that was started here, and that is ended here. */
+/** A child process, stopped at the latest when the benchmark ends. */
 export interface StartedProcess {
   readonly pid: number;
-  /** Resolves with the exit code; -1 where a signal ended it. */
+  /** Resolves with the exit code; -1 if a signal killed the process. */
   readonly exited: Promise<number>;
   isRunning(): boolean;
   stop(): Promise<void>;
@@ -17,16 +17,16 @@ export interface ProcessOptions {
   env?: Record<string, string>;
   cwd?: string;
   runAs?: { uid: number; gid: number } | null;
-  /** Where standard output and error go; nowhere by default. */
+  /** File for standard output and error; default: discarded. */
   log?: string;
-  /** What it is ended with. */
+  /** The signal sent to stop it. Default: SIGTERM. */
   stopSignal?: NodeJS.Signals;
 }
 
 const KILL_AFTER_MS = 15_000;
 const running = new Set<StartedProcess>();
 
-/** Starts a program on a core of its own choice or none. It is ended at the latest when this process ends. */
+/** Starts a program, pinned to a core unless `core` is null. `stopAllProcesses` stops it at the latest. */
 export function startProcess(program: string, args: readonly string[], options: ProcessOptions): StartedProcess {
   const log = options.log === undefined ? null : openSync(options.log, 'w');
   const output = log ?? 'ignore';
@@ -38,7 +38,7 @@ export function startProcess(program: string, args: readonly string[], options: 
   return register(child, options.stopSignal ?? 'SIGTERM');
 }
 
-/** Spawns through `taskset` where a core is asked for and the system has it. The process id is the program's own. */
+/** Spawns through `taskset` if a core is given and pinning is possible. The pid is the program's own. */
 export function spawnPinned(
   program: string,
   args: readonly string[],
@@ -75,7 +75,7 @@ function register(child: ChildProcess, stopSignal: NodeJS.Signals): StartedProce
   return started;
 }
 
-/** Ends everything that was started, the last first. */
+/** Stops all started processes, in reverse order. */
 export async function stopAllProcesses(): Promise<void> {
   for (const started of [...running].reverse()) await started.stop();
 }

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Of Linux, where these figures come from; the kernel's unit of CPU time in every common build. */
+/** USER_HZ, the unit of CPU time in Linux's /proc; 100 in every common kernel build. */
 const TICKS_PER_SECOND = 100;
 
-/** CPU seconds that a process and all that it started have used so far; null where the system does not tell. */
+/** CPU seconds used so far by a process and its descendants; null if the system does not report them. */
 export function cpuSeconds(pid: number): number | null {
   const ticks = treeOf(pid).map((member) => {
     const [user = 0, system = 0, childUser = 0, childSystem = 0] = statFields(member).slice(11, 15).map(Number);
@@ -12,12 +12,12 @@ export function cpuSeconds(pid: number): number | null {
   return ticks.length === 0 ? null : ticks.reduce((sum, one) => sum + one, 0) / TICKS_PER_SECOND;
 }
 
-/** Megabytes of memory that a process and all that it started hold at this moment. */
+/** Resident memory of a process and its descendants, in megabytes. */
 export function residentMegabytes(pid: number): number | null {
   return sumOfStatus(pid, 'VmRSS');
 }
 
-/** The most megabytes that a process has held so far. */
+/** Peak resident memory of a process so far, in megabytes. */
 export function peakMegabytes(pid: number): number | null {
   return statusMegabytes(pid, 'VmHWM');
 }
@@ -46,7 +46,7 @@ function treeOf(pid: number): number[] {
   return [...parents.keys()].filter(isInTree);
 }
 
-/** The fields after the name, which may hold spaces and parentheses itself. */
+/** The fields after the process name, which can itself contain spaces and parentheses. */
 function statFields(pid: number): string[] {
   const stat = readProc(`${pid}/stat`);
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');

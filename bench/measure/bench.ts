@@ -15,13 +15,13 @@ export interface BenchOptions {
   sizes: readonly number[];
   folder: string;
   store: ResultsStore;
-  /** Folder of an installed server's programs; null for those of the development dependency. */
+  /** Folder with the programs of an installed PostgreSQL; null for those of the development dependency. */
   postgresPrograms: string | null;
   withPeers: boolean;
   settings: Settings;
 }
 
-/** Runs parts on the markets of all sizes, with servers that are started for each size and stopped after it. */
+/** Runs the parts at each market size. Servers are started per size and stopped after it. */
 export async function runBench(options: BenchOptions): Promise<void> {
   const { store, settings } = options;
   const postgres = await startPostgres(join(options.folder, 'postgres'), options.postgresPrograms);
@@ -72,7 +72,7 @@ async function marketContext(base: BaseContext, servers: Servers, withPeers: boo
   };
 }
 
-/** A part that fails is reported, and leaves the others to be measured; only in the smoke run it ends everything. */
+/** Runs a part. A failure is reported and the other parts still run, except in a smoke run, which it ends. */
 async function runPart(part: Part, base: BaseContext, context: BenchContext | null): Promise<void> {
   try {
     if (part.needsMarket === false) await part.run(base);
@@ -89,7 +89,7 @@ function isWorth(part: Part, size: number, { sizes }: BenchOptions): boolean {
   return part.ownSize === undefined || size === Math.min(...sizes);
 }
 
-/** Servers that parts share: each is started when a part first asks for it. */
+/** Servers shared by the parts, started on first use. */
 class Servers {
   #services: RunningService[] | null = null;
   #baselines: RunningCandidate[] | null = null;

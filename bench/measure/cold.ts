@@ -7,7 +7,7 @@ import { note } from './progress.ts';
 import type { Unit } from './results.ts';
 import { median, quantile } from './statistics.ts';
 
-/** Requests of one partner. */
+/** Requests sent with one partner's key. */
 export interface PartnerRequests {
   key: string;
   requests: readonly HttpRequest[];
@@ -16,22 +16,22 @@ export interface PartnerRequests {
 export interface ColdWork {
   engine: Engine;
   database: ServiceDatabase;
-  /** Sent before by each process, and not counted: for the compiler, with nothing that is measured. */
+  /** Sent to each process first and not counted, to warm up the JIT. Must not overlap with `measured`. */
   warmUp: readonly PartnerRequests[];
-  /** Sent in this order, each once. */
+  /** Sent once each, in this order. */
   measured: readonly PartnerRequests[];
   withNextPages?: boolean;
-  /** Also measures the holds of the event loop, which takes some time of the responses. */
+  /** Also measures event-loop holds, which makes responses slightly slower. */
   withHolds?: boolean;
 }
 
-/** A busy machine makes a fast response slow, and never a slow one fast. */
+/** The best of several passes counts: noise on the machine can only make a response slower, never faster. */
 const PASSES = 3;
 
 /**
- * Measures responses of a process that has cached nothing of them: starts it, warms it up, and sends each request once.
+ * Measures uncached responses: starts a process, warms it up, and sends each request once.
  *
- * @returns the responses of each partner. Of several processes, the shortest time and hold of each.
+ * @returns the responses of each partner, with the shortest time and hold of several passes, each in a new process.
  */
 export async function measureCold(context: BaseContext, work: ColdWork): Promise<TimedResponse[][]> {
   const best = work.measured.map(() => new Map<string, TimedResponse>());
@@ -81,14 +81,14 @@ export interface ColdReport {
   work: string;
   size: number;
   candidate: string;
-  /** The time of the response, or the longest hold of the event loop during it. */
+  /** The response time, or the longest event-loop hold during the response. */
   measure: 'milliseconds' | 'holdMs';
 }
 
-/** Requests that are named beside the figures. */
+/** The number of slowest requests to log. */
 const NAMED = 5;
 
-/** Stores median, p99 and longest, and names the slowest requests. */
+/** Stores median, p99 and maximum, and logs the slowest requests. */
 export function reportCold(context: BaseContext, report: ColdReport, responses: readonly TimedResponse[]): void {
   const { measure, ...base } = report;
   const failed = responses.filter(isFailure);

@@ -4,54 +4,54 @@ import type { Engine, Market } from '../market/market.ts';
 import type { PostgresCluster } from '../market/postgres-cluster.ts';
 import type { ResultsStore } from './results.ts';
 
-/** How thoroughly is measured. */
+/** How thorough the measurements are. */
 export interface Settings {
   rounds: number;
-  /** Of load, in each round and for each candidate. */
+  /** Duration of the load per round and candidate. */
   seconds: number;
   connections: number;
-  /** Requests one at a time, for a latency. */
+  /** Number of requests for a latency, sent one at a time. */
   samples: number;
   engines: readonly Engine[];
-  /** Only a quick look whether everything runs: failures count, figures do not. */
+  /** Only checks that everything runs: any failure ends the run, and the figures are meaningless. */
   isSmoke: boolean;
 }
 
-/** The tools of every part. */
+/** The context of every part. */
 export interface BaseContext {
   settings: Settings;
   store: ResultsStore;
   postgres: PostgresCluster;
-  /** Databases and files of the bench. */
+  /** Folder for databases and files, reused between runs. */
   folder: string;
-  /** Files that servers read and write while they run. */
+  /** Folder for files that servers read and write while they run; emptied before each run. */
   scratch: string;
-  /** Solicitations in the market. */
+  /** Number of solicitations in the market. */
   size: number;
 }
 
-/** The tools of a part that uses the market's databases. */
+/** The context of a part that uses the market's databases. */
 export interface BenchContext extends BaseContext {
   market: Market;
-  /** The service on each engine, running. */
+  /** The running service on each engine; started on first use. */
   services(): Promise<RunningService[]>;
-  /** Baselines and peers over the same tables, running. */
+  /** The running baselines and peers over the same records; started on first use. */
   baselines(): Promise<RunningCandidate[]>;
 }
 
 interface PartDescription {
   name: string;
   title: string;
-  /** Measured once, on records of its own, this many solicitations among them. */
+  /** Measured once, on its own records with this many solicitations, rather than at each market size. */
   ownSize?: number;
-  /** In a smoke run only if it is named. */
+  /** Skipped in smoke runs unless named. */
   isLong?: true;
 }
 
-/** A part of the bench: some work, measured on the market of one size. */
+/** A part of the benchmark: work that is measured on a market of one size. */
 export type Part = PartDescription &
   (
     | { needsMarket?: undefined; run(context: BenchContext): Promise<void> }
-    // Spares whoever measures only such parts the time to fill the databases of the market.
+    // If all selected parts are of this kind, the market's databases are not filled, which saves time.
     | { needsMarket: false; run(context: BaseContext): Promise<void> }
   );

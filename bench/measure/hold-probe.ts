@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 
 /*
- * Loaded into the service with `--import`: measures how long each iteration of its event loop takes, and responds to
- * every request with the longest, in milliseconds, since the request before.
+ * Loaded into the service with `--import`. Measures how long each iteration of its event loop takes, and responds to
+ * every request with the longest since the previous request, in milliseconds.
  *
- * An immediate is always pending, so the loop never waits, and the time from one to the next is one iteration. Node's
- * `monitorEventLoopDelay` does not do: its samples per iteration leave out the callbacks of sockets, and its timer adds
- * up to its own interval of a millisecond or more.
+ * A `setImmediate` is always pending, so the loop never waits, and the time between two callbacks is one iteration.
+ * Node's `monitorEventLoopDelay` is unsuitable: its per-iteration samples leave out socket callbacks, and its timer
+ * adds up to its own interval of a millisecond or more.
  */
 
 let longestMs = 0;

@@ -11,13 +11,13 @@ export interface LatencyWork {
   work: string;
   service: RunningService;
   questions: readonly Question[];
-  /** In place of the key of a partner that sees everything. */
+  /** Replaces the key of a partner that sees everything. */
   key?: string;
-  /** Asked before, and not counted; none of them is asked again. */
+  /** Sent first and not counted. Must not overlap with `questions`. */
   warmUp?: readonly Question[];
 }
 
-/** Measures how long an answer takes where requests come one at a time, each another one. */
+/** Measures response times of distinct requests, sent one at a time. */
 export async function measureLatency(context: BenchContext, work: LatencyWork): Promise<void> {
   const { service, part } = work;
   const headers = work.key === undefined ? service.headers(0) : { Authorization: `Bearer ${work.key}` };

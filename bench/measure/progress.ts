@@ -1,4 +1,4 @@
-/** Tells whoever waits what is being done; on standard error. */
+/** Logs progress to standard error. */
 export function note(message: string): void {
   process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${message}\n`);
 }

@@ -4,26 +4,26 @@ import { WordSource } from '../dataset/vocabulary.ts';
 import type { MarketFacts } from '../market/facts.ts';
 import type { Settings } from './context.ts';
 
-/** Before every deadline of the data. */
+/** Earlier than every deadline in the data. */
 const LONG_AGO = Date.parse('1990-01-01T00:00:00.000Z');
 
-/** No server here answers more pages a second that it makes anew. */
+/** No server here serves more uncached pages per second. */
 const MOST_A_SECOND = 20_000;
 
-/** Enough questions for all rounds, that none has to be asked twice. */
+/** The number of questions that suffices for all rounds without repeating any. */
 export function questionsNeeded({ rounds, seconds }: Settings): number {
   return (rounds + 1) * seconds * MOST_A_SECOND;
 }
 
 /**
- * A bound on deadlines that every deadline meets, and that no other question has: it makes an
- * address new, and leaves the work the same.
+ * A lower bound on deadlines that all records satisfy. A different `index` makes a different URL for the same work, so
+ * that responses do not come from a cache.
  */
 export function newBound(index: number): string {
   return new Date(LONG_AGO + index).toISOString();
 }
 
-/** First pages of two filters, full ones, of all lead entities in turn. */
+/** First pages with two filters, all of them full, cycling through pairs of lead entity and status. */
 export function listQuestions(facts: MarketFacts, count: number, firstBound = 0): Question[] {
   return Array.from({ length: count }, (_, index) => {
     const pair = facts.filledPairs[index % facts.filledPairs.length];
@@ -31,7 +31,7 @@ export function listQuestions(facts: MarketFacts, count: number, firstBound = 0)
   });
 }
 
-/** First pages of what holds the words, each time with a bound that makes the address new. */
+/** First pages of searches, each with a unique bound. */
 export function searchQuestions(words: readonly string[], count: number, firstBound = 0): Question[] {
   return Array.from({ length: count }, (_, index) => {
     const filters: ListFilters = { closingAfter: newBound(firstBound + index) };
@@ -40,7 +40,7 @@ export function searchQuestions(words: readonly string[], count: number, firstBo
   });
 }
 
-/** Counts over the largest lead entity and one status. */
+/** Counts for the largest lead entity and one status. */
 export function countQuestions(facts: MarketFacts, count: number, firstBound = 0): Question[] {
   const filters = { leadEntity: facts.largestLeadEntity, status: 'awarded' };
   return Array.from({ length: count }, (_, index) => ({
@@ -53,7 +53,7 @@ export function detailQuestions(facts: MarketFacts): Question[] {
   return facts.solicitationIds.map((id) => ({ kind: 'detail', id }));
 }
 
-/** Pages that begin after nine tenths of all. */
+/** Pages in the last tenth of the list. */
 export function deepQuestions(facts: MarketFacts): Question[] {
   return spread(facts.deepIds.slice(0, -PAGE)).map((after) => ({ kind: 'list', filters: {}, after }));
 }
@@ -62,7 +62,7 @@ export function contractQuestions(facts: MarketFacts): Question[] {
   return facts.contractIds.map((after) => ({ kind: 'contracts', after }));
 }
 
-/** What changed since the second publication began, each time with another instant before it. */
+/** First pages of the changes since the second import began, each with a unique bound. */
 export function changeQuestions(changedSince: string, count: number): Question[] {
   const earliest = Date.parse(changedSince);
   return Array.from({ length: count }, (_, index) => ({
@@ -71,19 +71,19 @@ export function changeQuestions(changedSince: string, count: number): Question[]
   }));
 }
 
-/** Words in the proportion in which the data holds them. */
+/** Random words with the same frequencies as in the data. */
 export function wordsByFrequency(count: number, seed = 11): string[] {
   const random = new Random(seed);
   const source = new WordSource();
   return Array.from({ length: count }, () => source.draw(random));
 }
 
-/** The costliest that can be asked: beginnings of very many words. */
+/** The most expensive searches: prefixes of very many words. */
 export function worstWords(): string[] {
   return ['a b c', 's t p', 'c s', 'a', 's', 'e i o', 'a b c d e f', 'co in re', 'the of and', 'p a'];
 }
 
-/** Counts without words: of filters, and of windows of deadlines. */
+/** Counts without search words: by filters and by ranges of deadlines. */
 export function filterCounts(facts: MarketFacts, count: number, firstBound = 7_000_000): Question[] {
   const random = new Random(12);
   const statuses = ['open', 'closed', 'awarded', 'cancelled'];
@@ -102,7 +102,7 @@ export function filterCounts(facts: MarketFacts, count: number, firstBound = 7_0
   });
 }
 
-/** Counts with words, every other one with a bound on deadlines as well. */
+/** Counts with search words, every other one also with a bound on deadlines. */
 export function wordCounts(words: readonly string[], firstBound = 7_500_000): Question[] {
   return words.map((q, index) => ({
     kind: 'count',
@@ -110,12 +110,12 @@ export function wordCounts(words: readonly string[], firstBound = 7_500_000): Qu
   }));
 }
 
-/** Beginnings of words that share nothing with the worst words. */
+/** Word prefixes that do not overlap with `worstWords`. */
 export function warmUpWords(): string[] {
   return ['g', 'h', 'j', 'k', 'l', 'm', 'n', 'q', 'u', 'v', 'w', 'x', 'y', 'z', 'g h', 'k l m', 'n u v', 'l w'];
 }
 
-/** In another order, that of no other question list, so that neighbours are not asked one after the other. */
+/** Shuffled with a separate seed, so that neighbouring records are not requested one after the other. */
 function spread<T>(values: readonly T[]): T[] {
   return new Random(14).shuffle([...values]);
 }

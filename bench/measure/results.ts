@@ -15,28 +15,28 @@ export type Unit =
   | 'server CPU µs a request'
   | 'database CPU µs a request';
 
-/** Some figures of one kind: of one candidate, at one piece of work, on the market of one size. */
+/** The figures of one unit for one candidate, work and market size. */
 export interface Measurement {
   part: string;
   work: string;
-  /** Solicitations in the market. */
+  /** Number of solicitations in the market. */
   size: number;
   candidate: string;
   unit: Unit;
-  /** One a round. */
+  /** One per round. */
   values: number[];
-  /** Said beside it. */
+  /** Shown next to the figures. */
   remark?: string;
 }
 
-/** What could not be measured, and why. */
+/** A measurement that failed or is not comparable, and why. */
 export interface Gap {
   part: string;
   candidate: string;
   reason: string;
 }
 
-/** Everything that is known, of the parts that were run last. */
+/** The latest results of each part. */
 export interface Results {
   measuredAt: Record<string, string>;
   machine: MachineDescription | null;
@@ -48,13 +48,13 @@ export interface Results {
 export const RESULTS_NAME = 'results.json';
 const RESULTS_FILE = fileURLToPath(new URL(`../${RESULTS_NAME}`, import.meta.url));
 
-/** Reads what earlier runs measured; nothing where there was none. */
+/** Reads the results of earlier runs; empty if there are none. */
 export function readResults(file = RESULTS_FILE): Results {
   if (!existsSync(file)) return { measuredAt: {}, machine: null, settings: null, measurements: [], gaps: [] };
   return JSON.parse(readFileSync(file, 'utf8')) as Results;
 }
 
-/** Gathers what is measured, and keeps it in the file after each part: a run that is ended early loses one part at most. */
+/** Collects results and saves them after each part, so that an interrupted run loses at most one part. */
 export class ResultsStore {
   readonly results: Results;
   readonly #file: string;
@@ -64,7 +64,7 @@ export class ResultsStore {
     this.results = readResults(file);
   }
 
-  /** Forgets what this part measured before at this size. */
+  /** Drops earlier results of this part at this size, and its gaps at any size. */
   beginPart(part: string, size: number): void {
     const { results } = this;
     results.measurements = results.measurements.filter((one) => one.part !== part || one.size !== size);

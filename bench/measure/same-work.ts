@@ -2,7 +2,7 @@ import type { RunningCandidate } from '../candidates/candidate.ts';
 import type { Question } from '../candidates/question.ts';
 import type { BenchContext } from './context.ts';
 
-/** The body of an answer. @throws Error where it was no success. */
+/** Fetches the body of a response. @throws Error if the status is not 2xx. */
 export async function fetchBody(candidate: RunningCandidate, question: Question): Promise<string> {
   const request = candidate.requestFor(question);
   if (request === null) throw new Error(`${candidate.name} cannot be asked this`);
@@ -18,8 +18,8 @@ export async function fetchBody(candidate: RunningCandidate, question: Question)
 }
 
 /**
- * Makes sure that all candidates answer a question with the same records in the same order. One
- * that does not is reported, and measured all the same.
+ * Checks that all candidates return the same records in the same order. One that does not is reported as a gap, but
+ * still measured.
  */
 export async function requireSameRecords(
   { store, settings }: BenchContext,
@@ -39,7 +39,7 @@ export async function requireSameRecords(
   }
 }
 
-/** The ids, or the total, that an answer of whatever form holds. */
+/** Extracts the ids, or the total, from a response of any candidate. */
 function describe(answer: unknown): string {
   if (Array.isArray(answer)) return answer.map((record: { id?: unknown }) => String(record.id)).join(' ');
   if (typeof answer !== 'object' || answer === null) return String(answer);

@@ -8,22 +8,22 @@ import type { Measurement, Unit } from './results.ts';
 
 export interface Work {
   part: string;
-  /** What is done, as the tables name it. */
+  /** The name of the work in the tables. */
   work: string;
   candidates: readonly RunningCandidate[];
-  /** Asked in this order, none of them twice, shared out among the rounds. */
+  /** Sent in this order, split evenly across the rounds, none of them twice. */
   questions: readonly Question[];
-  /** All of them are asked over and over in every round. */
+  /** Instead sends all of them repeatedly in every round. */
   isRepeated?: boolean;
   headers?: (candidate: RunningCandidate, round: number) => Record<string, string>;
 }
 
-/** Warm-up and rounds: what each candidate asks stands in one slice of the questions for each. */
+/** The round number of the warm-up, which uses the first slice of the questions. */
 const WARM_UP = -1;
 
 /**
- * A pause of the machine makes the service refuse some of the requests that waited for it. They do not count; a round in
- * which more than this part was refused says nothing, because to refuse is quick.
+ * If the machine stalls, the service refuses some of the requests queued meanwhile. Refused requests are not counted. A
+ * round with a larger share of them is discarded, because refusing is cheap and would distort its figures.
  */
 const MAX_REFUSED = 0.01;
 
@@ -36,8 +36,8 @@ interface Figures {
 }
 
 /**
- * Measures requests a second in interleaved rounds: every candidate once, then every candidate
- * again. A warm-up round before is not counted.
+ * Measures requests per second in interleaved rounds: each round measures every candidate once. The warm-up round is
+ * not counted.
  */
 export async function measureThroughput(context: BenchContext, work: Work): Promise<void> {
   const { settings, store, market } = context;

@@ -7,7 +7,7 @@ import { measureCold, reportCold } from '../measure/cold.ts';
 import type { BenchContext, Part } from '../measure/context.ts';
 import { filterCounts, warmUpWords, wordCounts, wordsByFrequency, worstWords } from '../measure/questions.ts';
 
-/** Counts of each kind, fewer if fewer samples are asked for. */
+/** Number of counts of each kind; fewer if `--samples` is lower. */
 const COUNTS = 200;
 
 const WARM_UP_BOUND = 8_000_000;
@@ -35,7 +35,7 @@ export const countLatency: Part = {
   },
 };
 
-/** Searches in groups, none of which has a word twice: one process counts those of a group, each word for the first time. */
+/** Groups searches so that no word repeats within a group. Each group gets new processes, to which its words are new. */
 function groupsWithoutRepeats(searches: readonly string[]): string[][] {
   const groups: string[][] = [];
   for (const search of searches) {
@@ -53,8 +53,8 @@ interface TwoTimes {
 }
 
 /**
- * Measures counts that the process has never been asked, and the same counts by another partner that sees the same: a
- * partner's own count would come from the cache of its responses.
+ * Measures counts that are new to the process, then the same counts for another partner with the same access: the
+ * partner's own would come from its response cache.
  */
 async function measureTwice(context: BenchContext, engine: Engine, questions: readonly Question[]): Promise<TwoTimes> {
   const database = context.market.databases[engine];

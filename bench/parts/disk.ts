@@ -21,7 +21,7 @@ export const disk: Part = {
   },
 };
 
-/** Without the log of SQLite, whose size depends on who has the file open. */
+/** Leaves out SQLite's WAL file, whose size depends on which processes have the database open. */
 async function bytesOf(engine: Engine, { url }: ServiceDatabase, postgres: PostgresCluster): Promise<number> {
   if (engine === 'sqlite') {
     const catalog = url.replace(/^sqlite:/, '');

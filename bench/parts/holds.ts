@@ -9,7 +9,7 @@ import { filterCounts, searchQuestions, warmUpWords, wordCounts } from '../measu
 import { addressOf } from '../candidates/question.ts';
 import { combinationsOf, type FilterValues } from '../../test/support/filter-combinations.ts';
 
-/** Of the combinations, in the smoke run. */
+/** A smoke run takes every 25th combination. */
 const SMOKE_STEP = 25;
 
 const WARM_UP_BOUND = 8_000_000;
@@ -40,7 +40,7 @@ export const holds: Part = {
   },
 };
 
-/** Every combination of filters of every list, and of counts, each with values that very many records have, and few. */
+/** Every combination of filters, for every list and for counts, with both very common and rare values. */
 function shapes(facts: MarketFacts, { changedSince }: ServiceDatabase): HttpRequest[] {
   const q = [COMMON_WORD, RARE_WORDS[0] ?? '', TWO_WORDS, 'a b c', 's', 'co in re'];
   const owner = [facts.largestLeadEntity, facts.smallestLeadEntity];
@@ -77,7 +77,7 @@ function shapes(facts: MarketFacts, { changedSince }: ServiceDatabase): HttpRequ
   ].map((path) => ({ path }));
 }
 
-/** Searches and counts of other words than the measured ones. */
+/** Searches and counts with words that are not measured. */
 function warmUpRequests(facts: MarketFacts): HttpRequest[] {
   const questions = [
     ...filterCounts(facts, WARM_UP_COUNTS, WARM_UP_BOUND),

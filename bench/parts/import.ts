@@ -47,7 +47,7 @@ export const importing: Part = {
   },
 };
 
-/** Imports into an empty database while a partner asks, and revokes its key in the middle. */
+/** Imports into an empty database, revokes a partner's key meanwhile, and polls until the service refuses the key. */
 async function importWhileRevoking(url: string, data: string, service: RunningService, key: string) {
   const importing = runPds(url, ['import', data]);
   const hasEnded = importing.then(() => true);
@@ -71,7 +71,7 @@ async function statusOf(service: RunningService): Promise<number> {
   return answer.status;
 }
 
-/** Renames a lead entity that holds a hundred thousand contracts (at the largest size). */
+/** Measures renaming a lead entity that has 100,000 contracts (at the largest size). */
 async function measureRename(context: BaseContext, engine: Engine, url: string): Promise<void> {
   const { folder, postgres, scratch } = context;
   const contracts = Math.ceil(context.size / 10);

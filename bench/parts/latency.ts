@@ -13,10 +13,10 @@ import {
   worstWords,
 } from '../measure/questions.ts';
 
-/** Bounds far from those that other parts use on the same servers. */
+/** Far from the bounds that other parts use on the same servers. */
 const BOUND = 20_000_000;
 
-/** Asked before each latency, in number: long enough for the runtime to compile what is asked. */
+/** Number of warm-up requests, enough for the JIT to compile the code path. */
 const WARM_UP = 300;
 
 export const latency: Part = {
@@ -69,7 +69,7 @@ async function measureEach(
   key?: string,
   mostWarmUp = WARM_UP,
 ): Promise<void> {
-  // At least half of the questions are measured, however few there are.
+  // At least half of the questions are measured, even if there are few.
   const warmUp = Math.min(mostWarmUp, Math.floor(questions.length / 2));
   await measureLatency(context, {
     part: partOf(work),
@@ -85,7 +85,7 @@ function partOf(work: string): string {
   return work.startsWith('search') ? searchLatency.name : latency.name;
 }
 
-/** The whole list, each time with a bound that makes the address new. */
+/** First pages of the unfiltered list, each with a unique bound. */
 function plainQuestions(count: number): Question[] {
   return searchQuestions([], count, 4 * BOUND);
 }

@@ -18,13 +18,13 @@ import {
 
 const AT_REST_MS = 5_000;
 
-/** What a partner at the usual quota asks in an hour, times three partners. */
+/** Three partners for an hour at the default quota of 600 requests a minute. */
 const REQUESTS_OF_AN_HOUR = 3 * 60 * 600;
 
-/** Long pages, each another one, until whatever is kept is full. */
+/** Number of distinct pages of 100 records, enough to fill the caches. */
 const LONG_PAGES = 20_000;
 
-/** Words that are counted, so that what their counts cache is full as well. */
+/** Number of searches to count, so that the caches used by counts fill up too. */
 const COUNTED_WORDS = 500;
 
 const BOUND = 400_000_000;
@@ -57,7 +57,7 @@ export const memory: Part = {
 async function ask({ settings }: BenchContext, service: RunningService, questions: readonly Question[]): Promise<void> {
   const { everything } = service.database.keys;
   const requests = questions.map((question) => service.requestFor(question)).filter((request) => request !== null);
-  // wrk ends only with its time, so that the list is asked in pieces.
+  // wrk runs for a fixed time, so send the list in pieces until it is exhausted.
   const piece = Math.ceil(requests.length / everything.length);
   for (const [index] of everything.entries()) {
     const asked = requests.slice(index * piece, (index + 1) * piece);
@@ -76,7 +76,7 @@ async function ask({ settings }: BenchContext, service: RunningService, question
   }
 }
 
-/** Lists, details, searches and counts as partners mix them. */
+/** A realistic mix of lists, details, searches and counts. */
 function mixedQuestions({ market }: BenchContext, count: number): Question[] {
   const quarter = Math.ceil(count / 4);
   const details = detailQuestions(market.facts);

@@ -15,7 +15,7 @@ import {
 } from '../measure/questions.ts';
 import { measureThroughput } from '../measure/throughput.ts';
 
-/** Cursors that are gathered for pages that begin deep in a list: gathering takes longer than asking. */
+/** Number of cursors to collect for pages deep in a list. Limited, because collecting takes longer than measuring. */
 const CURSORS = 30_000;
 const CURSORS_OF_SMOKE = 500;
 
@@ -75,8 +75,8 @@ async function gather(context: BenchContext, path: string, questions: readonly Q
 }
 
 /**
- * Measures the service and all baselines that can do it; `withLimits` adds those that give the
- * same bytes ready-made. Cursors are good for the partner alone that was given them.
+ * Measures the service and all baselines that support the questions. `withLimits` adds servers that send the same bytes
+ * ready-made. `withCursors` uses the same partner in each round, because a cursor is valid only for its partner.
  */
 async function measureAll(
   context: BenchContext,
@@ -105,7 +105,7 @@ async function measureAll(
   }
 }
 
-/** The same bytes from memory and, where it is installed, from nginx. */
+/** Starts servers that send the same bytes from memory and, if nginx is installed, from a file. */
 export async function startLimits(context: BenchContext, body: string): Promise<RunningCandidate[]> {
   const nginx = await startNginx(context.scratch, body);
   if (nginx === null) context.store.addGap({ part: 'all', candidate: 'nginx', reason: 'it is not installed here' });

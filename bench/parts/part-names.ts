@@ -1,2 +1,2 @@
-/** Measured on a catalog of its own, whose size is not one of a market. */
+/** Measured on its own catalog, whose size is not a market size. */
 export const SKEWED_PART = { part: 'skewed', work: 'every combination of filters' } as const;

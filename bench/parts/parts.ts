@@ -13,7 +13,7 @@ import { skewed } from './skewed.ts';
 import { walk } from './walk.ts';
 import { workers } from './workers.ts';
 
-/** All parts of the bench, in the order in which they run. */
+/** All parts of the benchmark, in the order in which they run. */
 export const PARTS: readonly Part[] = [
   list,
   detail,

@@ -6,7 +6,7 @@ import { fetchBody } from '../measure/same-work.ts';
 import { measureThroughput } from '../measure/throughput.ts';
 import { startLimits } from './pages.ts';
 
-/** Far from the bounds of every other question. */
+/** Far from the bounds that other parts use. */
 const BOUND = 9_000_000;
 
 export const repeat: Part = {
@@ -35,7 +35,7 @@ function questionOf({ market }: BenchContext): Question {
   return question;
 }
 
-/** The service, each round with the key of another partner, beside the same bytes ready-made. */
+/** Measures the service, with a different partner each round, next to servers that send the same bytes ready-made. */
 async function measureRepeated(
   context: BenchContext,
   part: string,

@@ -15,7 +15,7 @@ import { SKEWED_PART } from './part-names.ts';
 
 const DATABASE = 'pds_skewed';
 
-/** Of the combinations, in the smoke run. */
+/** A smoke run takes every 60th combination. */
 const SMOKE_STEP = 60;
 
 const WARM_UP_REQUESTS = 300;
@@ -48,7 +48,7 @@ export const skewed: Part = {
   },
 };
 
-/** Writes the catalog and two sets of changed records. Returns their folders in the order in which they are imported. */
+/** Writes the catalog and two sets of changed records. Returns their folders in import order. */
 function writeCatalogs(folder: string): string[] {
   const catalog = skewedCatalog();
   return [catalog, renamed(catalog, 2), renamed(catalog, 200)].map((files, index) => {
@@ -85,12 +85,12 @@ async function fill(
   }
   const afterHalf = await importFolder(half);
   await importFolder(few);
-  // The importer of PostgreSQL leaves this to autovacuum, which the bench keeps from running at any moment.
+  // On PostgreSQL, the importer leaves this to autovacuum, which the benchmark's settings delay by a day.
   if (engine === 'postgres') await postgres.query(DATABASE, 'vacuum analyze');
   return { url, keys, updatedSince: [beforeGrants, afterHalf] };
 }
 
-/** Every combination of filters of every list and of counts. */
+/** Every combination of filters, for every list and for counts. */
 function requestsOf(updatedSince: readonly string[], step: number): HttpRequest[] {
   const filters = skewedFilters(updatedSince);
   const counts = combinationsOf(filters['/v1/solicitations']).map((query) => `/v1/solicitations/count?${query}`);
@@ -100,7 +100,7 @@ function requestsOf(updatedSince: readonly string[], step: number): HttpRequest[
   return [...lists, ...counts].filter((_, index) => index % step === 0).map((path) => ({ path }));
 }
 
-/** Requests with filters that no measured request has. */
+/** Requests with filter values that are not measured. */
 function warmUpRequests(): HttpRequest[] {
   return Array.from({ length: WARM_UP_REQUESTS }, (_, index) => {
     const bound = new Date(Date.UTC(2021, 0, 1) + index).toISOString();

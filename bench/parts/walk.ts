@@ -7,7 +7,7 @@ import { newBound } from '../measure/questions.ts';
 const BOUND = 300_000_000;
 const LONGEST_PAGE = 100;
 
-/** Walks take long; more than this many tell nothing new. */
+/** Full listings take long, and more rounds add no information. */
 const MOST_WALKS = 3;
 
 export const walk: Part = {
@@ -19,7 +19,7 @@ export const walk: Part = {
     const rates = running.map((): number[] => []);
     for (let round = 0; round < Math.min(settings.rounds, MOST_WALKS); round++) {
       for (const [index, service] of running.entries()) {
-        // Cursors belong to their filters: with another bound, every page of the walk is a new one.
+        // A cursor belongs to its filters, so a new bound makes every page of the listing an uncached one.
         const path = addressOf(
           { kind: 'list', limit: LONGEST_PAGE, filters: { closingAfter: newBound(BOUND + round) } },
           undefined,

@@ -17,7 +17,7 @@ export const workers: Part = {
       const candidates: RunningCandidate[] = [];
       try {
         for (const count of [1, WORKERS]) {
-          // Two workers on one core would measure the scheduler: both may use every core here.
+          // Not pinned: two workers on one core would measure the scheduler.
           const service = await startService(engine, database, { folder: scratch, core: null, workers: count });
           const name = `${service.name}, ${count === 1 ? 'one process' : `${count} workers`}`;
           candidates.push({ ...service, name });

@@ -10,13 +10,13 @@ const SERVICE_COLOR = '#1f6feb';
 const OTHER_COLOR = '#9aa4b2';
 const LINE_COLORS = ['#1f6feb', '#d9480f', '#2b8a3e', '#862e9c', '#e67700', '#0b7285'];
 
-/** A picture of the report. */
+/** A chart in the report. */
 export interface Chart {
   file: string;
   title: string;
 }
 
-/** Draws speed against the baselines, one chart for each piece of work. */
+/** Draws throughput next to the baselines, one chart per kind of work. */
 export function drawSpeed(figures: Figures, folder: string): Chart[] {
   const speeds = figures.all.filter(({ unit, part }) => unit === 'requests/s' && part !== 'workers');
   const works = [...new Set(speeds.map(({ work }) => work))];
@@ -54,7 +54,7 @@ export function drawSpeed(figures: Figures, folder: string): Chart[] {
   });
 }
 
-/** Draws what one request at a time costs against the size of the market, one chart for each engine. */
+/** Draws latency (median, one request at a time) by market size, one chart per engine. */
 export function drawGrowth(figures: Figures, folder: string): Chart[] {
   const sizes = figures.sizesOf('latency');
   if (sizes.length < 2) return [];

@@ -1,7 +1,7 @@
 import type { MachineDescription } from '../machine/description.ts';
 import type { Results } from '../measure/results.ts';
 
-/** The machine and the versions, as a list. */
+/** Renders the machine and the versions as a Markdown list. */
 export function machineText(machine: MachineDescription): string {
   const versions = Object.entries(machine.versions).map(([name, version]) => `${name} ${version}`);
   return [
@@ -10,7 +10,7 @@ export function machineText(machine: MachineDescription): string {
   ].join('\n');
 }
 
-/** How the figures come about. */
+/** Renders the description of the method. */
 export function methodText({ machine, settings }: Results): string {
   const pinned =
     machine?.isPinned === true

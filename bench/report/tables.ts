@@ -10,7 +10,7 @@ const DATABASE_CPU: Unit = 'database CPU µs a request';
 const CPU_UNITS: readonly Unit[] = [SERVER_CPU, DATABASE_CPU];
 const CPU_COLUMNS = ['server CPU, µs', 'database CPU, µs', 'both, µs'];
 
-/** The tables of one part, one for each size. */
+/** Renders the tables of one part, one per size, largest first. */
 export function tablesOf(figures: Figures, part: string): string {
   return figures
     .sizesOf(part)
@@ -23,7 +23,7 @@ export function tablesOf(figures: Figures, part: string): string {
     .join('\n');
 }
 
-/** Requests a second beside the hand-written minimum, and CPU time of server and database together, at every size. */
+/** Renders throughput relative to the hand-written minimum, and total CPU time of server and database, at each size. */
 export function ratioTable(figures: Figures): string {
   const compared = figures.all.filter(({ candidate, unit }) => candidate === MINIMUM && unit === THROUGHPUT);
   const works = [...new Set(compared.map(({ work }) => work))];
@@ -47,7 +47,7 @@ export function ratioTable(figures: Figures): string {
   return rows.length === 0 ? 'Not measured yet.' : markdownTable(['work', 'server', ...head], rows);
 }
 
-/** A row for each work and candidate, with its speed beside that of the baselines. */
+/** One row per work and candidate, with its throughput relative to the baselines. */
 function throughputTable(rows: readonly Measurement[]): string {
   const lines = rows
     .filter(({ unit }) => unit === THROUGHPUT)
@@ -68,7 +68,7 @@ function throughputTable(rows: readonly Measurement[]): string {
   return markdownTable(['work', 'server', 'requests/s', '÷ minimum', '÷ from memory', ...CPU_COLUMNS], lines);
 }
 
-/** A row for each work and candidate, a column for each unit. */
+/** One row per work and candidate, one column per unit. */
 function plainTable(rows: readonly Measurement[]): string {
   const units = [...new Set(rows.map(({ unit }) => unit))].filter((unit) => !CPU_UNITS.includes(unit));
   const hasCpu = rows.some(({ unit }) => CPU_UNITS.includes(unit));
@@ -86,7 +86,7 @@ function plainTable(rows: readonly Measurement[]): string {
   return markdownTable(['work', 'server', ...names, ...(hasCpu ? CPU_COLUMNS : [])], lines);
 }
 
-/** CPU time of server, database and both for each request; empty for a server that uses no database beside it. */
+/** CPU time per request of server, database and both. The database cell is empty if there is no figure for it. */
 function cpuCells(rows: readonly Measurement[], work: string, candidate: string): string[] {
   const server = valueOf(rows, work, candidate, SERVER_CPU);
   const database = valueOf(rows, work, candidate, DATABASE_CPU);
@@ -99,7 +99,7 @@ function valueOf(rows: readonly Measurement[], work: string, candidate: string, 
   return found === undefined ? null : median(found.values);
 }
 
-/** A table in Markdown; all columns but the first two hold numbers. */
+/** Renders a Markdown table. The first `textColumns` columns hold text; the others hold numbers, aligned right. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[], textColumns = 2): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const rule = head.map((_, index) => (index < textColumns ? '---' : '---:'));

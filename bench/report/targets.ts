@@ -7,26 +7,26 @@ import type { Engine } from '../market/market.ts';
 import type { Unit } from '../measure/results.ts';
 import { readable, type Figures } from './figures.ts';
 
-/** Something that is aimed at, on one engine. */
+/** A performance target on one engine, with the results. */
 export interface Target {
   work: string;
   engine: Engine;
   aim: string;
   unit: string;
-  /** By the size of the market; sizes at which it was not measured are missing. */
+  /** By market size; sizes that were not measured are absent. */
   results: Map<number, { measured: number; isMet: boolean | null }>;
 }
 
 const MILLION = 1_000_000;
 
-/** At every size; or at a million, with another one or none at the sizes below. */
+/** A bound for every size, or one for a million solicitations with an optional other bound for smaller sizes. */
 type Bound = number | { atMillion: number; below?: number };
 type Aim = { atLeast: Bound } | { atMost: Bound };
 
 type Measure = (size: number) => number | null;
 type Judge = (work: string, measure: Measure, aim: Aim, unit?: string) => void;
 
-/** Compares what was measured with everything that is aimed at, at every size that was measured. */
+/** Compares the measurements with all targets, at every measured size. */
 export function judgeTargets(figures: Figures): Target[] {
   const targets: Target[] = [];
   for (const engine of ['postgres', 'sqlite'] as const) {
@@ -47,7 +47,7 @@ export function judgeTargets(figures: Figures): Target[] {
   return targets;
 }
 
-/** Figures of the service on one engine. */
+/** Looks up figures of the service on one engine. */
 class Lookup {
   readonly engine: Engine;
   readonly figures: Figures;
@@ -62,7 +62,7 @@ class Lookup {
     return (size) => this.figures.find({ part, work, candidate, unit, size });
   }
 
-  /** Times the requests a second of another candidate. */
+  /** The throughput as a multiple of another candidate's. */
   timesOf(other: string, part: string, work: string): Measure {
     const unit = 'requests/s';
     return divided(this.at(part, work, unit), (size) =>
@@ -70,7 +70,7 @@ class Lookup {
     );
   }
 
-  /** A value that belongs to no size, for the column of the largest. */
+  /** A value without a size, shown in the column of the largest. */
   atLargest(measure: () => number | null): Measure {
     return (size) => (size === this.figures.marketSizes.at(-1) ? measure() : null);
   }
@@ -168,8 +168,8 @@ function judgeImport(lookup: Lookup, judge: Judge): void {
 }
 
 /**
- * Megabytes for each million solicitations that the database took with FTS5 and GIN, by the size that they were measured
- * at. Those of 100 thousand are compared with a million as well.
+ * Database size with FTS5 and GIN indexes, in megabytes per million solicitations, by the market size it was measured
+ * at. The figure for 100 thousand is also the reference for a million.
  */
 const DISK_WITH_FTS5_AND_GIN: Record<Engine, readonly [size: number, megabytes: number][]> = {
   sqlite: [
@@ -215,7 +215,7 @@ function boundOf(aim: Aim): Bound {
   return 'atLeast' in aim ? aim.atLeast : aim.atMost;
 }
 
-/** Null if nothing is aimed at for this size. */
+/** Null if there is no target for this size. */
 function isMet(aim: Aim, measured: number, size: number): boolean | null {
   const bound = boundOf(aim);
   const limit = typeof bound === 'number' ? bound : size >= MILLION ? bound.atMillion : bound.below;

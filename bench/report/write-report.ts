@@ -10,10 +10,10 @@ import { machineText, methodText } from './method.ts';
 import { markdownTable, ratioTable, tablesOf } from './tables.ts';
 import { judgeTargets, type Target } from './targets.ts';
 
-/** Where the committed report is. */
+/** The folder of the committed report. */
 export const REPORT_FOLDER = fileURLToPath(new URL('../', import.meta.url));
 
-/** Writes the report and its charts from what was measured, and formats the results. */
+/** Writes the report and its charts from the results, and formats the results file. */
 export async function writeReport(results: Results, folder = REPORT_FOLDER): Promise<void> {
   const figures = new Figures(results);
   const charts = { speed: drawSpeed(figures, folder), growth: drawGrowth(figures, folder) };
