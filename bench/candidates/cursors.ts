@@ -10,8 +10,8 @@ interface Page {
 
 /**
  * Collects the cursor after each of the given ids. Lists all records 100 per page and, for each id on a page, requests
- * that page again with a limit that makes it end at the id. Measured pages begin elsewhere or have a different limit, so
- * these requests do not put them in the cache.
+ * that page again with a limit that makes it end at the id. Measured pages begin elsewhere or have a different limit,
+ * so these requests do not put them in the cache.
  */
 export async function gatherCursors(service: RunningService, path: string, ids: readonly string[]): Promise<void> {
   const wanted = new Set(ids);

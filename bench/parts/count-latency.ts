@@ -35,7 +35,7 @@ export const countLatency: Part = {
   },
 };
 
-/** Groups searches so that no word repeats within a group. Each group gets new processes, to which its words are new. */
+/** Groups searches so that no word repeats within a group. New processes count each group, so every word is new. */
 function groupsWithoutRepeats(searches: readonly string[]): string[][] {
   const groups: string[][] = [];
   for (const search of searches) {
