@@ -14,8 +14,8 @@ interface ContractParts {
 }
 
 /**
- * Contracts in no order. One lead entity holds the share that the size names; the others are
- * skewed too. Few suppliers stand on very many contracts.
+ * Generates contracts in no particular order. One lead entity holds `largestContractShare` of them; the rest are
+ * skewed too. A few suppliers are on very many contracts.
  */
 export function* makeContracts(
   size: DataSize,

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { writeMarket } from './market.ts';
 import { dataSizeOf, type DataSize } from './sizes.ts';
 
-/* A program: writes a market of the size that is asked for in the import format. */
+/* Program: writes a market of the requested size in the import format. */
 
 const options = new Command('generate')
   .description('Writes invented records in the import format; the same options give the same bytes.')

@@ -2,13 +2,13 @@ import { STATES } from '../../src/resources/suppliers/states.ts';
 import type { Random } from './random.ts';
 import { zipfShares } from './zipf.ts';
 
-/** An issuer, with how much of the market is its own. */
+/** An issuer, with its share of the market. */
 export interface LeadEntity {
   id: string;
   name: string;
-  /** What the ids of its solicitations begin with: they stand together in the order of ids. */
+  /** The prefix of its solicitations' ids, which are therefore adjacent in id order. */
   code: string;
-  /** 0 is the one with the most solicitations. */
+  /** 0 for the lead entity with the most solicitations. */
   rank: number;
   solicitations: number;
 }
@@ -21,8 +21,7 @@ const PLACES = (
 ).split(' ');
 
 /**
- * Issuers in the order of their codes. Few have very many solicitations, many have few, and one
- * has exactly 3.
+ * Generates issuers sorted by code. A few have very many solicitations, many have few, and one has exactly 3.
  */
 export function makeLeadEntities(random: Random, count: number, solicitations: number): LeadEntity[] {
   const states = [...STATES].sort();
@@ -40,7 +39,7 @@ export function makeLeadEntities(random: Random, count: number, solicitations: n
   });
 }
 
-/** Shares a number out by rank; the last rank gets 3, the first what is left over. */
+/** Distributes a total by rank. The last rank gets 3, the first also gets the remainder. */
 function shareOut(total: number, ranks: number): number[] {
   const counts = zipfShares(ranks, 1.1).map((share) => Math.floor(share * total));
   counts[ranks - 1] = Math.min(SMALLEST, total);
@@ -49,12 +48,12 @@ function shareOut(total: number, ranks: number): number[] {
   return counts;
 }
 
-/** The one with the most solicitations. */
+/** Returns the lead entity with the most solicitations. */
 export function largestLeadEntity(leadEntities: readonly LeadEntity[]): LeadEntity {
   return ofRank(leadEntities, 0);
 }
 
-/** The one with exactly 3 solicitations. */
+/** Returns the lead entity with exactly 3 solicitations. */
 export function smallestLeadEntity(leadEntities: readonly LeadEntity[]): LeadEntity {
   return ofRank(leadEntities, leadEntities.length - 1);
 }

@@ -12,9 +12,9 @@ import { TextWriter } from './text.ts';
 import { WordSource } from './vocabulary.ts';
 
 /**
- * Writes the files of a whole market in the import format. The same size gives the same bytes.
+ * Writes all files of a market in the import format. The same size always produces the same bytes.
  *
- * @returns the number of lines of each file.
+ * @returns the number of lines in each file.
  */
 export function writeMarket(folder: string, size: DataSize): Record<string, number> {
   mkdirSync(folder, { recursive: true });

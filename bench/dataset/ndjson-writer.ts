@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 
 const CHUNK_LENGTH = 1 << 20;
 
-/** Writes records to a file of newline-delimited JSON, a megabyte at a time. Returns their number. */
+/** Writes records to an NDJSON file, a megabyte at a time. Returns the number of records. */
 export function writeNdjson(file: string, records: Iterable<object>): number {
   const descriptor = openSync(file, 'w');
   let count = 0;

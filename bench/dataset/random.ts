@@ -1,6 +1,6 @@
 /**
- * A seeded source of numbers (mulberry32): the same seed gives the same data on every machine,
- * so that figures of two days can be compared.
+ * A seeded random number generator (mulberry32). The same seed gives the same data on every machine, so that results
+ * from different days are comparable.
  */
 export class Random {
   #state: number;
@@ -9,7 +9,7 @@ export class Random {
     this.#state = seed | 0;
   }
 
-  /** From 0 up to and without 2^32. */
+  /** An integer from 0 (inclusive) to 2^32 (exclusive). */
   uint32(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -17,12 +17,12 @@ export class Random {
     return (mixed ^ (mixed >>> 14)) >>> 0;
   }
 
-  /** From 0 up to and without 1. */
+  /** A number from 0 (inclusive) to 1 (exclusive). */
   fraction(): number {
     return this.uint32() / 4_294_967_296;
   }
 
-  /** A whole number, both ends included. */
+  /** An integer in a range, both ends inclusive. */
   integer(least: number, most: number): number {
     return least + Math.floor(this.fraction() * (most - least + 1));
   }
@@ -37,14 +37,14 @@ export class Random {
     return value;
   }
 
-  /** Up to `count` different values of `draw`, in the order in which they came. */
+  /** Up to `count` distinct values from `draw`, in the order drawn. */
   distinct<T>(count: number, draw: () => T): T[] {
     const values = new Set<T>();
     for (let attempt = 0; values.size < count && attempt < 4 * count; attempt++) values.add(draw());
     return [...values];
   }
 
-  /** Puts the values into an order that follows the seed alone. */
+  /** Shuffles the values in place. */
   shuffle<T>(values: T[]): T[] {
     for (let last = values.length - 1; last > 0; last--) {
       const other = this.integer(0, last);

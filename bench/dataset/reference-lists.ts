@@ -13,7 +13,7 @@ export interface CertificationRecord {
 
 const CERTIFICATIONS = 40;
 
-/** Records of nothing but an id and a name, such as coops. */
+/** Generates records with only an id and a name, such as coops. */
 export function makeNamedRecords(prefix: string, count: number, text: TextWriter): NamedRecord[] {
   return Array.from({ length: count }, (_, index) => ({
     id: `${prefix}_${String(index + 1).padStart(4, '0')}`,
@@ -21,7 +21,7 @@ export function makeNamedRecords(prefix: string, count: number, text: TextWriter
   }));
 }
 
-/** Certifications of both types; no two of one name. */
+/** Generates certifications of both types, with unique names. */
 export function makeCertifications(text: TextWriter): CertificationRecord[] {
   return Array.from({ length: CERTIFICATIONS }, (_, index) => {
     const type = index % 2 === 0 ? 'sbe' : 'technical';

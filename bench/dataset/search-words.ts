@@ -1,10 +1,10 @@
-/** Words whose place among the words by frequency is set, so that searches for them cost what their name says. */
+/** Words with a fixed frequency rank, so that the cost of searching for them matches their names. */
 export const COMMON_WORD = 'maintenance';
 export const MIDDLE_WORD = 'asphalt';
-/** Two words that meet in some of the records that hold either. */
+/** Two words that occur together in some of the records that contain either. */
 export const TWO_WORDS = 'bridge inspection';
 
-/** Rank by frequency (0 is the most frequent) of the words that are searched for. */
+/** The frequency rank of each searched word; 0 is the most frequent. */
 export const SET_RANKS: ReadonlyMap<string, number> = new Map([
   [COMMON_WORD, 28],
   ['inspection', 60],
@@ -12,7 +12,7 @@ export const SET_RANKS: ReadonlyMap<string, number> = new Map([
   [MIDDLE_WORD, 420],
 ]);
 
-/** Each stands in 20 to 50 solicitations, whatever the size of the data. No other word begins with one of them. */
+/** Each occurs in 20 to 50 solicitations, regardless of the market size. No other word begins with one of them. */
 export const RARE_WORDS: readonly string[] = (
   'zamboni quokka xylophone jodhpur kumquat vexillum yurt zeppelin okapi wombat quetzal jacaranda ziggurat umlaut ' +
   'gyroplane kaleidoscope obsidian sextant tourmaline vibraphone walrus yarrow zither narwhal ocelot palimpsest ' +
@@ -20,7 +20,7 @@ export const RARE_WORDS: readonly string[] = (
   'escutcheon filigree gargoyle'
 ).split(' ');
 
-/** How many solicitations hold the rare word of this place in the list. */
+/** The number of solicitations that contain the rare word at this index in the list. */
 export function recordsOfRareWord(place: number): number {
   return 20 + ((place * 7) % 31);
 }

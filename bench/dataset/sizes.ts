@@ -1,4 +1,4 @@
-/** How many records of each kind. */
+/** The number of records of each kind. */
 export interface DataSize {
   solicitations: number;
   contracts: number;
@@ -6,14 +6,14 @@ export interface DataSize {
   leadEntities: number;
   coops: number;
   cityServices: number;
-  /** Share of the contracts that the lead entity with the most of them holds. */
+  /** The share of contracts held by a single lead entity, the largest. */
   largestContractShare: number;
 }
 
-/** The sizes that cost is compared at. */
+/** The market sizes at which cost is compared. */
 export const SOLICITATION_COUNTS = [10_000, 100_000, 1_000_000] as const;
 
-/** A market with so many solicitations: a tenth as many contracts, a twentieth as many suppliers. */
+/** The default size for a number of solicitations: a tenth as many contracts, a twentieth as many suppliers. */
 export function dataSizeOf(solicitations: number): DataSize {
   return {
     solicitations,
@@ -26,7 +26,7 @@ export function dataSizeOf(solicitations: number): DataSize {
   };
 }
 
-/** The name of the folder of a size: `10k`, `1m`. */
+/** The folder name of a market size, such as `10k` or `1m`. */
 export function sizeName(solicitations: number): string {
   if (solicitations % 1_000_000 === 0) return `${solicitations / 1_000_000}m`;
   return solicitations % 1_000 === 0 ? `${solicitations / 1_000}k` : String(solicitations);

@@ -4,7 +4,7 @@ import type { TextWriter } from './text.ts';
 
 const FILE_TYPES = ['pdf', 'docx', 'xlsx', 'zip'];
 
-/** Documents, requested items, notices, questions and commodity codes: on some records, with numbers of their own. */
+/** Generates documents, requested items, notices, questions and commodity codes for some records, with unique ids. */
 export class SolicitationExtras {
   readonly #random: Random;
   readonly #text: TextWriter;

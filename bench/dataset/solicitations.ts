@@ -7,10 +7,10 @@ import type { TextWriter } from './text.ts';
 
 const REFERENCE_KINDS = ['RFP', 'RFP', 'ITB', 'IFB', 'RFQ', 'RFI'];
 const YEARS = LAST_YEAR - FIRST_YEAR + 1;
-/** Has no divisor in common with any number of records that is used, so that each gets a `ref` of its own. */
+/** Coprime to every number of records in use, so that every `ref` is unique. */
 const REF_STEP = 7_368_787;
 
-/** Solicitations in the order of their ids: those of a lead entity together, by year and number. */
+/** Generates solicitations in id order: by lead entity, year and number. */
 export function* makeSolicitations(
   leadEntities: readonly LeadEntity[],
   random: Random,
@@ -48,7 +48,7 @@ export function* makeSolicitations(
   }
 }
 
-/** Which places hold rare words: spread over all of them. */
+/** Maps record indexes to rare words, spreading each word evenly over all records. */
 function placeRareWords(total: number, random: Random): Map<number, string[]> {
   const places = new Map<number, string[]>();
   RARE_WORDS.forEach((word, index) => {
@@ -61,7 +61,7 @@ function placeRareWords(total: number, random: Random): Map<number, string[]> {
   return places;
 }
 
-/** Most descriptions have 200 to 600 characters, some several thousand, few none. */
+/** Most descriptions have 200 to 600 characters; some have several thousand, a few are null. */
 function describe(random: Random, text: TextWriter, rareWords: readonly string[] | undefined): string | null {
   const kind = random.fraction();
   const suffix = rareWords === undefined ? '' : ` Including ${rareWords.join(', ')}.`;
@@ -71,7 +71,7 @@ function describe(random: Random, text: TextWriter, rareWords: readonly string[]
   return text.sentences(random.integer(300, 800)) + suffix;
 }
 
-/** Nothing closes a solicitation on a schedule, so some old ones are open still. */
+/** Nothing closes solicitations automatically, so some old ones are still open. */
 function statusOf(year: number, random: Random): string {
   const draw = random.fraction();
   if (year === LAST_YEAR && draw < 0.6) return draw < 0.55 ? 'open' : 'draft';

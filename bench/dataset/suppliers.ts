@@ -7,12 +7,12 @@ import { ZipfRanks } from './zipf.ts';
 
 const COMPANY_FORMS = ['Inc.', 'LLC', 'Corporation', 'Company', 'Group', '& Sons', 'Partners LP'];
 
-/** The id of the supplier of this place; places do not follow the order of ids. */
+/** The id of the supplier at this index. Index order is not id order. */
 export function supplierId(place: number): string {
   return `sup_${(Math.imul(place + 1, 0x9e3779b1) >>> 0).toString(36).padStart(7, '0')}`;
 }
 
-/** Suppliers with profiles from one line to a page. */
+/** Generates suppliers with profiles from one line to a page. */
 export function* makeSuppliers(
   count: number,
   {

@@ -1,7 +1,7 @@
 import type { Random } from './random.ts';
 import type { WordSource } from './vocabulary.ts';
 
-/** Writes titles, names and descriptions of words drawn by frequency. */
+/** Generates titles, names and descriptions from words drawn by frequency. */
 export class TextWriter {
   readonly #random: Random;
   readonly #words: WordSource;
@@ -11,7 +11,7 @@ export class TextWriter {
     this.#words = words;
   }
 
-  /** Words with capitals, such as a title. */
+  /** A title: capitalized words, from `least` to `most` of them. */
   title(least: number, most: number): string {
     const count = this.#random.integer(least, most);
     let text = '';
@@ -19,7 +19,7 @@ export class TextWriter {
     return text;
   }
 
-  /** Sentences of so many words in all. */
+  /** Sentences with this many words in total. */
   sentences(words: number): string {
     let text = '';
     let untilStop = 0;

@@ -12,8 +12,8 @@ const SYLLABLES =
 const ENDINGS = ['', 'a', 'er', 'ing', 'ed', 's', 'ment', 'al', 'ity', 'ix', 'on', 'or'];
 
 /**
- * 30 thousand words, the most frequent first: those of the sample's real records in the order of
- * their frequency there, then invented ones.
+ * Builds a vocabulary of 30,000 words, most frequent first: those of the sample's real records by their frequency
+ * there, then invented ones.
  */
 export function buildVocabulary(): readonly string[] {
   const words = [...readSampleWords(), ...inventWords()];
@@ -24,7 +24,7 @@ export function buildVocabulary(): readonly string[] {
   return vocabulary.slice(0, VOCABULARY_SIZE);
 }
 
-/** Draws words by their frequency: the word of rank r as often as 1 / (r + 1). */
+/** Draws words by frequency: the word of rank r with a probability proportional to 1 / (r + 1). */
 export class WordSource {
   readonly #words: readonly string[];
   readonly #ranks: ZipfRanks;
@@ -39,7 +39,7 @@ export class WordSource {
   }
 }
 
-/** Words of letters alone in the sample's free text, the most frequent first. */
+/** The purely alphabetic words in the sample's free text, most frequent first. */
 function readSampleWords(): string[] {
   const counts = new Map<string, number>();
   for (const file of readdirSync(SAMPLE_FOLDER)

@@ -1,9 +1,9 @@
 import type { Random } from './random.ts';
 
-/** Entries of the table that ranks are drawn from: a rank as rare as one in a million still stands in it. */
+/** The size of the lookup table: a rank with a probability of one in a million still gets an entry. */
 const TABLE_SIZE = 1 << 20;
 
-/** Draws ranks 0, 1, 2 … with probabilities in proportion to 1 / (rank + 1) ^ exponent. */
+/** Draws ranks 0, 1, 2 … with probabilities proportional to 1 / (rank + 1) ^ exponent. */
 export class ZipfRanks {
   readonly #table = new Uint32Array(TABLE_SIZE);
 
@@ -24,7 +24,7 @@ export class ZipfRanks {
   }
 }
 
-/** The share of each rank; together they are 1. */
+/** The share of each rank; they sum to 1. */
 export function zipfShares(ranks: number, exponent = 1): number[] {
   const weights = Array.from({ length: ranks }, (_, rank) => (rank + 1) ** -exponent);
   const total = weights.reduce((sum, weight) => sum + weight, 0);

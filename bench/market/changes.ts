@@ -2,10 +2,10 @@ import { createReadStream, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** Share of the solicitations that change after the first import: 30 thousand of a million. */
+/** The share of solicitations that change after the first import: 30,000 of a million. */
 const CHANGED_SHARE = 0.03;
 
-/** Writes a folder to import in which the last solicitations in the order of ids have another title. */
+/** Writes an import folder in which the last solicitations in id order have a different title. */
 export async function writeChanges(data: string, solicitations: number, folder: string): Promise<void> {
   const firstChanged = Math.ceil(solicitations * (1 - CHANGED_SHARE));
   const changed: string[] = [];

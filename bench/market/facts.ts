@@ -1,24 +1,24 @@
 import type { PostgresCluster } from './postgres-cluster.ts';
 
-/** What questions are made of. */
+/** Ids and values from the market that requests are built from. */
 export interface MarketFacts {
   solicitations: number;
   largestLeadEntity: string;
   smallestLeadEntity: string;
   middleLeadEntities: string[];
-  /** Pairs of lead entity and status with at least a page of solicitations. */
+  /** Pairs of lead entity and status with more than a page of solicitations. */
   filledPairs: { leadEntity: string; status: string }[];
-  /** On more contracts than any other. */
+  /** The supplier on the most contracts. */
   commonSupplier: string;
   commonCoop: string;
   commonCityService: string;
-  /** Served by more suppliers than any other. */
+  /** The state served by the most suppliers. */
   commonState: string;
-  /** Ids of solicitations that are no drafts, in no order. */
+  /** Ids of published solicitations (not drafts), in random order. */
   solicitationIds: string[];
-  /** Ids in order, from nine tenths of the table on. */
+  /** Ids in the last tenth of the table, in id order. */
   deepIds: string[];
-  /** Ids of contracts in no order, without the last page. */
+  /** Ids of contracts in random order, without the last page. */
   contractIds: string[];
 }
 
@@ -26,7 +26,7 @@ const PAGE = 25;
 const MOST_IDS = 120_000;
 const MIDDLE_LEAD_ENTITIES = 5;
 
-/** Reads them from the plain tables. */
+/** Reads the facts from the plain tables. */
 export async function readFacts(postgres: PostgresCluster, database: string): Promise<MarketFacts> {
   const rows = <T extends object>(text: string): Promise<T[]> => postgres.query<T>(database, text);
   const ids = async (text: string): Promise<string[]> => (await rows<{ id: string }>(text)).map(({ id }) => id);

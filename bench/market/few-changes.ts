@@ -2,7 +2,7 @@ import { createReadStream, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** New records, and changed ones. */
+/** The number of new records, and of changed ones. */
 export const FEW = 1_000;
 
 const DAY_MS = 86_400_000;
@@ -15,8 +15,8 @@ interface Solicitation {
 }
 
 /**
- * Writes two folders to import: new solicitations whose ids are spread evenly over those of the market, and solicitations
- * of the market whose deadlines are a day later. Of a small market, fewer than `FEW`.
+ * Writes two import folders: new solicitations, with ids spread evenly over the market's, and existing solicitations
+ * with deadlines a day later. A small market yields fewer than `FEW` of each.
  */
 export async function writeFewChanges(
   data: string,
@@ -32,7 +32,7 @@ export async function writeFewChanges(
     if (place % step === 0 && added.length < FEW) {
       const record = JSON.parse(line) as Solicitation;
       const { id, reference_number: number } = record;
-      // The refs of the market are the numbers from 1,000 on.
+      // The market's refs are consecutive from 1,000.
       const ref = 1_000 + solicitations + added.length;
       added.push({ ...record, id: `${id}-new`, reference_number: `${number}-new`, ref });
     } else if (place % step >= step / 2 && moved.length < Math.min(FEW, added.length)) {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A digest of source files: what was made with others is made again. Folders that do not exist are skipped. */
+/** A digest of source files; data generated from other sources is regenerated. Skips folders that do not exist. */
 export function digestOf(...folders: string[]): string {
   const hash = createHash('sha256');
   for (const folder of folders.filter((name) => existsSync(join(ROOT, name)))) {
@@ -17,7 +17,7 @@ export function digestOf(...folders: string[]): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** What a marker file says; null where there is none, or its digest is another. */
+/** Reads the content of a marker file; null if there is none or its digest differs. */
 export function readMarker(file: string, digest: string): unknown {
   if (!existsSync(file)) return null;
   const marker = JSON.parse(readFileSync(file, 'utf8')) as { digest: string; content: unknown };

@@ -3,7 +3,7 @@ import { writeMarket } from '../dataset/market.ts';
 import { dataSizeOf, sizeName, type DataSize } from '../dataset/sizes.ts';
 import { digestOf, readMarker, writeMarker } from './folders.ts';
 
-/** The folder of generated data of a size; generated where it is not there yet. */
+/** Returns the folder with the data of a size, generating the data if it is missing or its sources have changed. */
 export function provideData(folder: string, size: DataSize, name: string): string {
   const target = join(folder, name);
   const marker = `${target}.json`;
@@ -15,7 +15,7 @@ export function provideData(folder: string, size: DataSize, name: string): strin
   return target;
 }
 
-/** The market of so many solicitations, in the import format. */
+/** Returns the folder with the market of a default size, in the import format. */
 export function provideMarketData(folder: string, solicitations: number): string {
   return provideData(folder, dataSizeOf(solicitations), sizeName(solicitations));
 }

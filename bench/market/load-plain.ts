@@ -10,7 +10,7 @@ const COLUMNS = `id, ref, reference_number, title, status, issuing_organization,
   questions_due_at, intent_to_bid_due_at, description, require_intent_registration, created_at, updated_at,
   nigp_codes, documents, requested_items, notices, questions`;
 
-/** What is done with the lines of each file, $1 being an array of them. */
+/** The statements that load each file; $1 is a JSON array of its lines. */
 const STATEMENTS: readonly [file: string, statements: readonly string[]][] = [
   ...['lead-entities', 'coops', 'city-services'].map((file): [string, string[]] => [
     file,
@@ -37,7 +37,7 @@ const STATEMENTS: readonly [file: string, statements: readonly string[]][] = [
   ],
 ];
 
-/** Fills the plain tables with the generated records, and makes their indexes. */
+/** Loads the generated records into the plain tables and creates their indexes. */
 export async function loadPlainTables(url: string, data: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -14,26 +14,26 @@ import type { PostgresCluster } from './postgres-cluster.ts';
 export type Engine = 'sqlite' | 'postgres';
 export const ENGINES: readonly Engine[] = ['sqlite', 'postgres'];
 
-/** A database of the service, filled. */
+/** A filled database of the service. */
 export interface ServiceDatabase {
   url: string;
   keys: Keys;
-  /** Before this, everything but the changes was published; from it on, the changes. */
+  /** A timestamp between the first import and the import of the changes. */
   changedSince: string;
 }
 
-/** Everything of one size: files, plain tables, and the service's databases. */
+/** All data of one size: files, plain tables, and the service's databases. */
 export interface Market {
   solicitations: number;
   data: string;
   facts: MarketFacts;
-  /** URL of the database that holds the plain tables. */
+  /** URL of the database with the plain tables. */
   plainUrl: string;
   databases: Record<Engine, ServiceDatabase>;
 }
 
 const DATA_SOURCES = ['bench/dataset', 'sample'];
-/** Folders of the code that fills a database of the service. */
+/** The source folders that determine the contents of the service's databases. */
 const IMPORT_SOURCES = ['migrations', 'src/index', 'src/publishing', 'src/search'];
 
 type LoadedDatabase = Omit<ServiceDatabase, 'url'>;
@@ -42,11 +42,11 @@ export interface MarketOptions {
   folder: string;
   postgres: PostgresCluster;
   solicitations: number;
-  /** The engines whose databases are filled. */
+  /** The engines to fill databases for. */
   engines: readonly Engine[];
 }
 
-/** Provides the market of a size. Reuses what an earlier run left in the folder if the sources are the same. */
+/** Provides the market of a size. Reuses the data of an earlier run unless the sources have changed. */
 export async function provideMarket({ folder, postgres, solicitations, engines }: MarketOptions): Promise<Market> {
   const name = sizeName(solicitations);
   note(`preparing ${name}`);
@@ -86,12 +86,12 @@ export async function provideMarket({ folder, postgres, solicitations, engines }
   return { solicitations, data, facts, plainUrl: postgres.urlOf(plain), databases };
 }
 
-/** The URL under which the service finds a database of the bench. */
+/** The URL of a benchmark database for the service. */
 export function databaseUrl(folder: string, postgres: PostgresCluster, engine: Engine, name: string): string {
   return engine === 'postgres' ? postgres.urlOf(name) : `sqlite:${join(folder, 'sqlite', `${name}.sqlite`)}`;
 }
 
-/** Makes sure that a database of the bench is there and holds nothing. */
+/** Drops a benchmark database, and on PostgreSQL creates it again; the service creates SQLite files itself. */
 export async function emptyDatabase(
   folder: string,
   postgres: PostgresCluster,

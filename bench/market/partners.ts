@@ -1,20 +1,20 @@
 import type { MarketFacts } from './facts.ts';
 import { runPds } from './pds.ts';
 
-/** Keys of the partners that ask. */
+/** The API keys of the benchmark's partners. */
 export interface Keys {
-  /** Of partners that see everything; several, since a quota ends at a million requests a minute. */
+  /** Keys of partners that see everything; several, because the maximum quota is a million requests a minute. */
   everything: string[];
-  /** Sees the 3 solicitations of one lead entity. */
+  /** A partner that sees the 3 solicitations of one lead entity. */
   narrow: string;
-  /** Sees a handful of lead entities of middling size. */
+  /** A partner that sees five medium-sized lead entities. */
   middle: string;
 }
 
 const PARTNERS_OF_EVERYTHING = 6;
 const EVERYTHING = '--everything';
 
-/** Makes the partners of the bench in a database. */
+/** Creates the benchmark's partners in a database. */
 export async function createPartners(databaseUrl: string, facts: MarketFacts): Promise<Keys> {
   const everything: string[] = [];
   for (let number = 1; number <= PARTNERS_OF_EVERYTHING; number++) {
@@ -28,7 +28,7 @@ export async function createPartners(databaseUrl: string, facts: MarketFacts): P
   };
 }
 
-/** A partner with the highest quota there is. Returns its key. */
+/** Creates a partner with the maximum quota. Returns its key. */
 export async function createPartner(databaseUrl: string, name: string, grants: readonly string[]): Promise<string> {
   const [first] = grants;
   await runPds(databaseUrl, ['partner', 'create', name, ...(first === EVERYTHING ? grants : [])]);

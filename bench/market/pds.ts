@@ -9,7 +9,7 @@ export const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
 const PEAK_INTERVAL_MS = 50;
 
-/** What a `pds` command did. */
+/** The result of a `pds` command. */
 export interface CommandOutcome {
   stdout: string;
   seconds: number;
@@ -17,9 +17,9 @@ export interface CommandOutcome {
 }
 
 /**
- * Runs a `pds` command to its end, on all cores: an import uses two.
+ * Runs a `pds` command until it exits. Not pinned to a core, because an import uses two.
  *
- * @throws Error with what it printed where it failed.
+ * @throws Error with its standard error if it fails.
  */
 export async function runPds(databaseUrl: string, args: readonly string[]) {
   const startedAt = performance.now();
@@ -40,7 +40,7 @@ export async function runPds(databaseUrl: string, args: readonly string[]) {
   return { stdout, seconds, peakMegabytes: await peak } satisfies CommandOutcome;
 }
 
-/** The kernel keeps the highest figure, but only for as long as the process is there. */
+/** Polls the peak memory: the kernel tracks it, but only while the process exists. */
 async function watchPeak(pid: number, closed: Promise<unknown>): Promise<number> {
   let peak = 0;
   const end = closed.then(() => true);

@@ -8,7 +8,7 @@ import { OTHER_CORE } from '../machine/cores.ts';
 import { findFreePort } from '../machine/ports.ts';
 import { startProcess, type StartedProcess } from '../machine/processes.ts';
 
-/** A PostgreSQL of the bench's own. Durable, as in production; queries are not parallel, as they have one core. */
+/** The benchmark's own PostgreSQL. Durable as in production; no parallel queries, because it has only one core. */
 export interface PostgresCluster {
   readonly process: StartedProcess;
   readonly version: string;
@@ -34,7 +34,7 @@ const SETTINGS = {
   autovacuum_naptime: '1d',
 };
 
-/** Starts a cluster whose files stand in a folder; makes it where it is not there yet. */
+/** Starts the cluster in a folder, creating it first if needed. */
 export async function startPostgres(folder: string, installed: string | null): Promise<PostgresCluster> {
   const runAs = findRunAs();
   mkdirSync(folder, { recursive: true });
