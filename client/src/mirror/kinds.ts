@@ -49,8 +49,8 @@ export function listOf(client: Client, kind: Kind, filters: WalkFilters, signal:
 }
 
 /**
- * Whether bidding is live at `nowMs`, by the API's rule 1. The service evaluates the rule at request time, so a copy
- * must evaluate it at read time.
+ * Whether bidding is live at `nowMs`, by the API's definition of `is_open`. The service evaluates it at request time,
+ * so a copy must evaluate it at read time.
  */
 export function isOpenAt(record: ListedRecord, nowMs: number): boolean {
   const { status, close_at: closeAt } = record;

@@ -208,7 +208,7 @@ async function* iterate<T>(lines: readonly T[]): AsyncGenerator<T, void, undefin
   yield* lines;
 }
 
-/** When an open solicitation closes, in milliseconds since 1970; null if it is closed or has no deadline. */
+/** When an open solicitation closes, in milliseconds since 1970; null if it is not open or has no deadline. */
 export function deadlineOf(record: ListedRecord, nowMs: number): number | null {
   const closesAtMs = typeof record['close_at'] === 'string' ? Date.parse(record['close_at']) : Number.NaN;
   return record['status'] === 'open' && closesAtMs > nowMs ? closesAtMs : null;

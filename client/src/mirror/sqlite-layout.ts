@@ -60,7 +60,7 @@ function tableOf(kind: Kind, more: string): string {
 );`;
 }
 
-/** The API's rule 1, evaluated at read time. Timestamps in this format sort as text. */
+/** The API's definition of `is_open`, evaluated at read time. Timestamps in this format sort as text. */
 const IS_OPEN = `(s.status = 'open' and (s.close_at is null or s.close_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')))`;
 const AS_JSON = `json(case when ${IS_OPEN} then 'true' else 'false' end)`;
 
@@ -102,7 +102,7 @@ select s.id, d.etag from stored_solicitations as s join stored_details as d on d
 where s.detail_due = 0 and not (${OPEN_OR_WAS})
 order by d.read_at, s.id limit :most`;
 
-/** Closed solicitations whose detail was never read. */
+/** Solicitations that are not open and whose detail was never read. */
 export const UNREAD_DETAILS = `
 select s.id, null as etag from stored_solicitations as s
 where s.detail_due = 0 and not (s.status = 'open' and (s.close_at is null or s.close_at > :now))

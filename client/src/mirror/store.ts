@@ -59,7 +59,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** The minimum number of never-read details of closed solicitations that each run reads. */
+/** Each run reads at least this many never-read details of solicitations that are not open, if there are that many. */
 export const NEVER_READ_A_RUN = 100;
 
 /** The number of details to read in this run, by the time since the last one, so that `refreshMs` covers them all. */

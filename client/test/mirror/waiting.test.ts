@@ -58,7 +58,7 @@ describe.concurrent('in their time', { timeout: 300_000 }, () => {
     const service = await start(context);
     const words = storeWords(type, service.folder);
     const close_at = new Date(Date.now() + AHEAD_MS).toISOString();
-    // Several, because every run reads the detail of one closed solicitation anyway.
+    // Several, because every run reads the detail of one solicitation that is not open anyway.
     const ids = ['sol_1', 'sol_3', 'sol_5'];
     const publish = (more: object): Promise<void> =>
       service.publish({
