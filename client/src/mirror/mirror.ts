@@ -34,7 +34,7 @@ export interface MirrorSurroundings {
 /** The clock is checked at least this often. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** Enough for a service restart: about half a minute of retries. */
+/** Enough to survive a service restart: the delays add up to 18 seconds on average, at most 36. */
 const RETRIES = { retries: 8, minDelayMs: 250, maxDelayMs: 10_000 };
 
 /**
