@@ -1,4 +1,4 @@
-/** What was asked of partners, grants or keys cannot be done. The message, for the operator, says why and what to do. */
+/** An operation on partners, grants or keys is not possible. The message is for the operator: why, and what to do. */
 export class AccessError extends Error {
   override name = 'AccessError';
 }

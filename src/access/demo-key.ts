@@ -1,5 +1,5 @@
-/** The key of the demonstration's partner. It stands in the README: whoever reads that knows it. */
+/** The demo partner's API key. It is public: the README shows it. */
 export const DEMO_KEY = 'pds_test_demodemo_ThisKeyIsPublishedForEveryoneToTryDemo092oRd';
 
-/** The public id of that key. No other environment than `dev` accepts it. */
+/** The key's public ID. Only the `dev` environment accepts it. */
 export const DEMO_KEY_ID = 'demodemo';

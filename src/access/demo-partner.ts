@@ -9,11 +9,10 @@ import { findPartnerLike, insertPartner } from './partner-admin.ts';
 const DEMO_PARTNER = 'demo';
 
 /**
- * Makes the partner `demo`, which sees everything, with its published key. Where there is a
- * partner of that name nothing is changed: it may be another's, and a key that everyone
- * knows must not open its scope.
+ * Creates the partner `demo`, which sees everything, with its published key. If a partner of that name exists, nothing
+ * is changed: it could be a real one, and a key that everyone knows must not give access to its scope.
  *
- * @returns whether it was made.
+ * @returns whether the partner was created.
  */
 export function ensureDemoPartner(database: Database, clock: Clock): Promise<boolean> {
   return inTransaction(database, async (transaction) => {

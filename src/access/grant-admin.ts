@@ -6,7 +6,7 @@ import type { Clock } from '../instant.ts';
 import { AccessError } from './access-error.ts';
 import { getPartnerReference } from './partner-admin.ts';
 
-/** What one command grants or revokes. */
+/** The grants that one command adds or removes. */
 export interface Grants {
   readonly everything: boolean;
   /** Ids. */
@@ -18,14 +18,14 @@ export interface Grants {
 export interface GrantOutcome {
   /** Granted by this change. */
   readonly granted: Grants;
-  /** Granted before; these keep the instant they have. */
+  /** Granted before; these keep their timestamps. */
   readonly unchanged: Grants;
 }
 
 /** A granted lead entity or coop. */
 export interface Grant {
   readonly id: string;
-  /** Null where the catalog no longer holds it. */
+  /** Null if the catalog no longer contains it. */
   readonly name: string | null;
   readonly grantedAt: string;
 }
@@ -37,10 +37,10 @@ const CATALOG_TABLE = { lead_entity: 'catalog.lead_entities', coop: 'catalog.coo
 const SHOWN_AS = { lead_entity: 'lead entity', coop: 'coop' };
 
 /**
- * Grants a partner what is asked, all of it or nothing, at one instant of the series that
- * publications draw from too, so that an incremental sync finds what became visible.
+ * Adds grants to a partner, all or none, at one commit timestamp. Releases draw theirs from the same sequence, so an
+ * incremental sync finds the records that became visible.
  *
- * @throws AccessError where there is no such partner, or the catalog does not hold an id.
+ * @throws AccessError if there is no such partner, or the catalog does not contain an ID.
  */
 export function grant(database: Database, clock: Clock, partnerName: string, asked: Grants): Promise<GrantOutcome> {
   return inTransaction(database, async (transaction) => {
@@ -67,13 +67,12 @@ export function grant(database: Database, clock: Clock, partnerName: string, ask
 }
 
 /**
- * Takes away what is asked, all of it or nothing. What was granted one by one stays when
- * `everything` goes, and the other way round.
+ * Revokes grants, all or none. Revoking `everything` leaves individual grants in place, and vice versa.
  *
- * Taking away what was never granted is an error, not a note: behind it stands a misspelt id
- * or name, and whoever typed it would believe that access has ended.
+ * Revoking something that was never granted is an error, not a warning: it usually means a misspelled ID or name, and
+ * the operator would believe that access has ended.
  *
- * @throws AccessError where there is no such partner, or something is not granted to it.
+ * @throws AccessError if there is no such partner, or something is not granted to it.
  */
 export async function revoke(database: Database, clock: Clock, partnerName: string, asked: Grants): Promise<void> {
   await inTransaction(database, async (transaction) => {
@@ -94,9 +93,9 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
 }
 
 /**
- * What a partner is granted one by one, by id.
+ * A partner's individual grants, by ID.
  *
- * @throws AccessError where there is no such partner.
+ * @throws AccessError if there is no such partner.
  */
 export async function listGrants(
   database: Database,
@@ -109,7 +108,7 @@ export async function listGrants(
   };
 }
 
-/** The ids that the catalog does not hold, as they are shown to the operator. */
+/** The IDs that are not in the catalog, formatted for the operator. */
 async function missingFromCatalog(transaction: Database, kind: GrantKind, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   const found = await transaction.kysely
@@ -186,7 +185,7 @@ async function deleteGrants(
   return deleted.map((row) => row.resource_id);
 }
 
-/** Lets queries tell that a scope read before this instant is not the newest. */
+/** Records the change, so that queries can detect a scope that was read before it. */
 async function noteChange({ kysely }: Database, partnerId: number, instant: string): Promise<void> {
   await kysely.insertInto('access.grant_changes').values({ partner_id: partnerId, instant }).execute();
   await kysely.updateTable('access.partners').set({ grants_changed_at: instant }).where('id', '=', partnerId).execute();
@@ -204,7 +203,7 @@ async function grantsOfKind({ kysely }: Database, partnerId: number, kind: Grant
   return rows.map((row) => ({ id: row.resource_id, name: row.name, grantedAt: row.granted_at }));
 }
 
-/** For the audit trail: what there is, by id. */
+/** For the audit trail: the non-empty grants, by ID. */
 function detailsOf({ everything, leadEntities, coops }: Grants): Record<string, unknown> {
   return {
     ...(everything && { everything }),

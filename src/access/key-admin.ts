@@ -8,29 +8,29 @@ import { getPartnerReference } from './partner-admin.ts';
 
 export type KeyState = 'active' | 'expired' | 'revoked';
 
-/** A key as the operator sees it: all that is known of it, which is not the key itself. */
+/** A key as the operator sees it, without its secret. */
 export interface KeyDetails {
   readonly id: string;
   readonly partner: string;
   readonly environment: KeyEnvironment;
   readonly state: KeyState;
   readonly createdAt: string;
-  /** The first instant at which it is refused; null for never. */
+  /** The first timestamp at which the key is rejected; null for never. */
   readonly expiresAt: string | null;
-  /** When the life that it was issued with ends, whether or not it was rotated since; null for never. */
+  /** When the key's original lifetime ends, regardless of rotations; null for never. */
   readonly issuedExpiresAt: string | null;
-  /** The public id of the key that was issued in its place last; null for a key that was not rotated. */
+  /** The public ID of the latest key that replaced this one; null if it was not rotated. */
   readonly replacedBy: string | null;
   readonly revokedAt: string | null;
 }
 
-/** A key that was rotated, after the rotation. */
+/** A key after its rotation. */
 export interface ReplacedKey extends KeyDetails {
-  /** True if an earlier rotation promised it a longer overlap than this one, which it keeps. */
+  /** True if an earlier rotation promised a longer overlap than this one, which the key keeps. */
   readonly keepsEarlierOverlap: boolean;
 }
 
-/** A key just issued, and the only time that its text is known. */
+/** A newly issued key. Its text is not available again. */
 export interface NewKey {
   readonly key: string;
   readonly details: KeyDetails;
@@ -40,7 +40,7 @@ export interface NewKey {
  * Issues a key to a partner.
  *
  * @param lifetimeMs null for a key that never expires.
- * @throws AccessError where there is no such partner.
+ * @throws AccessError if there is no such partner.
  */
 export function issueKey(
   database: Database,
@@ -59,11 +59,11 @@ export function issueKey(
 }
 
 /**
- * Issues a key that takes the place of another. The old key stays good for the overlap, or for
- * that of an earlier rotation if it ends later, but never beyond the life that it was issued with.
- * The new key is for the same environment and gets that same life, from now on.
+ * Issues a key that replaces another. The old key remains valid for the overlap, or for that of an earlier rotation if
+ * it ends later, but never beyond its original lifetime. The new key is for the same environment, and its lifetime is
+ * as long as the old key's original one.
  *
- * @throws AccessError where there is no such key, or it is good no more.
+ * @throws AccessError if there is no such key, or it is no longer valid.
  */
 export function rotateKey(
   database: Database,
@@ -97,17 +97,17 @@ export function rotateKey(
   });
 }
 
-/** Until when an earlier rotation promised a key to stay good; null for a key that was not rotated. */
+/** The end of validity promised by an earlier rotation; null for a key that was not rotated. */
 function findPromisedEnd({ expiresAt, issuedExpiresAt, replacedBy }: KeyDetails): string | null {
-  // After a restore the key that replaced it may be gone; its shorter life was carried over.
+  // After a restore the replacing key may be missing, but the shortened lifetime was preserved.
   return replacedBy !== null || expiresAt !== issuedExpiresAt ? expiresAt : null;
 }
 
 /**
- * Ends a key at once. A key that is revoked already keeps the instant of that.
+ * Revokes a key immediately. A key that is already revoked keeps its timestamp.
  *
- * @returns the key, and whether that changed anything.
- * @throws AccessError where there is no such key.
+ * @returns the key, and whether anything changed.
+ * @throws AccessError if there is no such key.
  */
 export function revokeKey(
   database: Database,
@@ -130,10 +130,10 @@ export function revokeKey(
 }
 
 /**
- * Keys in the order they were issued, grouped by partner.
+ * Keys in order of issue, grouped by partner.
  *
- * @param partnerName null for those of all partners.
- * @throws AccessError where there is no such partner.
+ * @param partnerName null for all partners.
+ * @throws AccessError if there is no such partner.
  */
 export async function listKeys(database: Database, clock: Clock, partnerName: string | null): Promise<KeyDetails[]> {
   if (partnerName !== null) await getPartnerReference(database, partnerName);
@@ -147,7 +147,7 @@ export async function listKeys(database: Database, clock: Clock, partnerName: st
   return rows.map((row) => toDetails(row, nowMs));
 }
 
-/** What is known of a whole key; null where it was not issued here, even if one of its public id was. */
+/** Details of a key by its full text; null if it was not issued here, even if its public ID was. */
 export async function findKey(database: Database, clock: Clock, key: string): Promise<KeyDetails | null> {
   const id = parseKey(key)?.id ?? '';
   const row = await keyRows(database)
@@ -164,7 +164,7 @@ async function getKey(database: Database, nowMs: number, keyId: string): Promise
   return toDetails(row, nowMs);
 }
 
-/** Does not repeat what was given, which may be a whole key and would then stand in a log. */
+/** Does not repeat the argument, which could be a whole key and end up in a log. */
 function notAnId(given: string): AccessError {
   const wholeKey = parseKey(given.trim());
   return new AccessError(

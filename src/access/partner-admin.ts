@@ -7,36 +7,36 @@ import { AccessError } from './access-error.ts';
 import { parseStoredKinds } from './partner-records.ts';
 import type { Kind } from './scope.ts';
 
-// A name is typed into commands and stands in logs: nothing that a shell or a log would have to quote.
+// Names are typed into commands and written to logs, so they contain nothing that a shell or a log must quote.
 const NAME = /^(?!pds_(?:live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** A partner as the operator sees it, without its grants one by one. */
+/** A partner as the operator sees it, without its individual grants. */
 export interface PartnerSummary {
   readonly name: string;
   readonly createdAt: string;
   readonly suspendedAt: string | null;
-  /** Null where the service's own number applies. */
+  /** Null if the service's default applies. */
   readonly requestsPerMinute: number | null;
-  /** Null for all. */
+  /** Null for all kinds. */
   readonly kinds: readonly Kind[] | null;
   readonly everythingSince: string | null;
   readonly leadEntityCount: number;
   readonly coopCount: number;
-  /** Keys that are neither revoked nor expired. */
+  /** Number of keys that are neither revoked nor expired. */
   readonly activeKeyCount: number;
 }
 
-/** A partner's row number and name, for changes in the same transaction. */
+/** A partner's row ID and name, for changes in the same transaction. */
 export interface PartnerReference {
   readonly id: number;
   readonly name: string;
 }
 
 /**
- * Makes a partner, which sees nothing unless `everything` is granted at once.
+ * Creates a partner, which sees nothing unless it is granted `everything`.
  *
- * @throws AccessError for a name that is taken, in other letter case too, or is not 1 to 64 of `A-Z a-z 0-9 . _ -`
- *   beginning with a letter or digit.
+ * @throws AccessError if the name is taken (ignoring case), or is not 1 to 64 of `A-Z a-z 0-9 . _ -` beginning with a
+ *   letter or digit, or begins like a key.
  */
 export async function createPartner(
   database: Database,
@@ -50,7 +50,7 @@ export async function createPartner(
   });
 }
 
-/** Adds the row of a partner, at an instant drawn in this transaction; otherwise as `createPartner`. */
+/** Inserts a partner at a commit timestamp drawn in this transaction; otherwise like `createPartner`. */
 export async function insertPartner(
   transaction: Database,
   clock: Clock,
@@ -76,7 +76,7 @@ export async function insertPartner(
   return partner;
 }
 
-/** @throws AccessError for a name that no partner can have, as `createPartner` says. */
+/** @throws AccessError for an invalid name; see `createPartner`. */
 export function checkPartnerName(name: string): void {
   if (NAME.test(name)) return;
   throw new AccessError(
@@ -85,7 +85,7 @@ export function checkPartnerName(name: string): void {
   );
 }
 
-/** A partner by its name in whatever letter case: two that differ in nothing else would be taken for one another. */
+/** Finds a partner by name, ignoring case: names that differ only in case would be confused. */
 export async function findPartnerLike({ kysely }: Database, name: string): Promise<PartnerReference | null> {
   const found = await kysely
     .selectFrom('access.partners')
@@ -96,25 +96,25 @@ export async function findPartnerLike({ kysely }: Database, name: string): Promi
 }
 
 /**
- * Suspends a partner: every request with its keys is answered 403 until it is resumed.
+ * Suspends a partner: every request with its keys gets 403 until it is resumed.
  *
- * @returns whether that changed anything; a suspended partner keeps the instant it was suspended at.
- * @throws AccessError where there is no such partner.
+ * @returns whether anything changed; a partner that is already suspended keeps its timestamp.
+ * @throws AccessError if there is no such partner.
  */
 export function suspendPartner(database: Database, clock: Clock, name: string): Promise<boolean> {
   return changeSuspension(database, clock, name, 'suspend');
 }
 
-/** Ends a suspension; otherwise as `suspendPartner`. */
+/** Ends a suspension; otherwise like `suspendPartner`. */
 export function resumePartner(database: Database, clock: Clock, name: string): Promise<boolean> {
   return changeSuspension(database, clock, name, 'resume');
 }
 
 /**
- * Changes what is set for a partner; what is left out stays.
+ * Changes a partner's settings; omitted ones keep their values.
  *
- * @param settings `null` for the service's own number of requests a minute, and for all kinds of resource.
- * @throws AccessError where there is no such partner.
+ * @param settings `null` for the service's default requests per minute, and for all kinds of resource.
+ * @throws AccessError if there is no such partner.
  */
 export async function setPartner(
   database: Database,
@@ -147,9 +147,9 @@ export async function listPartners(database: Database, clock: Clock): Promise<Pa
 }
 
 /**
- * A partner by its name.
+ * A partner by name.
  *
- * @throws AccessError where there is none.
+ * @throws AccessError if there is none.
  */
 export async function getPartner(database: Database, clock: Clock, name: string): Promise<PartnerSummary> {
   const row = await summaryRows(database, clock).where('partner.name', '=', name).executeTakeFirst();
@@ -158,9 +158,9 @@ export async function getPartner(database: Database, clock: Clock, name: string)
 }
 
 /**
- * The row number of a partner.
+ * A partner's row ID.
  *
- * @throws AccessError where there is no partner of that name.
+ * @throws AccessError if there is no partner of that name.
  */
 export async function getPartnerReference({ kysely }: Database, name: string): Promise<PartnerReference> {
   const row = await kysely

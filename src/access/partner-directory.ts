@@ -9,67 +9,69 @@ import { digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from 
 import { loadByKeyId, loadPartner, type KnownKey } from './partner-records.ts';
 import type { Partner } from './scope.ts';
 
-/** Half of the second within which a change has to take effect; the other half is for the read itself. */
+/**
+ * Changes must take effect within a second: half of it is the poll interval, the other half is left for the read
+ * itself.
+ */
 const POLL_INTERVAL_MS = 500;
 
-/** While the database is away: all is to be well within a second of its return. */
+/** While the database is down: everything must be fresh well within a second of its return. */
 const OUTAGE_POLL_INTERVAL_MS = 250;
 
-/** How long keys known before stay good while the database cannot be read. */
+/** How long cached keys remain valid while the database cannot be read. */
 const GRACE_MS = 30_000;
 
-/** Keys remembered at once. Only keys that exist are, so that guesses cannot push them out. */
+/** Maximum number of cached keys. Only existing keys are cached, so guesses cannot evict them. */
 const REMEMBERED_KEYS = 10_000;
 
 export interface PartnerDirectoryOptions {
   readonly database: OpenDatabase;
   readonly environment: Environment;
-  /** For partners that have no number of their own. */
+  /** Default for partners without a limit of their own. */
   readonly requestsPerMinute: number;
-  /** The time of day, which keys expire by. */
+  /** Wall clock, for key expiry. */
   readonly clock: Clock;
-  /** Milliseconds that only rise, which ages are told by: the time of day may be set forward and back. */
+  /** Monotonic milliseconds, for ages: the wall clock can be set forward and back. */
   readonly now?: () => number;
   readonly logger?: Pick<Logger, 'info' | 'warn'>;
 }
 
-/** The partner behind a key, and the key's public id. */
+/** The partner behind a key, and the key's public ID. */
 export interface FoundPartner {
   readonly partner: Partner;
   readonly keyId: string;
 }
 
-/** How the database looks from here, by the revision that is read from it twice a second. */
+/** The database as this process sees it, from polling the revision twice a second. */
 export interface DirectoryState {
-  /** Whether it could be read the last time. */
+  /** Whether the last poll succeeded. */
   readonly isReachable: boolean;
-  /** Since it was asked for what was read last; infinite before the first time. */
+  /** Milliseconds since the start of the last successful poll; infinite before the first. */
   readonly versionAgeMs: number;
-  /** The number in that revision. */
+  /** The number in the revision. */
   readonly version: number;
 }
 
-/** A key that was found to be good, and stays so until it expires or another revision is noticed. */
+/** A verified key. It remains valid until it expires or another revision is noticed. */
 interface GoodKey {
   readonly found: FoundPartner;
   readonly expiresAtMs: number;
 }
 
 /**
- * Finds the partner behind a key. Caches what it reads under the revision of
- * `access.clock` that the same statement read; another revision there, looked for twice a
- * second, makes all of it be read again, whether changes came or were lost. So a revoked key, a suspension or a changed grant
- * takes effect within a second, on a replica or behind PgBouncer too.
+ * Finds the partner behind a key. Caches what it reads under the revision of `access.clock` that the same statement
+ * read. The directory polls the revision twice a second, and a different one invalidates everything cached, whether
+ * changes were made or lost. So a revoked key, a suspension or a changed grant takes effect within a second, even on a
+ * replica or behind PgBouncer.
  */
 export class PartnerDirectory {
   readonly #options: PartnerDirectoryOptions;
   readonly #now: () => number;
-  /** By public id. */
+  /** By public ID. */
   readonly #known = new LRUCache<string, KnownKey>({ max: REMEMBERED_KEYS });
   /**
-   * By digest. A key that was checked once is found again by its digest alone, which only that
-   * key has. Not by its text: what is kept for long must give no key away, whoever comes to see
-   * the memory of the process.
+   * By digest, which identifies a verified key on its own. Not by the key's text: long-lived memory must not contain
+   * keys, in case someone gets to read it.
    */
   readonly #good = new LRUCache<string, GoodKey>({ max: REMEMBERED_KEYS });
   #revision: Revision | null = null;
@@ -84,10 +86,9 @@ export class PartnerDirectory {
   }
 
   /**
-   * Reads the revision for the first time, and from then on twice a second until `stop()`.
-   * Without it nothing is remembered.
+   * Reads the revision, then polls it twice a second until `stop()`. Nothing is cached before `start()`.
    *
-   * @throws what the database throws where it cannot be read.
+   * @throws the database's error if it cannot be read.
    */
   async start(): Promise<void> {
     this.#isStarted = true;
@@ -95,18 +96,18 @@ export class PartnerDirectory {
     this.#pollLater();
   }
 
-  /** Ends the polling. What is remembered is good for no more than the time of grace. */
+  /** Stops polling. Cached keys remain valid for the grace period only. */
   stop(): void {
     this.#isStarted = false;
     clearTimeout(this.#timer);
   }
 
   /**
-   * The partner that a key belongs to, suspended or not, as of the newest revision that is known
-   * here, and the key's public id. At once where the key is remembered.
+   * The partner that a key belongs to, suspended or not, as of the newest revision known here, and the key's public ID.
+   * Synchronous if the key is cached.
    *
    * @returns null for a key that is malformed, unknown, revoked, expired or of another environment.
-   * @throws what the database throws where the key is not known from before, as a rejection.
+   * @throws the database's error, as a rejection, if the key is not cached.
    */
   findByKey(key: string): FoundPartner | null | Promise<FoundPartner | null> {
     const good = this.#findGood(key);
@@ -115,34 +116,34 @@ export class PartnerDirectory {
     const { environment } = this.#options;
     const parsed = parseKey(key);
     if (parsed?.environment !== keyEnvironmentOf(environment)) return null;
-    // Everyone knows this key: a database that was filled in `dev` must not open with it elsewhere.
+    // The demo key is public: a database filled in `dev` must not accept it in another environment.
     if (parsed.id === DEMO_KEY_ID && environment !== 'dev') return null;
     const known = this.#remembered(parsed.id);
     if (known !== null) return this.#verify(key, parsed, known);
     return this.#load(parsed.id).then((loaded) => loaded && this.#verify(key, parsed, loaded));
   }
 
-  /** The newest revision of `access.clock` that is known here; null before the first was read. */
+  /** The newest revision of `access.clock` known here; null before the first read. */
   get revision(): Revision | null {
     return this.#revision;
   }
 
-  /** For who looks after the service. */
+  /** For monitoring. */
   get state(): DirectoryState {
     const versionAgeMs = this.#now() - this.#versionReadAtMs;
     return { isReachable: this.#isReachable, versionAgeMs, version: numberOf(this.#revision ?? '0') };
   }
 
-  /** The same for a key that was found to be good before; null for any other, which may be good too. */
+  /** Like `findByKey`, but only for verified keys in the cache; null for any other key, valid or not. */
   findGoodKey(key: string): FoundPartner | null {
     const good = this.#findGood(key);
     return good === null ? null : this.#unlessExpired(good);
   }
 
   /**
-   * The partner as the database has it now, for a query that found the scope it was given to be stale.
+   * Reloads a partner, for a query that found its scope to be stale.
    *
-   * @returns null where there is no such partner.
+   * @returns null if there is no such partner.
    */
   async refresh(partnerId: number): Promise<Partner | null> {
     const before = this.#revision;
@@ -182,7 +183,8 @@ export class PartnerDirectory {
     const { database, requestsPerMinute } = this.#options;
     let before = this.#revision;
     let loaded = await loadByKeyId(database, keyId, requestsPerMinute);
-    // Another revision was noticed while this was read, which may be older. The second read began after that.
+    // Another revision was noticed during the read, so what it returned may be older. A second read begins after that
+    // change.
     if (loaded !== null && this.#revision !== before && loaded.partner.revision !== this.#revision) {
       before = this.#revision;
       loaded = await loadByKeyId(database, keyId, requestsPerMinute);
@@ -197,18 +199,18 @@ export class PartnerDirectory {
   }
 
   /**
-   * Takes a revision that was read for the current one, unless another was noticed since the read began: a look-up may
-   * see a change before the next poll does, and a read that was overtaken must not undo that. Numbers do not tell which
-   * is newer: after a promotion or a restore that lost changes, the number of what was lost may be the greater one.
+   * Adopts a revision that was read, unless another was noticed since the read began: a lookup can see a change before
+   * the next poll does, and a slower read must not undo that. The numbers do not show which is newer: after a promotion
+   * or restore that lost changes, the lost revision can have the greater number.
    *
-   * @param before the current one when the read began.
+   * @param before the current revision when the read began.
    */
   #notice(revision: Revision, before: Revision | null): void {
     if (this.#revision === before) this.#revision = revision;
   }
 
   async #readRevision(): Promise<void> {
-    // Taken before the read: a read that hangs for seconds tells how things stood when it began.
+    // Taken before the read, because a read that hangs for seconds reflects the state when it began.
     const askedAtMs = this.#now();
     const before = this.#revision;
     this.#notice(await this.#options.database.readRevision(), before);
@@ -228,7 +230,7 @@ export class PartnerDirectory {
       if (!this.#isReachable) logger?.info('the version of partners and keys can be read again');
       this.#isReachable = true;
     } catch (error) {
-      // Logged once for an outage, not twice a second.
+      // Logged once per outage, not twice a second.
       if (this.#isReachable && this.#isStarted) {
         logger?.warn({ err: error }, 'the version of partners and keys cannot be read; known keys stay good for 30 s');
       }

@@ -4,7 +4,7 @@ import { revision } from '../database/revision.ts';
 import type { KeyEnvironment } from './keys.ts';
 import { KINDS, type Kind, type Partner } from './scope.ts';
 
-/** A key as it is stored, with its partner. */
+/** A stored key, with its partner. */
 export interface KnownKey {
   readonly partner: Partner;
   readonly digest: string;
@@ -14,11 +14,11 @@ export interface KnownKey {
 }
 
 /**
- * A key by its public id, with its partner and all of the partner's grants, in one statement
- * and so of one moment. By the primary keys of keys, partners and grants.
+ * Loads a key by its public ID, with its partner and all the partner's grants, in one statement and therefore one
+ * snapshot. Served by the primary keys of keys, partners and grants.
  *
- * @param requestsPerMinute of partners that have no number of their own.
- * @returns null where there is no such key.
+ * @param requestsPerMinute default for partners without a limit of their own.
+ * @returns null if there is no such key.
  */
 export async function loadByKeyId(
   database: Database,
@@ -41,7 +41,7 @@ export async function loadByKeyId(
   };
 }
 
-/** A partner by its number, otherwise as `loadByKeyId`. */
+/** Loads a partner by ID; otherwise like `loadByKeyId`. */
 export async function loadPartner(
   database: Database,
   partnerId: number,
@@ -52,14 +52,14 @@ export async function loadPartner(
   return first === undefined ? null : toPartner(first, rows, requestsPerMinute);
 }
 
-/** The kinds that a partner is limited to, from the form that is stored; null for all. */
+/** Parses the stored kinds that a partner is limited to; null for all. */
 export function parseStoredKinds(stored: string | null): Kind[] | null {
   if (stored === null) return null;
   const names = stored.split(',');
   return KINDS.filter((kind) => names.includes(kind));
 }
 
-// A row for each grant, and one with nulls for a partner without any.
+// One row per grant, or one with nulls for a partner without grants.
 function partnerRows({ kysely }: Database) {
   return kysely
     .selectFrom('access.partners as partner')

@@ -1,6 +1,6 @@
 import type { Revision } from '../database/revision.ts';
 
-/** The kinds of resource that a partner may be limited to, as `pds partner set --kinds` names them. */
+/** The kinds of resource that a partner can be limited to, as named in `pds partner set --kinds`. */
 export const KINDS = [
   'contracts',
   'suppliers',
@@ -13,27 +13,30 @@ export const KINDS = [
 
 export type Kind = (typeof KINDS)[number];
 
-/** What a partner was granted, and when. Every query of a resource takes it. */
+/** A partner's grants with their timestamps. Every query of a resource takes a scope. */
 export interface Scope {
-  /** The instant from which the partner sees everything; null where it sees only what is granted one by one. */
+  /** When the partner was granted everything; null if it has individual grants only. */
   readonly everythingSince: string | null;
-  /** Granted lead entities: id → instant of the grant. */
+  /** Granted lead entities: ID → timestamp of the grant. */
   readonly leadEntities: ReadonlyMap<string, string>;
-  /** Granted cooperatives: id → instant of the grant. */
+  /** Granted cooperatives: ID → timestamp of the grant. */
   readonly coops: ReadonlyMap<string, string>;
-  /** The instant of the last change of the partner's grants: tells whether this scope is still the newest. */
+  /** When the partner's grants last changed. Shows whether this scope is still current. */
   readonly changedAt: string;
 }
 
-/** Who asks: the partner behind a key. */
+/** The partner behind a key. */
 export interface Partner {
   readonly id: number;
-  /** Of `access.clock`, as the statement that read the partner saw it: what belongs to a partner may be filed under it. */
+  /**
+   * Revision in `access.clock`, read by the same statement as the partner: data cached for a partner can be filed under
+   * it.
+   */
   readonly revision: Revision;
   readonly name: string;
   readonly isSuspended: boolean;
   readonly requestsPerMinute: number;
-  /** Null for all. */
+  /** Null for all kinds. */
   readonly kinds: ReadonlySet<Kind> | null;
   readonly scope: Scope;
 }

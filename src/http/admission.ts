@@ -5,15 +5,15 @@ import { findPartner } from './route-config.ts';
 import { Turn } from './turn.ts';
 
 /**
- * Requests that wait for the database at once. Ten run on PostgreSQL, the others wait for their
- * connections: at some milliseconds each, the last of so many waits for a tenth of a second.
+ * Requests that can be in flight at once. PostgreSQL runs ten of them, the rest queue for a connection: at a few
+ * milliseconds each, the last in the queue waits about 100 ms.
  */
 const MOST_IN_FLIGHT = 256;
 
-/** Whose key has to be looked up first. */
+/** Holder id for requests whose key is still being looked up. */
 const NOBODY_YET = 0;
 
-/** An overload is logged when it begins, and so often while it lasts. */
+/** An overload is logged when it begins, then at this interval while it lasts. */
 const LOG_INTERVAL_MS = 10_000;
 
 declare module 'fastify' {
@@ -21,12 +21,12 @@ declare module 'fastify' {
     admission: Admission;
   }
   interface FastifyRequest {
-    /** Who holds a place for this request; null for nobody. */
+    /** The id of the partner whose permit this request holds; null if it holds none. */
     placeOf: number | null;
   }
 }
 
-/** Lets as many requests in as this process carries. */
+/** Limits how many requests this process accepts at once. */
 export class Admission {
   readonly #places = new Places<number>(MOST_IN_FLIGHT);
   readonly #turn = new Turn<number>();
@@ -37,23 +37,23 @@ export class Admission {
     this.#onRefused = onRefused;
   }
 
-  /** How many requests were refused since the process started. */
+  /** Requests refused since the process started. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** To be called for each request that is refused as there is too much to do, here or elsewhere. */
+  /** Call for each request refused for overload, whether here or elsewhere. */
   noticeRefusal(): void {
     this.#refused += 1;
     this.#onRefused();
   }
 
-  /** To be called for each request that arrives. */
+  /** Call for each request that arrives. */
   noticeArrival(): void {
     this.#turn.begin();
   }
 
-  /** @throws ApiError 429 where as many keys are looked up as there is room for. */
+  /** @throws ApiError 429 if no permit is left for key lookups. */
   beginLookUp(): void {
     this.#take(NOBODY_YET);
   }
@@ -62,7 +62,7 @@ export class Admission {
     this.#places.giveBack(NOBODY_YET);
   }
 
-  /** @throws ApiError 429 where this is more than there is time and room for. */
+  /** @throws ApiError 429 if the tick budget or the permits are exhausted for this partner. */
   enter(request: FastifyRequest, partnerId: number): void {
     if (!this.#turn.hasTimeFor(partnerId)) throw overloaded();
     this.#take(partnerId);
@@ -79,7 +79,7 @@ export class Admission {
   }
 }
 
-/** What decides how much is let in, and says so in the log where that is not all. */
+/** Creates the admission control, which logs a warning when requests are refused. */
 export function makeAdmission(app: FastifyInstance): Admission {
   let refused = 0;
   let loggedAtMs = Number.NEGATIVE_INFINITY;
@@ -96,9 +96,9 @@ export function makeAdmission(app: FastifyInstance): Admission {
 }
 
 /**
- * 429: what is more than this process carries is refused at once, so that what is accepted is
- * answered soon. A request holds its place until its answer is made, not until it is read, which is for
- * the client to decide, and also where the client is gone, since the database works on.
+ * 429: requests beyond this process's capacity are refused immediately, so accepted requests stay fast.
+ * A request holds its permit until its response is produced, not until the client has read it, since clients decide how
+ * fast they read. It keeps the permit even if the client disconnects, because the database query still runs.
  */
 export function addAdmission(app: FastifyInstance, admission: Admission): void {
   app.server.prependListener('request', () => admission.noticeArrival());

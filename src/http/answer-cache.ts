@@ -6,22 +6,22 @@ import type { Clock } from '../instant.ts';
 import { EncodedText, sendEncoded } from './encoded-text.ts';
 import { JSON_TYPE } from './error-handling.ts';
 
-/** Of memory for all answers together. */
+/** Memory limit for all cached responses together. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** What an answer takes besides its texts: objects, and its place among the others. */
+/** Estimated memory per entry in addition to its text: objects and the cache's bookkeeping. */
 const OVERHEAD_BYTES = 512;
 
 /**
- * Longer answers than this are kept when they are asked for a second time: most pages of a walk
- * never are, and to keep them all costs the garbage collector as much as making them.
+ * Responses longer than this (in bytes) are cached on their second request. Most pages of a full listing are never
+ * requested again, and caching all of them would cost the garbage collector as much as rendering them.
  */
 const LONGEST_KEPT_AT_ONCE = 8_192;
 
-/** Addresses of long answers that were asked for once. */
+/** How many URLs of long responses that were requested once are remembered. */
 const MOST_ASKED_ONCE = 20_000;
 
-/** A finished answer to a partner. */
+/** A rendered response for a partner. */
 export interface Answer {
   /** JSON. */
   readonly body: string;
@@ -29,35 +29,35 @@ export interface Answer {
   readonly rows: number;
   /** The `X-Sync-Watermark`; null for none. */
   readonly watermark: string | null;
-  /** Of `access.clock`, as the very statement that read the rows saw it; null where the answer is not to be kept. */
+  /** Revision in `access.clock`, read by the same statement as the rows; null if the response must not be cached. */
   readonly revision: Revision | null;
-  /** The moment from which it is no longer true: an `is_open` in it changes. Infinity for none. */
+  /** When the response becomes stale because an `is_open` in it changes. Infinity if none does. */
   readonly goodUntilMs: number;
 }
 
-/** An answer that is kept: found again, it needs no database, no hashing and no compressing. */
+/** A cached response. Serving it needs no database, hashing or compression. */
 export interface KeptAnswer {
   readonly text: EncodedText;
   /** Records in it. */
   readonly rows: number;
   readonly watermark: string | null;
-  /** As the log names it. */
+  /** The route as it appears in the log. */
   readonly route: string | null;
   readonly goodFromMs: number;
   readonly goodUntilMs: number;
 }
 
-/** What became of it since the process started, and what it holds now. */
+/** Counters since the process started, and current size. */
 export interface AnswerCacheState {
-  /** Answers that were found. */
+  /** Responses served from the cache. */
   readonly hits: number;
-  /** Answers that had to be made. */
+  /** Responses rendered. */
   readonly misses: number;
-  /** Answers that made room for others. */
+  /** Entries evicted to make room for others. */
   readonly evictions: number;
   readonly entries: number;
   readonly bytes: number;
-  /** What `bytes` stays below. */
+  /** Upper limit of `bytes`. */
   readonly mostBytes: number;
 }
 
@@ -68,11 +68,12 @@ declare module 'fastify' {
 }
 
 /**
- * Answers by partner and address, all of one revision of `access.clock`. Whatever can change what
- * a partner gets makes another revision: a publication, its grants, its limits, its suspension, its
- * keys, and changes that are lost. So an answer is current wherever the partner, as the directory has it now, was read at
- * the revision that the answer's own rows were read at; only the passing of a deadline is looked
- * at besides.
+ * Responses by partner and URL, all of one revision of `access.clock`.
+ *
+ * Anything that changes a partner's responses produces another revision: a release; a change of its grants, limits,
+ * suspension or keys; a failover or restore that loses such changes. So an entry is current if the directory's copy of
+ * the partner has the revision at which the entry's rows were read. Only the passing of a deadline is checked
+ * separately.
  */
 export class AnswerCache {
   readonly #clock: Clock;
@@ -94,7 +95,7 @@ export class AnswerCache {
     });
   }
 
-  /** The memory that all answers take, in bytes. */
+  /** Memory used by all entries, in bytes. */
   get bytes(): number {
     return this.#answers.calculatedSize;
   }
@@ -110,7 +111,9 @@ export class AnswerCache {
     };
   }
 
-  /** Drops what is of another revision: what is finished from now on is kept where it is of this one. */
+  /**
+   * Switches to a revision: drops all entries of any other one, and only responses of this one are cached from now on.
+   */
   notice(revision: Revision | null): void {
     if (revision === this.#revision) return;
     this.#answers.clear();
@@ -119,7 +122,7 @@ export class AnswerCache {
   }
 
   /**
-   * The answer to the same question, asked before.
+   * Finds the cached response to a request.
    *
    * @param url as the client sent it.
    */
@@ -129,7 +132,7 @@ export class AnswerCache {
     const kept = this.#answers.get(key);
     if (kept === undefined) return null;
     const nowMs = this.#clock();
-    // A clock that was set back may stand before a deadline that had passed.
+    // If the clock was set back, the entry may be from before a deadline that has already passed.
     if (nowMs >= kept.goodFromMs && nowMs < kept.goodUntilMs) {
       this.#hits += 1;
       return kept;
@@ -138,7 +141,7 @@ export class AnswerCache {
     return null;
   }
 
-  /** Makes an answer ready to be sent, and keeps it where it is sure to be the partner's newest. */
+  /** Prepares a response for sending, and caches it if it is certain to be the partner's newest. */
   finish(
     partner: Partner,
     url: string,
@@ -148,7 +151,7 @@ export class AnswerCache {
     this.#misses += 1;
     const text = new EncodedText(body);
     const answer = { text, rows, watermark, route, goodFromMs: this.#clock(), goodUntilMs };
-    // The rows may be newer than the partner, and the partner older than what another request brought.
+    // The rows can be newer than `partner`, and `partner` older than the revision that another request has brought.
     if (revision !== null && revision === partner.revision && revision === this.#revision) {
       this.#keep(keyOf(partner, url), answer);
     }
@@ -165,7 +168,7 @@ export class AnswerCache {
     text.onGrowth = (): void => this.#weighAgain(key, answer);
   }
 
-  /** The library weighs a value when it comes in, and not again when the same one is set. */
+  /** lru-cache computes an entry's size on insertion only, not when the same value is set again. */
   #weighAgain(key: string, answer: KeptAnswer): void {
     if (this.#answers.peek(key) !== answer) return;
     this.#answers.delete(key);
@@ -177,7 +180,7 @@ function keyOf({ id }: Partner, url: string): string {
   return `${id} ${url}`;
 }
 
-/** Sends a finished answer with its tag and watermark, and keeps it for the next time where that is safe. */
+/** Sends a rendered response with its ETag and watermark, and caches it if that is safe. */
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   const { server, partner, originalUrl, routeOptions } = request;
   const { text, watermark } = server.answerCache.finish(partner, originalUrl, answer, routeOptions.url ?? null);

@@ -10,9 +10,9 @@ import type { Allowance, RequestLimits } from './request-counts.ts';
 const BEARER = /^bearer +([^ ]+)$/i;
 
 /**
- * 401: finds the partner behind the key of every request under /v1, also where the path does
- * not exist. One address may fail so often a minute; after that its failures, and only they,
- * are answered with 429.
+ * 401: resolves the API key of every request under /v1 to its partner, even if the path does not exist.
+ * After {@link FAILURES_PER_MINUTE} failures from one address in a minute, further failures from it get 429; requests
+ * with a valid key are unaffected.
  */
 export function addAuthentication(
   app: FastifyInstance,
@@ -58,11 +58,11 @@ export function addAuthentication(
 }
 
 /**
- * The key of the one Authorization header of a request.
+ * Reads the bearer key from a request's only Authorization header.
  *
- * @param rawHeaders names and values in turn, as they came: Node drops a second Authorization
- *   header from the parsed ones, and which of two would count is not for us to guess.
- * @returns null where there is no such header, more than one, or another scheme.
+ * @param rawHeaders alternating names and values, as received: Node drops a second Authorization header from the parsed
+ *   headers, and we must not guess which of two counts.
+ * @returns null if the header is missing, repeated, or uses another scheme.
  */
 export function readBearerKey(rawHeaders: readonly string[]): string | null {
   const value = onlyHeader(rawHeaders, 'authorization');

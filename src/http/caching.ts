@@ -2,10 +2,12 @@ import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import fresh from 'fresh';
 
-// 132 bits: two contents never share a tag.
+// 132 bits, so collisions can be ruled out.
 const TAG_LENGTH = 22;
 
-/** On every answer under /v1. Without `Vary`, on errors too, a cache would serve one partner's answer to another. */
+/**
+ * On every response under /v1, errors included: without `Vary`, a cache could serve one partner's response to another.
+ */
 export const PARTNER_CACHING = {
   vary: 'Authorization, Accept-Encoding',
   'cache-control': 'private, no-cache',
@@ -14,13 +16,12 @@ export const PARTNER_CACHING = {
 const PUBLIC_CACHING = { vary: 'Accept-Encoding', 'cache-control': 'no-store' } as const;
 
 /**
- * Lets a client keep what it got and ask whether it is still so. An answer under /v1 belongs to
- * the partner who asked and is asked for again each time; its `ETag` is weak, since the same
- * content goes out in several encodings. What may not be kept has `no-store` and no tag.
+ * Enables conditional requests. Responses under /v1 are private to the partner and must be revalidated each time. Their
+ * `ETag` is weak because the same content is sent in several encodings. Responses with `no-store` get no tag.
  */
 export function addCaching(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
-    // Fastify's own hook for HEAD fails where there is no body, as on 304. It is not missed: Node sends none to HEAD.
+    // Fastify's onSend hook for HEAD fails on responses without a body, such as 304. Node strips HEAD bodies anyway.
     if (route.method === 'HEAD') delete route.onSend;
   });
   app.addHook('onRequest', (request, reply, done) => {
@@ -43,24 +44,24 @@ export function addCaching(app: FastifyInstance): void {
   });
 }
 
-/** The weak entity tag of a content. */
+/** The weak entity tag of a body. */
 export function entityTag(content: string): string {
   return `W/"${hash('sha256', content, 'base64url').slice(0, TAG_LENGTH)}"`;
 }
 
 /**
- * Whether the client has the content with this tag.
+ * Whether the client already has the content with this tag.
  *
- * @param asked the `If-None-Match` of the request. Only this header counts: a client's
- *   `Cache-Control: no-cache` is for the caches on the way.
+ * @param asked the request's `If-None-Match`. No other header counts: `Cache-Control: no-cache` from a client is meant
+ *   for intermediate caches.
  */
 export function isUnchanged(asked: string | undefined, etag: string): boolean {
   if (asked === undefined) return false;
-  // As clients send it back. A list, `*` and the strong form are for the library to read.
+  // Fast path: the tag exactly as we sent it. The library handles lists, `*` and the strong form.
   return asked === etag || fresh({ 'if-none-match': asked }, { etag });
 }
 
-/** Null for an answer that is to have none, or has one: who sends finished content has compared it already. */
+/** Null if the response must not have a tag or already has one, in which case its sender has already compared it. */
 function tagOf(reply: FastifyReply, payload: unknown): string | null {
   if (typeof payload !== 'string' || reply.statusCode !== 200 || reply.hasHeader('etag')) return null;
   return reply.getHeader('cache-control') === 'no-store' ? null : entityTag(payload);

@@ -6,36 +6,36 @@ import Negotiator from 'negotiator';
 
 export type Encoding = 'br' | 'gzip' | 'identity';
 
-/** Below this, an answer fits into one packet either way. */
+/** In bytes. A shorter response fits into one packet even uncompressed. */
 export const SMALLEST_LENGTH = 1024;
 
-// Level 4 of 11: as quick as gzip's default, and a fifth smaller on JSON.
+// Level 4 of 11: as fast as gzip's default, and 20% smaller on JSON.
 const BROTLI = {
   params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT },
 };
 
-/** Spellings of Accept-Encoding whose meaning is remembered. There are a few in the world, each client has one. */
+/** Cached Accept-Encoding values. Only a handful exist in practice, one per kind of client. */
 const REMEMBERED_SPELLINGS = 64;
 const LONGEST_REMEMBERED = 128;
 
 const compressBrotli = promisify(brotliCompress);
 const compressGzip = promisify(gzip);
 
-/** The published types do not have the option that breaks ties. */
+/** The published types lack the `preferred` option, which breaks ties. */
 interface PreferringNegotiator {
   encoding(available: readonly string[], options: { preferred: readonly string[] }): string | undefined;
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** `chooseEncoding`, without reading again what was read before. */
+    /** `chooseEncoding`, memoized. */
     chooseEncoding(accepted: string | undefined): Encoding;
   }
 }
 
 /**
- * Compresses text as the client accepts it. To be added after caching, whose tag is of the
- * content before. Bytes are left alone: who sends those has chosen their encoding.
+ * Compresses text in an encoding that the client accepts. Must be added after caching, whose tag is computed from the
+ * uncompressed text. Buffers are left alone: their sender has already chosen an encoding.
  */
 export function addCompression(app: FastifyInstance): void {
   const choose = rememberChoices();
@@ -52,10 +52,7 @@ export function addCompression(app: FastifyInstance): void {
   });
 }
 
-/**
- * The encoding that a client likes best. Where it refuses all of them it gets the plain text:
- * 406 is not a status of this interface.
- */
+/** The client's preferred encoding. If it accepts none of ours it gets plain text, because this API has no 406. */
 export function chooseEncoding(accepted: string | undefined): Encoding {
   if (accepted === undefined) return 'identity';
   const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } }) as unknown as PreferringNegotiator;
@@ -75,7 +72,7 @@ function rememberChoices(): typeof chooseEncoding {
   };
 }
 
-/** Compresses a text, off the thread that answers requests. */
+/** Compresses text in the thread pool, off the main thread. */
 export function compress(text: string | Buffer, encoding: Exclude<Encoding, 'identity'>): Promise<Buffer> {
   return encoding === 'br' ? compressBrotli(text, BROTLI) : compressGzip(text);
 }

@@ -1,13 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** The open connections of a server, each with its newest answer; null before the first request. */
+/** A server's open connections, each with its latest response; null before the first request. */
 export type Connections = ReadonlyMap<Socket, ServerResponse | null>;
 
-/**
- * Keeps count of a server's connections. One place for all who need it, since it is done for
- * every request.
- */
+/** Tracks a server's connections. This runs on every request, so all features that need it share one map. */
 export function trackConnections(server: Server): Connections {
   const connections = new Map<Socket, ServerResponse | null>();
   server.on('connection', (socket) => {
@@ -16,7 +13,7 @@ export function trackConnections(server: Server): Connections {
   });
   for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) {
     server.prependListener(event, ({ socket }: IncomingMessage, response: ServerResponse) => {
-      // Requests that were read together come as one: their connection may be gone by the second.
+      // Pipelined requests arrive together: the first may have closed the connection before the second.
       if (connections.has(socket)) connections.set(socket, response);
     });
   }

@@ -6,46 +6,48 @@ import type { Connections } from './connections.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Whether the end was announced: from then on every response closes its connection. */
+    /** Whether shutdown was announced: from then on every response closes its connection. */
     readonly isDraining: boolean;
     /**
-     * Announces the end, and goes on accepting connections and answering requests for half a second. To be awaited
-     * before `close()` if proxies or clients may not know yet that this process ends.
+     * Announces shutdown, and continues to accept connections and serve requests for half a second. Await it before
+     * `close()` if proxies or clients may not know yet that this process is about to end.
      */
     linger(): Promise<void>;
   }
 }
 
 /**
- * How long kept-alive connections stay open once the end was announced: a client may be sending
- * its next request on one at this moment, and closing it would fail that request. A client that
- * is busy takes a while from an answer to its next request; what is answered from now on tells it to come no more.
- * Also how long `linger()` goes on accepting connections.
+ * How long keep-alive connections stay open after shutdown was announced. A client may be sending its next request at
+ * this very moment, and closing its connection would fail that request; responses sent from now on carry `Connection:
+ * close`.
+ * Also how long `linger()` continues to accept connections.
  */
 const LINGER_MS = 500;
 
-/** The same for connections after `linger()`: the request of one that was accepted last may still be on its way. */
+/** The same after `linger()`: the first request of a connection accepted last may still be on its way. */
 const LAST_REQUESTS_MS = 100;
 
-/** How long the listener waits at most for a moment in which no connection waits to be accepted. */
+/** Maximum wait for a moment at which no connection is waiting to be accepted. */
 const QUIET_WITHIN_MS = 500;
 
-/** How long requests are held after the listener closed: with workers, the primary process closes it a moment later. */
+/**
+ * How long requests are held after the listener closed. With workers, the primary process closes the listening socket a
+ * moment later.
+ */
 const HELD_AFTER_MS = 50;
 
-/** A turn of the event loop that did next to nothing. */
+/** An event-loop tick shorter than this did next to nothing. */
 const SHORT_TURN_MS = 0.5;
 
-/** How long the rest of a request is waited for whose beginning has arrived. It may never come. */
+/** How long to wait for the rest of a request that has begun to arrive. It may never come. */
 const HALF_SENT_MS = 2_000;
 
-/** How often connections that have become idle since are looked for. */
+/** How often to look for connections that have become idle. */
 const CHECK_INTERVAL_MS = 20;
 
 /**
- * Lets `app.close()` fail no request: no new connection is accepted, what is in flight is
- * answered, every answer tells its client that the connection ends, and idle connections are
- * closed. A deadline is for the caller to set.
+ * Makes `app.close()` fail no request: the server accepts no new connections, finishes requests in flight, sends
+ * `Connection: close` with every response, and closes idle connections. Setting a deadline is up to the caller.
  */
 export function addDraining(app: FastifyInstance, connections: Connections): void {
   let isDraining = false;
@@ -57,10 +59,11 @@ export function addDraining(app: FastifyInstance, connections: Connections): voi
     await delay(LINGER_MS);
     hasLingered = true;
   });
-  /** Settles when the listener is closed; null before that is about to happen. */
+  /** Settles once the listener is closed; null until closing begins. */
   let closing: Promise<unknown> | null = null;
   app.addHook('onRequest', (_request, _reply, done) => {
-    // A client that gets its response comes again: under load there would be no moment in which none waits.
+    // Requests are held: a client that gets a response connects again, so under load some connection would always be
+    // waiting.
     if (closing === null) done();
     else closing.then(() => done(), done);
   });
@@ -81,7 +84,7 @@ export function addDraining(app: FastifyInstance, connections: Connections): voi
 }
 
 async function drain(server: Server, connections: Connections, lingerMs: number): Promise<void> {
-  // The HTTP server's own close() would also close idle connections, at once.
+  // The HTTP server's own close() would also close idle connections immediately.
   const ended = new Promise<'ended'>((resolve) => NetServer.prototype.close.call(server, () => resolve('ended')));
   const halfSentUntil = performance.now() + HALF_SENT_MS;
   let outcome = await Promise.race([ended, delay(lingerMs)]);
@@ -89,7 +92,7 @@ async function drain(server: Server, connections: Connections, lingerMs: number)
     server.closeIdleConnections();
     for (const [socket, response] of connections) {
       const isInFlight = response !== null && !response.closed;
-      // To Node, a connection on which no request has arrived whole is a busy one.
+      // Node counts a connection as busy until its first request has arrived completely.
       const isAwaited = socket.bytesRead > 0 && performance.now() < halfSentUntil;
       if (!isInFlight && !isAwaited && socket.writableLength === 0) socket.destroy();
     }
@@ -98,9 +101,9 @@ async function drain(server: Server, connections: Connections, lingerMs: number)
 }
 
 /**
- * Resolves right after a short turn of the event loop in which no connection was accepted, so that none is waiting: when a
- * listener closes, the system resets all that wait to be accepted. During a long turn, whose responses let clients come
- * again, many may have arrived.
+ * Resolves right after a short event-loop tick in which no connection was accepted, so that none is waiting: when a
+ * listener closes, the system resets all connections in its accept queue. During a long tick, whose responses make
+ * clients connect again, many may have arrived.
  */
 async function untilNoneWaits(server: Server): Promise<void> {
   const untilMs = performance.now() + QUIET_WITHIN_MS;

@@ -5,14 +5,13 @@ import { compress, SMALLEST_LENGTH, type Encoding } from './compression.ts';
 type Compressed = Buffer | Promise<Buffer>;
 
 /**
- * A text that may be sent many times: tagged once, and compressed once for each encoding, when
- * that is first asked for.
+ * A text that can be sent many times: its ETag is computed once, and each encoding is compressed once, on first use.
  */
 export class EncodedText {
   readonly etag: string;
-  /** Of the plain text, in bytes. */
+  /** Of the plain text as UTF-8, in bytes. */
   readonly length: number;
-  /** Called when a form was added that takes memory. */
+  /** Called when an encoding was added that takes memory. */
   onGrowth: (() => void) | undefined;
   #text: string | null;
   #plain: Buffer | null = null;
@@ -25,18 +24,18 @@ export class EncodedText {
     this.#text = text;
   }
 
-  /** What goes out in an encoding: at once, or when it is made. */
+  /** The body in an encoding: available immediately, or a promise for it. */
   encode(encoding: Encoding): string | Compressed {
     if (encoding === 'identity') return this.#plain ?? this.#plainNow();
     return (this.#compressed[encoding] ??= this.#compress(encoding));
   }
 
-  /** Whether another encoding would save anything. */
+  /** Whether compression would save anything. */
   get isWorthCompressing(): boolean {
     return this.length >= SMALLEST_LENGTH;
   }
 
-  /** The bytes of memory that all of its forms take, as far as they are made. */
+  /** Memory used by all encodings produced so far, in bytes. */
   get memoryBytes(): number {
     const { br, gzip } = this.#compressed;
     return this.#plainBytes() + bytesOf(br) + bytesOf(gzip);
@@ -44,18 +43,21 @@ export class EncodedText {
 
   #plainBytes(): number {
     if (this.#text === null) return this.length;
-    // One character outside Latin-1 makes the engine take two bytes for each.
+    // V8 stores a string with any character outside Latin-1 as two bytes per character.
     return this.#text.length === this.length ? this.length : 2 * this.#text.length;
   }
 
-  /** The text itself the first time, which for most is the only one; bytes after that, which need not be converted again. */
+  /**
+   * Returns the string the first time, which for most texts is the only time; after that a buffer, so that the string
+   * is not encoded on every send.
+   */
   #plainNow(): string | Buffer {
     const text = this.#text ?? '';
     if (!this.#wasSent) {
       this.#wasSent = true;
       return text;
     }
-    // Not from the shared pool: a short text would keep all of a block there alive.
+    // Not from Node's buffer pool: a short text would keep a whole pool block alive.
     this.#plain = Buffer.allocUnsafeSlow(this.length);
     this.#plain.write(text);
     this.#text = null;
@@ -82,7 +84,7 @@ function bytesOf(compressed: Compressed | undefined): number {
   return compressed instanceof Buffer ? compressed.length : 0;
 }
 
-/** Sends a text in the encoding that the client likes best, or 304 where the client has it already. */
+/** Sends a text in the client's preferred encoding, or 304 if the client already has it. */
 export function sendEncoded(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -13,7 +13,7 @@ import { REQUEST_ID_HEADER } from './request-id.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Whatever is thrown while a request is answered becomes one of the catalogue's errors here. */
+/** Maps anything thrown while serving a request to one of the errors in `errors.ts`. */
 export function addErrorHandling(app: FastifyInstance): void {
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(() => {
@@ -21,7 +21,7 @@ export function addErrorHandling(app: FastifyInstance): void {
   });
 }
 
-/** Sends an error in the envelope. A cause that is not for the partner goes to the log, under the request's id. */
+/** Sends an error in the envelope. Causes that are not for the partner are only logged, under the request ID. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const answer = toApiError(error);
   if (answer instanceof OverloadedError) request.server.admission.noticeRefusal();
@@ -38,7 +38,7 @@ function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof DatabaseBusyError) return overloaded();
   const { statusCode } = error as Partial<FastifyError>;
-  // Fastify's own complaints (414, 415, …) are about the request; the interface has one status for them.
+  // Fastify's own 4xx errors (414, 415, …) are about the request; the API has one status for all of them.
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return validationFailed('The request is not one that can be read.');
   }

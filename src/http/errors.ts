@@ -1,4 +1,4 @@
-/** Every code that an error can carry. Clients may decide by them; messages are for people. */
+/** Every error code. Clients can branch on codes; messages are for people. */
 export const ERROR_CODES = [
   'unauthorized',
   'forbidden',
@@ -8,23 +8,23 @@ export const ERROR_CODES = [
   'internal_error',
 ] as const;
 
-/** Where the documentation has a page for each code. */
+/** The documentation has a page for each code under this path. */
 export const ERROR_PAGES_PATH = '/docs/errors';
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** The methods that the service answers. */
+/** The methods that the service supports. */
 export const ALLOWED_METHODS = 'GET, HEAD';
 
-/** What is refused for want of time is asked again after so long: by then, others have been refused or answered. */
+/** Retry-After of an overload: by then the backlog has been served or refused. */
 const OVERLOAD_RETRY_SECONDS = 1;
 
-/** An answer that is an error. Thrown anywhere in a request; `http/error-handling.ts` sends it. */
+/** An error response. Throw it anywhere in a request; `http/error-handling.ts` sends it. */
 export class ApiError extends Error {
   override name = 'ApiError';
   readonly status: number;
   readonly code: ErrorCode;
-  /** Sent along with it. */
+  /** Response headers sent with the error. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(status: number, code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
@@ -40,7 +40,7 @@ export function renderError(error: ApiError, requestId: string): string {
   return JSON.stringify({ error: { code: error.code, message: error.message, request_id: requestId } });
 }
 
-/** 401: one answer whatever is wrong with the key, so that it tells a guesser nothing. */
+/** 401: the same response whatever is wrong with the key, so that it gives nothing away to a guesser. */
 export function unauthorized(): ApiError {
   return new ApiError(
     401,
@@ -50,17 +50,17 @@ export function unauthorized(): ApiError {
   );
 }
 
-/** 403: the key is good, but its partner may not ask this at all. */
+/** 403: the key is valid, but its partner has no access to this resource. */
 export function forbidden(message: string): ApiError {
   return new ApiError(403, 'forbidden', message);
 }
 
-/** 404 of a record: the same where it does not exist and where the partner may not see it. */
+/** 404 for a record: the same whether it does not exist or the partner may not see it. */
 export function notFound(): ApiError {
   return new ApiError(404, 'not_found', 'There is no such record, or it is not in the scope of your key.');
 }
 
-/** 404 of a path that the service does not have. */
+/** 404 for a path that is not a route. */
 export function unknownPath(): ApiError {
   return new ApiError(
     404,
@@ -86,7 +86,7 @@ export function validationFailed(message: string): ApiError {
   return new ApiError(400, 'validation_failed', message);
 }
 
-/** 429, with the whole seconds after which another request will be answered. */
+/** 429, with the number of whole seconds after which to retry. */
 export function rateLimited(retryAfterSeconds: number): ApiError {
   return new ApiError(
     429,
@@ -96,7 +96,7 @@ export function rateLimited(retryAfterSeconds: number): ApiError {
   );
 }
 
-/** 429 for an address from which too many requests came without a valid key; valid keys are not limited by it. */
+/** 429 for an address that sent too many requests without a valid key; requests with a valid key are not affected. */
 export function tooManyFailures(retryAfterSeconds: number): ApiError {
   return new ApiError(
     429,
@@ -108,10 +108,10 @@ export function tooManyFailures(retryAfterSeconds: number): ApiError {
   );
 }
 
-/** For who counts how often there was too much to do. */
+/** A separate class so that overloads can be counted. */
 export class OverloadedError extends ApiError {}
 
-/** 429: more was asked, by all together, than this process carries. The interface has no other status for it. */
+/** 429: the process is overloaded by all partners together. The API has no 503. */
 export function overloaded(): OverloadedError {
   return new OverloadedError(
     429,
@@ -122,7 +122,7 @@ export function overloaded(): OverloadedError {
   );
 }
 
-/** 500: the cause stands in the log under the request's id, never here. */
+/** 500: the cause is logged under the request ID and never sent. */
 export function internalError(): ApiError {
   return new ApiError(
     500,

@@ -10,7 +10,7 @@ const healthSchema = Type.Object(
   { $id: 'Health', description: 'The process answers.' },
 );
 
-/** `GET /health`: whether the process answers. Needs no key and asks no database. */
+/** `GET /health`: liveness of the process. Needs no key and uses no database. */
 export function registerHealth(app: FastifyInstance): void {
   app.addSchema(healthSchema);
   app.get('/health', {

@@ -3,16 +3,16 @@ import { ERROR_CODES, ERROR_PAGES_PATH, type ErrorCode } from './errors.ts';
 import { describedRef, INSTANT_PATTERN, nameOf, nullable, openEnum, refTo } from './openapi-schemas.ts';
 import { MAX_LIMIT } from './parameters.ts';
 
-/** A response as a route's schema describes it; `headers` names some of {@link HEADERS}. */
+/** A response in a route's schema; `headers` are keys of {@link HEADERS}. */
 interface ResponseSchema {
   readonly description: string;
   readonly headers: Readonly<Record<string, object>>;
   readonly content?: Readonly<Record<string, { readonly schema: TSchema }>>;
-  /** `null` says that there is no body. */
+  /** `null` if there is no body. */
   readonly type?: 'null';
 }
 
-/** The responses of a route by their status. */
+/** A route's responses by status. */
 export type ResponseSchemas = Readonly<Record<number, ResponseSchema>>;
 
 const JSON_MEDIA = 'application/json';
@@ -60,10 +60,10 @@ const pageMeta = Type.Object(
   { $id: 'PageMeta', description: 'Where a page is in its list.' },
 );
 
-/** The named schemas that responses of all resources share. */
+/** Named schemas shared by the responses of all resources. */
 export const SHARED_SCHEMAS = [errorCode, errorDetail, errorSchema, pageMeta];
 
-/** The response headers that the document explains. */
+/** The response headers described in the document. */
 export const HEADERS = {
   'X-Request-ID': header('Identifies the request; on every response. Made by the service.', REQUEST_ID),
   'X-Sync-Watermark': header(
@@ -102,7 +102,7 @@ const WRONG_METHOD = 'The method is neither GET nor HEAD.';
 
 const LIMIT_HEADERS = ['RateLimit', 'RateLimit-Policy'] as const;
 
-/** The schema of a page of a list. It is named after the schema of the items: `ContractPage`. */
+/** The schema of a list page, named after the schema of its items: `ContractPage`. */
 export function pageOf(item: TSchema, description: string): TSchema {
   return Type.Object(
     {
@@ -116,7 +116,7 @@ export function pageOf(item: TSchema, description: string): TSchema {
   );
 }
 
-/** A page of a list, by the schema that {@link pageOf} gives. */
+/** Responses of a list route. Takes the schema made by {@link pageOf}. */
 export function listResponses(page: TSchema): ResponseSchemas {
   return {
     ...successResponses('A page of the list.', page, ['X-Sync-Watermark']),
@@ -124,17 +124,17 @@ export function listResponses(page: TSchema): ResponseSchemas {
   };
 }
 
-/** One record, if there is one. Its schema is named by its `$id`. */
+/** Responses of a detail route, which can be 404. The schema is named by its `$id`. */
 export function detailResponses(record: TSchema): ResponseSchemas {
   return { ...successResponses('The record.', record), ...errorResponses({ detail: true }) };
 }
 
-/** One object that is always there, such as a count. Its schema is named by its `$id`. */
+/** Responses of a route whose object always exists, such as a count. The schema is named by its `$id`. */
 export function objectResponses(object: TSchema): ResponseSchemas {
   return { ...successResponses('The answer.', object), ...errorResponses({ detail: false }) };
 }
 
-/** What `/health` answers: without a key there are neither limits nor tags. */
+/** Responses of `/health`: no key, so no rate limits and no ETag. */
 export function healthResponses(health: TSchema): ResponseSchemas {
   return {
     200: {
@@ -147,7 +147,7 @@ export function healthResponses(health: TSchema): ResponseSchemas {
   };
 }
 
-/** The errors that any route under /v1 may answer with; those of a `detail` may find no record. */
+/** The error responses of any route under /v1; only a `detail` can be 404. */
 export function errorResponses({ detail }: { detail: boolean }): ResponseSchemas {
   return {
     400: errorResponse('validation_failed', BAD_REQUEST, LIMIT_HEADERS),
@@ -175,12 +175,13 @@ function successResponses(description: string, schema: TSchema, more: readonly H
 }
 
 function errorResponse(code: ErrorCode, meaning: string, headers: readonly HeaderName[]): ResponseSchema {
-  // A plain text: the reference shows it within a button, where no link may stand. The codes' description has them.
+  // Plain text, because the API reference shows it inside a button, which cannot contain links. The description of the
+  // codes has them.
   const description = `${meaning} ${ERROR_PAGES_PATH}/${code} says what to do.`;
   return { description, headers: headersNamed(headers), content: jsonOf(errorSchema) };
 }
 
-/** `addOpenApi` puts references to {@link HEADERS} in their places. */
+/** Placeholders; `addOpenApi` replaces them by references to {@link HEADERS}. */
 function headersNamed(names: readonly HeaderName[]): Record<string, object> {
   return Object.fromEntries(['X-Request-ID', ...names].map((name) => [name, {}]));
 }

@@ -1,9 +1,9 @@
 import { Type, type TInteger, type TSchema, type TString } from 'typebox';
 
-// Parts that schemas of the OpenAPI document are made of. Bounds and patterns are those that the import or the
-// parameter checks enforce; patterns use no look-around, which many tools cannot read.
+// Building blocks for the schemas of the OpenAPI document. The importer or the parameter checks enforce these bounds
+// and patterns. Patterns use no look-around, which many tools do not support.
 
-/** An id of a record, as the import accepts it. */
+/** A record ID, as the importer accepts it. */
 export const ID_PATTERN = '^[A-Za-z0-9_-]{1,64}$';
 
 /** A timestamp as it is served: UTC with milliseconds. */
@@ -18,7 +18,7 @@ export const NIGP_PATTERN = '^([0-9]{3}|[0-9]{5}|[0-9]{7}|[0-9]{11})$';
 /** The abbreviation of a certification: no comma, and no space at its ends. */
 export const ABBREVIATION_PATTERN = '^[^,\\s]([^,]*[^,\\s])?$';
 
-/** In code points; PostgreSQL indexes no text that is much longer. */
+/** In code points. PostgreSQL cannot index much longer text. */
 export const MAX_ABBREVIATION_LENGTH = 200;
 
 interface Texts {
@@ -26,7 +26,7 @@ interface Texts {
   readonly examples?: readonly string[];
 }
 
-/** The id of a record. */
+/** A record ID. */
 export function idText(texts: Texts) {
   return Type.String({ minLength: 1, maxLength: 64, pattern: ID_PATTERN, ...texts });
 }
@@ -62,7 +62,7 @@ export function nullable(schema: TString | TInteger) {
   return { ...schema, type: [schema.type, 'null'] };
 }
 
-/** The name that a schema has in the OpenAPI document, which is its `$id`. */
+/** A schema's name in the OpenAPI document: its `$id`. */
 export function nameOf(schema: TSchema): string {
   if (!('$id' in schema)) throw new Error('a schema that is referenced needs an $id, its name in the OpenAPI document');
   return String(schema.$id);
@@ -73,7 +73,10 @@ export function refTo(schema: TSchema): TSchema {
   return Type.Ref(`${nameOf(schema)}#`);
 }
 
-/** A reference with a description of the field that holds it; OpenAPI 3.0 allows none beside a bare reference. */
+/**
+ * A reference with a description of the field that holds it. OpenAPI 3.0 does not allow a description beside a bare
+ * reference.
+ */
 export function describedRef(schema: TSchema, description: string): TSchema {
   return Type.Unsafe({ allOf: [refTo(schema)], description });
 }
@@ -84,8 +87,8 @@ export function nullableRef(schema: TSchema, description: string): TSchema {
 }
 
 /**
- * An enum that can get new values under /v1. The vendor extensions let generators accept those:
- * `x-extensible-enum` is Zalando's, `x-ms-enum` is read by AutoRest, Kiota and NSwag, the last one by Speakeasy.
+ * An enum that can gain values within /v1. The vendor extensions make generators accept unknown ones:
+ * `x-extensible-enum` is Zalando's, AutoRest, Kiota and NSwag read `x-ms-enum`, and Speakeasy reads the last one.
  */
 export function openEnum<const T extends string>($id: string, values: readonly T[], description: string) {
   return Type.Enum([...values], {

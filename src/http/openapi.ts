@@ -7,10 +7,10 @@ import { HEADERS, SHARED_SCHEMAS } from './openapi-responses.ts';
 import { isPartnerPath } from './request-target.ts';
 import { registerStaticText } from './static-text.ts';
 
-/** The address of the document. */
+/** Path of the OpenAPI 3.1 document. */
 export const OPENAPI_PATH = '/openapi.json';
 
-/** The same for tools that read no OpenAPI 3.1. */
+/** Path of the document for tools without OpenAPI 3.1 support. */
 export const OPENAPI_30_PATH = '/openapi-3.0.json';
 
 const DESCRIPTION = `Read-only access to cooperative purchasing contracts, solicitations (RFPs), suppliers and \
@@ -25,7 +25,7 @@ wrong, the answer has a \`request_id\`, to be quoted when you ask for help.
 Every path also takes HEAD, and responds as to GET, without a body; any other method is refused with 405. A \`GET\` \
 under \`/v1\` can be made conditional with \`If-None-Match\`.`;
 
-/** Where the guides for partners are. */
+/** Path of the partner guides. */
 const GUIDES_PATH = '/docs';
 
 const INFO = {
@@ -56,7 +56,7 @@ const TAGS = [
   { name: 'Service', description: 'The service itself.' },
 ];
 
-/** As much of the document as is changed here after it was made from the schemas. */
+/** The parts of the generated document that are changed here. */
 interface Document {
   paths: Record<string, Record<string, { parameters?: Parameter[]; responses: Record<string, Response> }>>;
   components: { responses?: Record<string, Response> };
@@ -68,7 +68,7 @@ interface Response {
   headers?: Record<string, object>;
 }
 
-/** The names of the error responses that operations share. */
+/** Names of the error responses shared by all operations. */
 const SHARED_RESPONSES: Readonly<Record<string, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
@@ -79,7 +79,7 @@ const SHARED_RESPONSES: Readonly<Record<string, string>> = {
   500: 'InternalError',
 };
 
-/** The versions of OpenAPI that the document is served in, each under the name of the function that makes it. */
+/** The OpenAPI versions of the document, keyed by the function that generates each. */
 const VERSIONS = {
   swagger: { openapi: '3.1.0', license: { name: 'MIT', identifier: 'MIT' } },
   swagger30: { openapi: '3.0.3', license: { name: 'MIT', url: 'https://opensource.org/license/mit' } },
@@ -93,9 +93,8 @@ declare module 'fastify' {
 }
 
 /**
- * Makes the OpenAPI documents, 3.1 and 3.0, of the schemas of all routes that are registered after this.
- * The schemas are documentation only: parameters are checked by `parameters.ts`, and answers
- * are finished text.
+ * Generates the OpenAPI documents, 3.1 and 3.0, from the schemas of all routes registered after this call. The schemas
+ * are documentation only: `parameters.ts` checks parameters, and responses are rendered text.
  */
 export async function addOpenApi(app: FastifyInstance, config: Config): Promise<void> {
   app.setValidatorCompiler(() => () => true);
@@ -131,7 +130,7 @@ export async function addOpenApi(app: FastifyInstance, config: Config): Promise<
   }
 }
 
-/** `GET /openapi.json` and `GET /openapi-3.0.json`: the document of all routes, in either version of OpenAPI. */
+/** `GET /openapi.json` and `GET /openapi-3.0.json`: all routes, in either OpenAPI version. */
 export function registerOpenApi(app: FastifyInstance): void {
   registerStaticText(app, OPENAPI_PATH, JSON_TYPE, async () => JSON.stringify(app.swagger()));
   registerStaticText(app, OPENAPI_30_PATH, JSON_TYPE, async () => JSON.stringify(app.swagger30()));
@@ -142,19 +141,19 @@ function contactOf({ publicUrl }: Config): { name: string; url?: string } {
   return publicUrl === null ? { name } : { name, url: `${publicUrl}${GUIDES_PATH}` };
 }
 
-/** The host that serves the document, and its public address if that is configured. */
+/** The host that serves the document, and its public URL if configured. */
 function serversOf({ publicUrl, environment }: Config): { url: string; description: string; 'x-internal': false }[] {
   const here = { url: '/', description: 'The host that serves this document: production, UAT or development.' };
   const listed = { url: publicUrl ?? '', description: `The ${ENVIRONMENT_NAMES[environment]} environment.` };
   return [here, ...(publicUrl === null ? [] : [listed])].map((server) => ({ ...server, 'x-internal': false }));
 }
 
-/** Puts each header, and each error response of the paths that need a key, into the document once. */
+/** Moves each header, and each error response of paths that need a key, into `components`. */
 function shareParts({ paths, components }: Document): void {
   components.responses ??= {};
   for (const [path, methods] of Object.entries(paths)) {
     for (const { parameters = [], responses } of Object.values(methods)) {
-      // A description has moved from the schema to the parameter: what is left is a reference.
+      // Swagger has moved the description from the schema to the parameter, so only the reference is left.
       for (const parameter of parameters) parameter.schema = parameter.schema.allOf?.[0] ?? parameter.schema;
       for (const [status, response] of Object.entries(responses)) {
         const names = Object.keys(response.headers ?? {});

@@ -4,44 +4,44 @@ import { validationFailed } from './errors.ts';
 import { describedRef } from './openapi-schemas.ts';
 import { readQuery, unknownParameterMessage } from './query-string.ts';
 
-/** A query parameter: one definition for its documentation and for its reading. */
+/** A query parameter: one definition for both documentation and parsing. */
 export interface Parameter<T> {
-  /** With a description, for the OpenAPI document. An example has to stand there: one of its own is filled in by tools. */
+  /** Schema for the OpenAPI document, with a description. Do not give it an example: tools would fill it in. */
   readonly schema: TSchema;
   /**
-   * Turns the decoded text into the value; undefined where it counts as not given.
+   * Parses the decoded text; undefined means that the parameter counts as not given.
    *
    * @throws InvalidParameter
    */
   readonly parse: (value: string) => T;
 }
 
-/** The parameters of a route by their names. */
+/** A route's parameters by name. */
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 
-/** What was given of them; the object has no prototype. */
+/** The parsed values of the parameters that were given; the object has no prototype. */
 export type ParameterValues<P extends Parameters> = {
   readonly [K in keyof P]?: P[K] extends Parameter<infer T> ? T : never;
 };
 
-/** A value is not one that the parameter accepts. The message goes on after the parameter's name: "must be …". */
+/** A value is invalid for its parameter. The message continues the parameter's name: "must be …". */
 export class InvalidParameter extends Error {
   override name = 'InvalidParameter';
 }
 
-/** The size of a page where the client names none. */
+/** Page size if the client gives none. */
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
 
-/** Of a free text, in code points. */
+/** Maximum length of free text, in code points. */
 const LONGEST_TEXT = 200;
 
 /**
- * Reads the query of a request. Nothing is skipped, guessed or converted: what a client
- * wrote either has one meaning or is refused.
+ * Parses a request's query. Nothing is ignored, guessed or coerced: a value either has exactly one meaning or is
+ * rejected.
  *
  * @param url as the client sent it.
- * @throws ApiError 400 that names the first parameter that is unknown, repeated or malformed, and what is accepted.
+ * @throws ApiError 400 naming the first parameter that is unknown, repeated or malformed, and what is accepted.
  */
 export function parseParameters<P extends Parameters>(url: string, parameters: P): ParameterValues<P> {
   const values = Object.create(null) as Record<string, unknown>;
@@ -63,7 +63,8 @@ function parseValue<T>(name: string, text: string, parameter: Parameter<T>): T {
     return parameter.parse(text);
   } catch (error) {
     if (!(error instanceof InvalidParameter)) throw error;
-    // Usually an unset variable in the caller's code, so the message says more than what is accepted.
+    // A blank value is usually an unset variable in the caller's code, so the message explains more than what is
+    // accepted.
     const message = isBlank(text)
       ? `The parameter "${name}" is blank: it ${error.message}. Leave it out if you do not need it.`
       : `The parameter "${name}" ${error.message}.`;
@@ -75,13 +76,13 @@ function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
-/** The same parameters as a schema for the OpenAPI document. */
+/** The parameters as a schema for the OpenAPI document. */
 export function querystringSchema(parameters: Parameters): TSchema {
   const schemas = Object.entries(parameters).map(([name, { schema }]) => [name, Type.Optional(schema)]);
   return Type.Object(Object.fromEntries(schemas) as Record<string, TSchema>, { additionalProperties: false });
 }
 
-/** The size of a page. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
+/** Page size. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
 export const limitParameter: Parameter<number> = {
   schema: Type.Integer({
     format: 'int32',
@@ -99,7 +100,7 @@ export const limitParameter: Parameter<number> = {
   },
 };
 
-/** Where the page begins. Whether it is a cursor of this list is for `paging/` to tell. */
+/** Where the page begins. `paging/` checks whether the cursor belongs to this list. */
 export const cursorParameter: Parameter<string> = {
   schema: Type.String({
     minLength: 1,
@@ -111,7 +112,7 @@ export const cursorParameter: Parameter<string> = {
   },
 };
 
-/** A free text to search for, in Unicode's composed form; a blank one counts as not given. */
+/** Free text to search for, in Unicode's composed form; blank text counts as not given. */
 export const freeText: Parameter<string | undefined> = {
   schema: Type.String({
     maxLength: LONGEST_TEXT,
@@ -127,12 +128,12 @@ export const freeText: Parameter<string | undefined> = {
   },
 };
 
-/** An instant, in the form that is stored and compared. */
+/** A timestamp, normalized to the form that is stored and compared. */
 export function instantParameter(description: string): Parameter<string> {
   return {
     schema: Type.String({ format: 'date-time', description }),
     parse(value) {
-      // The plus of an offset that was not percent-encoded has arrived as a space.
+      // An offset's plus that was not percent-encoded arrives as a space.
       const instant = parseInstant(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
       if (instant === null) {
         throw new InvalidParameter('must be a date and time with an offset (RFC 3339), such as 2026-04-15T09:00:00Z');
@@ -143,9 +144,9 @@ export function instantParameter(description: string): Parameter<string> {
 }
 
 /**
- * The id of a related record. Any text that is not blank is accepted, and one that names nothing matches nothing.
+ * ID of a related record. Any non-blank text is accepted; an unknown ID matches nothing.
  *
- * @param list the path whose records have these ids, such as `/v1/coops`.
+ * @param list the path whose records have these IDs, such as `/v1/coops`.
  */
 export function idParameter(list: string, description: string): Parameter<string> {
   return {
@@ -157,7 +158,7 @@ export function idParameter(list: string, description: string): Parameter<string
   };
 }
 
-/** One of the values of a named enum, spelt exactly so. */
+/** One of the values of a named enum, matched exactly. */
 export function oneOfParameter<T extends string>(
   schema: TSchema & { readonly enum: readonly T[] },
   description: string,
@@ -175,7 +176,7 @@ export function oneOfParameter<T extends string>(
 
 const STATE = /^[A-Za-z]{2}$/;
 
-/** The two letters of a state, upper-cased. */
+/** A two-letter state code, upper-cased. */
 export const stateParameter: Parameter<string> = {
   schema: Type.String({
     minLength: 2,
@@ -189,7 +190,7 @@ export const stateParameter: Parameter<string> = {
   },
 };
 
-/** Certifications as they were written: only who knows their names can tell where one ends, since some hold commas. */
+/** The raw list of certifications: some names contain commas, so splitting it requires the known names. */
 export const certificationsParameter: Parameter<string> = {
   schema: Type.String({
     description:

@@ -2,10 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { methodNotAllowed, unknownPath, validationFailed } from './errors.ts';
 import { readPath } from './request-target.ts';
 
-/**
- * 404 of a path that is not there, and 405 of a method that it does not take. Both are decided
- * before anything of a body is looked at.
- */
+/** 404 for an unknown path, 405 for an unsupported method. Runs before anything reads the body. */
 export function addPathCheck(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     if (!request.is404 && !hasEmptySegment(request.params)) {
@@ -22,12 +19,12 @@ export function addPathCheck(app: FastifyInstance): void {
   });
 }
 
-/** What a GET of this address would meet; the published type leaves out that there may be nothing. */
+/** The route that a GET of this URL would match. The published type omits null. */
 function findReadable(app: FastifyInstance, url: string): { params: unknown } | null {
   return app.findRoute({ method: 'GET', url });
 }
 
-/** The router takes "/v1/contracts/" for a record whose id is empty. */
+/** The router matches "/v1/contracts/" as a record with an empty ID. */
 function hasEmptySegment(params: unknown): boolean {
   for (const name in params as Record<string, unknown>) {
     if ((params as Record<string, unknown>)[name] === '') return true;

@@ -3,7 +3,9 @@ import type { Partner } from '../access/scope.ts';
 import { forbidden } from './errors.ts';
 import { findPartner } from './route-config.ts';
 
-/** 403: the partner is suspended, or limited to other kinds of resource. What its scope leaves out is no matter of this. */
+/**
+ * 403: the partner is suspended, or limited to other kinds of resource. Records outside its scope are not handled here.
+ */
 export function addPermissionCheck(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const partner = findPartner(request);

@@ -1,7 +1,7 @@
 /**
- * So many places for whoever comes, of which nobody may hold more than are free: one alone gets
- * half of them, two a third each, and there is always room for who holds none. (Dynamic
- * thresholds, as switches share their memory among queues: Choudhury and Hahne, 1998.)
+ * A fair semaphore: a holder can take another permit only while it holds fewer than are free. A lone holder gets half
+ * of all permits, two holders a third each, and some are always left for a newcomer. (Dynamic thresholds, as switches
+ * use to share memory among queues: Choudhury and Hahne, 1998.)
  */
 export class Places<Who> {
   readonly #total: number;
@@ -12,7 +12,7 @@ export class Places<Who> {
     this.#total = total;
   }
 
-  /** Takes one, to be given back; false where there is none for this one. */
+  /** Takes a permit, which must be given back; false if `who` cannot have another one. */
   take(who: Who): boolean {
     const held = this.#held.get(who) ?? 0;
     if (held >= this.#total - this.#taken) return false;

@@ -2,17 +2,16 @@ import { closest, distance } from 'fastest-levenshtein';
 import { validationFailed } from './errors.ts';
 import { decodeText, queryOf } from './request-target.ts';
 
-/** Two typing errors still leave a name of this interface recognisable. */
+/** Maximum edit distance of a suggestion: a parameter name is still recognizable with two typos. */
 const FARTHEST_SUGGESTION = 2;
 
-/** Of a client's own text, how much a message repeats. */
+/** Maximum length of client text quoted in a message. */
 const LONGEST_QUOTE = 60;
 
 /**
- * The names and values in the query of an address, decoded, in their order. A name without
- * `=` has an empty value.
+ * The decoded names and values of a URL's query, in order. A name without `=` has an empty value.
  *
- * @throws ApiError 400 where one of them is no percent-encoded UTF-8, or holds a NUL.
+ * @throws ApiError 400 if one is not percent-encoded UTF-8 or contains a NUL.
  */
 export function readQuery(url: string): (readonly [name: string, value: string])[] {
   return queryOf(url)
@@ -22,7 +21,7 @@ export function readQuery(url: string): (readonly [name: string, value: string])
 }
 
 function readPair(pair: string): readonly [name: string, value: string] {
-  // In a query, as forms write it, a plus is a space.
+  // In form encoding, a plus is a space.
   const spaced = pair.replaceAll('+', ' ');
   const end = spaced.indexOf('=');
   const name = decodeText(end === -1 ? spaced : spaced.slice(0, end));
@@ -34,7 +33,7 @@ function readPair(pair: string): readonly [name: string, value: string] {
   return [name, value];
 }
 
-/** Says that there is no such parameter, which there are, and which one may have been meant. */
+/** Reports an unknown parameter, lists the accepted ones, and suggests the closest. */
 export function unknownParameterMessage(name: string, known: readonly string[]): string {
   const accepted = known.length === 0 ? 'this takes none' : `this takes ${known.join(', ')}`;
   const nearest = nearestName(name.toLowerCase(), known);
@@ -43,11 +42,11 @@ export function unknownParameterMessage(name: string, known: readonly string[]):
 
 function nearestName(name: string, known: readonly string[]): string | null {
   if (known.length === 0 || name.length > LONGEST_QUOTE) return null;
-  // "lead" or "city" is no typing error, but it is clear what was meant.
+  // "lead" or "city" is a prefix rather than a typo, and its meaning is clear.
   const begun = name.length > 1 ? known.find((candidate) => candidate.startsWith(name)) : undefined;
   if (begun !== undefined) return begun;
   const nearest = closest(name, known);
-  // Two errors in a short name leave nothing of it.
+  // With two typos, nothing is left of a short name.
   const farthest = Math.min(FARTHEST_SUGGESTION, Math.floor(nearest.length / 2));
   return distance(name, nearest) <= farthest ? nearest : null;
 }

@@ -1,9 +1,9 @@
 /*
- * Node's parsed headers drop a second one of a name, or join the two. Where it matters that
- * there is only one, the headers are looked at as they came: names and values in turn.
+ * Node's parsed headers drop a repeated header or join its values. Code that must see repetitions reads the raw
+ * headers: alternating names and values.
  */
 
-/** How many headers have this name, given in lower case. */
+/** Counts the headers with a name, which must be in lower case. */
 export function countHeader(rawHeaders: readonly string[], name: string): number {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -12,7 +12,7 @@ export function countHeader(rawHeaders: readonly string[], name: string): number
   return count;
 }
 
-/** The value of the one header of this name, given in lower case; null where there is none, or more than one. */
+/** The value of the only header with a name, which must be in lower case; null if there are none or several. */
 export function onlyHeader(rawHeaders: readonly string[], name: string): string | null {
   let value: string | null = null;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -23,7 +23,7 @@ export function onlyHeader(rawHeaders: readonly string[], name: string): string 
   return value;
 }
 
-// Most names differ in their length already.
+// Comparing lengths first rules out most names.
 function isNamed(given: string | undefined, name: string): boolean {
   return given?.length === name.length && given.toLowerCase() === name;
 }

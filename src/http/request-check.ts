@@ -4,7 +4,7 @@ import { validationFailed } from './errors.ts';
 import { parseParameters } from './parameters.ts';
 import { countHeader } from './raw-headers.ts';
 
-/** 400: what is wrong in the request's headers or its query. */
+/** 400: checks a request's headers and query. */
 export function addRequestCheck(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const problem = problemOfHead(request.raw);
@@ -16,8 +16,8 @@ export function addRequestCheck(app: FastifyInstance): void {
 }
 
 /**
- * Makes a request whose end nobody can tell the last one of its connection, whatever its answer
- * is. To be added before all that refuses.
+ * Closes the connection after a request whose end cannot be determined, whatever its response. Must be added before any
+ * hook that can reject the request.
  */
 export function endUnclearConnections(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
@@ -26,14 +26,14 @@ export function endUnclearConnections(app: FastifyInstance): void {
   });
 }
 
-/** RFC 9112 section 6.3. Node's parser takes what follows for a body without end. */
+/** RFC 9112 section 6.3. Node's parser treats everything that follows as an endless body. */
 function hasUnknownEnd({ 'transfer-encoding': encoding }: IncomingHttpHeaders): boolean {
   return encoding !== undefined && encoding.toLowerCase() !== 'chunked';
 }
 
-/** What is wrong with a request whatever its address is; null for nothing. */
+/** Describes what is wrong with a request's headers, independent of its URL; null if nothing is. */
 export function problemOfHead({ rawHeaders, httpVersion, headers }: IncomingMessage): string | null {
-  // RFC 9112 section 3.2. Node's own check is off, since its answer has neither an id nor a body.
+  // RFC 9112 section 3.2. Node's own check is off because its response has neither a request ID nor a body.
   const hosts = countHeader(rawHeaders, 'host');
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return 'A request of HTTP/1.1 needs one Host header.';
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {

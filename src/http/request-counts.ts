@@ -2,37 +2,40 @@ import type { Partner } from '../access/scope.ts';
 import { networkOf } from './address-network.ts';
 import { CountingWindows } from './counting-windows.ts';
 
-/** Failed authentications a minute from one address, after which they are answered with 429. */
+/** Failed authentications per minute and address; further failures get 429. */
 export const FAILURES_PER_MINUTE = 60;
 
-/** How long requests are counted together. */
+/** Length of a rate limit window. */
 export const WINDOW_SECONDS = 60;
 
-/** Where a count stands after one more. */
+/** The state of a rate limit after counting one more request. */
 export interface Allowance {
   readonly isExceeded: boolean;
   readonly remaining: number;
-  /** Whole seconds until the count begins anew, at least 1. */
+  /** Whole seconds until the window resets, at least 1. */
   readonly resetSeconds: number;
 }
 
 /**
- * Counts requests by partner and failed authentications by address, in windows that begin with
- * the first of them. What is known at once is returned at once, so that the many requests for
- * which it is need not wait for a promise; what has to be asked of another process comes as one.
+ * Counts requests by partner and failed authentications by address, in windows that begin with the first of them.
+ * Results known locally are returned synchronously, so most requests do not wait for a promise; a result that needs
+ * another process is a promise.
  */
 export interface RequestLimits {
   readonly windowSeconds: number;
-  /** Counts one request of a partner, whichever of its keys it came with. */
+  /** Counts one request of a partner, with any of its keys. */
   countRequest(partner: Pick<Partner, 'id' | 'name' | 'requestsPerMinute'>): Allowance | Promise<Allowance>;
   /** Counts one failed authentication from an address, IPv6 by /64 network. */
   countFailure(address: string): Allowance | Promise<Allowance>;
 }
 
-/** Seconds: clocks count in fractions, and a minute after any of them, less that, may come to a little more than a minute. */
+/**
+ * In seconds. Timestamps are fractional, so adding a minute to one and subtracting it again can give slightly more than
+ * a minute.
+ */
 const ROUNDING_SECONDS = 1e-6;
 
-/** What a count means for the request that was counted last. */
+/** The rate limit result of the request counted last. */
 export function allowanceOf(count: number, quota: number, msLeft: number): Allowance {
   return {
     isExceeded: count > quota,
@@ -41,14 +44,14 @@ export function allowanceOf(count: number, quota: number, msLeft: number): Allow
   };
 }
 
-/** What one of several processes lets pass while they cannot count together: at least one request. */
+/** One process's share of a quota while the processes cannot count together: at least one request. */
 export function shareOf(quota: number, processes: number): number {
   return Math.max(1, Math.floor(quota / processes));
 }
 
 /**
- * Counts by key. The quota comes with each request: every partner has its own, and it may
- * change within a window.
+ * Counts by key. The quota is passed with each request because each partner has its own, and it can change within a
+ * window.
  */
 export class RequestCounts<Key> {
   readonly #windows = new CountingWindows<Key, { endsAtMs: number; count: number }>();
@@ -59,7 +62,7 @@ export class RequestCounts<Key> {
   }
 
   count(key: Key, quota: number): Allowance {
-    // Not the time of day, which may be set back.
+    // Monotonic, because the wall clock can be set back.
     const nowMs = performance.now();
     const window =
       this.#windows.find(key, nowMs) ?? this.#windows.begin(key, { endsAtMs: nowMs + this.#windowMs, count: 0 }, nowMs);
@@ -68,7 +71,7 @@ export class RequestCounts<Key> {
   }
 }
 
-/** The limits where one process answers all requests: counted in its memory. */
+/** In-memory limits, for a service that runs as a single process. */
 export class OwnRequestLimits implements RequestLimits {
   readonly windowSeconds: number;
   readonly #requests: RequestCounts<number>;

@@ -3,16 +3,16 @@ import type { FastifyInstance } from 'fastify';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
 
-// Of 6 bits each, so 132: no two requests ever share an id, and one cannot be guessed from another.
+// 22 characters of 6 bits: 132 bits, so IDs do not collide and cannot be guessed from one another.
 const ID_LENGTH = 22;
 
-/** Random bits are drawn for so many ids at once: a draw for each would take longer than all the rest of it. */
+/** Random bytes are generated for 256 IDs at once: one call per ID would cost more than everything else here. */
 const IDS_IN_BLOCK = 256;
 const BLOCK_BYTES = (IDS_IN_BLOCK * ID_LENGTH * 6) / 8;
 
 /**
- * Makes the ids of requests, here and never of what a client sends: they are quoted to support
- * and looked up in the log.
+ * Generates request IDs. An ID sent by the client is never used, because IDs are quoted to support and looked up in the
+ * log.
  */
 export function requestIds(): () => string {
   let block = '';
@@ -27,7 +27,7 @@ export function requestIds(): () => string {
   };
 }
 
-/** Puts the request's id on its answer before anything can go wrong. */
+/** Sets the request ID header before anything can fail. */
 export function addRequestId(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header(REQUEST_ID_HEADER, request.id);

@@ -7,8 +7,8 @@ import type { Allowance, RequestLimits } from './request-counts.ts';
 import { findPartner } from './route-config.ts';
 
 /**
- * 429: holds each partner to its requests a minute, and tells it where it stands on every
- * answer (draft-ietf-httpapi-ratelimit-headers-10).
+ * 429: enforces each partner's requests per minute, and reports its remaining quota on every response
+ * (draft-ietf-httpapi-ratelimit-headers-10).
  */
 export function addRequestLimit(app: FastifyInstance, limits: RequestLimits, known: KnownRequests): void {
   app.addHook('onRequest', (request, reply, done) => {
@@ -28,7 +28,7 @@ export function addRequestLimit(app: FastifyInstance, limits: RequestLimits, kno
   });
 }
 
-/** Where a partner stands after a request. */
+/** The rate limit headers after a request. */
 export function limitHeaders(
   { requestsPerMinute }: Partner,
   { windowSeconds }: RequestLimits,

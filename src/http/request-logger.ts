@@ -5,9 +5,8 @@ type Options = Parameters<FastifyBaseLogger['child']>[1];
 type Arguments = Parameters<FastifyBaseLogger['info']>;
 
 /**
- * The logger of one request, which puts the request's id on each line. Making a real one takes
- * longer than writing a line, and nearly all requests are answered without asking theirs for
- * any: so that is done at the first.
+ * A request's logger, which adds the request ID to each line. Creating a child logger costs more than writing a line,
+ * and nearly all requests log nothing through it, so it is created on first use.
  */
 class RequestLogger implements FastifyBaseLogger {
   readonly #parent: FastifyBaseLogger;
@@ -62,7 +61,7 @@ class RequestLogger implements FastifyBaseLogger {
   }
 }
 
-/** Gives a request its logger. */
+/** Creates a request's logger. */
 export function makeRequestLogger(parent: FastifyBaseLogger, bindings: Bindings, options: Options): FastifyBaseLogger {
   return new RequestLogger(parent, bindings, options);
 }

@@ -3,9 +3,9 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Partner } from '../access/scope.ts';
 import { findPartner } from './route-config.ts';
 
-/** What there is to say of a request when it is over, besides its answer. */
+/** A finished request, without its status. */
 export interface EndedRequest {
-  /** As it came. */
+  /** The raw request. */
   readonly message: IncomingMessage;
   readonly id: string;
   readonly method: string;
@@ -13,22 +13,22 @@ export interface EndedRequest {
   readonly durationMs: number;
   readonly partner: Partner | null;
   readonly keyId: string | null;
-  /** Records in the answer that was made. */
+  /** Number of records in the rendered response. */
   readonly rows: number;
 }
 
-/** A request that is over. */
+/** A finished request. */
 export interface ObservedRequest extends EndedRequest {
-  /** Null where the client went away before it had its answer. */
+  /** Null if the client disconnected before it received the whole response. */
   readonly status: number | null;
 }
 
-/** Is told of each request that is over. Must neither fail nor take long. */
+/** Called for each finished request. Must be fast and must not throw. */
 export type RequestObserver = (request: ObservedRequest) => void;
 
 /**
- * Tells of each request that is over, also of one whose client went away: `addKeptAnswers`
- * tells of those that never come here.
+ * Notifies the observers of each finished request, including those whose client disconnected. `addKeptAnswers` does so
+ * for the requests that it serves, which never get here.
  */
 export function addRequestObservers(app: FastifyInstance, observers: readonly RequestObserver[]): void {
   app.addHook('onRequest', (request, reply, done) => {
@@ -46,7 +46,7 @@ export function addRequestObservers(app: FastifyInstance, observers: readonly Re
   });
 }
 
-/** Tells of the request when the answer is out, or its connection gone. */
+/** Notifies the observers once the response is sent or its connection is closed. */
 export function observeWhenClosed(
   observers: readonly RequestObserver[],
   response: ServerResponse,
@@ -55,15 +55,15 @@ export function observeWhenClosed(
   response.on('close', () => {
     const request = describe();
     const status = response.writableFinished ? response.statusCode : null;
-    // What was asked for conditionally and has not changed is not sent again.
+    // A 304 sends no records.
     const observed = { ...request, status, rows: status === 200 ? request.rows : 0 };
     for (const observe of observers) observe(observed);
   });
 }
 
 /**
- * One line in the log for each request. It names the route and never the address: a path or a
- * query may hold what was meant to be a secret.
+ * Logs one line per request. It names the route and never the URL, because a path or query can contain a secret by
+ * mistake.
  */
 export function logRequests(log: Pick<FastifyBaseLogger, 'info'>): RequestObserver {
   return ({ id, method, route, status, durationMs, partner, keyId, rows }) =>

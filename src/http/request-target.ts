@@ -1,25 +1,25 @@
 /*
- * The address of a request, read from the raw text that the client sent. The router and the
- * framework's own query parser both let through what is wrong: "%ZZ" in a query stays as it
- * stands, NUL and bytes that are not UTF-8 reach the database.
+ * Parses a request's URL from the raw text that the client sent. The router and the framework's own query parser let
+ * invalid input through: "%ZZ" in a query is left as is, and NULs and bytes that are not UTF-8 would reach the
+ * database.
  */
 
-/** Not a path of the service, and read by the router without complaint: where addresses go that nobody can read. */
+/** Unreadable URLs are routed to this path, which is valid to the router but not a route. */
 const UNREADABLE = '/unreadable/';
 
-/** Scheme and authority of an absolute address, as a proxy is asked ("GET http://host/path"); it has to name a host. */
+/** Scheme and authority of an absolute URL, as sent to a proxy ("GET http://host/path"). The host is required. */
 const ORIGIN = /^https?:\/\/[^/?#]+/i;
 
-/** What is left without an origin. Any other form the router would answer by itself. */
+/** A request target without its origin. The router would respond to any other form itself. */
 const PATH = /^(?:[/?]|\*?$)/;
 
-/** An address whose path has nothing to decode, as nearly all have. */
+/** A URL whose path has nothing to decode, which is nearly every URL. */
 const PLAIN = /^\/[^%#?\0]*(?:\?[^#]*)?$/;
 
 /**
- * The text behind percent-encoded UTF-8.
+ * Decodes percent-encoded UTF-8.
  *
- * @returns null for a bad escape, for bytes that are not UTF-8, and where a NUL is in it.
+ * @returns null for a bad escape, for bytes that are not UTF-8, and for a NUL.
  */
 export function decodeText(encoded: string): string | null {
   if (!encoded.includes('%')) return encoded.includes('\0') ? null : encoded;
@@ -31,33 +31,32 @@ export function decodeText(encoded: string): string | null {
   }
 }
 
-/** The query of an address, without its question mark; empty where there is none. */
+/** The query of a URL, without its question mark; empty if there is none. */
 export function queryOf(url: string): string {
   const start = url.indexOf('?');
   return start === -1 ? '' : url.slice(start + 1);
 }
 
-/** The decoded path of an address; null where it cannot be read. */
+/** The decoded path of a URL; null if it cannot be decoded. */
 export function readPath(url: string): string | null {
   const target = url.replace(ORIGIN, '');
-  // A fragment is for the client alone; one that is sent could be taken for a part of the path or of the query.
+  // A fragment should never be sent, and could be mistaken for part of the path or query.
   return url.includes('#') || !PATH.test(target) ? null : decodeText(target.split('?', 1)[0] ?? '');
 }
 
 /**
- * The address that the router gets. One that cannot be read goes to a path that does not
- * exist, on the same side of the key, so that it passes the same checks as any other request:
- * left to itself the router would answer it before them.
+ * The URL passed to the router. An unreadable URL is replaced by a path that does not exist, under /v1 if the original
+ * was, so that it passes the same checks as any other request. The router itself would respond before those checks run.
  */
 export function routedUrl(url: string): string {
   if (PLAIN.test(url)) return url;
-  // The router has an opinion of its own about what an origin is.
+  // The router parses origins differently.
   const target = url.replace(ORIGIN, '');
   if (readPath(url) !== null) return /^[/*]/.test(target) ? target : `/${target}`;
   return isPartnerPath(target) ? `/v1${UNREADABLE}` : UNREADABLE;
 }
 
-/** Whether a decoded path, or the address of a route, is one that needs a key. */
+/** Whether a decoded path, or a route's URL, needs a key. */
 export function isPartnerPath(path: string): boolean {
   return /^\/v1(?:[/?]|$)/.test(path);
 }

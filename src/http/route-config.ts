@@ -4,30 +4,30 @@ import type { Parameters, ParameterValues } from './parameters.ts';
 import { isPartnerPath, readPath } from './request-target.ts';
 
 declare module 'fastify' {
-  /** What the checks before a handler need to know of its route. */
+  /** What the checks that run before a handler need to know about its route. */
   interface FastifyContextConfig {
-    /** The kind of resource that it serves: a partner may be limited to some. */
+    /** The kind of resource it serves. A partner can be limited to some kinds. */
     kind?: Kind;
-    /** The query parameters that it takes; all others are refused. */
+    /** The query parameters it accepts; all others are rejected. */
     parameters?: Parameters;
   }
   interface FastifyRequest {
-    /** Whether it is under /v1. */
+    /** Whether the request is under /v1. */
     needsKey: boolean;
-    /** Who asks. Set in every handler under /v1; elsewhere there is no one. */
+    /** The authenticated partner. Set in every handler under /v1, and nowhere else. */
     partner: Partner;
-    /** The public id of the key, for the log; null where none was accepted. */
+    /** The key's public ID, for the log; null if no key was accepted. */
     keyId: string | null;
-    /** Records in the answer; 0 where it has none. */
+    /** Number of records in the response; 0 if it has none. */
     answeredRows: number;
-    /** The query parameters, checked and parsed, by the definitions in the route's config. */
+    /** The parsed query parameters, as defined in the route's config. */
     parameters: ParameterValues<Parameters>;
   }
 }
 
 /**
- * Makes room on requests for what the checks find out, and refuses a route under /v1 that does
- * not say of which kind it is and what it takes: an oversight ends the start, and opens nothing.
+ * Declares the request properties that the checks set, and rejects at startup any route under /v1 without a kind and
+ * parameters: an oversight stops the process instead of exposing data.
  */
 export function addRouteConfig(app: FastifyInstance): void {
   app.decorateRequest('needsKey', true);
@@ -41,13 +41,13 @@ export function addRouteConfig(app: FastifyInstance): void {
     }
   });
   app.addHook('onRequest', (request, _reply, done) => {
-    // Whatever route it matched under /v1, however that was spelt, and all other paths there.
+    // True for any route matched under /v1, however the URL was spelled, and for all unknown paths under it.
     request.needsKey = isPartnerPath(request.routeOptions.url ?? readPath(request.originalUrl) ?? request.url);
     done();
   });
 }
 
-/** The partner behind a request; null where none is needed, or none was found yet. */
+/** The partner behind a request; null if none is required, or none has been found yet. */
 export function findPartner({ partner }: { readonly partner?: Partner }): Partner | null {
   return partner ?? null;
 }

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 
-/** On every answer: a browser takes it for what its type says, whatever its text looks like. */
+/** On every response: the browser must trust the declared content type and not sniff the body. */
 export const SECURITY_HEADERS = { 'x-content-type-options': 'nosniff' } as const;
 
 /**
- * Besides, on what a browser can be sent to, since it needs no key: nothing in it may be run or
- * framed, and nobody is told where the reader came from. The pages under /docs loosen the first.
+ * Added on paths that need no key, since a link can lead a browser there: nothing on them can execute or be framed, and
+ * no referrer is sent. The pages under /docs relax the first of these.
  */
 const PUBLIC_SECURITY_HEADERS = {
   ...SECURITY_HEADERS,
@@ -13,7 +13,7 @@ const PUBLIC_SECURITY_HEADERS = {
   'referrer-policy': 'no-referrer',
 } as const;
 
-/** Tells browsers what they may do with an answer. Encryption is promised by whoever ends TLS, not here. */
+/** Sets the security headers. HSTS is left to the proxy that terminates TLS. */
 export function addSecurityHeaders(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(request.needsKey ? SECURITY_HEADERS : PUBLIC_SECURITY_HEADERS);

@@ -5,41 +5,41 @@ import { requestIds } from './request-id.ts';
 import { makeRequestLogger } from './request-logger.ts';
 import { routedUrl } from './request-target.ts';
 
-/** Of the request line and all headers together. */
+/** Maximum size of the request line and all headers together. */
 export const LONGEST_HEAD_BYTES = 16_384;
 
 /*
- * A client that sends slowly, or does not read, holds a connection; Node's own bounds are a
- * minute and five. An honest request is one packet, and its answer a few.
+ * A client that sends slowly, or does not read, occupies a connection; Node's own limits are one and five minutes. A
+ * legitimate request is one packet, and its response a few.
  */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 15_000;
 const CONNECTIONS_CHECK_MS = 1_000;
 const IDLE_TIMEOUT_MS = 90_000;
 
-/** Longer than the idle timeout of common load balancers (60 s), which must be the ones to close first. */
+/** Longer than the idle timeout of common load balancers (60 s), which must close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 
-/** How the HTTP server and the framework are set up. */
+/** Options of the HTTP server and of Fastify. */
 export function serverOptions({ config, logger }: Services) {
   return {
     loggerInstance: logger as FastifyBaseLogger,
-    // `request-observers.ts` writes the one line that a request gets.
+    // `request-observers.ts` writes the single log line per request.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     childLoggerFactory: makeRequestLogger,
     genReqId: requestIds(),
     requestIdHeader: false,
-    // Only from these is X-Forwarded-For believed; the leftmost address in it is anyone's invention.
+    // X-Forwarded-For is trusted from these addresses only; clients can forge the leftmost address in it.
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
     rewriteUrl: ({ url = '/' }) => routedUrl(url),
     routerOptions: {
-      // The query is read by `parameters.ts`, from the address as it came.
+      // `parameters.ts` parses the query, from the raw URL.
       querystringParser: () => ({}),
-      // The length of an id is bounded by that of the head; one that is too long does not exist.
+      // The limit on the head also limits the length of an ID; an ID that is too long simply does not exist.
       maxParamLength: LONGEST_HEAD_BYTES,
     },
     frameworkErrors: sendError,
-    // All of these errors are answered by `unparsed-requests.ts`.
+    // `unparsed-requests.ts` responds to all of these errors.
     clientErrorHandler: () => undefined,
     return503OnClosing: false,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,

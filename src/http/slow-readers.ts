@@ -3,17 +3,17 @@ import type { FastifyInstance } from 'fastify';
 import type { Connections } from './connections.ts';
 
 /**
- * How long an answer that was made may wait to be read. What is left of it is in this process's memory, beside the megabytes that the
- * system holds for each connection: who reads, however slowly, is through with that long before.
+ * How long a finished response can wait to be read. The unread rest is held in this process's memory, on top of the
+ * megabytes that the operating system buffers per connection. Even a slow client that reads steadily is done long
+ * before.
  */
 const UNREAD_MS = 30_000;
 
 const CHECK_MS = 1_000;
 
 /**
- * Ends connections whose clients do not read. Node's own timeouts are for what is sent to it, and
- * for connections on which nothing happens at all: a client that reads a byte now and then holds
- * its answers for ever.
+ * Closes connections whose clients do not read. Node's own timeouts cover slow senders and fully idle connections only:
+ * a client that reads a byte now and then would hold its responses in memory forever.
  */
 export function endSlowReaders(app: FastifyInstance, connections: Connections): void {
   const unreadSinceMs = new WeakMap<ServerResponse, number>();

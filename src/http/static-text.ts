@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { EncodedText, sendEncoded } from './encoded-text.ts';
 
 /**
- * A route for a text that stays the same while the process runs. It is made when it is first
- * asked for, and compressed once: no key is needed for these, so that they must cost nothing.
+ * Registers a route for text that never changes while the process runs. The text is created on the first request and
+ * compressed once per encoding: these routes need no key, so they must cost nothing.
  */
 export function registerStaticText(
   app: FastifyInstance,

@@ -1,31 +1,34 @@
 /**
- * From so much of a turn on, who had an equal part of it waits for the next; after so much, all do.
- * A request that came when the turn began has waited for so long; a client does not notice the first, and the second hardly.
+ * After FAIR_MS of an event-loop tick, partners that already had an equal share of it are refused; after FULL_MS, all
+ * are. A request that arrived when the tick began has waited that long: clients do not notice 50 ms, and hardly 150 ms.
  */
 const FAIR_MS = 50;
 const FULL_MS = 150;
 
-/** So many are served in any turn: with fewer it was no crowd that made it late, but a pause of the process or the machine. */
+/**
+ * A tick always serves this many. If fewer were served, the tick is late because the process or the machine paused, not
+ * because of load.
+ */
 const ALWAYS_SERVED = 8;
 
 /**
- * A turn of the event loop, in which all that has arrived is read and answered, one after the
- * other. So the time since it began is what the next request in it has waited at least, and it is
- * known at once: a mean of delays over the last second refuses, for the next, whoever comes.
+ * The time budget of one event-loop tick, in which all requests that have arrived are read and served one after the
+ * other. The time since the tick began is the least that the next request in it has waited, and is known immediately. A
+ * mean of delays over the last second would penalize requests that come after the overload.
  */
 export class Turn<Who> {
   readonly #served = new Map<Who, number>();
   #total = 0;
   #beganAtMs: number | null = null;
 
-  /** To be called for all that arrives on a socket: the first begins the turn. */
+  /** Call for everything that arrives on a socket: the first call begins the tick. */
   begin(): void {
     if (this.#beganAtMs !== null) return;
     this.#beganAtMs = performance.now();
     setImmediate(() => this.#end());
   }
 
-  /** Whether there is time left in this turn for one more request; if so, it is taken to be served. */
+  /** Whether this tick has time for one more request; if so, the request is counted as served. */
   hasTimeFor(who: Who): boolean {
     if (this.#beganAtMs === null) return true;
     const served = this.#served.get(who) ?? 0;

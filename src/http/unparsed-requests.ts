@@ -9,12 +9,12 @@ import { REQUEST_ID_HEADER, requestIds } from './request-id.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
 import { LONGEST_HEAD_BYTES } from './server-options.ts';
 
-/** How long a connection that was refused is read on, so that its reset does not overtake the answer. */
+/** How long a refused connection is still read from, so that a reset does not overtake the response. */
 const LINGER_MS = 1_000;
 
 /**
- * Answers what Node's HTTP server would otherwise answer by itself, past all hooks: requests
- * that its parser refuses, that do not arrive in time, that bring an Expect header, or CONNECT.
+ * Handles requests that Node's HTTP server would otherwise respond to by itself, bypassing all hooks: those that its
+ * parser rejects, that time out while arriving, that have an Expect header, and CONNECT.
  */
 export function addUnparsedRequests(app: FastifyInstance, connections: Connections): void {
   const { server } = app;
@@ -22,7 +22,7 @@ export function addUnparsedRequests(app: FastifyInstance, connections: Connectio
   const makeId = requestIds();
 
   const route = (request: IncomingMessage, response: ServerResponse): void => app.routing(request, response);
-  // Bodies are not wanted, so nobody is told to go on; the answer comes at once, by the usual way.
+  // Bodies are not accepted, so "100 Continue" is never sent; the regular handler responds immediately.
   server.on('checkContinue', route);
   server.on('checkExpectation', route);
 
@@ -40,11 +40,11 @@ export function addUnparsedRequests(app: FastifyInstance, connections: Connectio
     answered.add(socket);
     const response = connections.get(socket) ?? null;
     const refuseOrEnd = (): void => {
-      // What is wrong in the body of a request has no answer of its own: the request has one.
+      // An error in a request's body gets no response of its own: the request already has one.
       if (error.code === 'ECONNRESET' || !socket.writable || response?.req.complete === false) socket.destroy();
       else refuse(socket, validationFailed(refusalMessage(error.code)), error.code ?? error.message);
     };
-    // A request that came before on this connection is answered first.
+    // The previous request on this connection is responded to first.
     if (response === null || response.writableFinished || error.code === 'ECONNRESET') refuseOrEnd();
     else response.once('close', refuseOrEnd);
   });
