@@ -32,12 +32,12 @@ import { registerSolicitations } from './resources/solicitations/routes.ts';
 import { registerSuppliers } from './resources/suppliers/routes.ts';
 import type { Services } from './services.ts';
 
-/** Bitmaps of the index that a process caches. */
+/** Size of a process's cache of index bitmaps. */
 const INDEX_CACHE_BYTES = 64 * 1024 * 1024;
 
 /**
- * The HTTP server with all of its routes, not yet listening. What is registered stands here in
- * the order in which a request meets it.
+ * Builds the HTTP server with all its routes, not yet listening. Registrations are in the order in which a request
+ * passes them.
  */
 export async function buildApp(
   services: Services,
@@ -45,7 +45,7 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const app: FastifyInstance = fastify(serverOptions(services));
   const observers = [logRequests(app.log), ...services.observers];
-  const known = addKeptAnswers(app, services, limits, observers); // 200, 304: what was asked before ends here
+  const known = addKeptAnswers(app, services, limits, observers); // 200, 304: cached responses end here
   const connections = trackConnections(app.server);
   addUnparsedRequests(app, connections);
   endSlowReaders(app, connections);
@@ -61,7 +61,7 @@ export async function buildApp(
   addCompression(app);
   endUnclearConnections(app);
 
-  // What stands between a request and its handler, each with the status of its refusal.
+  // The checks before a handler, each with the status of its refusal.
   const admission = makeAdmission(app);
   addAuthentication(app, services.directory, limits, { known, admission }); // 401, or 429 after many
   addRequestLimit(app, limits, known); // 429

@@ -5,36 +5,36 @@ export type Environment = 'dev' | 'uat' | 'production';
 export type DatabaseConfig =
   { readonly engine: 'sqlite'; readonly path: string } | { readonly engine: 'postgres'; readonly url: string };
 
-/** Everything that is set from outside. Read once, checked at once, and passed to whoever needs a part of it. */
+/** All external settings. Read once, validated once, and passed to the code that needs them. */
 export interface Config {
   readonly environment: Environment;
   readonly database: DatabaseConfig;
-  /** PostgreSQL's replicas to read from; none for SQLite. */
+  /** PostgreSQL read replicas; empty for SQLite. */
   readonly replicaUrls: readonly string[];
-  /** Where requests are counted for all processes together; null where each counts by itself. */
+  /** Redis in which all processes count requests together; null if each counts on its own. */
   readonly redisUrl: string | null;
   readonly host: string;
   readonly port: number;
-  /** The origin at which partners reach the service, for the OpenAPI document; null if it is not configured. */
+  /** The public origin of the service, for the OpenAPI document; null if not configured. */
   readonly publicUrl: string | null;
-  /** Where operators look: `/livez`, `/readyz`, `/metrics`. Not for partners. */
+  /** Host of the admin server: `/livez`, `/readyz` and `/metrics`. Not for partners. */
   readonly adminHost: string;
   readonly adminPort: number;
-  /** Requests a minute for a partner that has no number of its own. */
+  /** Default requests per minute for partners without a limit of their own. */
   readonly requestsPerMinute: number;
-  /** Addresses or networks of the proxies whose X-Forwarded-For is believed. */
+  /** Addresses or networks of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
   readonly logLevel: string;
-  /** How long the counts of a day are kept. */
+  /** How long each day's usage counts are stored. */
   readonly usageRetentionDays: number;
-  /** How long it is kept what operators did. */
+  /** How long the audit trail is stored. */
   readonly auditRetentionDays: number;
 }
 
-/** The environment variables are wrong. */
+/** The environment variables are invalid. */
 export class ConfigError extends Error {
   override name = 'ConfigError';
-  /** All of them, a sentence each; the message has a line for each. */
+  /** All problems, one sentence each; the message has one line per problem. */
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
@@ -48,7 +48,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 interface Variable {
   default: string;
   accepts: string;
-  /** The value's parsed form; undefined where it is wrong. */
+  /** Parses the value; undefined if it is invalid. */
   parse(value: string): unknown;
 }
 
@@ -120,10 +120,10 @@ const VARIABLES = {
 } satisfies Record<string, Variable>;
 
 /**
- * Reads the `PDS_…` variables. An unknown one is an error too: a misspelt setting that is
- * silently ignored is found out in production.
+ * Reads the `PDS_…` variables. An unknown one is an error: a misspelled setting that is silently ignored would only be
+ * discovered in production.
  *
- * @throws ConfigError with all problems at once. Values are not repeated: one may hold a password.
+ * @throws ConfigError with all problems at once. Values are not repeated, because one can contain a password.
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
@@ -165,7 +165,7 @@ function oneOf<T extends string>(values: readonly T[], value: string): T | undef
   return values.find((known) => known === value);
 }
 
-/** A whole number in plain decimal digits, within bounds; undefined otherwise. */
+/** Parses a whole number in plain decimal digits within bounds; undefined otherwise. */
 export function integer(value: string, least: number, most: number): number | undefined {
   if (!/^\d{1,15}$/.test(value)) return undefined;
   const number = Number(value);
@@ -173,7 +173,7 @@ export function integer(value: string, least: number, most: number): number | un
 }
 
 function parseDatabaseUrl(value: string): DatabaseConfig | undefined {
-  // What SQLite itself would take for something else than a file begins with a colon.
+  // To SQLite, a path that begins with a colon is not a file, such as ":memory:".
   const path = /^sqlite:(?:\/\/(?=\/))?([^:].*)$/.exec(value)?.[1];
   if (path !== undefined) return { engine: 'sqlite', path };
   return isPostgresUrl(value) ? { engine: 'postgres', url: value } : undefined;
@@ -186,9 +186,8 @@ function parseReplicaUrls(value: string): string[] | undefined {
 }
 
 /**
- * Whether the URL says plainly how the server is to be checked: in full, or not encrypted at all. What
- * lies between is read in two ways, as by libpq, where `require` checks nothing, and as by the library
- * here, where it is `verify-full`.
+ * Whether the URL is unambiguous about TLS: full verification or no encryption. Any `sslmode` in between has two
+ * meanings: in libpq `require` verifies nothing, while in the library used here it means `verify-full`.
  */
 function hasPlainTls(url: URL): boolean {
   const modes = url.searchParams.getAll('sslmode');
@@ -203,7 +202,7 @@ function isUrlOf(protocol: RegExp, value: string): boolean {
   return URL.canParse(value) && value.includes('://') && protocol.test(new URL(value).protocol);
 }
 
-/** The origin of a URL that holds nothing more: partners' requests are answered at the root of a host. */
+/** Parses a URL that is nothing but an origin: the service must be at the root of a host. */
 function parseOrigin(value: string): string | undefined {
   if (!isUrlOf(/^https?:$/, value)) return undefined;
   const { origin, href } = new URL(value);
@@ -213,7 +212,7 @@ function parseOrigin(value: string): string | undefined {
 function isRedisUrl(value: string): boolean {
   if (!isUrlOf(/^rediss?:$/, value)) return false;
   const { hostname, username, password, pathname, search, hash } = new URL(value);
-  // A parameter that nobody reads would be a setting that is silently ignored.
+  // An unused parameter would be a silently ignored setting.
   const hasNoMore = /^(\/\d{0,5})?$/.test(pathname) && search === '' && hash === '';
   return hostname !== '' && hasNoMore && isDecodable(username) && isDecodable(password);
 }

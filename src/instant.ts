@@ -1,18 +1,17 @@
-/** Milliseconds since 1970, UTC. Passed in wherever time matters, so that a test can set it. */
+/** Milliseconds since 1970, UTC. Passed in wherever time matters, so that tests can set it. */
 export type Clock = () => number;
 
 export const EPOCH = '1970-01-01T00:00:00.000Z';
 
-// RFC 3339 section 5.6, letters of either case.
+// RFC 3339 section 5.6, upper- or lower-case letters.
 const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
 /**
- * Reads an RFC 3339 instant into the form that is stored, compared and served:
- * UTC with milliseconds, always 24 characters, so that text order is time order.
- * Finer fractions are floored.
+ * Parses an RFC 3339 timestamp into the form that is stored, compared and served: UTC with milliseconds, always 24
+ * characters, so that text order is time order. Finer fractions are truncated.
  *
- * @returns null where the text is no instant (no offset, no time, an impossible date), or one
- *   whose offset takes it out of the years 0000 to 9999, which have no such form.
+ * @returns null if the text is not a timestamp (no offset, no time, an impossible date), or if its offset moves it out
+ *   of the years 0000 to 9999, which this form cannot express.
  */
 export function parseInstant(text: string): string | null {
   if (isUsual(text)) return text.length === SECONDS_FORM.length ? `${text.slice(0, -1)}.000Z` : text;
@@ -28,7 +27,7 @@ export function parseInstant(text: string): string | null {
   ];
   const [fraction = '', sign, offsetHour = '0', offsetMinute = '0'] = match.slice(7);
   if (hour > 23 || minute > 59 || Number(offsetHour) > 23 || Number(offsetMinute) > 59) return null;
-  // A leap second (":60") has no instant of its own in POSIX time; it is the first of the next minute.
+  // POSIX time has no leap seconds: ":60" becomes the first second of the next minute.
   if (second > 60) return null;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
@@ -45,9 +44,9 @@ const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 
 /**
- * True for an instant in UTC, to the second or to the millisecond, of a day that its month has
- * for certain: up to the 30th, in February up to the 28th. An import reads many of them twice,
- * and making a date of each took several times as long.
+ * Fast path: true for a UTC timestamp with seconds or milliseconds, on a day that every such month has (up to the 30th,
+ * in February up to the 28th). An import reads many of them twice, and building a `Date` for each took several times as
+ * long.
  */
 function isUsual(text: string): boolean {
   const form = text.length === SECONDS_FORM.length ? SECONDS_FORM : STORED_FORM;
@@ -64,22 +63,22 @@ function isUsual(text: string): boolean {
   return isDay && month >= 1 && month <= 12 && two(11) < 24 && two(14) < 60 && two(17) < 60;
 }
 
-/** The served form of a moment of the clock. */
+/** The stored and served form of a time in milliseconds. */
 export function formatInstant(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
-/** The instant one millisecond after this one. */
+/** The timestamp one millisecond later. */
 export function nextMillisecond(instant: string): string {
   return addMilliseconds(instant, 1);
 }
 
-/** The instant so many milliseconds after this one, or before it. */
+/** The timestamp moved by a number of milliseconds, which can be negative. */
 export function addMilliseconds(instant: string, milliseconds: number): string {
   return formatInstant(Date.parse(instant) + milliseconds);
 }
 
-/** The latest of some instants. */
+/** The latest of several timestamps. */
 export function latestOf(first: string, ...others: string[]): string {
   return others.reduce((latest, other) => (other > latest ? other : latest), first);
 }

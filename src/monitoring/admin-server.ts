@@ -6,20 +6,20 @@ import { Registry } from 'prom-client';
 import type { ReadinessReport } from './readiness.ts';
 import { throttleWarning } from './throttled-warning.ts';
 
-/** What is shown to administrators. */
+/** The data served to administrators. */
 export interface AdminView {
   readReadiness(): Promise<ReadinessReport>;
   /** In the text format of Prometheus. */
   readMetrics(): Promise<string>;
 }
 
-/** Answers `/livez`, `/readyz` and `/metrics`, on a port of its own that is none of the partners'. */
+/** Serves `/livez`, `/readyz` and `/metrics` on a separate port, not for partners. */
 export interface AdminServer {
   /** Such as `http://127.0.0.1:8081`. */
   readonly origin: string;
-  /** What is shown from now on. Before the first, the service is starting. */
+  /** Switches to a view. Until the first call, the service reports that it is starting. */
   show(view: AdminView): void;
-  /** Ends it at once: whoever asks at that moment has lost nothing. */
+  /** Closes it immediately: a request cut off here loses nothing. */
   close(): Promise<void>;
 }
 
@@ -54,13 +54,13 @@ interface AdminAnswer {
 }
 
 /**
- * Starts it.
+ * Starts the admin server.
  *
- * @param name the configured host, which requests may name. All others must name an IP address or `localhost`: a browser
- *   can be made to send requests here by a page whose own host name resolves to this address (DNS rebinding).
+ * @param name the configured host, which requests can name. Any other Host must be an IP address or `localhost`: a web
+ *   page whose host name resolves to this address can make a browser send requests here (DNS rebinding).
  * @param address what the name resolves to.
  * @param port 0 lets the system choose.
- * @throws what the system says where it cannot listen.
+ * @throws the system's error if it cannot listen.
  */
 export async function startAdminServer(
   { name, address, port }: { name: string; address: string; port: number },
@@ -115,7 +115,7 @@ export async function startAdminServer(
   };
 }
 
-/** Whether a Host header names this server itself; HTTP/1.0 clients, which send none, are no browsers. */
+/** Whether a Host header names this server. HTTP/1.0 clients, which send none, are not browsers. */
 function isOwnHost(header: string | undefined, name: string): boolean {
   if (header === undefined) return true;
   const host = header.replace(/:\d*$/, '').toLowerCase();
@@ -128,7 +128,7 @@ async function answer(view: AdminView, { method, url = '/' }: IncomingMessage): 
   if (method !== 'GET' && method !== 'HEAD') return json(405, { error: 'only GET and HEAD are answered here' });
   switch (path) {
     case '/livez':
-      // Whoever gets this answer knows that the event loop turns.
+      // A response proves that the event loop is running.
       return json(200, { status: 'alive' });
     case '/readyz': {
       const { reasons, degradations } = await view.readReadiness();

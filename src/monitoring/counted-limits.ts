@@ -1,7 +1,7 @@
 import type { Partner } from '../access/scope.ts';
 import type { Allowance, RequestLimits } from '../http/request-counts.ts';
 
-/** Limits, with a count of what they refused. */
+/** Instruments rate limits with counts of what they refused. */
 export class CountedLimits implements RequestLimits {
   readonly #limits: RequestLimits;
   readonly #limited = new Map<string, number>();
@@ -16,12 +16,12 @@ export class CountedLimits implements RequestLimits {
     return this.#limits.windowSeconds;
   }
 
-  /** Requests over their partner's number a minute, by the partner's name. */
+  /** Requests over the partner's limit, by partner name. */
   get limitedRequests(): ReadonlyMap<string, number> {
     return this.#limited;
   }
 
-  /** Failed authentications: those that were told so, and those that came after too many from one address. */
+  /** Failed authentications: `refused` got 401, `limited` got 429 after too many from one address. */
   get failures(): { readonly refused: number; readonly limited: number } {
     return { refused: this.#failures - this.#limitedFailures, limited: this.#limitedFailures };
   }

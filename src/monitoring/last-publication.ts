@@ -4,8 +4,8 @@ import { EPOCH } from '../instant.ts';
 import { waitPatiently } from './patience.ts';
 
 /**
- * The instant of the last publication. Read where someone asks for it and the revision, which
- * every publication changes, is another than when it was read last.
+ * The timestamp of the last release. Reads it on demand, and only if the revision, which every release changes, differs
+ * from the last read.
  */
 export class LastPublication {
   readonly #database: Database;
@@ -19,7 +19,7 @@ export class LastPublication {
     this.#directory = directory;
   }
 
-  /** The beginning of 1970 before the first; what was known before where the database does not answer in a second. */
+  /** The epoch before the first release; the last known value if the database does not respond within a second. */
   async read(): Promise<string> {
     if (this.#revision === null || this.#revision !== this.#directory.revision) this.#reading ??= this.#readClock();
     if (this.#reading !== null) await waitPatiently(this.#reading);
@@ -35,7 +35,7 @@ export class LastPublication {
       this.#revision = read.revision;
       this.#instant = read.last_publication;
     } catch {
-      // It is asked again the next time, and other metrics tell that the database is away.
+      // The next call retries, and other metrics show that the database is down.
     } finally {
       this.#reading = null;
     }

@@ -6,7 +6,7 @@ import { registerPartMetrics } from './part-metrics.ts';
 import { registerReadMetric } from './read-metric.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
-/** All metrics of a process that answers requests. */
+/** All metrics of a process that serves requests. */
 export function servingMetrics(engine: Engine, requests: RequestMetrics, parts: ObservedParts): Registry {
   const registry = processMetrics();
   registerReadMetric(registry, {
@@ -21,10 +21,10 @@ export function servingMetrics(engine: Engine, requests: RequestMetrics, parts: 
   return registry;
 }
 
-/** Of the library: numbers of the moment with the names of counters, which checks of names refuse. */
+/** Gauges of prom-client that are named like counters, which metric linters reject. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
-/** What there is to tell of any process of Node: memory, processor time, event loop, descriptors. */
+/** Metrics of any Node process: memory, CPU time, event loop, file descriptors. */
 export function processMetrics(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

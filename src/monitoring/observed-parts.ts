@@ -5,23 +5,22 @@ import type { SharedLimits } from '../redis/shared-limits.ts';
 import type { CountedLimits } from './counted-limits.ts';
 
 /**
- * The parts of a serving process whose state is to be seen from outside: each gives it when it
- * is asked, from memory, at once. A part that this process does not have is left out; its
- * metrics then have no value. What is made of them stands in `part-metrics.ts` and
- * `readiness.ts`.
+ * The observable parts of a serving process. Each returns its state synchronously, from memory, when it is read. Parts
+ * that this process does not have are omitted, and their metrics have no value. `part-metrics.ts` and `readiness.ts`
+ * use them.
  */
 export interface ObservedParts {
   readonly directory: { readonly state: DirectoryState };
   readonly answerCache: { readonly state: AnswerCacheState };
   readonly limits: Pick<CountedLimits, 'limitedRequests' | 'failures'>;
-  /** The instant of the last publication. */
+  /** The timestamp of the last release. Not synchronous: it can need a database read. */
   readonly lastPublication: { readonly read: () => Promise<string> };
-  /** On PostgreSQL. */
+  /** PostgreSQL only. */
   readonly servers?: (() => readonly ServerState[]) | undefined;
-  /** Where requests are to be counted in Redis. */
+  /** Only if requests are to be counted in Redis. */
   readonly sharedLimits?: Pick<SharedLimits, 'isShared' | 'fallbacks' | 'processes'> | undefined;
-  /** How often the counts of usage could not be written, since the process started. */
+  /** Failed attempts to write usage counts since the process started. */
   readonly usageFlushFailures?: (() => number) | undefined;
-  /** Requests that were refused because there was too much to do, since the process started. */
+  /** Requests refused for overload since the process started. */
   readonly shedRequests?: (() => number) | undefined;
 }

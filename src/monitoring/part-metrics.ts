@@ -5,9 +5,9 @@ import { registerReadMetric, type ReadMetric } from './read-metric.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** What a part has to tell. */
+/** A metric of one part. */
 interface PartMetric extends Omit<ReadMetric, 'read'> {
-  /** One number, or several with their labels; undefined where there is no such part. */
+  /** One number, or several with labels; undefined if the process does not have the part. */
   readonly read: (parts: ObservedParts) => Found | undefined | Promise<Found>;
 }
 
@@ -174,7 +174,7 @@ const PART_METRICS: readonly PartMetric[] = [
   },
 ];
 
-/** Registers the metrics of all parts. Those of a part that is not there are named, and have no value. */
+/** Registers the metrics of all parts. Metrics of a missing part are listed without a value. */
 export function registerPartMetrics(registry: Registry, parts: ObservedParts): void {
   for (const { read, ...metric } of PART_METRICS) {
     registerReadMetric(registry, {

@@ -6,26 +6,26 @@ import type { ObservedParts } from './observed-parts.ts';
 import { waitPatiently } from './patience.ts';
 import { registerReadMetric } from './read-metric.ts';
 
-/** Whether a process should be sent requests. */
+/** Whether a process should receive requests. */
 export interface ReadinessReport {
-  /** Why not; none where it is ready. */
+  /** Why it is not ready; empty if it is. */
   readonly reasons: readonly string[];
-  /** What is not as it should be, and keeps nobody from being answered. */
+  /** Problems that do not prevent it from serving requests. */
   readonly degradations: readonly string[];
 }
 
-/** The version is read twice a second: one that is so old means reads that hang. */
+/** The revision is polled twice a second, so one this old means that reads hang. */
 const OLDEST_VERSION_MS = 3_000;
 
-/** How often the schema is looked at, where someone asks: it changes with an upgrade only. */
+/** The schema is checked at most this often, on demand: only an upgrade changes it. */
 const SCHEMA_INTERVAL_MS = 10_000;
 
-/** Tells whether this process should be sent requests, from what its parts know already. */
+/** Determines whether this process should receive requests, from what its parts already know. */
 export class Readiness {
   readonly #database: OpenDatabase;
   readonly #parts: ObservedParts;
   #isDraining = false;
-  /** What is wrong with the schema; null where nothing is. */
+  /** Problem of the schema; null if there is none. */
   #schemaProblem: string | null = null;
   #schemaReadAtMs = Number.NEGATIVE_INFINITY;
   #schemaRead: Promise<void> | null = null;
@@ -35,7 +35,7 @@ export class Readiness {
     this.#parts = parts;
   }
 
-  /** From now on it is not: it answers what is in flight, and ends. */
+  /** Marks the process as not ready: it finishes requests in flight, then exits. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -43,7 +43,7 @@ export class Readiness {
   async read(): Promise<ReadinessReport> {
     if (this.#isDraining) return { reasons: [DRAINING], degradations: [] };
     const databaseProblem = this.#databaseProblem();
-    // Nobody who cannot be asked for a version can be asked for the schema.
+    // If the revision cannot be read, neither can the schema.
     if (databaseProblem === null) await this.#lookAtSchema();
     const reasons = [databaseProblem, this.#schemaProblem].filter((reason) => reason !== null);
     return { reasons, degradations: this.#degradations() };
@@ -69,7 +69,7 @@ export class Readiness {
     return degradations;
   }
 
-  /** One look at a time, and what was seen before where this one takes long. */
+  /** One check at a time. If it takes long, the last result is used. */
   async #lookAtSchema(): Promise<void> {
     if (performance.now() - this.#schemaReadAtMs > SCHEMA_INTERVAL_MS) this.#schemaRead ??= this.#readSchema();
     if (this.#schemaRead === null) return;
@@ -83,7 +83,7 @@ export class Readiness {
         pending.length === 0 ? null : `the schema is older than this version (pending: ${pending.join(', ')})`;
       this.#schemaReadAtMs = performance.now();
     } catch (error) {
-      // Where it is the connection that fails, the version will tell.
+      // A failed connection is reported by the revision poll.
       if (error instanceof SchemaVersionError) {
         this.#schemaProblem = error.message;
         this.#schemaReadAtMs = performance.now();
@@ -94,10 +94,10 @@ export class Readiness {
   }
 }
 
-/** The reason of a process that is told to end. */
+/** The reason reported while shutting down. */
 export const DRAINING = 'draining: requests in flight are answered, then the process ends';
 
-/** Tells in a metric what `/readyz` tells. */
+/** Exposes the result of `/readyz` as a metric. */
 export function registerReady(registry: Registry, read: () => Promise<ReadinessReport>): void {
   registerReadMetric(registry, {
     name: 'pds_ready',

@@ -4,16 +4,16 @@ import { registerReadMetric, type Sample } from './read-metric.ts';
 
 const DURATIONS = 'pds_http_request_duration_seconds';
 
-/** Seconds. A kept answer takes a tenth of the first; the last is the longest that a query may take. */
+/** In seconds. A cached response takes a tenth of the first bound; the last is the query timeout. */
 const DURATION_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Of a request that led to no route: there are as many addresses as clients can think of. */
+/** Label of requests that match no route, since clients can send any number of different URLs. */
 const NO_ROUTE = 'none';
 
-/** Of a request that came without a good key. */
+/** Label of requests without a valid key. */
 const NO_PARTNER = '';
 
-/** Of a request whose client went away before it had its answer. */
+/** Label of requests whose client disconnected before the response was complete. */
 const ABORTED = 'aborted';
 
 interface PartnerCounts {
@@ -23,20 +23,22 @@ interface PartnerCounts {
 
 interface RouteCounts {
   readonly byPartner: Map<string, PartnerCounts>;
-  /** Requests by the first bound that their duration does not exceed, and behind the last those that exceed all. */
+  /**
+   * Requests by the first bound that their duration does not exceed; the last element counts those above all bounds.
+   */
   readonly byDuration: number[];
   totalSeconds: number;
 }
 
 /**
- * Counts requests. In plain numbers, which become metrics when someone asks for them: the
- * library's own counters and histograms look up their labels by a text that they make each time,
- * which takes 0.7 microseconds a request in place of 0.03, where a kept answer takes 27.
+ * Counts requests in plain numbers, which become metrics on a scrape. prom-client's counters and histograms build a
+ * string to look up their labels each time, which takes 0.7 µs per request instead of 0.03 µs. A cached response takes
+ * 27 µs in total.
  */
 export class RequestMetrics {
   readonly #routes = new Map<string, RouteCounts>();
 
-  /** To be told of requests. */
+  /** Call for each finished request. */
   readonly observe: RequestObserver = ({ route, status, durationMs, partner, rows }: ObservedRequest) => {
     const counts = this.#countsOf(route ?? NO_ROUTE);
     const ofPartner = countsOfPartner(counts, partner?.name ?? NO_PARTNER);
@@ -92,7 +94,7 @@ export class RequestMetrics {
   }
 }
 
-/** In the form of the library's own histograms: each bucket holds those of all before it. */
+/** In the format of prom-client's histograms: buckets are cumulative. */
 function histogramOf(route: string, { byDuration, totalSeconds }: RouteCounts): Sample[] {
   let count = 0;
   const buckets = byDuration.map((more, index) => {

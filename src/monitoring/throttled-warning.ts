@@ -1,7 +1,7 @@
 /**
- * A warning that is written at once, and again only after a while: what a client causes must not fill the log.
+ * A warning that is logged immediately, and then at most once per interval, so that clients cannot fill the log.
  *
- * @param write is passed how often it happened since the last time it was written, this time included.
+ * @param write receives the number of occurrences since the last call, including this one.
  */
 export function throttleWarning(intervalMs: number, write: (times: number) => void): () => void {
   let times = 0;

@@ -9,7 +9,7 @@ import { ConfigError } from '../config.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** By their names in OpenTelemetry's specification (Environment Variable Specification, "General SDK Configuration"). */
+/** Keyed by name as in OpenTelemetry's Environment Variable Specification, "General SDK Configuration". */
 const SAMPLERS = new Map<string, (ratio: number) => Sampler>(
   Object.entries({
     always_on: () => new AlwaysOnSampler(),
@@ -22,10 +22,10 @@ const SAMPLERS = new Map<string, (ratio: number) => Sampler>(
 );
 
 /**
- * Which requests are traced, as OTEL_TRACES_SAMPLER says: all of them unless it says otherwise.
- * The SDK leaves this variable to whoever sets it up.
+ * The sampler selected by OTEL_TRACES_SAMPLER; by default all requests are traced. The SDK leaves this variable to the
+ * application.
  *
- * @throws ConfigError where there is no such sampler, or no such share.
+ * @throws ConfigError for an unknown sampler or an invalid ratio.
  */
 export function readSampler({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share }: Environment): Sampler {
   const make = SAMPLERS.get(name === undefined || name === '' ? 'parentbased_always_on' : name);

@@ -15,8 +15,8 @@ import { startChild, type TracedRequest, type Tracing } from './tracing.ts';
 const SYSTEMS = { postgres: 'postgresql', sqlite: 'sqlite' } as const;
 
 /**
- * A database whose statements are spans of the request for which they run, named by their shape:
- * by what decides their text, and by no value. What runs for no request is no span.
+ * Wraps a database so that each statement becomes a span of the request that it runs for. The span's name is the
+ * statement key, which determines its SQL text and contains no values. Statements outside a request get no span.
  */
 export function traceStatements(database: OpenDatabase, tracing: Tracing): OpenDatabase {
   const { tracer, current } = tracing;
@@ -48,7 +48,7 @@ export function traceStatements(database: OpenDatabase, tracing: Tracing): OpenD
   };
 }
 
-/** An error's message may hold values; its code does not. */
+/** An error's message can contain values; its code does not. */
 function throwFrom(span: Span, error: unknown): never {
   const { code, name } = error as { code?: unknown; name?: unknown };
   span.setAttribute(ATTR_ERROR_TYPE, String(code ?? name)).setStatus({ code: SpanStatusCode.ERROR });
@@ -56,7 +56,10 @@ function throwFrom(span: Span, error: unknown): never {
   throw error;
 }
 
-/** Statements that are built anew each time, such as that which finds a key. One that fails ends with its request. */
+/**
+ * Spans for statements built by Kysely on each call, such as the key lookup. The span of a failed statement ends with
+ * its request.
+ */
 class StatementSpans implements KyselyPlugin {
   readonly #tracing: Tracing;
   readonly #system: string;
@@ -85,7 +88,7 @@ class StatementSpans implements KyselyPlugin {
   }
 }
 
-/** What it does to which table: `select access.partners`. */
+/** Operation and table: `select access.partners`. */
 function nameOf(node: RootOperationNode): string {
   const [table] = node.kind === 'SelectQueryNode' ? (node.from?.froms ?? []) : [];
   const operation = node.kind.replace(/(Query)?Node$/, '').toLowerCase();

@@ -34,38 +34,37 @@ import manifest from '../../package.json' with { type: 'json' };
 import type { RequestObserver } from '../http/request-observers.ts';
 import { readSampler } from './trace-sampler.ts';
 
-/** How long the end of the process waits for a collector to take what is left. */
+/** How long shutdown waits for a collector to accept the remaining spans. */
 const FLUSH_DEADLINE_MS = 2_000;
 
-/** A collector that is away is spoken of so often. */
+/** How often to log that the collector is down. */
 const COMPLAINT_INTERVAL_MS = 60_000;
 
-/** A request that is traced. */
+/** A traced request. */
 export interface TracedRequest {
   readonly span: Span;
-  /** Statements of which it is not known that they ended. */
+  /** Spans of statements that are not known to have ended. */
   readonly open: Set<Span>;
 }
 
 /**
- * Traces of requests, sent to the collector that the variables of OpenTelemetry name. Spans wait
- * in a queue of limited length, and are sent beside the requests: a collector that is slow or
- * away costs spans, and nothing else.
+ * Traces requests and sends the spans to the collector configured by OpenTelemetry's environment variables. Spans wait
+ * in a bounded queue and are sent in the background: a slow or dead collector costs spans, and nothing else.
  *
- * No request goes on a trace that its client began: the address from which it comes proves
- * nothing of who wrote its `traceparent`, and whoever did could decide what is recorded here, and
- * mix his requests with those of others. What he sent is kept as a link.
+ * No request continues its client's trace. A client's address does not prove who wrote its `traceparent`, and that
+ * party could decide what is recorded here and mix its requests with those of others. The received context is kept as a
+ * span link.
  */
 export class Tracing {
   readonly tracer: Tracer;
-  /** The request that is answered now. */
+  /** The request currently being served. */
   readonly current = new AsyncLocalStorage<TracedRequest>();
   readonly #provider: TracerProvider;
   readonly #requests = new WeakMap<IncomingMessage, TracedRequest>();
 
   /**
-   * @param environment the variables of the process that say which requests are traced. All others the SDK reads by itself.
-   * @throws ConfigError where they are wrong.
+   * @param environment the process variables that select the sampler; the SDK reads all others itself.
+   * @throws ConfigError if they are invalid.
    */
   constructor(environment: Readonly<Record<string, string | undefined>>, stage: string, logger: Pick<Logger, 'warn'>) {
     complainTo(logger);
@@ -84,7 +83,9 @@ export class Tracing {
     this.tracer = this.#provider.getTracer(manifest.name, manifest.version);
   }
 
-  /** Lets a request's span begin before anyone else hears of it, and be known to all that is done for it. */
+  /**
+   * Starts a request's span before any other handler runs, and makes it available to everything done for the request.
+   */
   follow(server: Server): void {
     const handlers = server.listeners('request');
     server.removeAllListeners('request');
@@ -98,7 +99,7 @@ export class Tracing {
     });
   }
 
-  /** Ends the span of a request, with what there is to say of it: nothing of its address or its headers. */
+  /** Ends a request's span and sets its attributes, none of which come from its URL or headers. */
   readonly observe: RequestObserver = ({ message, id, method, route, status, durationMs, partner, rows }) => {
     const { span, open } = this.#requests.get(message) ?? this.#begin(message, Date.now() - durationMs);
     if (!span.isRecording()) return;
@@ -119,7 +120,7 @@ export class Tracing {
     span.end();
   };
 
-  /** Sends what is left, as far as that takes no longer than two seconds. */
+  /** Sends the remaining spans, for at most two seconds. */
   async close(): Promise<void> {
     const { promise: deadline, resolve: end } = Promise.withResolvers<null>();
     const timer = setTimeout(() => end(null), FLUSH_DEADLINE_MS);
@@ -141,13 +142,13 @@ export class Tracing {
   }
 }
 
-/** A span of something that is done for a request. */
+/** Starts a span for a statement of a request. */
 export function startChild(tracer: Tracer, { span }: TracedRequest, name: string, system: string): Span {
   const attributes = { 'db.system.name': system, 'db.query.summary': name };
   return tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, trace.setSpan(ROOT_CONTEXT, span));
 }
 
-/** https://www.w3.org/TR/trace-context/#traceparent-header, of any version that begins like the first. */
+/** https://www.w3.org/TR/trace-context/#traceparent-header, in any version whose header begins like version 00. */
 function parseTraceparent(header: string | string[] | undefined): SpanContext | null {
   const [, traceId = '', spanId = '', flags = ''] =
     /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/.exec(String(header)) ??
@@ -155,7 +156,7 @@ function parseTraceparent(header: string | string[] | undefined): SpanContext | 
   return traceId === '' ? null : { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
 }
 
-/** Puts what the SDK complains of into the log, seldom, and without more than its first words. */
+/** Logs the SDK's errors, rate-limited and shortened to their reason. */
 function complainTo(logger: Pick<Logger, 'warn'>): void {
   let saidAtMs = Number.NEGATIVE_INFINITY;
   const complain = (message: string): void => {
@@ -170,11 +171,11 @@ function complainTo(logger: Pick<Logger, 'warn'>): void {
   );
 }
 
-/** The SDK writes errors as JSON, with all that hangs on them. */
+/** The SDK reports errors as JSON with all their properties. */
 function reasonIn(message: string): string {
   try {
     const { message: reason, name, code } = JSON.parse(message) as Record<string, string | undefined>;
-    // Where a name has several addresses, the message is empty.
+    // If a host name has several addresses, the message is empty.
     return [reason, code, name].find((word) => word !== undefined && word !== '') ?? 'unknown';
   } catch {
     return message.slice(0, 200);

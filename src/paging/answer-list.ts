@@ -10,7 +10,7 @@ import type { Listing } from './pages.ts';
 import { readFirstPage, readNextPage, type PageQuestion } from './snapshot.ts';
 import { readSince, type Since } from './updated-since.ts';
 
-/** Answers a list: reads one page of finished texts, and says how to go on. */
+/** Responds with one page of a list and the cursor of the next. */
 export async function answerList(
   services: Services,
   request: FastifyRequest,
@@ -20,7 +20,7 @@ export async function answerList(
   const { partner, position, cursorBinding } = request;
   if (cursorBinding === null) throw new Error(`the route ${request.routeOptions.url} takes no cursor`);
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
-  // As the client wrote them: cursors are bound to these.
+  // Without defaults: cursors are bound to the filters as given.
   const { filters } = cursorBinding;
   const { updated_since: updatedSince } = filters as { updated_since?: string };
   const since = await readSince(services.database, partner.id, updatedSince, position?.watermark ?? null);

@@ -10,22 +10,22 @@ import type { RecordIndex } from '../index/record-index.ts';
 import { keepingRevision, seenEvents, type SeenEvents } from './events.ts';
 import { MAX_ATTEMPTS } from './pages.ts';
 
-/** A statement that gives one record as its finished text, or nothing. */
+/** A query that returns one record as rendered text, or no row. */
 export interface RecordQuery {
-  /** All that decides the text of the statement. */
+  /** The statement key: determines the SQL text. */
   readonly shape: string;
-  /** Gives the columns of {@link FoundRecord}. May take the slot `now`. */
+  /** Builds a statement with the columns of {@link FoundRecord}. Can use the parameter `now`. */
   readonly build: () => RawBuilder<FoundRecord>;
   readonly values: SlotValues;
 }
 
 export interface FoundRecord {
   readonly text: string;
-  /** The next instant at which the text changes by itself; null for never. */
+  /** When the text next changes by itself; null for never. */
   readonly changes_at: string | null;
 }
 
-/** Answers one record, or 404. */
+/** Responds with one record, or 404. */
 export async function answerRecord(
   { database, clock }: Services,
   request: FastifyRequest,
@@ -44,7 +44,7 @@ export async function answerRecord(
   });
 }
 
-/** Answers `{total}`: how many records of an index meet the conditions. */
+/** Responds with `{total}`: the number of records in an index that meet the conditions. */
 export async function answerCount(
   { database }: Services,
   request: FastifyRequest,
@@ -64,7 +64,7 @@ export async function answerCount(
   throw new Error(`no count in one state after ${MAX_ATTEMPTS} attempts: publications follow each other too fast`);
 }
 
-/** What is found, with the events; no row if nothing is found. */
+/** The found record with the events; no row if nothing is found. */
 export function recordStatement(found: RawBuilder<FoundRecord>): RawBuilder<FoundRecord & SeenEvents> {
   return sql<
     FoundRecord & SeenEvents

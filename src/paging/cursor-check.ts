@@ -6,14 +6,14 @@ import { decodeCursor, type CursorBinding, type Position } from './cursor.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where the walk stands; null on its first page. */
+    /** The position in the listing; null on its first page. */
     position: Position | null;
-    /** What the cursors of this list are bound to; null where the route is no list. */
+    /** The binding of this list's cursors; null if the route is not a list. */
     cursorBinding: CursorBinding | null;
   }
 }
 
-/** 400: the cursor is not one that this list gave this partner for these filters. */
+/** 400: the cursor was not issued to this partner by this list for these filters. */
 export function addCursorCheck(app: FastifyInstance, cursorSecret: Buffer): void {
   app.decorateRequest('position', null);
   app.decorateRequest('cursorBinding', null);
@@ -27,7 +27,7 @@ export function addCursorCheck(app: FastifyInstance, cursorSecret: Buffer): void
 function checkCursor(request: FastifyRequest, partner: Partner, cursorSecret: Buffer): void {
   const { url, config } = request.routeOptions;
   if (url === undefined || config.parameters?.['cursor'] === undefined) return;
-  // The size of a page may change from one to the next; everything else belongs to the walk.
+  // The page size can change between pages; everything else is bound to the cursor.
   const { cursor, limit, ...filters } = request.parameters;
   request.cursorBinding = { endpoint: url, partnerId: partner.id, filters };
   if (cursor === undefined) return;

@@ -1,6 +1,9 @@
 import type { Database } from '../database/database.ts';
 
-/** What authenticates cursors: made at the first migration and kept in the database, so that every process has the same. */
+/**
+ * The HMAC secret of cursors. The first migration generates it and stores it in the database, so that all processes
+ * share it.
+ */
 export async function readCursorSecret({ kysely }: Database): Promise<Buffer> {
   const { value } = await kysely
     .selectFrom('access.settings')

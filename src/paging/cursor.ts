@@ -2,26 +2,26 @@ import type { FastifyRequest } from 'fastify';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { formatInstant } from '../instant.ts';
 
-/** What a cursor is bound to: with any other, it is refused. */
+/** The context in which a cursor is valid; in any other it is rejected. */
 export interface CursorBinding {
   endpoint: string;
   partnerId: number;
-  /** The filters as they were understood, `cursor` and `limit` aside. */
+  /** The parsed filters, without `cursor` and `limit`. */
   filters: FastifyRequest['parameters'];
 }
 
-/** Where a walk stands. A position, not a row: the record it names may be gone. */
+/** A position in a full listing. Not a row: the record that it names may no longer exist. */
 export interface Position {
-  /** The key of the last record that was given. */
+  /** The key of the last record returned. */
   after: string;
-  /** The watermark of the walk's first page. */
+  /** The watermark of the listing's first page. */
   watermark: string;
 }
 
 const WATERMARK_BYTES = 6;
 const MAC_BYTES = 16;
 
-/** Writes a position as an opaque, authenticated text. Equal positions give equal texts. */
+/** Encodes a position as opaque, authenticated text. Equal positions give equal text. */
 export function encodeCursor(secret: Buffer, binding: CursorBinding, { after, watermark }: Position): string {
   const instant = Buffer.alloc(WATERMARK_BYTES);
   instant.writeUIntBE(Date.parse(watermark), 0, WATERMARK_BYTES);
@@ -30,10 +30,10 @@ export function encodeCursor(secret: Buffer, binding: CursorBinding, { after, wa
 }
 
 /**
- * Reads a cursor back.
+ * Decodes a cursor.
  *
- * @returns null where it was changed, cut, made for another endpoint, partner or filters, or
- *   spelled in another of the ways that base64url has for the same bytes.
+ * @returns null if it was modified, truncated, issued for another endpoint, partner or filters, or is another base64url
+ *   spelling of the same bytes.
  */
 export function decodeCursor(secret: Buffer, binding: CursorBinding, cursor: string): Position | null {
   const bytes = Buffer.from(cursor, 'base64url');

@@ -3,21 +3,27 @@ import { catalogState, revision, type Revision } from '../database/revision.ts';
 import { slot } from '../database/statement.ts';
 import { EPOCH, nextMillisecond } from '../instant.ts';
 
-/** The last publication and the last change of grants that a statement saw, and the revision to cache what it read under. */
+/**
+ * The last release and the last grant change that a statement saw, and the revision under which its results can be
+ * cached.
+ */
 export interface SeenEvents {
-  /** See `catalogState`: what other statements read of the catalog belongs to this if they saw the same. */
+  /**
+   * See `catalogState`. Results of other statements on the catalog are consistent with this one if they saw the same
+   * state.
+   */
   readonly catalog: string;
-  /** The last publication in the catalog; the beginning of 1970 before the first. */
+  /** The last release in the catalog; the epoch before the first. */
   readonly published_at: string;
-  /** The last publication that `access` knows of. */
+  /** The last release recorded in `access`. */
   readonly announced_at: string;
-  /** The last change of the partner's grants; the beginning of 1970 before the first. */
+  /** When the partner's grants last changed; the epoch before the first change. */
   readonly grants_changed_at: string;
-  /** Of `access.clock`: another one after every publication, and every change of partners, keys and grants. */
+  /** Revision in `access.clock`, which changes with every release and every change of partners, keys and grants. */
   readonly revision: Revision;
 }
 
-/** One row of the events. Takes the slot `partner_id`; five look-ups by an index. */
+/** One row of events. Uses the parameter `partner_id`. Five index lookups. */
 export const seenEvents: RawBuilder<SeenEvents> = sql<SeenEvents>`select
   ${catalogState} as catalog,
   coalesce((select max(instant) from catalog.publications), ${sql.lit(EPOCH)}) as published_at,
@@ -27,8 +33,8 @@ export const seenEvents: RawBuilder<SeenEvents> = sql<SeenEvents>`select
   (select ${revision} from access.clock as clock) as revision`;
 
 /**
- * The revision under which what the same statement read may be kept; null where a publication's
- * two commits lay around it, so that it may have seen the revision of one and the rows of the other.
+ * The revision under which the statement's results can be cached. Null if the statement ran between the two commits of
+ * a release, when it may have seen the revision of one and the rows of the other.
  */
 export function keepingRevision(seen: SeenEvents): Revision | null {
   return seen.published_at === seen.announced_at ? seen.revision : null;
@@ -36,7 +42,7 @@ export function keepingRevision(seen: SeenEvents): Revision | null {
 
 type Events = Pick<SeenEvents, 'published_at' | 'grants_changed_at'>;
 
-/** The instant of the later of both. */
+/** The timestamp of the later of the two events. */
 export function lastEvent({ published_at, grants_changed_at }: Events): string {
   return published_at > grants_changed_at ? published_at : grants_changed_at;
 }

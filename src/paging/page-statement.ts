@@ -4,32 +4,32 @@ import { joinedTexts, listedKeys, slot } from '../database/statement.ts';
 import { seenEvents, type SeenEvents } from './events.ts';
 
 /**
- * The texts of a page together, in bytes: what comes after is on the next page. A record that is larger, which only a
- * database that was filled before records were limited can hold, is a page of its own.
+ * Size limit of a page's texts in bytes; the remaining records go to the next page. A larger record gets a page of its
+ * own. Only a database filled before record sizes were limited can contain one.
  */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
-/** How the records of a list are read and written out. */
+/** How a list's records are read and served. */
 export interface ListedRecords {
-  /** The name of the table in `catalog`, and the alias that the expressions here call it by. */
+  /** The table in `catalog`, and its alias in the expressions here. */
   readonly table: string;
   readonly alias: string;
-  /** The column by which records are found, which is indexed: their position in the index, or their key. */
+  /** The indexed column by which records are found: their position in the index, or their key. */
   readonly found: { readonly column: string; readonly type: 'bigint' | 'text' };
-  /** The column by which the list is ordered, and which a cursor names. */
+  /** The column that orders the list, and whose value cursors contain. */
   readonly key: string;
-  /** The served text. May take the slot `now`. */
+  /** The served text. Can use the parameter `now`. */
   readonly text: RawBuilder<string>;
-  /** The size of what is stored of the text, in bytes; must be known without reading it. */
+  /** The stored size of the text in bytes. Must not require reading the text. */
   readonly bytes: RawBuilder<number>;
-  /** The next timestamp at which the text changes by itself, if it does. May take the slot `now`. */
+  /** When the text next changes by itself, if ever. Can use the parameter `now`. */
   readonly changesAt?: RawBuilder<string | null>;
 }
 
-/** Records that the index finds. */
+/** Records found by the index. */
 export const BY_POSITION: ListedRecords['found'] = { column: 'position', type: 'bigint' };
 
-/** Records that are found by their key, and stored as they are shown. */
+/** Records found by key and stored exactly as served. */
 export function storedWhole(table: string, key: string): ListedRecords {
   const document = sql<string>`named.document`;
   return {
@@ -38,19 +38,20 @@ export function storedWhole(table: string, key: string): ListedRecords {
   };
 }
 
-/** The one row that the statement gives. */
+/** The statement's single row. */
 export interface StatedPage extends SeenEvents {
-  /** How many records the page has; none if their texts together have more bytes than the slot `bytes` says. */
+  /** Number of records on the page; 0 if their texts together exceed the parameter `bytes`. */
   readonly shown: number;
-  /** The texts, joined with commas. */
+  /** The texts, comma-separated. */
   readonly data: string | null;
   readonly last_key: string | null;
   readonly changes_at: string | null;
 }
 
 /**
- * The texts of the records in the slot `found`, in that order, with the events. One row: rows cost more on their way
- * than the texts in them. The sizes are added up first, so that no text is read that is not sent.
+ * Reads the texts of the records in the parameter `found`, in that order, with the events. Returns a single row,
+ * because transferring many rows costs more than the texts in them. Sizes are summed first, so that no text is read
+ * without being sent.
  */
 export function pageStatement(
   engine: Engine,
@@ -70,7 +71,7 @@ export function pageStatement(
     ) as page`;
 }
 
-/** The sizes of the records in the slot `found`, in that order. */
+/** Reads the sizes of the records in the parameter `found`, in that order. */
 export function sizesStatement(
   engine: Engine,
   { table, alias, found, bytes }: ListedRecords,
@@ -79,7 +80,10 @@ export function sizesStatement(
     order by listed.place`;
 }
 
-/** Tables and condition. SQLite joins these in their order; left to choose, it read all of a table with a text as its key. */
+/**
+ * The FROM and WHERE clauses. The cross join makes SQLite join in this order; its own choice was to scan the whole
+ * table if the key was text.
+ */
 function foundRecords(
   engine: Engine,
   { table, alias, found }: Pick<ListedRecords, 'table' | 'alias' | 'found'>,

@@ -11,21 +11,21 @@ import {
   type StatedPage,
 } from './page-statement.ts';
 
-/** Each attempt that fails met a publication within its microseconds, or a replica that is behind. */
+/** An attempt fails only if it meets a release within microseconds, or a replica that lags behind. */
 export const MAX_ATTEMPTS = 10;
 
-/** Which records a list shows, and how. */
+/** The records of a list, and how to read them. */
 export interface Listing {
   readonly records: ListedRecords;
-  /** The first records behind a key that the scope sees; null for the beginning of the list. */
+  /** Finds the first records after a key that the scope can see; null starts at the beginning. */
   find(scope: Scope, after: string | null, limit: number): Promise<FoundRecords>;
-  /** Another state of the catalog was seen than that of the records that were found. */
+  /** Call when the texts were read in another catalog state than the one in which the records were found. */
   forget(): void;
-  /** A page ended with this record. */
+  /** Called with the last record of each page. */
   remember?(catalog: string, key: string, found: number | string): void;
 }
 
-/** A list whose records the index finds. */
+/** A list whose records are found by the index. */
 export function indexedListing(
   index: RecordIndex,
   records: ListedRecords,
@@ -43,7 +43,7 @@ export interface PageRow extends StatedPage {
   readonly hasMore: boolean;
 }
 
-/** Reads a page of records that were found in the same state of the catalog that their texts are read in. */
+/** Reads a page, and ensures that its records were found and its texts read in the same catalog state. */
 export async function readPage(
   database: OpenDatabase,
   listing: Listing,
@@ -65,13 +65,15 @@ export async function readPage(
       return { ...page, hasMore: hasMore || read < positions.length };
     }
     listing.forget();
-    // The first time, a publication came in between; from then on, one of two servers is behind.
+    // The first failure is a release in between; any further one means that one of two servers lags behind.
     if (attempt > 0) database.distrustReplicas();
   }
   throw new Error(`no page in one state after ${MAX_ATTEMPTS} attempts: publications follow each other too fast`);
 }
 
-/** Reads the texts of as many records as fit into a page: usually all. The first is in it, however large it is. */
+/**
+ * Reads the texts of as many records as fit into a page, usually all. The first is always included, whatever its size.
+ */
 async function readTexts(
   database: OpenDatabase,
   records: ListedRecords,
@@ -83,7 +85,7 @@ async function readTexts(
   const sizes = await database.run(`sizes of ${records.table}`, () => sizesStatement(database.engine, records), {
     found,
   });
-  // A replica of another state has none of these records.
+  // A replica in another state has none of these records.
   if (sizes.length === 0) return { page: { ...page, catalog: '' }, read: 0 };
   let [read, bytes] = [0, 0];
   while (read < sizes.length && (read === 0 || bytes + (sizes[read]?.bytes ?? 0) <= MAX_PAGE_BYTES)) {

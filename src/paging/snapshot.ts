@@ -5,31 +5,36 @@ import { keepingRevision, lastEvent, watermarkOf, type SeenEvents } from './even
 import { MAX_ATTEMPTS, readPage, type Listing, type PageRow } from './pages.ts';
 import type { Since } from './updated-since.ts';
 
-/** What a page is asked with. */
+/** The parameters of a page request. */
 export interface PageQuestion {
   readonly partner: Partner;
   readonly listing: Listing;
   readonly limit: number;
-  /** The moment of the request. */
+  /** The time of the request. */
   readonly now: string;
-  /** The key that the page begins behind; null for the first page. */
+  /** The key after which the page begins; null for the first page. */
   readonly after: string | null;
 }
 
-/** Finished texts, with the watermark of their walk and the revision to keep them under: null if they are not to be kept. */
+/**
+ * A page of rendered texts, with the watermark of its listing and the revision to cache it under; null if it must not
+ * be cached.
+ */
 export type Page = Omit<PageRow, 'revision'> & { readonly watermark: string; readonly revision: Revision | null };
 
 /**
- * Reads the first page of a walk together with its watermark: one millisecond after the last event that the rows reflect. It
- * must not pass one that they do not, or a sync would lose it; ARCHITECTURE says why it does not.
+ * Reads the first page of a listing together with its watermark: one millisecond after the last event that the rows
+ * reflect. The watermark must not pass an event that they do not reflect, or a sync would miss it; ARCHITECTURE
+ * explains why it does not.
  *
- * - If the grants have changed since the scope was read, it is read anew, once: who grants without a pause would else let
- *   no page be read. The watermark is then that of the scope, or of the publication that was seen before it.
- * - SQLite reads its two files one after the other, and a commit may come between: if `catalog` and `access` name different
- *   last publications, the page is read again. If they still do, a process died between its two commits.
+ * - If the grants have changed since the scope was read, the scope is read again, but only once: otherwise continuous
+ *   grant changes would prevent any page from being read. The watermark is then that of the scope, or of the last
+ *   release seen before it was read again.
+ * - SQLite reads its two files one after the other, and a commit can happen in between. If `catalog` and `access` name
+ *   different last releases, the page is read again. If they still do, a process died between its two commits.
  *
- * @param since what the `updated_since` of the request means; null without one.
- * @param refreshScope gives the partner's scope as it is now, where the one that came with the request has become stale.
+ * @param since the meaning of the request's `updated_since`; null without one.
+ * @param refreshScope returns the partner's current scope, for when the one that came with the request is stale.
  */
 export async function readFirstPage(
   database: OpenDatabase,
@@ -39,7 +44,7 @@ export async function readFirstPage(
 ): Promise<Page> {
   if (since !== null) {
     const { seen, from } = since;
-    // The most frequent question of a client that keeps in step is answered without looking for anything.
+    // Fast path for the most frequent request of a syncing client: nothing has changed, so nothing is searched.
     const revision = keepingRevision(seen);
     if (revision !== null && lastEvent(seen) < from) {
       const nothing = { shown: 0, data: null, last_key: null, changes_at: null, hasMore: false };
@@ -48,7 +53,7 @@ export async function readFirstPage(
   }
   let { scope } = question.partner;
   let before: SeenEvents | null = null;
-  /** The last publication that was seen before the scope was read anew. */
+  /** The last release seen before the scope was read again. */
   let beforeRefresh: string | null = null;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const row = await read(database, question, scope);
@@ -71,10 +76,10 @@ export async function readFirstPage(
 }
 
 /**
- * Reads a later page of a walk.
+ * Reads a later page of a listing.
  *
- * @param watermark that of the first page: a replica that does not have what the first page saw would leave changes
- *   out that the client takes for given.
+ * @param watermark that of the first page. A replica that lacks events seen by the first page would omit changes that
+ *   the client assumes it has.
  */
 export async function readNextPage(database: OpenDatabase, question: PageQuestion, watermark: string): Promise<Page> {
   const { scope } = question.partner;

@@ -5,29 +5,31 @@ import { addMilliseconds, EPOCH } from '../instant.ts';
 import { seenEvents, watermarkOf, type SeenEvents } from './events.ts';
 
 /**
- * A client's own clock, or the greatest `updated_at` that it has, may be later than a change that it has not seen: a release
- * becomes visible up to some hundred milliseconds after its timestamp, and may come between two pages of a walk.
+ * A client's own clock, or its greatest `updated_at`, can be later than a change that it has not seen: a release
+ * becomes visible up to some hundred milliseconds after its timestamp, possibly between two pages of a listing.
  */
 const LEEWAY_MS = 5_000;
 
-/** What an `updated_since` means. */
+/** The meaning of an `updated_since`. */
 export interface Since {
-  /** The value that queries compare: the one of the request if it is a watermark, else five seconds earlier. */
+  /**
+   * The timestamp that queries compare with: the requested one if it is a watermark, otherwise five seconds earlier.
+   */
   readonly from: string;
-  /** The number of the first publication at this value or later, whether there is one yet or not. */
+  /** The number of the first release at `from` or later, whether or not it exists yet. */
   readonly publication: number;
   readonly seen: SeenEvents;
 }
 
 /**
- * Tells a watermark that this service gave to this partner from any other timestamp, and reads the latter as five seconds
- * earlier. A watermark is one millisecond after a publication or a change of the partner's grants, and all of these are
- * stored. Two looks into an index, beside those for the events.
+ * Distinguishes watermarks issued to this partner from other timestamps, and moves the latter back by five seconds. A
+ * watermark is one millisecond after a release or a change of the partner's grants, all of which are stored. Costs two
+ * index lookups in addition to those for the events.
  *
- * All pages of a walk decide alike: one that was read later knows more events, but none of them is before the walk's
- * watermark, as events become visible in the order of their timestamps.
+ * All pages of a listing decide alike: a later page knows more events, but none of them is before the listing's
+ * watermark, because events become visible in the order of their timestamps.
  *
- * @param watermark of the walk's first page; null on the first page itself, and for a count.
+ * @param watermark of the listing's first page; null on the first page itself, and for a count.
  */
 export async function readSince(
   database: OpenDatabase,
@@ -44,15 +46,15 @@ export async function readSince(
     return seen;
   };
   let seen = await read('any');
-  // A replica has seen less than the client, or the client asks for the future.
+  // The replica is behind what the client has seen, or the timestamp is in the future.
   if (watermarkOf(seen) < (watermark ?? since)) {
     const newest = await read('primary');
     if (watermarkOf(newest) > watermarkOf(seen)) database.distrustReplicas();
     seen = newest;
   }
-  // A command of the version before may have changed the grants without recording when.
+  // A command of the previous version may have changed grants without recording when.
   const isKnown = seen.is_watermark === 1 || since === watermarkOf(seen);
-  // Later than the walk's watermark, it cannot be one that the client was given before.
+  // A timestamp after the listing's watermark cannot be one that the client received earlier.
   return isKnown && (watermark === null || since <= watermark)
     ? { from: since, publication: seen.before_since + 1, seen }
     : { from: earlier, publication: seen.before_earlier + 1, seen };
@@ -60,7 +62,7 @@ export async function readSince(
 
 interface KnownEvents extends SeenEvents {
   readonly is_watermark: 0 | 1;
-  /** The numbers of the last publications before the timestamp, and before five seconds earlier. */
+  /** The numbers of the last releases before the timestamp, and before five seconds earlier. */
   readonly before_since: number;
   readonly before_earlier: number;
 }
@@ -69,7 +71,7 @@ const lastPublicationBefore = (timestamp: string): RawBuilder<number> =>
   sql<number>`coalesce((select number from catalog.publications where instant < ${slot(timestamp)}
     order by instant desc limit 1), 0)`;
 
-/** The last events, and whether there is one in the slot `event`. Looks into the indexes on their timestamps. */
+/** The last events, and whether the parameter `event` is the timestamp of one. Uses the indexes on event timestamps. */
 export const knownEvents: RawBuilder<KnownEvents> = sql<KnownEvents>`
   select seen.*,
     case

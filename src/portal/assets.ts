@@ -15,8 +15,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A route for each file of `browser/` that a browser can use, folders included. The names are
- * those that stand there at the start, so that no request can name another file.
+ * Registers a route for each servable file in `browser/`, subfolders included. File names are read at startup, so no
+ * request can name any other file.
  */
 export function registerAssets(app: FastifyInstance): void {
   for (const name of readdirSync(DIRECTORY, { recursive: true, encoding: 'utf8' })) {

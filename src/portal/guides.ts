@@ -6,23 +6,23 @@ import { escapeHtml } from './html.ts';
 import { renderMarkdown, type RenderedText } from './markdown.ts';
 import { DOCS_PATH, EXPLORER_PATH, GUIDES_PATH, PICTURES_PATH, REFERENCE_PATH } from './paths.ts';
 
-/** A page that is written in Markdown. */
+/** A page written in Markdown. */
 export interface Guide {
-  /** In the list of pages. */
+  /** Name in the sidebar. */
   readonly name: string;
   readonly path: string;
-  /** Below the project's root. */
+  /** Path relative to the project root. */
   readonly file: string;
 }
 
 const ROOT = new URL('../../', import.meta.url);
 
-/** The first page, of which the others are parts. */
+/** The home page. */
 const HOME: Guide = { name: 'Home', path: DOCS_PATH, file: 'docs/partner-guide/README.md' };
 
 const ERRORS: Guide = { name: 'Errors', path: ERROR_PAGES_PATH, file: 'docs/partner-guide/errors.md' };
 
-/** The list of pages, as readers see it. */
+/** The sidebar's chapters. */
 const CHAPTERS: readonly { readonly name: string; readonly guides: readonly Guide[] }[] = [
   {
     name: 'Begin',
@@ -47,23 +47,26 @@ const CHAPTERS: readonly { readonly name: string; readonly guides: readonly Guid
   },
 ];
 
-/** A page for each code of an error. */
+/** One page per error code. */
 const ERROR_GUIDES: readonly Guide[] = ERROR_CODES.map((code) => ({
   name: code,
   path: `${ERROR_PAGES_PATH}/${code}`,
   file: `docs/partner-guide/errors/${code}.md`,
 }));
 
-/** All of them, in the order in which they are listed. */
+/** All guides in listing order, then the pages of the error codes. */
 export const GUIDES: readonly Guide[] = [...CHAPTERS.flatMap(({ guides }) => guides), ...ERROR_GUIDES];
 
-/** What guides may name besides each other, by its place in the project. */
+/** Other link targets of guides, by file path in the project. */
 const OTHER_PATHS: Readonly<Record<string, string>> = {
   'docs/openapi.json': OPENAPI_PATH,
   'docs/openapi-3.0.json': OPENAPI_30_PATH,
 };
 
-/** Where these are named as code, as in `/docs/explorer`, the portal leads to them; elsewhere their host is not known. */
+/**
+ * The portal turns these paths into links if they appear as code, as in `/docs/explorer`. Outside the portal the host
+ * is unknown.
+ */
 const ADDRESSES: readonly string[] = [DOCS_PATH, REFERENCE_PATH, EXPLORER_PATH, OPENAPI_PATH, OPENAPI_30_PATH];
 
 function guide(id: string, name: string): Guide {
@@ -71,9 +74,9 @@ function guide(id: string, name: string): Guide {
 }
 
 /**
- * A guide's text for the portal.
+ * Reads and renders a guide for the portal.
  *
- * @throws Error where it links to a file that the portal does not serve
+ * @throws Error if it links to a file that the portal does not serve
  */
 export async function readGuide({ file }: Guide): Promise<RenderedText> {
   const markdown = await readFile(new URL(file, ROOT), 'utf8');
@@ -93,7 +96,7 @@ function picturePath(file: string): string | undefined {
   return posix.dirname(file) === 'docs/pictures' ? `${PICTURES_PATH}/${posix.basename(file)}` : undefined;
 }
 
-/** The list of pages, with the one marked at which the reader is. On a narrow screen it is folded. */
+/** Renders the sidebar with the current page marked. On narrow screens it is collapsed. */
 export function renderSidebar(path: string): string {
   const chapters = CHAPTERS.map(
     ({ name, guides }) => `<h2>${name}</h2>\n<ul>${guides.map((guide) => renderEntry(guide, path)).join('')}</ul>`,
@@ -105,7 +108,7 @@ ${chapters.join('\n')}
 </nav>`;
 }
 
-/** The codes are listed below their table, where the reader is among them. */
+/** Error codes are listed below their overview if the current page is one of them. */
 function renderEntry(guide: Guide, path: string): string {
   const within = guide === ERRORS && path.startsWith(ERROR_PAGES_PATH) ? ERROR_GUIDES : [];
   const below = within.length > 0 ? `<ul>${within.map((code) => renderEntry(code, path)).join('')}</ul>` : '';

@@ -4,24 +4,21 @@ import { registerStaticText } from '../http/static-text.ts';
 import { escapeHtml } from './html.ts';
 import { ASSETS_PATH, DOCS_PATH, EXPLORER_PATH, GUIDES_PATH, REFERENCE_PATH } from './paths.ts';
 
-/** What differs from page to page. Files are named as they stand in `browser/`. */
+/** The variable parts of a page. File names are relative to `browser/`. */
 export interface Page {
-  /** Of the window; the service's name is put behind it. */
+  /** Window title; the service's name is appended. */
   readonly title: string;
-  /** HTML. Its headings begin with one h1. */
+  /** HTML that begins with a single h1. */
   readonly main: string;
-  /** HTML beside it: the list of pages that it belongs to. */
+  /** HTML of the sidebar. */
   readonly sidebar?: string;
-  /** Besides `styles.css`. */
+  /** In addition to `shell.css` and `styles.css`. */
   readonly styles?: readonly string[];
-  /** ES modules, run when the page is read. */
+  /** ES modules, which run once the page is parsed. */
   readonly scripts?: readonly string[];
 }
 
-/**
- * Nothing but what the service itself has, and nothing that stands in the page: neither scripts
- * nor styles, so that a text that found its way into one could do nothing.
- */
+/** Allows only resources from the service itself, and no inline scripts or styles, so injected text has no effect. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -44,9 +41,9 @@ const PLACES = [
 ];
 
 /**
- * `GET` of a page of the portal, made when it is first asked for.
+ * Registers a portal page, rendered on its first request.
  *
- * @param others at which it is given as well: every address in the page is a whole path
+ * @param others additional paths that serve the page, which works because all its links are absolute paths
  */
 export function registerPage(
   app: FastifyInstance,
@@ -55,7 +52,7 @@ export function registerPage(
   others: readonly string[] = [],
 ): void {
   const render = async (): Promise<string> => renderPage(path, await make());
-  // With a slash behind it, it is what many write.
+  // Many people type a trailing slash.
   for (const address of [path, `${path}/`, ...others])
     registerStaticText(app, address, 'text/html; charset=utf-8', render, {
       'Content-Security-Policy': CONTENT_SECURITY_POLICY,
@@ -82,7 +79,7 @@ ${main}
 `;
 }
 
-/** What stands in the head of every page. */
+/** Elements in the head of every page. */
 export function renderHead(title: string, styles: readonly string[]): string {
   return `<meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -92,7 +89,7 @@ export function renderHead(title: string, styles: readonly string[]): string {
 ${styles.map((name) => `<link rel="stylesheet" href="${ASSETS_PATH}/${name}">`).join('\n')}`;
 }
 
-/** The bar above every page, with the place marked that the page is in. */
+/** The header of every page, with the current section marked. */
 export function renderHeader(path: string): string {
   const links = PLACES.map(
     (place) => `<li><a href="${place.path}"${markCurrent(place.path, path)}>${place.name}</a></li>`,
@@ -103,7 +100,7 @@ export function renderHeader(path: string): string {
 </header>`;
 }
 
-/** A guide is in the place of the guides, though it is not the page that the link leads to. */
+/** Any guide marks the Guides section, although its link leads to another page. */
 function markCurrent(place: string, path: string): string {
   if (place === path) return ' aria-current="page"';
   const isGuide = path.startsWith(`${GUIDES_PATH}/`) || path.startsWith(ERROR_PAGES_PATH);

@@ -1,16 +1,16 @@
 import { Marked, type Token, type Tokens } from 'marked';
 import { escapeHtml } from './html.ts';
 
-/** A Markdown file as a page shows it. */
+/** A rendered Markdown file. */
 export interface RenderedText {
   /** The text of its first heading. */
   readonly title: string;
   readonly html: string;
-  /** Its headings of the second level. */
+  /** Its second-level headings. */
   readonly sections: readonly { readonly id: string; readonly text: string }[];
 }
 
-/** How the language of an example is named to readers. What is in none of these is output. */
+/** Display names of example languages. Code in any other language is output. */
 const LANGUAGES: Readonly<Record<string, string>> = {
   sh: 'curl',
   ts: 'TypeScript',
@@ -19,12 +19,12 @@ const LANGUAGES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Renders a file of ours: its HTML, if it had any, would be taken as it stands. Headings get the
- * ids that GitHub gives them, so that an anchor is good in both places. Examples that follow each
- * other in several languages become a choice, of which the first is open.
+ * Renders a Markdown file of ours. Raw HTML is passed through, so the file must be trusted. Headings get the same IDs
+ * as on GitHub, so anchors work in both places. Consecutive examples in different languages become a choice with the
+ * first one open.
  *
- * @param resolveLink gives the address on the portal of what a link in the file names
- * @param addresses that are links where they stand as code
+ * @param resolveLink maps a link in the file to its URL on the portal
+ * @param addresses paths that become links if they appear as code
  */
 export function renderMarkdown(
   markdown: string,
@@ -69,7 +69,7 @@ export function renderMarkdown(
   return { title, html: parts.join(''), sections };
 }
 
-/** Examples of different languages with nothing between them are gathered; all else stays as it is. */
+/** Groups consecutive examples in different languages; everything else is unchanged. */
 function groupExamples(tokens: readonly Token[]): (Token | Tokens.Code[])[] {
   const groups: (Token | Tokens.Code[])[] = [];
   for (const token of tokens) {
@@ -88,7 +88,7 @@ function isExample(token: Token): token is Tokens.Code {
 
 function renderChoice(examples: readonly Tokens.Code[], ids: Set<string>): string {
   if (examples.length === 1) return examples.map(renderCode).join('');
-  // One name for all of them lets a browser keep one open at a time.
+  // With a shared name, browsers keep only one open at a time.
   const name = headingId('examples', ids);
   const choices = examples.map(
     (example, index) =>
@@ -97,7 +97,7 @@ function renderChoice(examples: readonly Tokens.Code[], ids: Set<string>): strin
   return `<div class="examples">\n${choices.join('')}</div>\n`;
 }
 
-/** Long lines of a source are scrolled, which has to be possible with the keyboard; those of an output are broken. */
+/** Long lines of source code scroll, which must work with the keyboard; those of output wrap. */
 function renderCode({ text, lang = '' }: Tokens.Code): string {
   const start = LANGUAGES[lang] === undefined ? '<pre class="output">' : '<pre class="source" tabindex="0">';
   return `<div class="example">${start}<code>${escapeHtml(text)}</code></pre></div>\n`;
@@ -112,7 +112,7 @@ function plainText(tokens: readonly Token[]): string {
     .join('');
 }
 
-/** As GitHub makes it: lower case, hyphens for spaces, nothing but letters, digits, `-` and `_`; numbered where it is taken. */
+/** Generates IDs like GitHub: lower case, hyphens for spaces, only letters, digits, `-` and `_`; numbered if taken. */
 function headingId(text: string, taken: Set<string>): string {
   const slug = text
     .toLowerCase()

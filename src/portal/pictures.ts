@@ -12,7 +12,7 @@ interface Picture {
   readonly etag: string;
 }
 
-/** A route for each picture of `docs/pictures`, which is read when it is first asked for. */
+/** Registers a route for each picture in `docs/pictures`, which is read on its first request. */
 export function registerPictures(app: FastifyInstance): void {
   for (const name of readdirSync(DIRECTORY).filter((name) => name.endsWith('.png'))) {
     let picture: Promise<Picture> | undefined;

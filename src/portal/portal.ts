@@ -8,10 +8,10 @@ import { DOCS_PATH, EXPLORER_PATH, GUIDES_PATH } from './paths.ts';
 import { registerPictures } from './pictures.ts';
 import { registerReferencePage } from './reference-page.ts';
 
-/** Where those come to who know the host's name alone, or take the end off a guide's address. */
+/** Paths reached by users who know only the host name, or who trim a guide's URL. */
 const OTHER_WAYS_HOME: readonly string[] = ['/', GUIDES_PATH, `${GUIDES_PATH}/`];
 
-/** `/docs`: what a partner's developers read and try. Needs no key, and no other server. */
+/** `/docs`: documentation and explorer for partners' developers. Needs no key, and no other server. */
 export function registerPortal(app: FastifyInstance): void {
   for (const guide of GUIDES)
     registerPage(app, guide.path, () => makeGuide(guide), guide.path === DOCS_PATH ? OTHER_WAYS_HOME : []);

@@ -7,7 +7,7 @@ import { ASSETS_PATH, DOCS_PATH, REFERENCE_PATH } from './paths.ts';
 
 const SCRIPT_PATH = `${REFERENCE_PATH}/scalar.js`;
 
-/** Nothing on the page asks another host: no fonts, no telemetry, no proxy, no assistant. */
+/** The page sends no request to any other host: no fonts, telemetry, proxy or assistant. */
 const CONFIGURATION = {
   url: OPENAPI_PATH,
   withDefaultFonts: false,
@@ -21,7 +21,7 @@ const CONFIGURATION = {
   persistAuth: false,
 };
 
-// The page is asked of the very server that it documents, whichever environment that is.
+// Requests go to the server that served the page, whatever its environment.
 const START_SCRIPT = `Scalar.createApiReference('#app', {
   ...${JSON.stringify(CONFIGURATION)},
   servers: [{ url: location.origin, description: 'This server' }],
@@ -59,8 +59,8 @@ const CONTENT_SECURITY_POLICY = [
 ].join('; ');
 
 /**
- * `GET /docs/reference`: made by Scalar in the browser of `/openapi.json`. Works without a network.
- * Scalar puts styles into the page, which its policy, unlike that of the others, has to allow.
+ * `GET /docs/reference`: Scalar renders `/openapi.json` in the browser. Works without internet access. Scalar inserts
+ * inline styles, so unlike the other pages this one's policy must allow them.
  */
 export function registerReferencePage(app: FastifyInstance): void {
   for (const address of [REFERENCE_PATH, `${REFERENCE_PATH}/`])
@@ -71,10 +71,9 @@ export function registerReferencePage(app: FastifyInstance): void {
 }
 
 /**
- * Scalar's script for browsers. Its package has it as a text inside a plugin that serves it,
- * so the plugin is asked for it, once and off the network. The plugin's own page is not used:
- * it redirects, and fails for odd Host headers. Loading the package takes 0.2 s, which a start
- * should not wait for.
+ * Loads Scalar's browser script. The package contains it only as text inside a plugin that serves it, so it is
+ * requested from the plugin once, in-process. The plugin's own page is not used, because it redirects and fails for
+ * unusual Host headers. Loading the package takes 0.2 s, which startup should not wait for.
  */
 async function loadScript(): Promise<string> {
   const { default: scalar } = await import('@scalar/fastify-api-reference');

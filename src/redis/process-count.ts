@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 
-/** How long a process counts as there since it was last heard of. */
+/** How long a process counts as alive after its last heartbeat. */
 const EXPIRY_MS = 5_000;
 
-/** By Redis' clock alone, since those of the hosts may differ. Gives the number of those that are there. */
+/** Uses the clock of Redis only, because the hosts' clocks can differ. Returns the number of live processes. */
 const BEAT = `
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -14,8 +14,8 @@ redis.call('pexpire', KEYS[1], ARGV[2])
 return redis.call('zcard', KEYS[1])`;
 
 /**
- * How many processes count in this Redis, by the signs of life that they leave there: to be
- * known in advance of the moment when none can ask any more.
+ * Tracks how many processes count in this Redis, by their heartbeats. The number must be known before Redis fails, when
+ * no process can ask for it.
  */
 export class ProcessCount {
   readonly #redis: Redis;
@@ -26,7 +26,7 @@ export class ProcessCount {
   #known: number;
   #fewerSinceMs: number | null = null;
 
-  /** @param least so many there are, whatever was heard: the workers of one primary process. */
+  /** @param least lower bound, whatever Redis reports: the number of workers of one primary process. */
   constructor(redis: Redis, namespace: string, least: number, now: () => number = () => performance.now()) {
     this.#redis = redis;
     this.#key = `${namespace}:processes`;
@@ -35,33 +35,29 @@ export class ProcessCount {
     this.#known = least;
   }
 
-  /** The last that was known, 1 or more. */
+  /** The last known number, 1 or more. */
   get known(): number {
     return this.#known;
   }
 
-  /**
-   * Says that this process is there, and hears how many are. That Redis takes it also shows that
-   * Redis can be written to.
-   */
+  /** Sends a heartbeat and receives the number of processes. If Redis accepts it, Redis is also writable. */
   async beat(): Promise<void> {
     this.#hear(Number(await this.#redis.eval(BEAT, 1, this.#key, this.#id, EXPIRY_MS)));
   }
 
-  /** Says that this process is there no longer. */
+  /** Removes this process from the count. */
   async leave(): Promise<void> {
     await this.#redis.zrem(this.#key, this.#id);
   }
 
-  /** What was heard while Redis could be asked says nothing of those who could not ask meanwhile. */
+  /** Call when Redis is lost: earlier counts say nothing about processes that could not reach it since. */
   lose(): void {
     this.#fewerSinceMs = null;
   }
 
   /**
-   * More are believed at once, fewer when it has been fewer for as long as one may be silent: in
-   * a Redis that has just come back, all are missing but the first to return, and it may be gone
-   * again before the others are there.
+   * A higher count is adopted immediately, a lower one only after it has lasted for EXPIRY_MS: in a Redis that has just
+   * come back, only the first process to return is listed, and Redis may fail again before the others are.
    */
   #hear(count: number): void {
     const heard = Math.max(this.#least, count);

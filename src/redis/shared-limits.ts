@@ -15,29 +15,28 @@ import { inTime } from './in-time.ts';
 import { ProcessCount } from './process-count.ts';
 import { openRedis, reasonOf, shownRedisUrl } from './redis-connection.ts';
 
-/** How long a request waits for Redis, of the 100 ms that it may be held up. */
+/** How long a request waits for Redis, out of the 100 ms that it can be delayed in total. */
 export const ANSWER_DEADLINE_MS = 80;
 
-/** How often Redis is spoken to while it counts, so that its silence is noticed without a request too. */
+/** Heartbeat interval while Redis counts, so that its silence is noticed even without requests. */
 const BEAT_INTERVAL_MS = 1_000;
 
-/** How often it is tried while it does not count. */
+/** Probe interval while Redis does not count. */
 const PROBE_INTERVAL_MS = 250;
 
-/** How long the start waits for Redis: it is to be none of a start that Redis is away. */
+/** How long startup waits for Redis. Startup must not fail because Redis is down. */
 const START_DEADLINE_MS = 1_500;
 
 /**
- * Where Redis is lost so soon after it came back, the next return waits, longer each time: it
- * answers probes, and fails at counting or at keeping up.
+ * If Redis fails within BRIEF_MS of its return, it responds to probes but cannot count or keep up. The pause before the
+ * next return then doubles, up to `longest`.
  */
 const BRIEF_MS = 10_000;
 const RETURN_PAUSE_MS = { first: 250, longest: 10_000 };
 
 /**
- * Counts one request. A window is never longer than it should be, even if Redis' clock was set
- * back, and never without an end. Both numbers come from within one script, and no other process
- * comes in between: of all requests of a window, each has a number of its own.
+ * Counts one request. The window is never longer than configured, even if the clock of Redis was set back, and it
+ * always expires. A script runs atomically, so each request of a window gets its own number.
  */
 export const COUNT = `
 local count = redis.call('incrby', KEYS[1], ARGV[1])
@@ -51,19 +50,19 @@ return {count, left}`;
 
 export interface SharedLimitsOptions {
   readonly redisUrl: string;
-  /** What the names of its keys begin with; see `redisNamespace`. */
+  /** Prefix of its Redis keys; see `redisNamespace`. */
   readonly namespace: string;
   readonly windowSeconds: number;
-  /** How many processes there are at least: those that were started together. */
+  /** Minimum number of processes: those that were started together. */
   readonly leastProcesses: number;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 
 /**
- * The limits of any number of processes on any number of hosts: counted in Redis, to the
- * request. Where Redis does not answer in time, or answers anything but a count, this process
- * counts by itself, up to its share of each quota; no further request waits until Redis counts
- * again, which is tried all the time. An outage of the counting is to be none of the service.
+ * Rate limits shared by any number of processes and hosts, counted exactly in Redis. If Redis does not respond in time,
+ * or with anything but a count, this process counts on its own up to its share of each quota. Further requests do not
+ * wait for Redis until it counts again, which is probed continuously. A failure of the counting must not become a
+ * failure of the service.
  */
 export class SharedLimits implements RequestLimits {
   readonly windowSeconds: number;
@@ -80,7 +79,7 @@ export class SharedLimits implements RequestLimits {
   #returnNotBeforeMs = -Infinity;
   #isBeating = false;
   #timer: NodeJS.Timeout | undefined;
-  /** What the connection complained of last, since it was last good. */
+  /** The connection's last error since it was last healthy. */
   #complaint: string | null = null;
 
   constructor(options: SharedLimitsOptions) {
@@ -93,7 +92,7 @@ export class SharedLimits implements RequestLimits {
       storeClient: this.#redis,
       keyPrefix: namespace,
       duration: windowSeconds,
-      // Of no account: what a count means is decided here, by the quota that comes with the request.
+      // Unused: the quota comes with each request and is checked here.
       points: 0,
       customIncrTtlLuaScript: COUNT,
     });
@@ -106,17 +105,17 @@ export class SharedLimits implements RequestLimits {
     });
   }
 
-  /** Whether requests are counted for all processes together at this moment. */
+  /** Whether requests are currently counted for all processes together. */
   get isShared(): boolean {
     return this.#state === 'shared';
   }
 
-  /** How often this process had to begin to count by itself. */
+  /** How many times this process fell back to counting on its own. */
   get fallbacks(): number {
     return this.#fallbacks;
   }
 
-  /** How many processes share the limits, this one included, as far as is known. */
+  /** How many processes share the limits, including this one, as far as is known. */
   get processes(): number {
     return this.#processes.known;
   }
@@ -136,19 +135,19 @@ export class SharedLimits implements RequestLimits {
     return this.#count(`failures:${networkOf(address)}`, FAILURES_PER_MINUTE);
   }
 
-  /** Closes the connection. What is counted from now on is counted here. */
+  /** Closes the connection. From now on this process counts on its own. */
   async close(): Promise<void> {
     const wasShared = this.isShared;
     this.#state = 'closed';
     clearTimeout(this.#timer);
-    // Where this fails, the others notice by this process's silence.
+    // If this fails, the others notice the missing heartbeats.
     if (wasShared) await inTime(this.#processes.leave(), ANSWER_DEADLINE_MS).catch(() => undefined);
     this.#redis.disconnect();
   }
 
   #count(key: string, quota: number): Allowance | Promise<Allowance> {
     if (!this.isShared) return this.#countAlone(key, quota);
-    // `consume` would refuse by one quota for all.
+    // `consume` would apply one quota to all partners.
     return inTime(this.#limiter.penalty(key), ANSWER_DEADLINE_MS).then(
       ({ consumedPoints, msBeforeNext }) => allowanceOf(consumedPoints, quota, msBeforeNext),
       (error: unknown) => {
@@ -165,18 +164,18 @@ export class SharedLimits implements RequestLimits {
   #noticeError(error: Error & { command?: { name: string } }): void {
     this.#complaint = reasonOf(error, this.#options.redisUrl);
     if (error.command?.name !== 'select') return;
-    // Otherwise the client goes on in a database that nobody asked for.
+    // Otherwise the client would continue in the wrong database.
     this.#lose(this.#complaint);
     this.#redis.disconnect(true);
   }
 
-  /** Speaks to Redis: tells it of this process, and finds out whether it can be written to. */
+  /** Sends a heartbeat, which also checks that Redis is writable. */
   async #beat(): Promise<void> {
     if (this.#isBeating || this.#state === 'closed') return;
     this.#isBeating = true;
     const startedMs = performance.now();
     try {
-      // Without a deadline: what stays unanswered ends with its connection.
+      // No deadline: a heartbeat without a response fails with its connection.
       await this.#processes.beat();
       if (performance.now() - startedMs <= ANSWER_DEADLINE_MS) this.#return();
     } catch (error) {

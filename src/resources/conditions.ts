@@ -18,24 +18,24 @@ import {
 import { queryWords } from '../index/words.ts';
 import type { Since } from '../paging/updated-since.ts';
 
-/** Behind every word with a beginning: no letter or digit comes after it. */
+/** Appended to a prefix, sorts after every word with that prefix: no letter or digit is greater. */
 const LAST_CHARACTER = '\u{10ffff}';
 
-/** Records whose field has this value. */
+/** Matches records whose field has this value. */
 export function hasValue(facet: Facet, value: string): Condition {
   const term = facetTerm(facet, value);
   return { key: term, terms: [term] };
 }
 
-/** The filters of a list. A route admits those of its own parameters. */
+/** The filters of a list. Each route accepts only those of its own parameters. */
 export type ListFilters = { readonly q?: string; readonly updated_since?: string } & Readonly<
   Partial<Record<Facet, string>>
 >;
 
 /**
- * The records of a kind that a list or a count shows.
+ * Matches the records of a kind that a list or count includes.
  *
- * @param since what the `updated_since` of the request means; null without one.
+ * @param since the meaning of the request's `updated_since`; null without one.
  */
 export function listConditions(
   kind: IndexedKind,
@@ -51,10 +51,13 @@ export function listConditions(
   ];
 }
 
-/** Met by no record. */
+/** Matches no record. */
 export const NEVER: Condition = { key: '@never', terms: [] };
 
-/** Records that have all words of `q`: the word itself, a word that it begins, or one with the same English stem. */
+/**
+ * Matches records that contain every word of `q`: the word itself, a word that starts with it, or one with the same
+ * English stem.
+ */
 export function hasWords(q: string): Condition[] {
   const words = queryWords(q);
   if (words.length === 0) return [NEVER];
@@ -64,7 +67,7 @@ export function hasWords(q: string): Condition[] {
   });
 }
 
-/** Solicitations that close at a timestamp or later, or at it or earlier; none without a deadline. */
+/** Matches solicitations that close no earlier than a timestamp, or no later; never one without a deadline. */
 export function closes(comparison: 'at least' | 'at most', timestamp: string): Condition {
   const value = { name: CLOSE_AT, present: CLOSE_AT, width: TIMESTAMP_BITS };
   return {
@@ -74,14 +77,14 @@ export function closes(comparison: 'at least' | 'at most', timestamp: string): C
   };
 }
 
-/** The scope of each partner as a condition, made once. */
+/** Each partner's scope as a condition, built once. */
 const scopeConditions: Readonly<Record<IndexedKind, WeakMap<Scope, Condition>>> = {
   suppliers: new WeakMap(),
   contracts: new WeakMap(),
   solicitations: new WeakMap(),
 };
 
-/** The records that a partner sees: a part of every query. */
+/** Matches the records that a partner can see. Part of every query. */
 function isVisible(scope: Scope, kind: IndexedKind): Condition {
   const cached = scopeConditions[kind].get(scope);
   if (cached !== undefined) return cached;
@@ -92,13 +95,13 @@ function isVisible(scope: Scope, kind: IndexedKind): Condition {
 }
 
 /**
- * Records that changed or became visible to a partner at a timestamp or later: through a publication or a grant.
+ * Matches records that changed, or became visible to a partner through a release or a grant, at a timestamp or later.
  *
- * @returns no condition if all records that the partner sees did.
+ * @returns no condition if that holds for all records that the partner can see.
  */
 function isNewSince(scope: Scope, kind: IndexedKind, { from, publication }: Since): Condition[] {
   const seesAll = scope.everythingSince !== null;
-  // No record is older than the first publication.
+  // No record is older than the first release.
   if (publication <= 1 || (scope.everythingSince !== null && scope.everythingSince >= from)) return [];
   const granted = seesAll ? [] : ownersIn(scope, kind, from);
   const changed = { name: CHANGED, present: ALL, width: PUBLICATION_BITS };
@@ -108,7 +111,7 @@ function isNewSince(scope: Scope, kind: IndexedKind, { from, publication }: Sinc
     comparison: { ...changed, comparison: 'at least', bound: publication },
   };
   if (kind !== 'suppliers' || seesAll) return [condition];
-  // A supplier also becomes visible when a contract of an owner that was granted before comes to name it.
+  // A supplier also becomes visible when a contract whose owner was granted earlier starts to name it.
   const visible = isVisible(scope, kind);
   const owners = new Set(visible.terms);
   const range = {
@@ -119,11 +122,11 @@ function isNewSince(scope: Scope, kind: IndexedKind, { from, publication }: Sinc
   return [{ ...condition, key: `${condition.key} ${visible.key}`, ranges: [range] }];
 }
 
-/** The terms of lead entities and coops that were granted at this timestamp or later; of all for null. */
+/** The terms of the lead entities and coops granted at this timestamp or later; of all granted ones if null. */
 function ownersIn({ leadEntities, coops }: Scope, kind: IndexedKind, since: string | null): string[] {
   const grantedIn = (grants: ReadonlyMap<string, string>, facet: Facet): string[] =>
     [...grants].flatMap(([id, grantedAt]) => (since === null || grantedAt >= since ? [facetTerm(facet, id)] : []));
-  // A coop shows contracts and their suppliers, and no solicitations.
+  // A coop grant gives access to contracts and their suppliers, but not to solicitations.
   return [...grantedIn(leadEntities, 'lead_entity'), ...(kind === 'solicitations' ? [] : grantedIn(coops, 'coop'))];
 }
 

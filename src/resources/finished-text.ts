@@ -1,20 +1,18 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 
 /**
- * Finished JSON text is stored without its closing brace where something is added when it is
- * read: `is_open`, and `updated_at`, which may be the instant of a publication that was not
- * yet known when the record was rendered.
+ * Rendered JSON is stored without its closing brace if fields are added on read: `is_open`, and `updated_at`, which can
+ * be the timestamp of a release that was not yet known when the record was rendered.
  */
 export function withoutClosingBrace(json: string): string {
   return json.slice(0, -1);
 }
 
 /**
- * Closes a stored document with the instant of its last update, in SQL: what the record brought
- * with it, or the instant of a publication.
+ * Completes a stored document in SQL with the timestamp of its last update: the record's own, or that of a release.
  *
- * @param publication the column with the number of the publication that last updated it.
- * @param isOpen what `is_open` says; null for a record without it.
+ * @param publication the column with the number of the release that last updated it.
+ * @param isOpen the value of `is_open`; null for records without it.
  */
 export function withUpdatedAt(
   document: RawBuilder<string>,
@@ -22,7 +20,7 @@ export function withUpdatedAt(
   publication: string,
   isOpen: RawBuilder<SqlBool> | null = null,
 ): RawBuilder<string> {
-  // As few pieces as can be: each is a copy of all before it.
+  // As few pieces as possible: each concatenation copies everything before it.
   const updatedAt =
     isOpen === null
       ? sql`',"updated_at":"'`

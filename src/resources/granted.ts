@@ -4,23 +4,23 @@ import type { Engine } from '../database/database.ts';
 import { isInList, slot, type SlotValues } from '../database/statement.ts';
 
 /*
- * The scope in the statements of details, which do not use the index. Those for partners that see everything
- * differ from those for partners with grants.
+ * The scope in detail statements, which do not use the index. Partners that see everything and partners with grants
+ * have separate statements.
  */
 
-/** Names one of the two statements. */
+/** Part of the statement key that tells the two apart. */
 export function scopeKey({ everythingSince }: Scope): 'everything' | 'granted' {
   return everythingSince === null ? 'granted' : 'everything';
 }
 
-/** The values that the conditions below take. */
+/** The parameters of the conditions below. */
 export function scopeValues({ leadEntities, coops }: Scope): SlotValues {
   return { lead_entities: [...leadEntities.keys()], coops: [...coops.keys()] };
 }
 
 const everyRecord = sql<SqlBool>`1 = 1`;
 
-/** Whether a contract, or a solicitation, belongs to a lead entity or coop that is granted. */
+/** Whether a contract or solicitation belongs to a granted lead entity or coop. */
 export function isGranted(
   engine: Engine,
   key: ReturnType<typeof scopeKey>,
@@ -33,8 +33,8 @@ export function isGranted(
 }
 
 /**
- * Whether a contract of a lead entity or coop that is granted names the supplier in the slot `id`. By the slot and not
- * by the row's id, or PostgreSQL may gather all suppliers of all grants first.
+ * Whether a contract of a granted lead entity or coop names the supplier in the parameter `id`. Compares with the
+ * parameter rather than the row's ID; otherwise PostgreSQL can collect all suppliers of all grants first.
  */
 export function isGrantedSupplier(engine: Engine, key: ReturnType<typeof scopeKey>): RawBuilder<SqlBool> {
   if (key === 'everything') return everyRecord;

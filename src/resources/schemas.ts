@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { pageOf } from '../http/openapi-responses.ts';
 import { filledText, idText } from '../http/openapi-schemas.ts';
 
-/** Shapes that several resources share. Each `$id` is its name in the OpenAPI document. */
+/** Schemas shared by several resources. Each `$id` is the schema's name in the OpenAPI document. */
 export const namedRef = Type.Object(
   {
     id: idText({ description: 'The id, which filters take.', examples: ['le_city_of_pittsburgh_d85d'] }),
@@ -13,7 +13,7 @@ export const namedRef = Type.Object(
 
 export const namedRefPage = pageOf(namedRef, 'A page of lead entities, cooperatives or city services.');
 
-/** The path of a detail. */
+/** Path parameters of a detail route. */
 export function idPathSchema(description: string) {
   return Type.Object({ id: Type.String({ minLength: 1, description }) });
 }

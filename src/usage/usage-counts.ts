@@ -1,20 +1,20 @@
 import type { UsageRow } from '../database/tables.ts';
 import type { ObservedRequest } from '../http/request-observers.ts';
 
-/** Counters at once. One is needed for each key, endpoint and day in which something was asked. */
+/** Maximum number of counters. There is one per key, endpoint and day with requests. */
 const MOST_COUNTERS = 20_000;
 
-/** The endpoint of requests that no route answers. */
+/** Endpoint of requests that match no route. */
 const UNKNOWN_ENDPOINT = 'unknown';
 
 const DAY_MS = 86_400_000;
 
-/** The counters of one day: by key, then by endpoint. Looked up by texts that are there already, so that none is made. */
+/** Counters of one day, by key, then by endpoint. Nested maps, so that a lookup does not build a string. */
 type DayCounters = Map<string, { readonly partnerId: number; readonly endpoints: Map<string, Counter> }>;
 
 type Counter = Pick<UsageRow, 'requests' | 'records' | 'limited' | 'failed'>;
 
-/** Counts requests in memory until they are taken. */
+/** Counts requests in memory until `takeAll`. */
 export class UsageCounts {
   readonly #days = new Map<string, DayCounters>();
   #today: DayCounters = new Map();
@@ -24,17 +24,17 @@ export class UsageCounts {
   #requests = 0;
   #dropped = 0;
 
-  /** Requests that are counted here and were not taken. */
+  /** Counted requests that were not taken yet. */
   get requests(): number {
     return this.#requests;
   }
 
-  /** Requests for which there was no room. */
+  /** Requests not counted because the counters were full. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Counts a request, if it was one of a partner. */
+  /** Counts a request if it has a partner. */
   count({ partner, keyId, route, status, rows }: ObservedRequest, nowMs: number): void {
     if (partner === null || keyId === null) return;
     if (nowMs < this.#todayFromMs || nowMs >= this.#todayUntilMs) this.#turnTo(nowMs);
@@ -57,7 +57,7 @@ export class UsageCounts {
     else if (status !== null && status >= 500) counter.failed += 1;
   }
 
-  /** All counts, in the order of the table's key, which are forgotten here. */
+  /** Removes and returns all counts, in the order of the table's primary key. */
   takeAll(): UsageRow[] {
     const rows = [...this.#days].flatMap(([day, keys]) =>
       [...keys].flatMap(([keyId, { partnerId, endpoints }]) =>
@@ -83,7 +83,7 @@ export class UsageCounts {
   }
 }
 
-/** The day of a moment, in UTC, such as `2026-04-15`. */
+/** The UTC day of a timestamp, such as `2026-04-15`. */
 export function dayOf(epochMs: number): string {
   return new Date(epochMs).toISOString().slice(0, 10);
 }

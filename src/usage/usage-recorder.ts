@@ -6,21 +6,21 @@ import type { RequestObserver } from '../http/request-observers.ts';
 import type { Clock } from '../instant.ts';
 import { dayOf, UsageCounts } from './usage-counts.ts';
 
-/** Half of what a killed process may lose. */
+/** A killed process can lose up to two intervals of counts. */
 const INTERVAL_MS = 5_000;
 
-/** Soon, as a lock is held for moments; but not forever so, as what lasts may last for days. */
+/** Retry soon, because locks are short; but only this often, because an outage can last for days. */
 const RETRY_MS = 500;
 const MOST_RETRIES = 10;
 
-/** From this failure in a row on it is no chance meeting with another writer, and the log says so. */
+/** From this many failures in a row it is not just a collision with another writer, and is logged. */
 const FAILURES_TO_TELL = 3;
 
-/** How long the end of the process may wait for the last counts to be written. */
+/** How long shutdown can wait for the last counts to be written. */
 const LAST_CHANCE_MS = 3_000;
 const LAST_RETRY_MS = 50;
 
-/** Written in one transaction: a millisecond or two of SQLite, which holds up requests for so long. */
+/** Rows per transaction: a millisecond or two of SQLite, which blocks requests for that long. */
 const ROWS_AT_ONCE = 200;
 
 const DAY_MS = 86_400_000;
@@ -28,30 +28,29 @@ const DAY_MS = 86_400_000;
 export interface UsageRecorderOptions {
   readonly store: UsageStore;
   readonly clock: Clock;
-  /** How long the counts of a day are kept. */
+  /** How long each day's counts are stored. */
   readonly retentionDays: number;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 
 /** For metrics. */
 export interface UsageState {
-  /** Requests that are counted and not written yet. */
+  /** Requests that are counted but not written yet. */
   readonly pendingRequests: number;
-  /** Attempts to write that failed, since the start. */
+  /** Failed writes since the start. */
   readonly failedWrites: number;
-  /** Requests that were not counted, since nothing could be written for long and there was no room for more. */
+  /** Requests not counted because writes failed for so long that the counters were full. */
   readonly droppedRequests: number;
 }
 
 /**
- * Counts the requests of each partner, key, endpoint and day, and writes the counts every five
- * seconds. Requests never wait for that, and go on where nothing can be written: counts are then
- * kept, in bounded room, until they can.
+ * Counts requests by partner, key, endpoint and day, and writes the counts every five seconds. Requests never wait for
+ * a write. If writes fail, counts accumulate in bounded memory until one succeeds.
  */
 export class UsageRecorder {
   readonly #options: UsageRecorderOptions;
   readonly #counts = new UsageCounts();
-  /** Taken to be written. The store has to be given the same array again where it failed. */
+  /** Batches being written. After a failure, the store must be given the same array again. */
   #batches: UsageRow[][] = [];
   #writing: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
@@ -63,7 +62,7 @@ export class UsageRecorder {
     this.#options = options;
   }
 
-  /** Counts a request that is over. */
+  /** Counts a finished request. */
   readonly observe: RequestObserver = (request) => this.#counts.count(request, this.#options.clock());
 
   get state(): UsageState {
@@ -75,12 +74,12 @@ export class UsageRecorder {
     };
   }
 
-  /** Writes every five seconds from now on, until `stop()`. */
+  /** Starts writing every five seconds, until `stop()`. */
   start(): void {
     this.#writeLater(INTERVAL_MS);
   }
 
-  /** Writes what there is, tries that for three seconds where it fails, and ends. */
+  /** Writes the remaining counts, retrying for three seconds, and closes the store. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -99,7 +98,7 @@ export class UsageRecorder {
     store.close();
   }
 
-  /** Writes what was counted so far, unless that is under way; where it fails, `state` tells. */
+  /** Writes all counts so far, unless a write is in progress. Never rejects; `state` shows failures. */
   write(): Promise<void> {
     this.#writing ??= this.#write().finally(() => (this.#writing = null));
     return this.#writing;
@@ -108,7 +107,7 @@ export class UsageRecorder {
   async #write(): Promise<void> {
     const { logger } = this.#options;
     try {
-      // What an earlier attempt left.
+      // Batches left by an earlier attempt.
       await this.#writeBatches();
       this.#batches = inBatches(this.#counts.takeAll());
       await this.#writeBatches();
@@ -132,7 +131,7 @@ export class UsageRecorder {
     }
   }
 
-  /** Once a day and process; a day's counts at a time. */
+  /** Runs once per day and process, and deletes one day's counts per call. */
   async #deleteOld(): Promise<void> {
     const { store, clock, retentionDays } = this.#options;
     const nowMs = clock();

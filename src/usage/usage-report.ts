@@ -5,24 +5,24 @@ import { dayOf } from './usage-counts.ts';
 
 export interface Usage {
   readonly requests: number;
-  /** Records in the answers. */
+  /** Number of records in the responses. */
   readonly records: number;
-  /** Of the requests, those answered with 429. */
+  /** Requests that got 429. */
   readonly limited: number;
-  /** Of the requests, those answered with 500. */
+  /** Requests that failed with a 5xx status. */
   readonly failed: number;
 }
 
-/** The usage of one partner, or of one key and endpoint, and of each day of the report, in order. */
+/** Usage of one partner, or of one key and endpoint: in total, and per day of the report in order. */
 export interface UsageLine<Subject> extends Usage {
   readonly subject: Subject;
   readonly days: readonly Usage[];
 }
 
 export interface UsageReport<Subject> {
-  /** In UTC, such as `2026-04-15`; the last one is today. */
+  /** UTC days such as `2026-04-15`, ending today. */
   readonly days: readonly string[];
-  /** The busiest first. */
+  /** In descending order of requests. */
   readonly lines: readonly UsageLine<Subject>[];
   readonly total: UsageLine<null>;
 }
@@ -31,7 +31,10 @@ const NONE: Usage = { requests: 0, records: 0, limited: 0, failed: 0 };
 
 const DAY_MS = 86_400_000;
 
-/** What each partner asked for in the last days, in UTC; partners that asked for nothing have zeros. By the primary key. */
+/**
+ * Each partner's usage over the last days, in UTC. Partners without requests are included with zeros. Served by the
+ * primary key.
+ */
 export async function reportUsage(
   { kysely }: Database,
   clock: Clock,
@@ -55,9 +58,9 @@ export async function reportUsage(
 }
 
 /**
- * What a partner asked for in the last days with each key and of each endpoint.
+ * A partner's usage over the last days, by key and endpoint.
  *
- * @throws AccessError where there is no such partner.
+ * @throws AccessError if there is no such partner.
  */
 export async function reportUsageOf(
   database: Database,
@@ -86,7 +89,7 @@ function toReport<Row extends Usage & { day: string | null }, Subject extends ob
   rows: readonly Row[],
   subjectOf: (row: Row) => Subject,
 ): UsageReport<Subject> {
-  // A row of tomorrow was written by a machine whose clock is ahead.
+  // A future day was written by a machine whose clock is ahead.
   const known = rows.filter(({ day }) => day === null || day <= (days.at(-1) ?? ''));
   const bySubject = Map.groupBy(known, (row) => JSON.stringify(subjectOf(row)));
   const lines = [...bySubject].map(([subject, rowsOfIt]) => toLine(days, rowsOfIt, JSON.parse(subject) as Subject));

@@ -2,26 +2,29 @@ import { CountingWindows, type CountingWindow } from '../http/counting-windows.t
 import { machineNowMs } from './machine-clock.ts';
 import type { Ask, CountsMessage, LeaseMessage, Returned } from './messages.ts';
 
-/** Of what is left of a quota, a worker is given its share divided by this: near the end, one request at a time. */
+/** A lease is a worker's equal share of the remaining quota divided by this, so near the end it is a single request. */
 const SHARE_DIVISOR = 2;
 
-/** At most so many at once, or this part of the quota: that is what a partner loses when a worker is killed. */
+/**
+ * A lease is at most this many requests, or this fraction of the quota if that is more. A partner loses that much when
+ * a worker is killed.
+ */
 const LARGEST_LEASE = 64;
 const LARGEST_PART = 0.01;
 
-/** How long a worker is waited for that was asked to give back. Shorter than the worker that asked waits itself. */
+/** How long to wait for a recalled lease. Shorter than the requesting worker's own timeout. */
 const RECALL_TIMEOUT_MS = 500;
 
 interface Window extends CountingWindow {
-  /** Requests that passed or were refused. */
+  /** Requests that were accepted or refused. */
   used: number;
-  /** What workers may still let pass, and the quota that they asked with. */
+  /** Outstanding leases by worker: the size, and the quota of the request for it. */
   readonly held: Map<number, { readonly size: number; readonly quota: number }>;
-  /** Workers that were told that nothing is left, and refuse by themselves since. */
+  /** Workers that were told that the quota is exhausted, and now refuse on their own. */
   readonly refusing: Set<number>;
 }
 
-/** One key for which workers were asked to give back; others that ask meanwhile wait for the outcome. */
+/** A recall in progress for one key. Other workers' requests for the key wait for its outcome. */
 interface Settlement {
   readonly awaited: Set<number>;
   readonly asks: { worker: number; ask: Ask }[];
@@ -32,16 +35,15 @@ export interface LeaseLedgerOptions {
   readonly windowSeconds: number;
   readonly workers: number;
   send(worker: number, message: LeaseMessage): void;
-  /** A worker did not give back in time; what it holds counts as used until it does. */
+  /** A worker did not return its lease in time. The lease counts as used until it does. */
   onSilence?(worker: number): void;
   readonly now?: () => number;
 }
 
 /**
- * The primary process's book of what was counted and which worker holds leases: so many requests
- * that it may let pass without asking. A lease is taken off the quota when it is given. Before
- * a request is refused, all leases of its key are called back, so that exactly the quota passes,
- * however unevenly requests are spread over the workers.
+ * The primary process's ledger of counted requests and outstanding leases. A lease lets a worker accept a number of
+ * requests on its own, and is deducted from the quota when it is granted. Before any request is refused, all leases of
+ * its key are recalled, so exactly the quota passes, however unevenly the workers are loaded.
  */
 export class LeaseLedger {
   readonly #options: LeaseLedgerOptions;
@@ -54,7 +56,7 @@ export class LeaseLedger {
     this.#now = options.now ?? machineNowMs;
   }
 
-  /** Takes what a worker has to say. */
+  /** Handles a worker's message. */
   receive(worker: number, message: CountsMessage): void {
     this.#takeBack(worker, message);
     const settlement = this.#settlements.get(message.key);
@@ -67,7 +69,7 @@ export class LeaseLedger {
     }
   }
 
-  /** A worker is gone. Nobody knows how much of its leases it used: they count as used. */
+  /** Removes a worker that has exited. How much of its leases it used is unknown, so they count as fully used. */
   forget(worker: number): void {
     for (const window of this.#windows.values()) {
       window.used += window.held.get(worker)?.size ?? 0;
@@ -84,7 +86,7 @@ export class LeaseLedger {
     const window = this.#windows.find(key, this.#now());
     if (window === undefined) return;
     const held = window.held.get(worker)?.size ?? 0;
-    // Of a lease, what is not given back was used.
+    // The part of a lease that is not returned was used.
     window.used += window.endsAtMs === endsAtMs ? held - unused + refused : held;
     window.held.delete(worker);
     window.refusing.delete(worker);
@@ -96,7 +98,7 @@ export class LeaseLedger {
     const { endsAtMs, held, refusing } = window;
     const taken = takenOf(window);
     const left = quota - taken;
-    // So no worker ever has a lease while another refuses.
+    // Ensures that no worker holds a lease while another one refuses.
     const holders = left > 0 ? inTheWayOfGrant(window, quota) : new Set(held.keys());
     if (holders.size > 0 && !isSettled) {
       this.#recall(key, holders, { worker, ask });
@@ -131,7 +133,7 @@ export class LeaseLedger {
     for (const worker of awaited) this.#options.send(worker, { type: 'recall', key });
   }
 
-  /** All that could be called back has been: whoever waited is answered. */
+  /** Ends a recall, and responds to the workers waiting for it. */
   #settle(key: string): void {
     const settlement = this.#settlements.get(key);
     if (settlement === undefined) return;
@@ -142,7 +144,7 @@ export class LeaseLedger {
     this.#answer(first, true);
     for (const { worker, ask } of others) {
       const next = this.#settlements.get(key);
-      // Answering one may have begun the next settlement.
+      // Responding to one can start the next recall.
       if (next === undefined) this.#answer({ worker, ask }, false);
       else next.asks.push({ worker, ask });
     }
@@ -150,8 +152,8 @@ export class LeaseLedger {
 }
 
 /**
- * Who has to give back before more is given out: those who refuse by themselves, since they know
- * of requests that are not counted yet, and leases that a higher quota would overtake.
+ * The workers that must return before more can be granted: those that refuse on their own, since they know of requests
+ * not counted yet, and holders of a lease requested with a lower quota.
  */
 function inTheWayOfGrant({ held, refusing }: Window, quota: number): Set<number> {
   const holders = new Set(refusing);

@@ -16,17 +16,17 @@ import type { CountsMessage, Grant, LeaseMessage, Refusal, Returned } from './me
 /** How long a request waits for the primary process. */
 const ASK_TIMEOUT_MS = 1_000;
 
-/** What this worker knows of a key's window. */
+/** This worker's state for the current window of a key. */
 interface Lease extends CountingWindow {
-  /** Requests that may still pass. */
+  /** Requests that can still be accepted. */
   left: number;
-  /** What the primary had counted or given away when it answered. */
+  /** Requests that the primary had counted or leased out when it responded. */
   readonly taken: number;
-  /** What was asked with. */
+  /** The quota of the request for the lease. */
   readonly quota: number;
-  /** Nothing was left for the quota that was asked with. */
+  /** True if that quota was exhausted. */
   readonly isUsedUp: boolean;
-  /** Refused here since. */
+  /** Requests refused here since. */
   refused: number;
 }
 
@@ -35,7 +35,7 @@ interface Waiting {
   resolve(allowance: Allowance): void;
 }
 
-/** An ask that the primary has not answered, and the requests that wait for it. */
+/** A pending request to the primary, and the client requests that wait for it. */
 interface Asking {
   readonly waiting: Waiting[];
   timer: NodeJS.Timeout | undefined;
@@ -50,10 +50,10 @@ export interface LeasedLimitsOptions {
 }
 
 /**
- * The limits in a worker. The primary process counts for all workers; this one asks it for
- * leases, and decides by itself, at once, as far as they reach. Where the primary does not
- * answer within a second, it counts by itself until it does, up to its share of each quota: an
- * outage of the counting is to be none of the service.
+ * Rate limits in a worker process. The primary counts for all workers; this worker requests leases from it and decides
+ * synchronously while they last. If the primary does not respond within a second, the worker counts on its own, up to
+ * its share of each quota, until the primary responds again: a failure of the counting must not become a failure of the
+ * service.
  */
 export class LeasedLimits implements RequestLimits {
   readonly windowSeconds: number;
@@ -79,7 +79,7 @@ export class LeasedLimits implements RequestLimits {
     return this.#count(`failures ${networkOf(address)}`, FAILURES_PER_MINUTE);
   }
 
-  /** Takes what the primary has to say. */
+  /** Handles a message from the primary. */
   receive(message: LeaseMessage): void {
     if (!this.#isPrimaryHeard) this.#options.logger?.info('the primary process counts requests again');
     this.#isPrimaryHeard = true;
@@ -93,7 +93,7 @@ export class LeasedLimits implements RequestLimits {
     this.#serve(asking?.waiting ?? [], message);
   }
 
-  /** The primary process is gone: nobody has to wait for it any longer. */
+  /** The primary has exited: stops waiting for it. */
   countAlone(): void {
     this.#isPrimaryHeard = false;
     for (const [key, asking] of this.#asking) this.#countHere(key, asking);
@@ -101,11 +101,11 @@ export class LeasedLimits implements RequestLimits {
 
   #count(key: string, quota: number): Allowance | Promise<Allowance> {
     const asking = this.#asking.get(key);
-    // While an answer is awaited there is no lease, and those who came before are first.
+    // While a request to the primary is pending there is no lease, and earlier client requests come first.
     const decided = asking === undefined ? this.#decide(this.#find(key), quota) : undefined;
     if (decided !== undefined) return decided;
     if (!this.#isPrimaryHeard) {
-      // Its answer will tell that it is back.
+      // A response will show that the primary is back.
       if (asking === undefined) this.#ask(key, quota, []);
       return this.#countByShare(key, quota);
     }
@@ -124,12 +124,12 @@ export class LeasedLimits implements RequestLimits {
     return this.#leases.find(key, this.#now());
   }
 
-  /** What can be said without the primary; undefined where nothing can. */
+  /** Decides without the primary; undefined if that is not possible. */
   #decide(lease: Lease | undefined, quota: number): Allowance | undefined {
     if (lease === undefined) return undefined;
     const { taken, endsAtMs, isUsedUp } = lease;
     const msLeft = endsAtMs - this.#now();
-    // Where the quota was lowered since, only the primary knows what others have used of the higher one.
+    // If the quota was lowered since, only the primary knows how much of the higher one others have used.
     if (lease.left > 0 && quota >= lease.quota) {
       lease.left -= 1;
       return allowanceOf(taken - lease.left, quota, msLeft);
@@ -149,7 +149,8 @@ export class LeasedLimits implements RequestLimits {
     let lease: Lease | undefined = { endsAtMs, left, taken, quota, isUsedUp, refused: 0 };
     this.#leases.begin(key, lease, nowMs);
     if (isUsedUp) {
-      // The primary has counted this one. Where the answer came too late, it was decided here, and is missing.
+      // The primary has counted the first one. If its response came too late, that request was decided here and is no
+      // longer waiting.
       const first = waiting.shift();
       first?.resolve(allowanceOf(taken, first.quota, endsAtMs - nowMs));
     }
@@ -161,7 +162,7 @@ export class LeasedLimits implements RequestLimits {
       }
       next.resolve(decided);
       waiting.shift();
-      // The window may be over by now. What was given for the first is good for it all the same.
+      // The window may have ended by now, but a lease granted for the first request still covers that one.
       lease = this.#find(key);
     }
   }

@@ -1,9 +1,8 @@
 const STARTED_AT_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 
 /**
- * Milliseconds since some moment that is the same for all processes of this machine: a window
- * has to end for all of them at once. `performance.now()` begins anew in each process, and the
- * time of day may be set back.
+ * Monotonic milliseconds on a time base shared by all processes of a machine, so that a window ends for all of them at
+ * the same time. `performance.now()` starts at zero in each process, and the wall clock can be set back.
  */
 export function machineNowMs(): number {
   return STARTED_AT_MS + performance.now();

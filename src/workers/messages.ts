@@ -1,76 +1,76 @@
-// What the primary process and its workers tell each other.
+// Messages between the primary process and its workers.
 
 import type { ReadinessReport } from '../monitoring/readiness.ts';
 import type { MetricValues } from './worker-reports.ts';
 
-/** What a worker gives back of what it was given for one key and one window. */
+/** A worker's return of its lease for one key and window. */
 export interface Returned {
   readonly key: string;
-  /** Which window: one that is over is of no interest. Null where the worker holds nothing. */
+  /** Identifies the window; one that has ended is ignored. Null if the worker holds nothing. */
   readonly endsAtMs: number | null;
-  /** Requests of the lease that were not made. */
+  /** Unused requests of the lease. */
   readonly unused: number;
-  /** Requests that the worker refused by itself since it was told that the quota is used up. */
+  /** Requests that the worker refused on its own after it learned that the quota was exhausted. */
   readonly refused: number;
 }
 
-/** Asks for the right to let requests pass. Whoever asks gives back all that it holds for the key. */
+/** Requests a lease. The sender also returns everything it holds for the key. */
 export interface Ask extends Returned {
   readonly type: 'ask';
-  /** Of the request that comes first. */
+  /** The quota of the first waiting request. */
   readonly quota: number;
-  /** How many requests are waiting, 1 or more. */
+  /** Number of waiting requests, 1 or more. */
   readonly wanted: number;
 }
 
-/** The answer to a recall. */
+/** The response to a recall. */
 export interface Return extends Returned {
   readonly type: 'return';
 }
 
-/** The worker may let so many requests pass before the window ends; nobody else will be given them. */
+/** Grants a lease: the worker can accept `size` requests before the window ends, and they are reserved for it. */
 export interface Grant {
   readonly type: 'grant';
   readonly key: string;
   readonly endsAtMs: number;
-  /** That of the ask. */
+  /** The quota given in the ask. */
   readonly quota: number;
   readonly size: number;
-  /** How many of the window are used or given to someone, these included. */
+  /** Requests used or leased in this window, including this lease. */
   readonly taken: number;
 }
 
-/** The request that asked is refused. */
+/** The first waiting request is refused. */
 export interface Refusal {
   readonly type: 'refusal';
   readonly key: string;
   readonly endsAtMs: number;
-  /** That of the ask. */
+  /** The quota given in the ask. */
   readonly quota: number;
-  /** How many were counted in the window, this one included. */
+  /** Requests used or leased in this window, including this one. */
   readonly taken: number;
 }
 
-/** Asks a worker to give back what it holds for a key. */
+/** Recalls a worker's lease for a key. */
 export interface Recall {
   readonly type: 'recall';
   readonly key: string;
 }
 
-/** Asks a worker how it is. */
+/** Requests a status report from a worker. */
 export interface Look {
   readonly type: 'look';
-  /** Comes back with the report. */
+  /** Returned with the report. */
   readonly number: number;
   readonly wantsMetrics: boolean;
 }
 
-/** The answer to a look. */
+/** The response to a `Look`. */
 export interface WorkerReport {
   readonly type: 'report';
   readonly number: number;
   readonly readiness: ReadinessReport;
-  /** Null where they were not asked for. */
+  /** Null if they were not requested. */
   readonly metrics: MetricValues | null;
 }
 
@@ -80,13 +80,13 @@ export type LeaseMessage = Grant | Refusal | Recall;
 export type ToPrimary =
   | CountsMessage
   | WorkerReport
-  /** The worker answers requests. */
+  /** The worker is accepting requests. */
   | { readonly type: 'serving'; readonly origin: string }
-  /** The worker could not start, and ends. The message is for the operator. */
+  /** The worker could not start and exits. The message is for the operator. */
   | { readonly type: 'failed'; readonly message: string };
 
 export type ToWorker =
   | LeaseMessage
   | Look
-  /** Answer what is in flight, and end. */
+  /** Finish requests in flight, then exit. */
   | { readonly type: 'end' };

@@ -6,7 +6,7 @@ import type { WorkerReport } from './messages.ts';
 import type { PoolProgress } from './worker-pool.ts';
 import { aggregate, type WorkerReports } from './worker-reports.ts';
 
-/** What the primary process shows to administrators: all of its workers as one service. */
+/** The admin view of the primary process: all its workers as one service. */
 export function poolView(pool: { readonly progress: PoolProgress }, reports: WorkerReports): AdminView {
   const own = processMetrics();
   registerReadMetric(own, {
@@ -35,7 +35,8 @@ export function poolView(pool: { readonly progress: PoolProgress }, reports: Wor
     async readMetrics() {
       const answered = await reports.ask(pool.progress.serving, true);
       const all = aggregate([await own.getMetricsAsJSON(), ...reports.metrics]);
-      // Summing up leaves it out, as it means nothing for several; this is since when there is a service.
+      // Aggregation drops it because it has no meaning across processes. The primary's value shows when the service
+      // started.
       const startedAt = own.getSingleMetric('process_start_time_seconds');
       if (startedAt !== undefined) all.registerMetric(startedAt);
       registerReady(all, async () => readinessOf(pool.progress, answered));
@@ -45,8 +46,8 @@ export function poolView(pool: { readonly progress: PoolProgress }, reports: Wor
 }
 
 /**
- * The service is ready from when all workers answered, as long as one is: the others take no part
- * in its answers, and are replaced.
+ * The service becomes ready once all workers serve, and stays ready while at least one worker is. Problems of the
+ * others are then reported as degradations.
  */
 function readinessOf(
   { phase, size, serving }: PoolProgress,

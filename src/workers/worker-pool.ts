@@ -2,43 +2,46 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
 import type { CountsMessage, ToPrimary, ToWorker, WorkerReport } from './messages.ts';
 
-/** Who lived so long was not killed by its start. */
+/** A worker that ran this long did not die of its start. */
 const STABLE_MS = 10_000;
 
-/** The pause before a worker is replaced that died early, doubled where its replacement does too. */
+/** The pause before replacing a worker that died early, doubled each time its replacement does too. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** After so many starts in a row that failed, with nobody left to answer, it is better that everyone sees it. */
+/**
+ * After this many failed starts in a row, with no worker serving, the whole service ends so that the failure is
+ * visible.
+ */
 const MOST_FAILED_STARTS = 5;
 
 export interface WorkerPoolOptions {
   readonly size: number;
-  /** What follows `pds` on the workers' command line. */
+  /** The workers' command-line arguments after `pds`. */
   readonly args: readonly string[];
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   onMessage(worker: number, message: CountsMessage | WorkerReport): void;
   onGone(worker: number): void;
-  /** No worker answers, and none can be started any more. */
+  /** No worker is serving, and none can be started. */
   onLost(reason: string): void;
 }
 
-/** How the workers are. */
+/** State of the workers. */
 export interface PoolProgress {
   readonly phase: 'starting' | 'serving' | 'ending';
-  /** How many there are to be. */
+  /** The configured number of workers. */
   readonly size: number;
-  /** Those that answer requests. */
+  /** Workers that are serving requests. */
   readonly serving: ReadonlySet<number>;
-  /** How many have been replaced. */
+  /** Number of workers replaced so far. */
   readonly replacements: number;
 }
 
-/** What became of a worker and of those that it took the place of. */
+/** The record of a worker and its predecessors. */
 interface History {
   /** In a row. */
   readonly earlyDeaths: number;
-  /** In a row: those that ended before they answered requests. */
+  /** In a row: workers that ended before they served requests. */
   readonly failedStarts: number;
 }
 
@@ -47,15 +50,15 @@ interface Exit {
   readonly signal: string | null;
 }
 
-/** The workers of one primary process: as many as were asked for, whatever becomes of each. */
+/** Keeps the configured number of workers running in one primary process. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
-  /** By number. Node's own list keeps a worker until both its exit and the end of its channel were seen. */
+  /** By worker ID. Node's own list holds a worker until both its exit and the close of its channel were seen. */
   readonly #workers = new Map<number, Worker>();
   readonly #serving = new Set<number>();
   #phase: PoolProgress['phase'] = 'starting';
   #replacements = 0;
-  /** Why the last worker that could not start did not. */
+  /** Why the last failed start failed. */
   #reason = '';
   #started = Promise.withResolvers<string>();
   #ended = Promise.withResolvers<null>();
@@ -68,11 +71,12 @@ export class WorkerPool {
   /**
    * Starts all workers.
    *
-   * @returns the address at which they answer, once all of them do.
-   * @throws Error with the reason of the first that cannot.
+   * @returns the URL at which they serve, once all of them do.
+   * @throws Error with the reason of the first that fails.
    */
   start(): Promise<string> {
-    // They share the listening socket, and the system wakes who is free: the primary has no part in a request.
+    // Workers share the listening socket and the operating system wakes an idle one, so the primary takes no part in
+    // requests.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     cluster.setupPrimary({ args: [...this.#options.args] });
     for (let count = 0; count < this.#options.size; count += 1) this.#fork({ earlyDeaths: 0, failedStarts: 0 });
@@ -86,14 +90,14 @@ export class WorkerPool {
 
   send(worker: number, message: ToWorker): void {
     const addressee = this.#workers.get(worker);
-    // Who died meanwhile needs no message any more.
+    // A worker that has died meanwhile needs no message.
     if (addressee?.isConnected() === true) addressee.send(message, undefined, undefined, () => undefined);
   }
 
   /**
-   * Lets every worker answer what is in flight and end.
+   * Lets every worker finish its requests in flight and exit.
    *
-   * @throws Error where one had to be cut off.
+   * @throws Error if one had to be cut off.
    */
   async end(): Promise<void> {
     this.#phase = 'ending';
@@ -102,7 +106,7 @@ export class WorkerPool {
     if (this.#hasFailedToEnd) throw new Error('a worker ended before all of its requests were answered');
   }
 
-  /** Ends every worker at once. */
+  /** Kills all workers immediately. */
   kill(): void {
     this.#phase = 'ending';
     for (const worker of this.#workers.values()) worker.process.kill('SIGKILL');

@@ -1,23 +1,25 @@
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { Look, WorkerReport } from './messages.ts';
 
-/** The values of a process's metrics, as the library hands them from process to process. */
+/** A process's metric values, in the form that prom-client passes between processes. */
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
-/** A worker that hangs must not keep those waiting who ask how the service is. */
+/** How long to wait for reports: a worker that hangs must not block probes and scrapes. */
 const PATIENCE_MS = 1_000;
 
-/** Who left so many looks unanswered is not asked again before it answers one: messages to it would pile up. */
+/**
+ * A worker that left this many looks unanswered gets no more until it responds, because messages to it would pile up.
+ */
 const MOST_UNANSWERED = 3;
 
-/** What is known of a worker that was asked before. */
+/** State of a worker that was asked before. */
 interface KnownWorker {
   unanswered: number;
-  /** The last that it reported. */
+  /** Its last reported metrics. */
   metrics: MetricValues;
 }
 
-/** A question to all workers. */
+/** One round of reports from all workers. */
 interface Round {
   readonly waitingFor: Set<number>;
   readonly reports: Map<number, WorkerReport>;
@@ -25,23 +27,26 @@ interface Round {
 }
 
 /**
- * What the workers report of themselves, gathered in their primary process. One that is gone or
- * does not answer within a second makes no sum smaller: what it counted up to its last report
- * stays in, since a sum that falls looks like a restart, after which all of it would count again.
+ * Collects the workers' reports in their primary process. A worker that has exited or does not respond within a second
+ * does not reduce any sum: what it counted up to its last report is still included. A counter that falls looks like a
+ * restart to Prometheus, which would then count everything again.
  */
 export class WorkerReports {
   readonly #send: (worker: number, look: Look) => void;
   readonly #known = new Map<number, KnownWorker>();
   readonly #rounds = new Map<number, Round>();
   #lastRound = 0;
-  /** What those counted that are gone. */
+  /** Totals of the workers that have exited. */
   #retired: MetricValues = [];
 
   constructor(send: (worker: number, look: Look) => void) {
     this.#send = send;
   }
 
-  /** Asks these workers. Who has not answered in a second is missing in what is returned. */
+  /**
+   * Requests a report from each of these workers. Workers that do not respond within a second are missing in the
+   * result.
+   */
   async ask(workers: Iterable<number>, wantsMetrics: boolean): Promise<ReadonlyMap<number, WorkerReport>> {
     this.#lastRound += 1;
     const number = this.#lastRound;
@@ -65,10 +70,10 @@ export class WorkerReports {
     return round.reports;
   }
 
-  /** Takes what a worker has to say. */
+  /** Handles a worker's report. */
   receive(worker: number, report: WorkerReport): void {
     const known = this.#known.get(worker);
-    // A last word may come after the end.
+    // A report can arrive after its worker was removed.
     if (known === undefined) return;
     known.unanswered = 0;
     if (report.metrics !== null) known.metrics = report.metrics;
@@ -77,18 +82,18 @@ export class WorkerReports {
     this.#stopWaiting(round, worker);
   }
 
-  /** The worker is gone. */
+  /** Removes a worker that has exited. */
   forget(worker: number): void {
     const known = this.#known.get(worker);
     if (known === undefined) return;
     this.#known.delete(worker);
-    // What it held is gone with it; what it counted did happen.
+    // Its gauges end with it, but the events it counted did happen.
     const counted = known.metrics.filter(({ type }) => COUNTED.has(String(type)));
     this.#retired = sumOf([this.#retired, counted]);
     for (const round of this.#rounds.values()) this.#stopWaiting(round, worker);
   }
 
-  /** The metrics of all workers, those that are gone included, as they were last reported. */
+  /** The last reported metrics of all workers, including those that have exited. */
   get metrics(): readonly MetricValues[] {
     return [this.#retired, ...[...this.#known.values()].map(({ metrics }) => metrics)];
   }
@@ -100,7 +105,7 @@ export class WorkerReports {
 
 const COUNTED = new Set(['counter', 'histogram']);
 
-/** Metrics of several processes as those of one. */
+/** Merges the metrics of several processes into one registry. */
 export function aggregate(metrics: readonly MetricValues[]): Registry {
   return AggregatorRegistry.aggregate([...metrics]);
 }

@@ -3,10 +3,10 @@ import { escapeHtml } from '../html.ts';
 import type { Page } from '../layout.ts';
 import type { RenderedText } from '../markdown.ts';
 
-/** From how many sections on a list of them saves more time than it takes. */
+/** Minimum number of sections for a table of contents to save time. */
 const SECTIONS_WORTH_LISTING = 3;
 
-/** A guide beside the list of all of them. */
+/** A guide, with the sidebar of all guides. */
 export async function makeGuide(guide: Guide): Promise<Page> {
   const text = await readGuide(guide);
   return {
@@ -18,7 +18,7 @@ export async function makeGuide(guide: Guide): Promise<Page> {
   };
 }
 
-/** The list of sections stands below the title, or what is said before the first of them. */
+/** Inserts the table of contents before the first section, after the title and introduction. */
 function withContents({ html, sections }: RenderedText): string {
   if (sections.length < SECTIONS_WORTH_LISTING) return html;
   const links = sections.map(({ id, text }) => `<li><a href="#${id}">${escapeHtml(text)}</a></li>`);

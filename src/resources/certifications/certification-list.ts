@@ -15,18 +15,20 @@ interface Certification {
   readonly abbreviation: string;
   readonly name: string;
   readonly type: string;
-  /** What a search finds it by. */
+  /** The search terms of its name and abbreviation. */
   readonly terms: ReadonlySet<string>;
 }
 
 interface Certifications {
-  /** The state of the catalog in which they were read. */
+  /** The catalog state in which they were read. */
   readonly catalog: string;
-  /** In the order of their abbreviations. */
+  /** In order of abbreviation. */
   readonly all: readonly Certification[];
-  /** Abbreviations by what may be written for them. */
+  /** Abbreviations by every accepted spelling. */
   readonly byName: ReadonlyMap<string, string>;
-  /** No name has more parts between commas, so that a long list costs no more than its length. */
+  /**
+   * The most comma-separated parts that any name has. Bounds the search, so that a long filter value takes linear time.
+   */
   readonly maxParts: number;
 }
 
@@ -37,14 +39,14 @@ interface Row {
   readonly type: string | null;
 }
 
-/** All certifications; one row of nulls if there is none. */
+/** All certifications; a single row of nulls if there are none. */
 export const readCertifications: RawBuilder<Row> = sql<Row>`
   select state.catalog, certification.abbreviation, certification.name, certification.type
   from (select ${catalogState} as catalog) as state
   left join catalog.certifications as certification on 1 = 1
   order by certification.abbreviation`;
 
-/** All certifications, which are few: read once for each state of the catalog. */
+/** Caches all certifications, which are few, once per catalog state. */
 export class CertificationList {
   readonly #database: OpenDatabase;
   #cached: Certifications | null = null;
@@ -53,12 +55,12 @@ export class CertificationList {
     this.#database = database;
   }
 
-  /** Another state of the catalog was seen. */
+  /** Call when another catalog state was seen. */
   forget(): void {
     this.#cached = null;
   }
 
-  /** The abbreviations of the certifications that a list shows next. */
+  /** Finds the abbreviations on the next page of a list. */
   async find({ q, type }: CertificationFilters, after: string | null, limit: number): Promise<FoundRecords> {
     const { catalog, all } = await this.#read();
     const words = q === undefined ? null : queryWords(q);
@@ -73,11 +75,10 @@ export class CertificationList {
   }
 
   /**
-   * Resolves the value of the `certifications` filter: names or abbreviations, comma-separated.
-   * A name may hold commas itself, so at each place the longest one that fits is taken. Case
-   * counts only where two differ by nothing else.
+   * Resolves the value of the `certifications` filter: comma-separated names or abbreviations. A name can contain
+   * commas, so the longest match at each position wins. Case is ignored unless two names differ in case only.
    *
-   * @returns abbreviations, each once; null for what no certification is called.
+   * @returns distinct abbreviations; null for a name that matches no certification.
    */
   async resolve(value: string): Promise<{ catalog: string; abbreviations: readonly (string | null)[] }> {
     const { catalog, byName, maxParts } = await this.#read();
@@ -102,7 +103,7 @@ export class CertificationList {
         ? []
         : [{ abbreviation, name, type, terms: tokenizer.termsOf([name, abbreviation]) }],
     );
-    // Later entries win: the exact spelling over a folded one, an abbreviation over a name.
+    // Later entries win: an exact spelling over a lower-cased one, and then an abbreviation over a name.
     const byName = new Map([
       ...all.map(({ name, abbreviation }) => [name.toLowerCase(), abbreviation] as const),
       ...all.toReversed().map(({ abbreviation }) => [abbreviation.toLowerCase(), abbreviation] as const),

@@ -1,4 +1,4 @@
-/** A Certification, whole. */
+/** Renders a Certification completely. */
 export function renderCertification({
   name,
   type,

@@ -8,7 +8,7 @@ import {
   refTo,
 } from '../../http/openapi-schemas.ts';
 
-/** An abbreviation, as certifications and suppliers show it. */
+/** An abbreviation, as certifications and suppliers return it. */
 export function abbreviationText(description: string) {
   return Type.String({
     minLength: 1,

@@ -9,7 +9,7 @@ import { isGranted, scopeKey, scopeValues } from '../granted.ts';
 
 const text = withUpdatedAt(sql<string>`contract.document`, 'contract', 'changed_publication');
 
-/** Contracts as a list shows them. */
+/** Contracts as listed. */
 export const listedContracts: ListedRecords = {
   table: 'contracts',
   alias: 'contract',
@@ -19,7 +19,7 @@ export const listedContracts: ListedRecords = {
   bytes: sql<number>`octet_length(contract.document)`,
 };
 
-/** The contract of this id, if the scope sees it. One look-up by the unique index on id. */
+/** Finds a contract by ID within the scope. One lookup in the unique index on `id`. */
 export function findContract({ engine }: Pick<Database, 'engine'>, scope: Scope, id: string): RecordQuery {
   const key = scopeKey(scope);
   return {

@@ -1,6 +1,6 @@
 import { withoutClosingBrace } from '../finished-text.ts';
 
-/** A contract's own fields, and the finished text of what it embeds. */
+/** A contract's own fields, and the rendered JSON of everything it embeds. */
 export interface ContractParts {
   id: string;
   name: string;
@@ -8,13 +8,13 @@ export interface ContractParts {
   description: string | null;
   leadEntity: string;
   coop: string | null;
-  /** Embedded suppliers, whole, in the order of the import. */
+  /** Complete embedded suppliers, in import order. */
   suppliers: readonly string[];
-  /** City services, whole, in the order of the import. */
+  /** Complete city services, in import order. */
   cityServices: readonly string[];
 }
 
-/** A Contract without its closing brace: `updated_at` is added when it is read. */
+/** Renders a Contract without its closing brace: `updated_at` is added on read. */
 export function renderContract(parts: ContractParts): string {
   const { id, name, summary, description } = parts;
   return (
@@ -24,7 +24,7 @@ export function renderContract(parts: ContractParts): string {
   );
 }
 
-/** What a rendered contract says of itself and names, for rendering it anew. */
+/** The fields and references of a rendered contract, as needed to rerender it. */
 export interface RenderedContract {
   id: string;
   name: string;
@@ -36,7 +36,7 @@ export interface RenderedContract {
   city_services: { id: string }[];
 }
 
-/** Reads back what {@link renderContract} made. */
+/** Parses the output of {@link renderContract}. */
 export function parseRenderedContract(document: string): RenderedContract {
   return JSON.parse(`${document}}`) as RenderedContract;
 }

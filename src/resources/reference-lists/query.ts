@@ -14,8 +14,8 @@ interface NamedRefId {
 }
 
 /**
- * The ids that a reference list shows next: the lead entities, or coops, that are granted or named by a
- * contract that the scope sees; all city services. Reads the primary key.
+ * Finds the IDs on the next page of a reference list: lead entities or coops that are granted or named by a visible
+ * contract, or all city services. Served by the primary key.
  */
 export async function findNamedRefs(
   database: OpenDatabase,
@@ -29,7 +29,7 @@ export async function findNamedRefs(
   return { catalog: rows[0]?.catalog ?? '', positions: ids.slice(0, limit), hasMore: ids.length > limit };
 }
 
-/** The next ids behind that in the slot `after`; one row without an id if there is none. */
+/** The IDs after the parameter `after`; a single row without an ID if there are none. */
 export function namedRefIds(
   engine: Engine,
   table: NamedRefTable,
@@ -46,7 +46,10 @@ export function namedRefIds(
     order by listed.id`;
 }
 
-/** Granted itself, or named by a contract that is visible by the other kind of grant: one look-up for each of those. */
+/**
+ * Granted, or named by a contract that the other kind of grant makes visible: one lookup per granted entity of that
+ * kind.
+ */
 function isGrantedOrNamed(engine: Engine, table: NamedRefTable): RawBuilder<SqlBool> {
   const [column, otherColumn, otherList] =
     table === 'coops' ? ['coop_id', 'lead_entity_id', 'lead_entities'] : ['lead_entity_id', 'coop_id', 'coops'];

@@ -15,12 +15,12 @@ export interface SolicitationFilters extends ListFilters {
   readonly closing_before?: string;
 }
 
-/** As many digits as 2^53 has, below which a `ref` always is. */
+/** Up to 16 digits, like 2^53, which is above every `ref`. */
 const REF = /^[1-9][0-9]{0,15}$/;
 
 /**
- * Whether bidding is live at this moment: the one field that cannot be stored. Nothing closes a solicitation
- * on a schedule, so the stored status stays `open` after the deadline.
+ * Whether bidding is open right now, the one field that cannot be stored: no job closes a solicitation on time, so the
+ * stored status remains `open` after the deadline.
  */
 const isOpen = sql<SqlBool>`solicitation.status = 'open'
   and (solicitation.close_at is null or solicitation.close_at > ${slot('now')})`;
@@ -31,7 +31,7 @@ const finished = (document: RawBuilder<string>): RawBuilder<string> =>
 const closesAt = sql<string | null>`case when solicitation.status = 'open' and solicitation.close_at > ${slot('now')}
   then solicitation.close_at end`;
 
-/** Solicitations as a list shows them. */
+/** Solicitations as listed. */
 export const listedSolicitations: ListedRecords = {
   table: 'solicitations',
   alias: 'solicitation',
@@ -42,7 +42,9 @@ export const listedSolicitations: ListedRecords = {
   changesAt: closesAt,
 };
 
-/** The solicitations that a list or a count shows. Drafts have no terms in the index, so no condition is met by one. */
+/**
+ * Matches the solicitations that a list or count includes. Drafts have no terms in the index, so nothing matches them.
+ */
 export function solicitationConditions(scope: Scope, filters: SolicitationFilters, since: Since | null): Condition[] {
   const { closing_after, closing_before } = filters;
   return [
@@ -53,8 +55,8 @@ export function solicitationConditions(scope: Scope, filters: SolicitationFilter
 }
 
 /**
- * The solicitation of this id or `ref`, if the scope sees it. An id has at least one character that is no digit, so the two
- * cannot be confused; a `ref` has one spelling, without leading zeros. One look-up by the index on either.
+ * Finds a solicitation by ID or `ref` within the scope. An ID always has a character that is not a digit, so the two
+ * cannot be confused; a `ref` has a single spelling, without leading zeros. One lookup in the index on either.
  */
 export function findSolicitation({ engine }: Pick<Database, 'engine'>, scope: Scope, idOrRef: string): RecordQuery {
   const isRef = REF.test(idOrRef);

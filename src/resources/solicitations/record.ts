@@ -1,4 +1,4 @@
-/** A solicitation as it is imported: checked and completed, instants in their stored form. */
+/** An imported solicitation: validated and completed, timestamps in stored form. */
 export interface SolicitationRecord {
   id: string;
   ref: number;

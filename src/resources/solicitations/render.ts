@@ -2,9 +2,9 @@ import type { SolicitationRecord } from './record.ts';
 import { withoutClosingBrace } from '../finished-text.ts';
 
 /**
- * The list item without its closing brace: `is_open` and `updated_at` are added when it is read.
+ * Renders the list item without its closing brace: `is_open` and `updated_at` are added on read.
  *
- * @param leadEntity its finished NamedRef.
+ * @param leadEntity its rendered NamedRef.
  */
 export function renderSolicitation(record: SolicitationRecord, leadEntity: string): string {
   const { id, ref, reference_number, title, status, issuing_organization } = record;
@@ -16,7 +16,7 @@ export function renderSolicitation(record: SolicitationRecord, leadEntity: strin
   );
 }
 
-/** What the detail adds to the list item: begins with a comma, has no closing brace. */
+/** Renders the fields that the detail adds to the list item, beginning with a comma and without a closing brace. */
 export function renderSolicitationDetail(record: SolicitationRecord): string {
   const { description, require_intent_registration, created_at } = record;
   const { nigp_codes, documents, requested_items, notices, questions } = record;

@@ -148,7 +148,7 @@ export const count = Type.Object(
   { $id: 'Count', description: 'How many match.' },
 );
 
-/** All schemas of solicitations that the OpenAPI document names. */
+/** All named schemas of solicitations for the OpenAPI document. */
 export const solicitationSchemas = [
   solicitationStatus,
   solicitation,

@@ -11,7 +11,7 @@ import { withUpdatedAt } from '../finished-text.ts';
 import { isGrantedSupplier, scopeKey, scopeValues } from '../granted.ts';
 
 export interface SupplierFilters extends ListFilters {
-  /** As it was written. */
+  /** The raw value. */
   readonly certifications?: string;
 }
 
@@ -22,7 +22,7 @@ const textWith = (certifications: RawBuilder<string>): RawBuilder<string> =>
     'changed_publication',
   );
 
-/** Suppliers as a list shows them. */
+/** Suppliers as listed. */
 export const listedSuppliers: ListedRecords = {
   table: 'suppliers',
   alias: 'supplier',
@@ -33,9 +33,9 @@ export const listedSuppliers: ListedRecords = {
 };
 
 /**
- * The suppliers that a list shows.
+ * Matches the suppliers that a list includes.
  *
- * @param abbreviations of the certifications that the filter names; null for one that there is not.
+ * @param abbreviations of the certifications in the filter; null for an unknown one.
  */
 export function supplierConditions(
   scope: Scope,
@@ -49,7 +49,7 @@ export function supplierConditions(
   ];
 }
 
-/** The supplier of this id, if the scope sees it. One look-up by the unique index on id. */
+/** Finds a supplier by ID within the scope. One lookup in the unique index on `id`. */
 export function findSupplier({ engine }: Pick<Database, 'engine'>, scope: Scope, id: string): RecordQuery {
   const key = scopeKey(scope);
   return {

@@ -1,6 +1,6 @@
 import { withoutClosingBrace } from '../finished-text.ts';
 
-/** The list endpoint shows this many certifications of each type, and more of one where the other has fewer. */
+/** Lists return this many certifications of each type, and more of one type if the other has fewer. */
 const PREVIEW_OF_EACH_TYPE = 5;
 
 interface EmbeddedSupplier {
@@ -13,7 +13,7 @@ interface EmbeddedSupplier {
   website: string | null;
 }
 
-/** The form embedded in contracts, without its closing brace: the supplier endpoints add to it. */
+/** Renders the supplier as embedded in contracts, without its closing brace: the supplier endpoints add fields. */
 export function renderSupplier(supplier: EmbeddedSupplier): string {
   const { id, name, states_served, location, logo, email, website } = supplier;
   return withoutClosingBrace(JSON.stringify({ id, name, states_served, location, logo, email, website }));
@@ -25,8 +25,8 @@ interface HeldCertification {
 }
 
 /**
- * The certifications of a supplier as JSON arrays: `all` for the detail, `preview` for lists.
- * Abbreviations, `sbe` before `technical`, alphabetical within.
+ * Renders a supplier's certifications as JSON arrays of abbreviations, `sbe` before `technical` and alphabetical within
+ * each: `all` for the detail, `preview` for lists.
  */
 export function renderCertifications(held: readonly HeldCertification[]): { all: string; preview: string } {
   const [sbe, technical] = (['sbe', 'technical'] as const).map((type) =>
@@ -43,7 +43,7 @@ export function renderCertifications(held: readonly HeldCertification[]): { all:
   };
 }
 
-/** The order of UTF-8 bytes, which is that of the databases too; JavaScript compares UTF-16 units. */
+/** Orders by UTF-8 bytes, like the databases; JavaScript compares UTF-16 code units. */
 function bytewise(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

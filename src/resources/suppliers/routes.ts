@@ -77,7 +77,10 @@ export function registerSuppliers(
   });
 }
 
-/** The names in the `certifications` filter are resolved in the same state of the catalog as the suppliers are found in. */
+/**
+ * Lists suppliers. Names in the `certifications` filter are resolved in the same catalog state in which the suppliers
+ * are found.
+ */
 function listSuppliers(
   index: RecordIndex,
   certifications: CertificationList,
