@@ -16,7 +16,7 @@ export interface Grants {
 }
 
 export interface GrantOutcome {
-  /** Granted by this change. */
+  /** Newly granted. */
   readonly granted: Grants;
   /** Granted before; these keep their timestamps. */
   readonly unchanged: Grants;

@@ -11,8 +11,8 @@ const BEARER = /^bearer +([^ ]+)$/i;
 
 /**
  * 401: resolves the API key of every request under /v1 to its partner, even if the path does not exist.
- * After {@link FAILURES_PER_MINUTE} failures from one address in a minute, further failures from it get 429; requests
- * with a valid key are unaffected.
+ * After `FAILURES_PER_MINUTE` failures from one address in a minute, further failures from it get 429. Requests with a
+ * valid key are unaffected.
  */
 export function addAuthentication(
   app: FastifyInstance,

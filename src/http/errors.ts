@@ -69,7 +69,7 @@ export function unknownPath(): ApiError {
   );
 }
 
-/** 405: the path is right, the method is not. */
+/** 405: the path exists, but not for this method. */
 export function methodNotAllowed(): ApiError {
   return new ApiError(
     405,
@@ -81,7 +81,7 @@ export function methodNotAllowed(): ApiError {
   );
 }
 
-/** 400: something in the request is wrong; the message says what, and what is accepted. */
+/** 400: the request is invalid. The message says what is wrong, and what is accepted. */
 export function validationFailed(message: string): ApiError {
   return new ApiError(400, 'validation_failed', message);
 }

@@ -28,9 +28,9 @@ interface KeptExchange {
 }
 
 /**
- * Serves repeated requests from the cache, ahead of the framework, which would take a fifth of the time of such a
- * request. Any request that is not an exact repeat by the same partner is passed on to the framework unchanged, so all
- * refusals are made there.
+ * Serves repeated requests from the cache, ahead of the framework, whose overhead is a fifth of such a request's time.
+ * Any request that is not an exact repeat by the same partner is passed on to the framework unchanged, so all refusals
+ * are made there.
  *
  * The checks of path, parameters, cursor and permission passed when the response was produced, for the same partner,
  * revision and URL. Checks that do not depend on the URL run here: the key, the rate limit and the request's headers.

@@ -9,13 +9,13 @@ export const ID_PATTERN = '^[A-Za-z0-9_-]{1,64}$';
 /** A timestamp as it is served: UTC with milliseconds. */
 export const INSTANT_PATTERN = '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$';
 
-/** Text of at least one character that is not white space. */
+/** Text with at least one character that is not white space. */
 export const FILLED_PATTERN = '\\S';
 
 /** An NIGP code of 3, 5, 7 or 11 digits. */
 export const NIGP_PATTERN = '^([0-9]{3}|[0-9]{5}|[0-9]{7}|[0-9]{11})$';
 
-/** The abbreviation of a certification: no comma, and no space at its ends. */
+/** A certification's abbreviation: no commas, and no leading or trailing spaces. */
 export const ABBREVIATION_PATTERN = '^[^,\\s]([^,]*[^,\\s])?$';
 
 /** In code points. PostgreSQL cannot index much longer text. */
@@ -47,7 +47,7 @@ export function instant(description: string) {
   });
 }
 
-/** A whole number within the range that JSON parsers read exactly. */
+/** A whole number that JSON parsers represent exactly. */
 export function int64(options: { description: string; minimum?: number; examples?: readonly number[] }) {
   return Type.Integer({
     format: 'int64',

@@ -153,7 +153,7 @@ function shareParts({ paths, components }: Document): void {
   components.responses ??= {};
   for (const [path, methods] of Object.entries(paths)) {
     for (const { parameters = [], responses } of Object.values(methods)) {
-      // Swagger has moved the description from the schema to the parameter, so only the reference is left.
+      // @fastify/swagger has moved the description from the schema to the parameter, so only the reference is left.
       for (const parameter of parameters) parameter.schema = parameter.schema.allOf?.[0] ?? parameter.schema;
       for (const [status, response] of Object.entries(responses)) {
         const names = Object.keys(response.headers ?? {});

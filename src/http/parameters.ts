@@ -6,7 +6,9 @@ import { readQuery, unknownParameterMessage } from './query-string.ts';
 
 /** A query parameter: one definition for both documentation and parsing. */
 export interface Parameter<T> {
-  /** Schema for the OpenAPI document, with a description. Do not give it an example: tools would fill it in. */
+  /**
+   * Schema for the OpenAPI document. Examples belong in its description: tools send the value of an `example` field.
+   */
   readonly schema: TSchema;
   /**
    * Parses the decoded text; undefined means that the parameter counts as not given.

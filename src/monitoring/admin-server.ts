@@ -9,7 +9,7 @@ import { throttleWarning } from './throttled-warning.ts';
 /** The data served to administrators. */
 export interface AdminView {
   readReadiness(): Promise<ReadinessReport>;
-  /** In the text format of Prometheus. */
+  /** In Prometheus text format. */
   readMetrics(): Promise<string>;
 }
 
@@ -29,12 +29,12 @@ const STARTING: AdminView = {
 };
 
 /**
- * Admin clients are few: some scrapers, probes and load balancers, and an operator. `descriptor-limit.ts` reserves a file
- * descriptor for each of these connections, so that no number of them takes one from the partners.
+ * Admin clients are few: some scrapers, probes and load balancers, and an operator. `descriptor-limit.ts` reserves a
+ * file descriptor for each of these connections, so they never take one from partners.
  */
 export const MAX_ADMIN_CONNECTIONS = 32;
 
-/** Admin clients are near, so short timeouts are safe. A connection that sends nothing makes room for others soon. */
+/** Admin clients are on a nearby network, so short timeouts are safe. An idle connection soon makes room for others. */
 const TIMEOUTS = {
   headersTimeout: 3_000,
   requestTimeout: 5_000,
@@ -42,7 +42,7 @@ const TIMEOUTS = {
   connectionsCheckingInterval: 500,
 };
 
-/** An admin client that does not read its response is closed after this. */
+/** A connection whose client does not read its response is closed after this. */
 const IDLE_TIMEOUT_MS = 10_000;
 
 const WARN_EVERY_MS = 10_000;

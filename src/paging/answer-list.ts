@@ -20,7 +20,7 @@ export async function answerList(
   const { partner, position, cursorBinding } = request;
   if (cursorBinding === null) throw new Error(`the route ${request.routeOptions.url} takes no cursor`);
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
-  // Without defaults: cursors are bound to the filters as given.
+  // The parsed filters, with `updated_since` unchanged: cursors are bound to these.
   const { filters } = cursorBinding;
   const { updated_since: updatedSince } = filters as { updated_since?: string };
   const since = await readSince(services.database, partner.id, updatedSince, position?.watermark ?? null);

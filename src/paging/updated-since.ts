@@ -6,7 +6,7 @@ import { seenEvents, watermarkOf, type SeenEvents } from './events.ts';
 
 /**
  * A client's own clock, or its greatest `updated_at`, can be later than a change that it has not seen: a release
- * becomes visible up to some hundred milliseconds after its timestamp, possibly between two pages of a listing.
+ * becomes visible up to a few hundred milliseconds after its timestamp, possibly between two pages of a listing.
  */
 const LEEWAY_MS = 5_000;
 

@@ -18,7 +18,10 @@ export interface Page {
   readonly scripts?: readonly string[];
 }
 
-/** Allows only resources from the service itself, and no inline scripts or styles, so injected text has no effect. */
+/**
+ * Allows only resources from the service itself, and no inline scripts or styles, so injected markup can neither run
+ * nor restyle anything.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

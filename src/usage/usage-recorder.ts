@@ -33,7 +33,7 @@ export interface UsageRecorderOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 
-/** For metrics. */
+/** State for metrics. */
 export interface UsageState {
   /** Requests that are counted but not written yet. */
   readonly pendingRequests: number;

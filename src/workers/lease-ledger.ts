@@ -6,8 +6,8 @@ import type { Ask, CountsMessage, LeaseMessage, Returned } from './messages.ts';
 const SHARE_DIVISOR = 2;
 
 /**
- * A lease is at most this many requests, or this fraction of the quota if that is more. A partner loses that much when
- * a worker is killed.
+ * Unless more requests are waiting, a lease is at most this many, or this fraction of the quota if that is more. A
+ * partner loses that much when a worker is killed.
  */
 const LARGEST_LEASE = 64;
 const LARGEST_PART = 0.01;

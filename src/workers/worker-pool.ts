@@ -39,7 +39,7 @@ export interface PoolProgress {
 
 /** The record of a worker and its predecessors. */
 interface History {
-  /** In a row. */
+  /** In a row: workers that ended within {@link STABLE_MS}. */
   readonly earlyDeaths: number;
   /** In a row: workers that ended before they served requests. */
   readonly failedStarts: number;
