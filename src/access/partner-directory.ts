@@ -15,7 +15,7 @@ import type { Partner } from './scope.ts';
  */
 const POLL_INTERVAL_MS = 500;
 
-/** While the database is down: everything must be fresh well within a second of its return. */
+/** Poll interval while the database is down: everything must be fresh well within a second of its return. */
 const OUTAGE_POLL_INTERVAL_MS = 250;
 
 /** How long cached keys remain valid while the database cannot be read. */

@@ -111,9 +111,7 @@ export class AnswerCache {
     };
   }
 
-  /**
-   * Switches to a revision: drops all entries of any other one, and only responses of this one are cached from now on.
-   */
+  /** Switches to a revision: drops all entries of any other, and from now on caches responses of this one only. */
   notice(revision: Revision | null): void {
     if (revision === this.#revision) return;
     this.#answers.clear();

@@ -47,7 +47,7 @@ const CHECK_INTERVAL_MS = 20;
 
 /**
  * Makes `app.close()` fail no request: the server accepts no new connections, finishes requests in flight, sends
- * `Connection: close` with every response, and closes idle connections. Setting a deadline is up to the caller.
+ * `Connection: close` with every response, and closes idle connections. The caller must set a deadline.
  */
 export function addDraining(app: FastifyInstance, connections: Connections): void {
   let isDraining = false;

@@ -181,7 +181,7 @@ function errorResponse(code: ErrorCode, meaning: string, headers: readonly Heade
   return { description, headers: headersNamed(headers), content: jsonOf(errorSchema) };
 }
 
-/** Placeholders; `addOpenApi` replaces them by references to {@link HEADERS}. */
+/** Placeholders, which `addOpenApi` replaces with references to {@link HEADERS}. */
 function headersNamed(names: readonly HeaderName[]): Record<string, object> {
   return Object.fromEntries(['X-Request-ID', ...names].map((name) => [name, {}]));
 }

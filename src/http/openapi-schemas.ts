@@ -88,7 +88,7 @@ export function nullableRef(schema: TSchema, description: string): TSchema {
 
 /**
  * An enum that can gain values within /v1. The vendor extensions make generators accept unknown ones:
- * `x-extensible-enum` is Zalando's, AutoRest, Kiota and NSwag read `x-ms-enum`, and Speakeasy reads the last one.
+ * `x-extensible-enum` is Zalando's; AutoRest, Kiota and NSwag read `x-ms-enum`; Speakeasy reads the last one.
  */
 export function openEnum<const T extends string>($id: string, values: readonly T[], description: string) {
   return Type.Enum([...values], {

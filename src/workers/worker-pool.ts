@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
 import type { CountsMessage, ToPrimary, ToWorker, WorkerReport } from './messages.ts';
 
-/** A worker that ran this long did not die of its start. */
+/** A worker that ran at least this long did not die early. */
 const STABLE_MS = 10_000;
 
 /** The pause before replacing a worker that died early, doubled each time its replacement does too. */
