@@ -1,4 +1,4 @@
-// A button on each example, to copy it as it stands. Without scripts, the examples are just texts.
+// Adds a copy button to each example. Without scripts, the examples are plain text.
 
 import { copyOrSelect } from './copy.js';
 
@@ -15,7 +15,7 @@ for (const pre of document.querySelectorAll('pre.source')) {
 
 /**
  * @param {Element} pre
- * @param {HTMLButtonElement} button says what came of it, for a moment
+ * @param {HTMLButtonElement} button shows the result for `TOLD_FOR_MS`
  */
 async function copy(pre, button) {
   button.textContent = (await copyOrSelect(pre)) ? 'Copied' : 'Selected';

@@ -1,6 +1,6 @@
 /**
- * Copies the text of an element. Browsers give no clipboard to pages without TLS that are not on their own machine: there
- * the text is selected, which is one key from being copied.
+ * Copies the text of an element. Browsers deny the clipboard to pages without TLS, except on localhost. If the copy
+ * fails, the text is selected instead, so that one keystroke copies it.
  *
  * @param {Element} element
  * @returns {Promise<boolean>} whether it was copied

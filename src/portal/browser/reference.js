@@ -1,12 +1,12 @@
-// What Scalar leaves unsaid to those who hear its page instead of seeing it, said as soon as it stands there.
+// Adds the accessible names and roles that Scalar leaves out, as soon as it renders the elements.
 
 const app = document.getElementById('app');
 
 function mend() {
-  // The buttons that copy an example have a picture and no name.
+  // The copy buttons have an icon but no name.
   for (const button of document.querySelectorAll('.scalar-code-copy:not([aria-label])'))
     button.setAttribute('aria-label', 'Copy');
-  // On a phone, the bar that tells where one is stands in no part of the page that could be gone to.
+  // On a phone, the bar that shows the current section is outside every landmark.
   for (const bar of document.querySelectorAll('[data-scalar-scroll-header]:not([role])')) {
     bar.setAttribute('role', 'navigation');
     bar.setAttribute('aria-label', 'Reference');

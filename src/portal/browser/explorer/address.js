@@ -1,18 +1,18 @@
-// What is shown stands behind the # of the page's address, so that Back, Forward and a bookmark work:
-// #/solicitations?status=open, #/solicitations/sol_1. Nothing else stands there; the key never does.
+// The current view is in the fragment of the page's URL, so that Back, Forward and bookmarks work:
+// #/solicitations?status=open, #/solicitations/sol_1. The fragment holds nothing else, and never the key.
 
 /**
  * @typedef {object} Place
  * @property {string} view the first part: a list, `overview`, `timeline`
- * @property {string | null} id of a record; null for a list
- * @property {URLSearchParams} parameters by the interface's names, `cursor` included
+ * @property {string | null} id of a record; null for any other view
+ * @property {URLSearchParams} parameters by the API's names, `cursor` included
  */
 
 export const FIRST_VIEW = 'overview';
 
 /**
- * @param {string} hash as `location.hash` has it
- * @returns {Place} the first view where nothing is asked for; a view without a name for what is no address of ours
+ * @param {string} hash from `location.hash`
+ * @returns {Place} `FIRST_VIEW` if the hash has no path; an empty `view` if the path is malformed
  */
 export function readAddress(hash) {
   if (!/^#\/./.test(hash)) return { view: FIRST_VIEW, id: null, parameters: new URLSearchParams() };

@@ -1,5 +1,5 @@
-// Bars that are a table at the same time: each row has a name, a number and a bar. So those who do not see the bars lose
-// nothing, and nothing is said twice. A library of charts weighs more than all of the portal.
+// A bar chart that is also a table: each row has a name, a number and a bar. The bars are hidden from screen readers,
+// which read every number once. A chart library would weigh more than the whole portal.
 
 import { drawing, element } from './dom.js';
 import { formatNumber } from './format.js';
@@ -7,7 +7,7 @@ import { formatNumber } from './format.js';
 /**
  * @typedef {object} Bar
  * @property {string} name
- * @property {string} address where its records are listed
+ * @property {string} address of the list of its records
  * @property {number} count
  * @property {string} [tone] a class for its colour
  */

@@ -1,20 +1,20 @@
-// The only place where elements are made. A text from a record always becomes a text node: there is no way from here
-// to markup, so that nothing that stands in a record can become a part of the page.
+// The only module that creates elements. Text from a record always becomes a text node and is never parsed as markup,
+// so no record can inject elements or scripts into the page.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
 /**
- * What can stand in an element; null and false stand for nothing.
+ * The content of an element; null and false are left out.
  * @typedef {Node | string | number | null | false} Child
  */
 
 /**
- * An element with its attributes and children.
+ * Creates an HTML element.
  *
  * @template {keyof HTMLElementTagNameMap} Name
  * @param {Name} name
- * @param {Readonly<Record<string, string | boolean>>} attributes true stands for an attribute without a value, false
- *   for none; values of `style` would be refused by the page's Content-Security-Policy
+ * @param {Readonly<Record<string, string | boolean>>} attributes true sets an attribute without a value, false
+ *   omits it; the page's Content-Security-Policy blocks `style`
  * @param {...(Child | readonly Child[])} children
  * @returns {HTMLElementTagNameMap[Name]}
  */
@@ -26,7 +26,7 @@ export function element(name, attributes = {}, ...children) {
 }
 
 /**
- * An element of a drawing.
+ * Creates an SVG element.
  *
  * @param {string} name
  * @param {Readonly<Record<string, string>>} attributes
@@ -40,7 +40,7 @@ export function drawing(name, attributes, ...children) {
 }
 
 /**
- * A button that is no part of a form.
+ * A button that does not submit a form.
  *
  * @param {string} label
  * @param {() => void} onClick
@@ -53,7 +53,7 @@ export function button(label, onClick, attributes = {}) {
 }
 
 /**
- * Terms with what they are: an empty value is said to be one.
+ * A description list. An empty value is shown as "none".
  *
  * @param {readonly (readonly [term: string, value: Child | readonly Child[]])[]} entries
  */
@@ -68,9 +68,9 @@ export function description(entries) {
 }
 
 /**
- * A table that can be scrolled sideways by touch and by keyboard where it is wider than the page.
+ * A table that scrolls sideways, by touch and by keyboard, if it is wider than the page.
  *
- * @param {string} caption names it to those who do not see it
+ * @param {string} caption its accessible name, visually hidden
  * @param {readonly string[]} titles
  * @param {readonly (readonly (Child | readonly Child[])[])[]} rows the first cell of each names its row
  */

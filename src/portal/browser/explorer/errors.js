@@ -1,11 +1,11 @@
-// What went wrong, in words that say what to do.
+// Errors of the explorer, and the messages that tell a user what went wrong and what to do.
 
-/** An answer that is no 200. */
+/** A response that is not a 200 with a JSON body. */
 export class AnswerError extends Error {
   /**
    * @param {number} status
-   * @param {{ code?: unknown, message?: unknown } | null} body the envelope's `error`; null where it is no answer of
-   *   the interface's
+   * @param {{ code?: unknown, message?: unknown } | null} body the envelope's `error`; null if the response did
+   *   not come from the API
    * @param {Headers} headers
    */
   constructor(status, body, headers) {
@@ -14,24 +14,24 @@ export class AnswerError extends Error {
     this.code = typeof body?.code === 'string' ? body.code : null;
     this.requestId = headers.get('x-request-id');
     const retryAfter = headers.get('retry-after') ?? '';
-    /** Whole seconds to wait; null where the answer does not say. */
+    /** Whole seconds to wait, from `Retry-After`; null if the response has none. */
     this.retryAfterSeconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : null;
   }
 }
 
-/** No answer at all: no network, or no service. It carries nothing of what the browser said, which may hold the key. */
+/** No response: the network or the service is down. It omits the browser's own error, which can contain the key. */
 export class NoAnswerError extends Error {}
 
 /**
  * @typedef {object} Problem
  * @property {string} title
  * @property {string} advice
- * @property {string | null} requestId to be quoted to whoever runs the service
- * @property {boolean} mayPass whether asking the same again may be of use
- * @property {number} waitSeconds before that
+ * @property {string | null} requestId to quote to the operators of the service
+ * @property {boolean} mayPass whether a retry can succeed
+ * @property {number} waitSeconds before a retry
  */
 
-/** What a status says to the owner of a key; the service's own message says the rest. @type {Readonly<Record<number, string>>} */
+/** Titles by status, for the owner of a key; the service's own message gives the details. @type {Readonly<Record<number, string>>} */
 const TITLES = {
   400: 'The service did not understand this (400).',
   401: 'The service does not accept this key (401).',
@@ -40,13 +40,13 @@ const TITLES = {
   429: 'Too many requests (429).',
 };
 
-/** The service says the same whatever is wrong with a key; its owner can try what it may be. */
+/** The service returns the same message for every rejected key, so this lists the possible causes. */
 const WRONG_KEY =
   'It may be mistyped or cut short, revoked or expired, or of another environment: keys that begin with pds_live_ ' +
   'work in production, those with pds_test_ in UAT and dev.';
 
 /**
- * @param {unknown} error anything thrown while a view was made
+ * @param {unknown} error anything thrown while rendering a view
  * @returns {Problem}
  */
 export function explain(error) {

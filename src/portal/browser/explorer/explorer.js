@@ -1,5 +1,5 @@
-// The explorer: with a key, what the key may see. This file holds what is on the page at a time: a session, which ends
-// with the page, and a view, which follows the page's address.
+// The explorer shows what a key can see. This module holds the page's state: one session, which ends with the page, and
+// one view, which follows the page's address.
 
 import { FIRST_VIEW, listAddress, readAddress } from './address.js';
 import { button, element } from './dom.js';
@@ -19,12 +19,12 @@ import { View } from './view.js';
 /** @typedef {import('./address.js').Place} Place */
 
 /**
- * What is known while there is a key; forgotten with it.
+ * State of one key, discarded together with the key.
  *
  * @typedef {object} Known
  * @property {Session} session
- * @property {Map<string, import('./view.js').Names>} names reference lists that were read
- * @property {Map<string, string>} previousPages the address of a page of a list → that of the one before it
+ * @property {Map<string, import('./view.js').Names>} names reference lists already read, by path
+ * @property {Map<string, string>} previousPages address of a list page → address of the page before it
  */
 
 const VIEWS = [
@@ -43,7 +43,7 @@ const WINDOW_TITLE = document.title;
 
 class Explorer {
   #root;
-  /** Null before a key was given and after it was forgotten. @type {Known | null} */
+  /** Null while there is no key. @type {Known | null} */
   #known = null;
   /** @type {View | null} */
   #view = null;
@@ -56,9 +56,9 @@ class Explorer {
   constructor(root) {
     this.#root = root;
     addEventListener('hashchange', () => this.#onAddress());
-    // A page that is left may be kept by the browser as it is, for Back: then without the key and what it showed.
+    // The browser can keep this page in memory for Back: remove the key and the records first.
     addEventListener('pagehide', () => this.#forget(null));
-    // Its target would take the place of the view in the address.
+    // Following the link would replace the view in the page's address.
     document.querySelector('.skip-link')?.addEventListener('click', (event) => {
       event.preventDefault();
       document.getElementById('main')?.focus();
@@ -66,7 +66,7 @@ class Explorer {
     this.#forget(null);
   }
 
-  /** @param {unknown} error why, where that is to be told */
+  /** @param {unknown} error the reason to show above the form, or null */
   #forget(error) {
     this.#view?.end();
     this.#view = null;
@@ -118,7 +118,7 @@ class Explorer {
     this.#markLinks();
     const focused = document.activeElement;
     this.#content.setAttribute('aria-busy', 'true');
-    // What is typed into a form that is about to be replaced would be lost.
+    // Input typed now would be lost when the view is replaced.
     this.#content.inert = true;
     this.#told.textContent = 'Asking the service.';
     let parts;
@@ -135,14 +135,14 @@ class Explorer {
     this.#content.removeAttribute('aria-busy');
     this.#content.inert = false;
     this.#content.replaceChildren(...parts, view.requests.node);
-    // Whoever went elsewhere meanwhile stays there.
+    // Leave the focus alone if the user moved it while the view was loading.
     this.#announce([focused, document.body].includes(document.activeElement));
   }
 
   /** @param {Place} place @param {View} view @param {Map<string, string>} previousPages @returns {Promise<Node[]>} */
   async #make({ view: name, id, parameters }, view, previousPages) {
     const showRecord = RECORDS.get(name);
-    // The one path below a list that is no record's.
+    // The API's only path below a list that is not a record.
     const isCount = name === 'solicitations' && id === 'count';
     if (id !== null && showRecord !== undefined && !isCount) return showRecord(id, view);
     const list = LISTS.find((it) => it.view === name);
@@ -155,7 +155,7 @@ class Explorer {
     ];
   }
 
-  /** Tells where one is, to those who see it and to those who hear it. @param {boolean} isFollowed whether the focus goes there */
+  /** Names the view in the window's title. @param {boolean} isFollowed whether to focus and show its heading, too */
   #announce(isFollowed) {
     const heading = this.#content.querySelector('h2');
     const title = heading?.textContent ?? '';
@@ -171,7 +171,7 @@ class Explorer {
       if (view !== this.#place.view) node.removeAttribute('aria-current');
       else node.setAttribute('aria-current', this.#place.id === null ? 'page' : 'true');
     }
-    // On a phone they are a line that is moved sideways.
+    // On a phone the links are one line that scrolls sideways: bring the current one into view.
     const current = this.#links.find(({ view }) => view === this.#place.view);
     if (current?.node.parentElement) current.node.parentElement.scrollLeft = current.node.offsetLeft;
   }

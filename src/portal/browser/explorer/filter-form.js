@@ -1,4 +1,4 @@
-// The parameters of a list as a form. What is typed is sent as it is: the service says best what is wrong with it.
+// The parameters of a list as a form. Values are sent without validation: the service gives the best error message.
 
 import { listAddress } from './address.js';
 import { element } from './dom.js';
@@ -11,7 +11,7 @@ const DEFAULT_PAGE_SIZE = '25';
 
 /**
  * @param {import('./lists.js').List} list
- * @param {URLSearchParams} parameters what its fields hold at first
+ * @param {URLSearchParams} parameters initial values of the fields
  * @param {View} view
  */
 export function filterForm(list, parameters, view) {
@@ -35,12 +35,12 @@ export function filterForm(list, parameters, view) {
     event.preventDefault();
     view.open(listAddress(list.view, filled(form)));
   });
-  // On a phone they would stand before all that is looked for.
+  // On a phone, open filters would push the results off the screen, so they start folded unless one is set.
   const isOpen = matchMedia('(min-width: 50rem)').matches || filled(form).size > 0;
   return element('details', { class: 'filters-box', open: isOpen }, element('summary', {}, 'Filters'), form);
 }
 
-/** What is not empty and not the interface's default. @param {HTMLFormElement} form */
+/** The values that are neither empty nor the API's default. @param {HTMLFormElement} form */
 function filled(form) {
   const parameters = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
@@ -68,7 +68,7 @@ function field({ name, label, values, list, hint }, value, view) {
   if (list === undefined) return labelled(name, label, input);
   const offered = element('datalist', { id: `offered-${name}` });
   input.setAttribute('list', offered.id);
-  // Asked only by those who use the field: each page of names counts against the partner's limit.
+  // Loaded on first focus only: each page of names counts against the partner's limit.
   input.addEventListener('focus', () => void offer(list, offered, view), { once: true });
   return labelled(name, label, input, offered);
 }
@@ -79,11 +79,11 @@ async function offer(list, offered, view) {
     const { names } = await view.readNames(list, { isBehindView: false });
     offered.replaceChildren(...names.map(({ id, name }) => element('option', { value: id }, name)));
   } catch {
-    // The field takes an id all the same, and what failed will be told where it was asked for.
+    // Suggestions are optional: the field still accepts an id, and the view's own requests report errors.
   }
 }
 
-/** @param {string} name @param {string} label @param {...HTMLElement} controls the first is the one that is named */
+/** @param {string} name @param {string} label @param {...HTMLElement} controls the label is for the first */
 function labelled(name, label, ...controls) {
   return element(
     'div',

@@ -1,4 +1,4 @@
-// Values of records as people read them.
+// Formats values of records for display.
 
 import { element } from './dom.js';
 
@@ -8,7 +8,7 @@ const SHORT_DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short'
 const TIME_OF_DAY = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' });
 const TIME = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: 'UTC' });
 
-/** @param {number} ms @returns {string} hours, minutes and seconds by this machine's clock: for what happens in a moment */
+/** @param {number} ms @returns {string} local time to the second, for events moments away */
 export function formatTimeOfDay(ms) {
   return TIME_OF_DAY.format(ms);
 }
@@ -18,13 +18,13 @@ export function formatNumber(number) {
   return NUMBER.format(number);
 }
 
-/** @param {number} ms @returns {string} such as `3 Dec`, in UTC, as the interface serves instants */
+/** @param {number} ms @returns {string} such as `3 Dec`, in UTC, like the API's timestamps */
 export function formatShortDay(ms) {
   return dayFirst(SHORT_DAY, ms);
 }
 
 /**
- * An instant in UTC to the minute; the element holds it exactly.
+ * A timestamp in UTC to the minute; the element's `datetime` and `title` hold it in full.
  *
  * @param {string | null} instant
  */
@@ -34,7 +34,7 @@ export function time(instant) {
   return element('time', { datetime: instant, title: instant }, `${dayFirst(DAY, ms)}, ${TIME.format(ms)} UTC`);
 }
 
-/** @param {string | null} instant @returns {HTMLTimeElement | null} the day alone, in UTC */
+/** @param {string | null} instant @returns {HTMLTimeElement | null} the day only, in UTC */
 export function day(instant) {
   if (instant === null) return null;
   return element('time', { datetime: instant, title: instant }, dayFirst(DAY, Date.parse(instant)));
@@ -53,8 +53,7 @@ export function yesOrNo(value) {
 }
 
 /**
- * A link to a page elsewhere, where the text is an address of one; the text alone where it is anything else, since a
- * record could hold `javascript:` as well.
+ * A link if the text is an http or https URL, otherwise the text itself: a record could contain a `javascript:` URL.
  *
  * @param {string | null} text
  */
@@ -63,7 +62,7 @@ export function webLink(text) {
   return element('a', { href: text, rel: 'noreferrer noopener nofollow', target: '_blank' }, text);
 }
 
-/** The day before the month, without a comma, and the same in every browser. @param {Intl.DateTimeFormat} format @param {number} ms */
+/** Day before month, no comma, the same in every browser. @param {Intl.DateTimeFormat} format @param {number} ms */
 function dayFirst(format, ms) {
   const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, value]));
   return [parts.get('day'), parts.get('month'), parts.get('year')].filter((part) => part !== undefined).join(' ');

@@ -1,15 +1,15 @@
-// Where the key comes in. It is read once, handed on, and taken out of the page.
+// The form for the API key. On submit it passes the key on and clears the field.
 
 import { element } from './dom.js';
 import { problemBox } from './problem-box.js';
 import { Session } from './session.js';
 
 /**
- * @param {unknown} error what became of the key before; null where there was none
+ * @param {unknown} error why the previous key was dropped; null if there is nothing to show
  * @param {(key: string) => void} onKey
  */
 export function keyForm(error, onKey) {
-  // No field for a password: browsers offer to keep those, and a key is to be kept nowhere. Styles hide what is typed.
+  // Not a password field: browsers offer to save those, and the key must not be stored. CSS masks the input instead.
   const input = element('input', {
     id: 'api-key',
     type: 'text',

@@ -1,4 +1,4 @@
-// Solicitations by lead entity: a request for each, so that only a few are counted until more are asked for.
+// Solicitations by lead entity. Each count is a request, so they are loaded ten at a time, on demand.
 
 import { listAddress } from './address.js';
 import { barChart } from './bar-chart.js';
@@ -10,13 +10,13 @@ import { problemBox } from './problem-box.js';
 
 const COUNTED_AT_ONCE = 10;
 
-/** A part of a view that fills itself, and of which a failure leaves the rest of the view standing. */
+/** A section that loads on its own: if it fails, the rest of the view stays usable. */
 export class LeadEntityCounts {
   #view;
   /** @type {{ id: string, name: string, count: number }[]} */
   #counted = [];
   #left = 0;
-  /** Whether there are no others than those that were read. */
+  /** Whether every lead entity has been read, though maybe not counted. */
   #isAll = true;
   #isCounting = false;
 
@@ -26,9 +26,9 @@ export class LeadEntityCounts {
     this.node = element('section', { 'aria-label': 'Solicitations by lead entity' });
   }
 
-  /** Counts the next ones in the interface's order, which is that of their ids. Never throws. */
+  /** Counts the next `COUNTED_AT_ONCE` in the API's order, which is by id. Never throws. */
   async countMore() {
-    // A second press means the same.
+    // Ignore a second press while counting.
     if (this.#isCounting) return;
     this.#isCounting = true;
     this.node.setAttribute('aria-busy', 'true');
@@ -46,7 +46,7 @@ export class LeadEntityCounts {
     }
     this.#isCounting = false;
     this.node.removeAttribute('aria-busy');
-    // The button that was pressed is gone: whoever goes by keyboard stays where they were.
+    // The pressed button was replaced: focus the new one, so that keyboard users keep their position.
     if (hadFocus) this.node.querySelector('button')?.focus();
   }
 

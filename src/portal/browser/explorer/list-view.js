@@ -14,8 +14,8 @@ import { AnswerError } from './errors.js';
  * @param {List} list
  * @param {URLSearchParams} parameters
  * @param {View} view
- * @param {Map<string, string>} previousPages the address of a page → that of the one before it. The interface's cursors
- *   lead forward only, so that the way back is the way that was come
+ * @param {Map<string, string>} previousPages address of a page → address of the page before it. The API's cursors
+ *   lead forward only, so "Previous page" retraces the pages visited
  * @returns {Promise<Node[]>}
  */
 export async function showList(list, parameters, view, previousPages) {
@@ -25,7 +25,7 @@ export async function showList(list, parameters, view, previousPages) {
     const page = await view.ask(list.path, parameters);
     return [heading, form, ...showPage(list, parameters, page, previousPages)];
   } catch (error) {
-    // What the service did not understand can be mended where it stands.
+    // Keep the form on a 400, so that the rejected value can be corrected.
     if (!(error instanceof AnswerError && error.status === 400)) throw error;
     return [heading, form, problemBox(error)];
   }
@@ -70,7 +70,7 @@ function withCursor(parameters, cursor) {
   return changed;
 }
 
-/** @param {string} address @param {Map<string, string>} previousPages @param {boolean} isFirst @returns {number | null} null where it was not come to from the first */
+/** @param {string} address @param {Map<string, string>} previousPages @param {boolean} isFirst @returns {number | null} null if it was not reached from the first page */
 function numberOf(address, previousPages, isFirst) {
   if (isFirst) return 1;
   let number = 1;

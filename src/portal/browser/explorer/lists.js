@@ -1,4 +1,4 @@
-// The lists of the interface: their parameters, and which fields their tables show.
+// The API's lists: their parameters, and the fields that their tables show.
 
 import { listAddress } from './address.js';
 import { element } from './dom.js';
@@ -14,24 +14,24 @@ import { status, STATUSES } from './status.js';
 /** @typedef {import('../../../../client/src/generated/types.gen.ts').NamedRef} NamedRef */
 
 /**
- * A parameter of a list, as a field of a form.
+ * A parameter of a list, shown as a form field.
  *
  * @typedef {object} Filter
- * @property {string} name the interface's
+ * @property {string} name as in the API
  * @property {string} label
- * @property {readonly string[]} [values] all that it takes
- * @property {string} [list] the path of the list whose ids it takes, where that can be offered
+ * @property {readonly string[]} [values] the only values it accepts
+ * @property {string} [list] path of the reference list whose ids are offered as suggestions
  * @property {string} [hint]
  */
 
 /**
  * @typedef {object} List
- * @property {string} view its part of the page's address
+ * @property {string} view its segment in the page's address
  * @property {string} title
  * @property {string} path
  * @property {readonly Filter[]} filters
  * @property {readonly string[]} titles of the columns
- * @property {(record: any) => (Child | readonly Child[])[]} cells of a record, the one that names it first
+ * @property {(record: any) => (Child | readonly Child[])[]} cells of a record; the first names it
  */
 
 const INSTANT_HINT = '2026-04-15T09:00:00Z';
@@ -137,12 +137,12 @@ const CERTIFICATIONS = {
 };
 
 /**
- * A list of nothing but ids and names.
+ * A list of ids and names only.
  *
  * @param {string} view
  * @param {string} title
- * @param {string} parameter by which other lists are narrowed to one of them
- * @param {readonly string[]} narrowed the views of those lists
+ * @param {string} parameter that filters other lists by one of its ids
+ * @param {readonly string[]} narrowed views of those lists
  * @returns {List}
  */
 function referenceList(view, title, parameter, narrowed) {
@@ -163,7 +163,7 @@ function referenceList(view, title, parameter, narrowed) {
   };
 }
 
-/** All of them, in the order of the links to them. @type {readonly List[]} */
+/** In the order of the navigation links. @type {readonly List[]} */
 export const LISTS = [
   SOLICITATIONS,
   CONTRACTS,
@@ -174,7 +174,7 @@ export const LISTS = [
   referenceList('city-services', 'City services', 'city_service', ['contracts', 'suppliers']),
 ];
 
-/** The first ones, and how many more: a contract can have hundreds. @param {readonly { name: string }[]} named */
+/** The first two names and the number of others: a contract can have hundreds. @param {readonly { name: string }[]} named */
 function fewNames(named) {
   const shown = named.slice(0, 2).map(({ name }) => name);
   const others = named.length - shown.length;

@@ -1,4 +1,4 @@
-// How many solicitations there are, by status and by lead entity. Only solicitations can be counted without reading them.
+// Counts of solicitations by status and by lead entity. No other resource has an endpoint that counts.
 
 import { listAddress } from './address.js';
 import { barChart } from './bar-chart.js';

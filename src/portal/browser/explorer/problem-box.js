@@ -4,13 +4,13 @@ import { AnswerError, explain, NoAnswerError } from './errors.js';
 const SECOND_MS = 1000;
 
 /**
- * What went wrong and what to do, read out at once by screen readers.
+ * Shows what went wrong and what to do; screen readers announce it at once.
  *
  * @param {unknown} error
- * @param {(() => void) | null} onRetry asks the same again, which is offered where it may be of use
+ * @param {(() => void) | null} onRetry repeats the request; offered only if a retry can succeed
  */
 export function problemBox(error, onRetry = null) {
-  // For the console: whoever looks for what failed in the browser itself finds it there.
+  // Unexpected errors also go to the browser's console.
   if (!(error instanceof AnswerError || error instanceof NoAnswerError)) reportError(error);
   const { title, advice, requestId, mayPass, waitSeconds } = explain(error);
   return element(
@@ -22,7 +22,7 @@ export function problemBox(error, onRetry = null) {
   );
 }
 
-/** Counts the seconds down before which the answer would be the same. @param {() => void} onRetry @param {number} waitSeconds */
+/** Disabled, with a countdown, while a retry would get the same response. @param {() => void} onRetry @param {number} waitSeconds */
 function retryButton(onRetry, waitSeconds) {
   const made = button('Try again', onRetry);
   const until = Date.now() + waitSeconds * SECOND_MS;

@@ -1,7 +1,7 @@
 import { element } from './dom.js';
 import { formatNumber, formatTimeOfDay } from './format.js';
 
-/** How many requests the partner has left, as the last answer told it, until that does not hold any more. */
+/** Shows the partner's remaining requests, from the latest response, until the rate limit window ends. */
 export class QuotaLine {
   node = element('p', { class: 'quota' });
   /** @type {ReturnType<typeof setTimeout> | undefined} */

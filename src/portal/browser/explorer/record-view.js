@@ -1,4 +1,4 @@
-// Contracts and suppliers, one at a time.
+// Detail views of contracts and suppliers.
 
 import { listAddress } from './address.js';
 import { description, element, table } from './dom.js';

@@ -1,4 +1,4 @@
-// The requests behind what is shown, to be pasted into a shell.
+// The requests behind a view, as curl commands to paste into a shell.
 
 import { copyOrSelect } from '../copy.js';
 import { button, element } from './dom.js';
@@ -6,7 +6,7 @@ import { button, element } from './dom.js';
 const TOLD_FOR_MS = 3000;
 
 /**
- * A command that asks the same. The key stands in it as `$API_KEY`, whatever the key is.
+ * The request as a curl command, with `$API_KEY` in place of the key.
  *
  * @param {string} origin
  * @param {string} path with its query
@@ -15,12 +15,12 @@ export function curlCommand(origin, path) {
   return `curl -H "Authorization: Bearer $API_KEY" ${quoteForShell(origin + path)}`;
 }
 
-/** As one word for POSIX shells, whatever stands in it. @param {string} text */
+/** Quotes any text as one word for POSIX shells. @param {string} text */
 function quoteForShell(text) {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Shows the requests of one view; more may be added while it stands. */
+/** Shows the requests of one view; more can be added while the view is open. */
 export class RequestsPanel {
   /** @type {string[]} */
   #commands = [];
@@ -48,7 +48,7 @@ export class RequestsPanel {
   add(path) {
     this.#commands.push(curlCommand(location.origin, path));
     const count = this.#commands.length;
-    // Many would push what they stand below off the screen of a phone.
+    // Several commands would fill a phone's screen: fold the panel at the second one.
     if (count === 2) this.node.open = false;
     this.#summary.textContent = count === 1 ? 'The request behind this view' : `The ${count} requests behind this view`;
     this.#code.textContent = this.#commands.join('\n');

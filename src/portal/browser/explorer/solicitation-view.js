@@ -1,4 +1,4 @@
-// A solicitation, whole.
+// Detail view of a solicitation.
 
 import { description, element, table } from './dom.js';
 import { formatBytes, time, yesOrNo } from './format.js';

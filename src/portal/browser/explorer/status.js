@@ -1,6 +1,6 @@
 import { element } from './dom.js';
 
-/** The statuses that a solicitation can have, in the order of its life. */
+/** Statuses of a solicitation, in lifecycle order. */
 export const STATUSES = /** @type {const} */ (['open', 'closed', 'awarded', 'cancelled']);
 
 /** @param {string} name */

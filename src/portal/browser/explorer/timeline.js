@@ -1,5 +1,5 @@
-// Deadlines of the next weeks. While they fit in one page of the list, one request shows them all; with more, each week
-// is counted, and the nearest ones are shown.
+// Deadlines in the next 13 weeks. If they fit in one page of the list, one request serves the whole view. Otherwise
+// each week is counted, and only the deadlines of the nearest weeks are listed.
 
 import { listAddress } from './address.js';
 import { barChart } from './bar-chart.js';
@@ -9,7 +9,7 @@ import { recordLink } from './links.js';
 
 /** @typedef {import('./view.js').View} View */
 /** @typedef {import('./lists.js').Solicitation} Solicitation */
-/** @typedef {{ fromMs: number, toMs: number }} Week both within it */
+/** @typedef {{ fromMs: number, toMs: number }} Week bounds are inclusive */
 
 const DAY_MS = 86_400_000;
 const WEEK_MS = 7 * DAY_MS;
@@ -53,7 +53,7 @@ export async function showTimeline(view) {
   ];
 }
 
-/** How many of the first weeks have deadlines that fit in a page together. @param {readonly number[]} counts */
+/** How many of the first weeks fit together in one page of the list. @param {readonly number[]} counts */
 function countFitting(counts) {
   let sum = 0;
   const tooMany = counts.findIndex((count) => (sum += count) > Number(LARGEST_PAGE));
@@ -69,7 +69,7 @@ function readPage(view, weeks) {
   return view.ask('/v1/solicitations', { ...closingWithin(weeks), limit: LARGEST_PAGE });
 }
 
-/** From now on, the first for seven days; none overlaps. @param {number} nowMs @returns {Week[]} */
+/** Weeks that do not overlap: the first starts now, the others at midnight UTC. @param {number} nowMs @returns {Week[]} */
 function weeksFrom(nowMs) {
   const today = Math.floor(nowMs / DAY_MS) * DAY_MS;
   return Array.from({ length: WEEKS }, (_, index) => ({
@@ -78,7 +78,7 @@ function weeksFrom(nowMs) {
   }));
 }
 
-/** The interface's bounds are inclusive. @param {readonly Week[]} weeks that follow each other */
+/** The API's bounds are inclusive. @param {readonly Week[]} weeks consecutive */
 function closingWithin(weeks) {
   return {
     status: 'open',
@@ -97,7 +97,7 @@ function isWithin(ms, { fromMs, toMs }) {
   return ms >= fromMs && ms <= toMs;
 }
 
-/** @param {readonly Week[]} weeks @param {readonly Solicitation[]} solicitations all that close in them @param {number} nowMs */
+/** @param {readonly Week[]} weeks @param {readonly Solicitation[]} solicitations all that close in these weeks @param {number} nowMs */
 function deadlines(weeks, solicitations, nowMs) {
   const closeMs = (/** @type {Solicitation} */ { close_at }) => Date.parse(close_at ?? '');
   const byDeadline = solicitations.toSorted((one, other) => closeMs(one) - closeMs(other));
