@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { overloaded } from './errors.ts';
-import { Places } from './places.ts';
+import { FairSemaphore } from './fair-semaphore.ts';
 import { findPartner } from './route-config.ts';
 import { Turn } from './turn.ts';
 
@@ -22,13 +22,13 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     /** The id of the partner whose permit this request holds; null if it holds none. */
-    placeOf: number | null;
+    permitHolder: number | null;
   }
 }
 
 /** Limits how many requests this process accepts at once. */
 export class Admission {
-  readonly #places = new Places<number>(MOST_IN_FLIGHT);
+  readonly #permits = new FairSemaphore<number>(MOST_IN_FLIGHT);
   readonly #turn = new Turn<number>();
   readonly #onRefused: () => void;
   #refused = 0;
@@ -55,27 +55,27 @@ export class Admission {
 
   /** @throws ApiError 429 if no permit is left for key lookups. */
   beginLookUp(): void {
-    this.#take(NOBODY_YET);
+    this.#acquire(NOBODY_YET);
   }
 
   endLookUp(): void {
-    this.#places.giveBack(NOBODY_YET);
+    this.#permits.release(NOBODY_YET);
   }
 
   /** @throws ApiError 429 if the tick budget or the permits are exhausted for this partner. */
   enter(request: FastifyRequest, partnerId: number): void {
     if (!this.#turn.hasTimeFor(partnerId)) throw overloaded();
-    this.#take(partnerId);
-    request.placeOf = partnerId;
+    this.#acquire(partnerId);
+    request.permitHolder = partnerId;
   }
 
   leave(request: FastifyRequest): void {
-    if (request.placeOf !== null) this.#places.giveBack(request.placeOf);
-    request.placeOf = null;
+    if (request.permitHolder !== null) this.#permits.release(request.permitHolder);
+    request.permitHolder = null;
   }
 
-  #take(who: number): void {
-    if (!this.#places.take(who)) throw overloaded();
+  #acquire(who: number): void {
+    if (!this.#permits.acquire(who)) throw overloaded();
   }
 }
 
@@ -102,7 +102,7 @@ export function makeAdmission(app: FastifyInstance): Admission {
  */
 export function addAdmission(app: FastifyInstance, admission: Admission): void {
   app.server.prependListener('request', () => admission.noticeArrival());
-  app.decorateRequest('placeOf', null);
+  app.decorateRequest('permitHolder', null);
   app.addHook('onRequest', (request, _reply, done) => {
     const partner = findPartner(request);
     if (partner !== null) admission.enter(request, partner.id);

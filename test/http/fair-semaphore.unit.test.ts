@@ -1,0 +1,28 @@
+import { describe, expect, test } from 'vitest';
+import { FairSemaphore } from '../../src/http/fair-semaphore.ts';
+
+describe('permits', () => {
+  test('let nobody hold more than are free: one alone half, two a third each, and always one for who has none', () => {
+    const alone = new FairSemaphore<string>(100);
+    expect(take(alone, 'a')).toBe(50);
+    const two = new FairSemaphore<string>(99);
+    for (let count = 0; count < 33; count += 1) expect([two.acquire('a'), two.acquire('b')]).toEqual([true, true]);
+    expect([two.acquire('a'), two.acquire('b')]).toEqual([false, false]);
+    expect(take(two, 'c')).toBe(17);
+  });
+
+  test('are there for others when they are released', () => {
+    const semaphore = new FairSemaphore<string>(4);
+    expect(take(semaphore, 'a')).toBe(2);
+    semaphore.release('a');
+    expect(semaphore.acquire('a')).toBe(true);
+    expect(semaphore.acquire('a')).toBe(false);
+    expect(() => semaphore.release('b')).toThrow('not taken');
+  });
+});
+
+function take(semaphore: FairSemaphore<string>, who: string): number {
+  let taken = 0;
+  while (semaphore.acquire(who)) taken += 1;
+  return taken;
+}
