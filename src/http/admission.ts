@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { overloaded } from './errors.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
 import { findPartner } from './route-config.ts';
-import { Turn } from './turn.ts';
+import { TickBudget } from './tick-budget.ts';
 
 /**
  * Requests that can be in flight at once. PostgreSQL runs ten of them, the rest queue for a connection: at a few
@@ -29,7 +29,7 @@ declare module 'fastify' {
 /** Limits how many requests this process accepts at once. */
 export class Admission {
   readonly #permits = new FairSemaphore<number>(MOST_IN_FLIGHT);
-  readonly #turn = new Turn<number>();
+  readonly #tickBudget = new TickBudget<number>();
   readonly #onRefused: () => void;
   #refused = 0;
 
@@ -50,7 +50,7 @@ export class Admission {
 
   /** Call for each request that arrives. */
   noticeArrival(): void {
-    this.#turn.begin();
+    this.#tickBudget.begin();
   }
 
   /** @throws ApiError 429 if no permit is left for key lookups. */
@@ -64,7 +64,7 @@ export class Admission {
 
   /** @throws ApiError 429 if the tick budget or the permits are exhausted for this partner. */
   enter(request: FastifyRequest, partnerId: number): void {
-    if (!this.#turn.hasTimeFor(partnerId)) throw overloaded();
+    if (!this.#tickBudget.hasTimeFor(partnerId)) throw overloaded();
     this.#acquire(partnerId);
     request.permitHolder = partnerId;
   }

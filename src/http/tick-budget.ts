@@ -16,8 +16,8 @@ const ALWAYS_SERVED = 8;
  * other. The time since the tick began is the least that the next request in it has waited, and is known immediately. A
  * mean of delays over the last second would penalize requests that come after the overload.
  */
-export class Turn<Who> {
-  readonly #served = new Map<Who, number>();
+export class TickBudget<Partner> {
+  readonly #served = new Map<Partner, number>();
   #total = 0;
   #beganAtMs: number | null = null;
 
@@ -29,13 +29,13 @@ export class Turn<Who> {
   }
 
   /** Whether this tick has time for one more request; if so, the request is counted as served. */
-  hasTimeFor(who: Who): boolean {
+  hasTimeFor(partner: Partner): boolean {
     if (this.#beganAtMs === null) return true;
-    const served = this.#served.get(who) ?? 0;
+    const served = this.#served.get(partner) ?? 0;
     const lateMs = performance.now() - this.#beganAtMs;
     const isFull = lateMs > FULL_MS || (lateMs > FAIR_MS && served * this.#served.size >= this.#total);
     if (isFull && this.#total >= ALWAYS_SERVED) return false;
-    this.#served.set(who, served + 1);
+    this.#served.set(partner, served + 1);
     this.#total += 1;
     return true;
   }
