@@ -13,7 +13,7 @@ const DEFAULT_FOLDERS = {
 /** Files in these folders that only `npm run test:all` runs, and why. */
 const ONLY_IN_ALL = [
   // Needs Redis.
-  'test/http/shared-limits.test.ts',
+  'test/http/redis-rate-limiter.test.ts',
   // Repeats the model's requests as PostgreSQL's reader role.
   'test/conformance/reader-role.postgres.test.ts',
   // Repeats the model's requests on both engines.

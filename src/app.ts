@@ -12,7 +12,7 @@ import { addOpenApi, registerOpenApi } from './http/openapi.ts';
 import { addPathCheck } from './http/path-check.ts';
 import { addPermissionCheck } from './http/permission-check.ts';
 import { addRequestCheck, endUnclearConnections } from './http/request-check.ts';
-import { OwnRequestLimits, type RequestLimits } from './http/request-counts.ts';
+import { InMemoryRateLimiter, type RateLimiter } from './http/request-counts.ts';
 import { addRequestId } from './http/request-id.ts';
 import { addRequestLimit } from './http/request-limits.ts';
 import { addRequestObservers, logRequests } from './http/request-observers.ts';
@@ -41,11 +41,11 @@ const INDEX_CACHE_BYTES = 64 * 1024 * 1024;
  */
 export async function buildApp(
   services: Services,
-  limits: RequestLimits = new OwnRequestLimits(),
+  rateLimiter: RateLimiter = new InMemoryRateLimiter(),
 ): Promise<FastifyInstance> {
   const app: FastifyInstance = fastify(serverOptions(services));
   const observers = [logRequests(app.log), ...services.observers];
-  const known = addKeptAnswers(app, services, limits, observers); // 200, 304: cached responses end here
+  const known = addKeptAnswers(app, services, rateLimiter, observers); // 200, 304: cached responses end here
   const connections = trackConnections(app.server);
   addUnparsedRequests(app, connections);
   endSlowReaders(app, connections);
@@ -63,8 +63,8 @@ export async function buildApp(
 
   // The checks before a handler, each with the status of its refusal.
   const admission = makeAdmission(app);
-  addAuthentication(app, services.directory, limits, { known, admission }); // 401, or 429 after many
-  addRequestLimit(app, limits, known); // 429
+  addAuthentication(app, services.directory, rateLimiter, { known, admission }); // 401, or 429 after many
+  addRequestLimit(app, rateLimiter, known); // 429
   addAdmission(app, admission); // 429
   addPathCheck(app); // 404, 405
   addRequestCheck(app); // 400

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Redis } from 'ioredis';
 import { inTime } from '../redis/in-time.ts';
 import { openRedis, reasonOf, shownRedisUrl } from '../redis/redis-connection.ts';
-import { ANSWER_DEADLINE_MS, COUNT } from '../redis/shared-limits.ts';
+import { ANSWER_DEADLINE_MS, COUNT } from '../redis/redis-rate-limiter.ts';
 import { ok, fail, warn, type Finding } from './finding.ts';
 
 const about = 'redis';

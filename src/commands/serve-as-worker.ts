@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { withoutKeys } from '../access/keys.ts';
 import type { Config } from '../config.ts';
 import { WINDOW_SECONDS } from '../http/request-counts.ts';
-import { LeasedLimits } from '../workers/leased-limits.ts';
+import { WorkerRateLimiter } from '../workers/worker-rate-limiter.ts';
 import type { Look, ToPrimary, ToWorker } from '../workers/messages.ts';
 import { describeFailure } from './failure.ts';
 import { flushLog } from './logger.ts';
@@ -24,7 +24,7 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
  * unless Redis counts them. If it cannot start, it reports the reason to the primary and exits.
  */
 export async function serveAsWorker(config: Config, workers: number, logger: Logger): Promise<void> {
-  const leased = new LeasedLimits({ windowSeconds: WINDOW_SECONDS, workers, send: tellPrimary, logger });
+  const leased = new WorkerRateLimiter({ windowSeconds: WINDOW_SECONDS, workers, send: tellPrimary, logger });
   let end = (): void => process.exit(0);
   const cannotReport = (error: unknown): void => logger.error({ err: error }, 'a worker cannot say how it is');
   let report: (look: Look) => Promise<void> = async () => undefined;
@@ -44,7 +44,7 @@ export async function serveAsWorker(config: Config, workers: number, logger: Log
   });
   for (const signal of SIGNALS) process.on(signal, () => end());
   try {
-    const serving = await startServing(config, logger, { workers, limits: leased });
+    const serving = await startServing(config, logger, { workers, rateLimiter: leased });
     const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger, skip: [...SIGNALS] }, async ({ err }) => {
       if (err !== undefined) logger.fatal({ err }, 'ending after an unexpected error');
       await serving.close();

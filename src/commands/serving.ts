@@ -6,8 +6,8 @@ import { buildApp } from '../app.ts';
 import type { Config } from '../config.ts';
 import { openForServing } from '../database/database.ts';
 import { openUsageStore } from '../database/usage-store.ts';
-import { OwnRequestLimits, WINDOW_SECONDS, type RequestLimits } from '../http/request-counts.ts';
-import { CountedLimits } from '../monitoring/counted-limits.ts';
+import { InMemoryRateLimiter, WINDOW_SECONDS, type RateLimiter } from '../http/request-counts.ts';
+import { InstrumentedRateLimiter } from '../monitoring/instrumented-rate-limiter.ts';
 import { LastPublication } from '../monitoring/last-publication.ts';
 import { servingMetrics } from '../monitoring/metrics.ts';
 import type { ObservedParts } from '../monitoring/observed-parts.ts';
@@ -15,7 +15,7 @@ import { Readiness } from '../monitoring/readiness.ts';
 import { RequestMetrics } from '../monitoring/request-metrics.ts';
 import { readCursorSecret } from '../paging/cursor-secret.ts';
 import { redisNamespace } from '../redis/namespace.ts';
-import type { SharedLimits } from '../redis/shared-limits.ts';
+import type { RedisRateLimiter } from '../redis/redis-rate-limiter.ts';
 import { UsageRecorder } from '../usage/usage-recorder.ts';
 import { CommandError } from './command-error.ts';
 import { boundConnections } from './descriptor-limit.ts';
@@ -44,7 +44,7 @@ export interface ServingOptions {
   /** The number of processes started together, including this one. */
   readonly workers?: number;
   /** The rate limiter without Redis; by default in this process's memory. */
-  readonly limits?: RequestLimits;
+  readonly rateLimiter?: RateLimiter;
 }
 
 /**
@@ -55,7 +55,7 @@ export interface ServingOptions {
 export async function startServing(
   config: Config,
   logger: Logger,
-  { workers = 1, limits = new OwnRequestLimits() }: ServingOptions = {},
+  { workers = 1, rateLimiter = new InMemoryRateLimiter() }: ServingOptions = {},
 ): Promise<Serving> {
   await using opened = new AsyncDisposableStack();
   const tracing = await startTracing(config, logger);
@@ -72,9 +72,9 @@ export async function startServing(
   opened.defer(() => usage.stop());
   await directory.start();
   const cursorSecret = await readCursorSecret(database);
-  const shared = await startSharedLimits(config, logger, cursorSecret, workers);
+  const shared = await startRedisRateLimiter(config, logger, cursorSecret, workers);
   opened.defer(() => shared?.close());
-  const counted = new CountedLimits(shared ?? limits);
+  const counted = new InstrumentedRateLimiter(shared ?? rateLimiter);
   const requests = new RequestMetrics();
   const observers = [requests.observe, usage.observe, ...(tracing === null ? [] : [tracing.observe])];
   const app = await buildApp(
@@ -86,10 +86,10 @@ export async function startServing(
   const parts: ObservedParts = {
     directory,
     answerCache: app.answerCache,
-    limits: counted,
+    rateLimiter: counted,
     lastPublication: new LastPublication(database, directory),
     servers: database.servers,
-    sharedLimits: shared ?? undefined,
+    redisRateLimiter: shared ?? undefined,
     usageFlushFailures: () => usage.state.failedWrites,
     shedRequests: () => app.admission.refused,
   };
@@ -113,17 +113,17 @@ export async function startServing(
 }
 
 /** Starts counting in Redis; null if Redis is not configured. */
-async function startSharedLimits(
+async function startRedisRateLimiter(
   { redisUrl, environment }: Config,
   logger: Logger,
   cursorSecret: Buffer,
   workers: number,
-): Promise<SharedLimits | null> {
+): Promise<RedisRateLimiter | null> {
   if (redisUrl === null) return null;
   // Loaded only if used: it takes a tenth of the startup time.
-  const { SharedLimits } = await import('../redis/shared-limits.ts');
+  const { RedisRateLimiter } = await import('../redis/redis-rate-limiter.ts');
   const namespace = redisNamespace(cursorSecret, environment);
-  const shared = new SharedLimits({
+  const shared = new RedisRateLimiter({
     redisUrl,
     namespace,
     windowSeconds: WINDOW_SECONDS,

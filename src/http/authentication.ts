@@ -5,7 +5,7 @@ import { tooManyFailures, unauthorized } from './errors.ts';
 import { goOnWith } from './go-on-with.ts';
 import { onlyHeader } from './raw-headers.ts';
 import type { KnownRequests } from './kept-answers.ts';
-import type { Allowance, RequestLimits } from './request-counts.ts';
+import type { RateLimitResult, RateLimiter } from './request-counts.ts';
 
 const BEARER = /^bearer +([^ ]+)$/i;
 
@@ -17,14 +17,14 @@ const BEARER = /^bearer +([^ ]+)$/i;
 export function addAuthentication(
   app: FastifyInstance,
   directory: PartnerDirectory,
-  limits: RequestLimits,
+  rateLimiter: RateLimiter,
   { known, admission }: { known: KnownRequests; admission: Admission },
 ): void {
   const accept = (request: FastifyRequest, { partner, keyId }: FoundPartner): void => {
     request.partner = partner;
     request.keyId = keyId;
   };
-  const refuse = ({ isExceeded, resetSeconds }: Allowance): void => {
+  const refuse = ({ isExceeded, resetSeconds }: RateLimitResult): void => {
     throw isExceeded ? tooManyFailures(resetSeconds) : unauthorized();
   };
   const findByHeaders = (rawHeaders: readonly string[]): ReturnType<PartnerDirectory['findByKey']> => {
@@ -45,11 +45,11 @@ export function addAuthentication(
     if (found instanceof Promise) {
       found
         .then(async (later) =>
-          later === null ? refuse(await limits.countFailure(request.ip)) : accept(request, later),
+          later === null ? refuse(await rateLimiter.countFailure(request.ip)) : accept(request, later),
         )
         .then(() => done(), done);
     } else if (found === null) {
-      goOnWith(limits.countFailure(request.ip), refuse, done);
+      goOnWith(rateLimiter.countFailure(request.ip), refuse, done);
     } else {
       accept(request, found);
       done();

@@ -7,7 +7,7 @@ import { readBearerKey } from './authentication.ts';
 import { isUnchanged, PARTNER_CACHING } from './caching.ts';
 import { JSON_TYPE } from './error-handling.ts';
 import { problemOfHead } from './request-check.ts';
-import type { Allowance, RequestLimits } from './request-counts.ts';
+import type { RateLimitResult, RateLimiter } from './request-counts.ts';
 import { REQUEST_ID_HEADER, requestIds } from './request-id.ts';
 import { limitHeaders } from './request-limits.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
@@ -16,7 +16,7 @@ import { observeWhenClosed, type RequestObserver } from './request-observers.ts'
 /**
  * Results for requests passed on to the framework, so that it does not repeat the key lookup or count a request twice.
  */
-export type KnownRequests = WeakMap<IncomingMessage, { found: FoundPartner; allowance?: Allowance }>;
+export type KnownRequests = WeakMap<IncomingMessage, { found: FoundPartner; limitResult?: RateLimitResult }>;
 
 /** A request whose response is cached. */
 interface KeptExchange {
@@ -42,7 +42,7 @@ interface KeptExchange {
 export function addKeptAnswers(
   app: FastifyInstance,
   { clock, directory }: Services,
-  limits: RequestLimits,
+  rateLimiter: RateLimiter,
   observers: readonly RequestObserver[],
 ): KnownRequests {
   const { server, log } = app;
@@ -65,7 +65,7 @@ export function addKeptAnswers(
     return { request, response, found, kept, startedMs };
   };
 
-  const answer = (exchange: KeptExchange, allowance: Allowance): void => {
+  const answer = (exchange: KeptExchange, limitResult: RateLimitResult): void => {
     const { request, response, found, kept, startedMs } = exchange;
     const { partner, keyId } = found;
     const id = makeId();
@@ -77,7 +77,7 @@ export function addKeptAnswers(
       [REQUEST_ID_HEADER]: id,
       ...SECURITY_HEADERS,
       ...PARTNER_CACHING,
-      ...limitHeaders(partner, limits, allowance),
+      ...limitHeaders(partner, rateLimiter, limitResult),
       ...(kept.watermark !== null && { 'x-sync-watermark': kept.watermark }),
       etag: kept.text.etag,
     };
@@ -88,14 +88,14 @@ export function addKeptAnswers(
   const goOn = ({ request, response }: Pick<KeptExchange, 'request' | 'response'>): void => {
     for (const handler of handlers) handler.call(server, request, response);
   };
-  const answerOrRefuse = (exchange: KeptExchange, allowance: Allowance): void => {
-    known.set(exchange.request, { found: exchange.found, allowance });
-    if (allowance.isExceeded) {
+  const answerOrRefuse = (exchange: KeptExchange, limitResult: RateLimitResult): void => {
+    known.set(exchange.request, { found: exchange.found, limitResult });
+    if (limitResult.isExceeded) {
       goOn(exchange);
       return;
     }
     try {
-      answer(exchange, allowance);
+      answer(exchange, limitResult);
     } catch (error) {
       // The framework catches a handler's errors, but nothing catches errors here.
       log.error({ err: error }, 'a kept answer could not be sent');
@@ -111,10 +111,10 @@ export function addKeptAnswers(
       goOn({ request, response });
       return;
     }
-    const allowance = limits.countRequest(exchange.found.partner);
-    if (!(allowance instanceof Promise)) answerOrRefuse(exchange, allowance);
+    const limitResult = rateLimiter.countRequest(exchange.found.partner);
+    if (!(limitResult instanceof Promise)) answerOrRefuse(exchange, limitResult);
     else
-      allowance.then(
+      limitResult.then(
         (later) => answerOrRefuse(exchange, later),
         () => goOn(exchange),
       );

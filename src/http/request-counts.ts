@@ -9,7 +9,7 @@ export const FAILURES_PER_MINUTE = 60;
 export const WINDOW_SECONDS = 60;
 
 /** The state of a rate limit after counting one more request. */
-export interface Allowance {
+export interface RateLimitResult {
   readonly isExceeded: boolean;
   readonly remaining: number;
   /** Whole seconds until the window resets, at least 1. */
@@ -21,12 +21,12 @@ export interface Allowance {
  * Results known locally are returned synchronously, so most requests do not wait for a promise; a result that needs
  * another process is a promise.
  */
-export interface RequestLimits {
+export interface RateLimiter {
   readonly windowSeconds: number;
   /** Counts one request of a partner, with any of its keys. */
-  countRequest(partner: Pick<Partner, 'id' | 'name' | 'requestsPerMinute'>): Allowance | Promise<Allowance>;
+  countRequest(partner: Pick<Partner, 'id' | 'name' | 'requestsPerMinute'>): RateLimitResult | Promise<RateLimitResult>;
   /** Counts one failed authentication from an address, IPv6 by /64 network. */
-  countFailure(address: string): Allowance | Promise<Allowance>;
+  countFailure(address: string): RateLimitResult | Promise<RateLimitResult>;
 }
 
 /**
@@ -36,7 +36,7 @@ export interface RequestLimits {
 const ROUNDING_SECONDS = 1e-6;
 
 /** The rate limit result of the request counted last. */
-export function allowanceOf(count: number, quota: number, msLeft: number): Allowance {
+export function rateLimitResult(count: number, quota: number, msLeft: number): RateLimitResult {
   return {
     isExceeded: count > quota,
     remaining: Math.max(0, quota - count),
@@ -61,18 +61,18 @@ export class RequestCounts<Key> {
     this.#windowMs = windowSeconds * 1000;
   }
 
-  count(key: Key, quota: number): Allowance {
+  count(key: Key, quota: number): RateLimitResult {
     // Monotonic, because the wall clock can be set back.
     const nowMs = performance.now();
     const window =
       this.#windows.find(key, nowMs) ?? this.#windows.begin(key, { endsAtMs: nowMs + this.#windowMs, count: 0 }, nowMs);
     window.count += 1;
-    return allowanceOf(window.count, quota, window.endsAtMs - nowMs);
+    return rateLimitResult(window.count, quota, window.endsAtMs - nowMs);
   }
 }
 
 /** In-memory limits, for a service that runs as a single process. */
-export class OwnRequestLimits implements RequestLimits {
+export class InMemoryRateLimiter implements RateLimiter {
   readonly windowSeconds: number;
   readonly #requests: RequestCounts<number>;
   readonly #failures: RequestCounts<string>;
@@ -83,11 +83,11 @@ export class OwnRequestLimits implements RequestLimits {
     this.#failures = new RequestCounts(windowSeconds);
   }
 
-  countRequest({ id, requestsPerMinute }: Pick<Partner, 'id' | 'requestsPerMinute'>): Allowance {
+  countRequest({ id, requestsPerMinute }: Pick<Partner, 'id' | 'requestsPerMinute'>): RateLimitResult {
     return this.#requests.count(id, requestsPerMinute);
   }
 
-  countFailure(address: string): Allowance {
+  countFailure(address: string): RateLimitResult {
     return this.#failures.count(networkOf(address), FAILURES_PER_MINUTE);
   }
 }

@@ -1,8 +1,8 @@
 import type { DirectoryState } from '../access/partner-directory.ts';
 import type { ServerState } from '../database/database.ts';
 import type { AnswerCacheState } from '../http/answer-cache.ts';
-import type { SharedLimits } from '../redis/shared-limits.ts';
-import type { CountedLimits } from './counted-limits.ts';
+import type { RedisRateLimiter } from '../redis/redis-rate-limiter.ts';
+import type { InstrumentedRateLimiter } from './instrumented-rate-limiter.ts';
 
 /**
  * The observable parts of a serving process. Each returns its state synchronously, from memory, when it is read. Parts
@@ -12,13 +12,13 @@ import type { CountedLimits } from './counted-limits.ts';
 export interface ObservedParts {
   readonly directory: { readonly state: DirectoryState };
   readonly answerCache: { readonly state: AnswerCacheState };
-  readonly limits: Pick<CountedLimits, 'limitedRequests' | 'failures'>;
+  readonly rateLimiter: Pick<InstrumentedRateLimiter, 'limitedRequests' | 'failures'>;
   /** The timestamp of the last release. Not synchronous: it can need a database read. */
   readonly lastPublication: { readonly read: () => Promise<string> };
   /** PostgreSQL only. */
   readonly servers?: (() => readonly ServerState[]) | undefined;
   /** Only if requests are to be counted in Redis. */
-  readonly sharedLimits?: Pick<SharedLimits, 'isShared' | 'fallbacks' | 'processes'> | undefined;
+  readonly redisRateLimiter?: Pick<RedisRateLimiter, 'isShared' | 'fallbacks' | 'processes'> | undefined;
   /** Failed attempts to write usage counts since the process started. */
   readonly usageFlushFailures?: (() => number) | undefined;
   /** Requests refused for overload since the process started. */

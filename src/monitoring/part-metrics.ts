@@ -18,13 +18,13 @@ const PART_METRICS: readonly PartMetric[] = [
     name: 'pds_limited_requests_total',
     help: 'Requests over the number a minute of their partner.',
     type: 'counter',
-    read: ({ limits }) => [...limits.limitedRequests].map(([partner, count]) => [{ partner }, count]),
+    read: ({ rateLimiter }) => [...rateLimiter.limitedRequests].map(([partner, count]) => [{ partner }, count]),
   },
   {
     name: 'pds_failed_authentications_total',
     help: 'Requests without a good key; "limited" are those after too many from one address.',
     type: 'counter',
-    read: ({ limits: { failures } }) => [
+    read: ({ rateLimiter: { failures } }) => [
       [{ outcome: 'refused' }, failures.refused],
       [{ outcome: 'limited' }, failures.limited],
     ],
@@ -145,20 +145,20 @@ const PART_METRICS: readonly PartMetric[] = [
     help: 'Where limits are to be counted in Redis: whether they are now.',
     type: 'gauge',
     ofWorkers: 'min',
-    read: ({ sharedLimits }) => sharedLimits && Number(sharedLimits.isShared),
+    read: ({ redisRateLimiter }) => redisRateLimiter && Number(redisRateLimiter.isShared),
   },
   {
     name: 'pds_limits_fallbacks_total',
     help: 'How often a process began to count by itself, as Redis did not.',
     type: 'counter',
-    read: ({ sharedLimits }) => sharedLimits?.fallbacks,
+    read: ({ redisRateLimiter }) => redisRateLimiter?.fallbacks,
   },
   {
     name: 'pds_limits_processes',
     help: 'How many processes count in Redis together, as far as is known.',
     type: 'gauge',
     ofWorkers: 'max',
-    read: ({ sharedLimits }) => sharedLimits?.processes,
+    read: ({ redisRateLimiter }) => redisRateLimiter?.processes,
   },
   {
     name: 'pds_usage_flush_failures_total',

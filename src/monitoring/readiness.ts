@@ -57,9 +57,9 @@ export class Readiness {
   }
 
   #degradations(): string[] {
-    const { sharedLimits, servers } = this.#parts;
+    const { redisRateLimiter, servers } = this.#parts;
     const degradations: string[] = [];
-    if (sharedLimits?.isShared === false) {
+    if (redisRateLimiter?.isShared === false) {
       degradations.push('Redis does not count requests: each process does, up to its share of each limit');
     }
     for (const { name, isInUse, isReplica, lagMs } of servers?.() ?? []) {

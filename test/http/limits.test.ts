@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
-import { FAILURES_PER_MINUTE, OwnRequestLimits } from '../../src/http/request-counts.ts';
+import { FAILURES_PER_MINUTE, InMemoryRateLimiter } from '../../src/http/request-counts.ts';
 import { createTestApp, type TestApp, type TestAppSetup } from './test-app.ts';
 
 let service: TestApp;
@@ -73,7 +73,7 @@ describe('the limit of a partner', () => {
   });
 
   test('begins anew after its window', async () => {
-    await start({ limits: new OwnRequestLimits(1) });
+    await start({ rateLimiter: new InMemoryRateLimiter(1) });
     const key = await makePartner('small', 1);
     expect((await ask(key)).statusCode).toBe(200);
     const refused = await ask(key);

@@ -7,13 +7,13 @@ import { PartnerDirectory } from '../../src/access/partner-directory.ts';
 import { buildApp } from '../../src/app.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
-import type { RequestLimits } from '../../src/http/request-counts.ts';
+import type { RateLimiter } from '../../src/http/request-counts.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { exchangeBytes } from '../support/raw-http.ts';
 
 export interface TestAppSetup {
   config?: Partial<Config>;
-  limits?: RequestLimits;
+  rateLimiter?: RateLimiter;
   /** Adds the test's own routes, before the app is ready. */
   addRoutes?: (app: FastifyInstance) => void;
 }
@@ -33,7 +33,7 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
-export async function createTestApp({ config = {}, limits, addRoutes }: TestAppSetup = {}): Promise<TestApp> {
+export async function createTestApp({ config = {}, rateLimiter, addRoutes }: TestAppSetup = {}): Promise<TestApp> {
   const made = await createTestDatabase();
   const { database } = made;
   await createPartner(database, Date.now, 'acme', { everything: true });
@@ -53,7 +53,7 @@ export async function createTestApp({ config = {}, limits, addRoutes }: TestAppS
     logger,
     observers: [],
   };
-  const app = await buildApp(services, limits);
+  const app = await buildApp(services, rateLimiter);
   addRoutes?.(app);
   return {
     app,

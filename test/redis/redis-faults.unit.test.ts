@@ -10,7 +10,7 @@ import {
   startLimits,
   whileShared,
   type LimitsOfProcess,
-} from './shared-limits-setup.ts';
+} from './redis-rate-limiter-setup.ts';
 
 const test = testWith('redis');
 
@@ -125,8 +125,10 @@ test('a connection that went silent for ever is given up, and another one made',
   expect(await countRequests([limits], { times: 5, quota: QUOTA, id: 1 })).toHaveLength(5);
   expect(limits.isShared).toBe(false);
   await said(AGAIN);
-  const [allowance] = await whileShared([limits], (id) => countRequests([limits], { times: 1, quota: 7, id: 10 + id }));
-  expect(allowance?.remaining).toBe(6);
+  const [limitResult] = await whileShared([limits], (id) =>
+    countRequests([limits], { times: 1, quota: 7, id: 10 + id }),
+  );
+  expect(limitResult?.remaining).toBe(6);
 });
 
 test('a Redis that is away does not keep from starting, and is used when it comes', async () => {

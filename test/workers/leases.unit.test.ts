@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { Allowance } from '../../src/http/request-counts.ts';
+import type { RateLimitResult } from '../../src/http/request-counts.ts';
 import { SimulatedWorkers, WINDOW_MS } from './simulated-workers.ts';
 
 const WORKERS = 3;
 
 const worker = fc.nat({ max: WORKERS - 1 });
 
-type Event = (simulated: SimulatedWorkers, asked: Promise<Allowance>[]) => void;
+type Event = (simulated: SimulatedWorkers, asked: Promise<RateLimitResult>[]) => void;
 
 /** Events in any plausible order. */
 function eventWith(quota: number): fc.Arbitrary<Event> {
@@ -32,8 +32,8 @@ function eventWith(quota: number): fc.Arbitrary<Event> {
 const eventsWith = (quota: number): fc.Arbitrary<Event[]> =>
   fc.array(eventWith(quota), { maxLength: 120, size: 'max' });
 
-const passedOf = (allowances: readonly Allowance[]): number =>
-  allowances.filter(({ isExceeded }) => !isExceeded).length;
+const passedOf = (limitResults: readonly RateLimitResult[]): number =>
+  limitResults.filter(({ isExceeded }) => !isExceeded).length;
 
 describe('leases of requests', () => {
   test('let exactly the quota pass, however requests are spread and messages are delayed', async () => {
@@ -41,12 +41,12 @@ describe('leases of requests', () => {
     await fc.assert(
       fc.asyncProperty(course, async ([quota, events]) => {
         const simulated = new SimulatedWorkers(WORKERS);
-        const asked: Promise<Allowance>[] = [];
+        const asked: Promise<RateLimitResult>[] = [];
         for (const happen of events) happen(simulated, asked);
         simulated.deliverAll();
-        const allowances = await Promise.all(asked);
-        expect(passedOf(allowances)).toBe(Math.min(quota, asked.length));
-        for (const { remaining } of allowances) expect(remaining).toBeGreaterThanOrEqual(0);
+        const limitResults = await Promise.all(asked);
+        expect(passedOf(limitResults)).toBe(Math.min(quota, asked.length));
+        for (const { remaining } of limitResults) expect(remaining).toBeGreaterThanOrEqual(0);
       }),
     );
   });
@@ -56,14 +56,14 @@ describe('leases of requests', () => {
     await fc.assert(
       fc.asyncProperty(course, async ([before, after]) => {
         const simulated = new SimulatedWorkers(WORKERS);
-        const asked: Promise<Allowance>[] = [];
-        const answered: Allowance[] = [];
+        const asked: Promise<RateLimitResult>[] = [];
+        const answered: RateLimitResult[] = [];
         for (const happen of before) happen(simulated, asked);
         // Responses the worker has not sent by now are lost.
-        for (const request of asked) void request.then((allowance) => answered.push(allowance));
+        for (const request of asked) void request.then((limitResult) => answered.push(limitResult));
         await Promise.resolve();
         simulated.kill(0);
-        const askedLater: Promise<Allowance>[] = [];
+        const askedLater: Promise<RateLimitResult>[] = [];
         for (const happen of after) happen(simulated, askedLater);
         simulated.deliverAll();
         await Promise.all(askedLater);

@@ -1,6 +1,6 @@
-import type { Allowance } from '../../src/http/request-counts.ts';
+import type { RateLimitResult } from '../../src/http/request-counts.ts';
 import { LeaseLedger } from '../../src/workers/lease-ledger.ts';
-import { LeasedLimits } from '../../src/workers/leased-limits.ts';
+import { WorkerRateLimiter } from '../../src/workers/worker-rate-limiter.ts';
 import type { CountsMessage, LeaseMessage } from '../../src/workers/messages.ts';
 
 export const WINDOW_MS = 60_000;
@@ -11,7 +11,7 @@ export const WINDOW_MS = 60_000;
  */
 export class SimulatedWorkers {
   nowMs = 1_000;
-  readonly #workers: LeasedLimits[];
+  readonly #workers: WorkerRateLimiter[];
   readonly #toPrimary: CountsMessage[][];
   readonly #toWorker: LeaseMessage[][];
   readonly #dead = new Set<number>();
@@ -30,7 +30,7 @@ export class SimulatedWorkers {
     });
     this.#workers = this.#toPrimary.map(
       (channel) =>
-        new LeasedLimits({ windowSeconds, workers: count, now, send: (message) => channel.push(copyOf(message)) }),
+        new WorkerRateLimiter({ windowSeconds, workers: count, now, send: (message) => channel.push(copyOf(message)) }),
     );
   }
 
@@ -38,7 +38,7 @@ export class SimulatedWorkers {
     return this.#dead.has(worker);
   }
 
-  request(worker: number, requestsPerMinute: number): Allowance | Promise<Allowance> {
+  request(worker: number, requestsPerMinute: number): RateLimitResult | Promise<RateLimitResult> {
     const limits = this.#workers[worker];
     if (limits === undefined) throw new Error(`there is no worker ${worker}`);
     return limits.countRequest({ id: 1, requestsPerMinute });

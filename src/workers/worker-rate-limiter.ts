@@ -3,12 +3,12 @@ import type { Partner } from '../access/scope.ts';
 import { networkOf } from '../http/address-network.ts';
 import { CountingWindows, type CountingWindow } from '../http/counting-windows.ts';
 import {
-  allowanceOf,
+  rateLimitResult,
   FAILURES_PER_MINUTE,
   RequestCounts,
   shareOf,
-  type Allowance,
-  type RequestLimits,
+  type RateLimitResult,
+  type RateLimiter,
 } from '../http/request-counts.ts';
 import { machineNowMs } from './machine-clock.ts';
 import type { CountsMessage, Grant, LeaseMessage, Refusal, Returned } from './messages.ts';
@@ -32,7 +32,7 @@ interface Lease extends CountingWindow {
 
 interface Waiting {
   readonly quota: number;
-  resolve(allowance: Allowance): void;
+  resolve(limitResult: RateLimitResult): void;
 }
 
 /** A pending request to the primary, and the client requests that wait for it. */
@@ -41,7 +41,7 @@ interface Asking {
   timer: NodeJS.Timeout | undefined;
 }
 
-export interface LeasedLimitsOptions {
+export interface WorkerRateLimiterOptions {
   readonly windowSeconds: number;
   readonly workers: number;
   send(message: CountsMessage): void;
@@ -55,27 +55,30 @@ export interface LeasedLimitsOptions {
  * its share of each quota, until the primary responds again: a failure of the counting must not become a failure of the
  * service.
  */
-export class LeasedLimits implements RequestLimits {
+export class WorkerRateLimiter implements RateLimiter {
   readonly windowSeconds: number;
-  readonly #options: LeasedLimitsOptions;
+  readonly #options: WorkerRateLimiterOptions;
   readonly #now: () => number;
   readonly #leases = new CountingWindows<string, Lease>();
   readonly #asking = new Map<string, Asking>();
   readonly #ownCounts: RequestCounts<string>;
   #isPrimaryHeard = true;
 
-  constructor(options: LeasedLimitsOptions) {
+  constructor(options: WorkerRateLimiterOptions) {
     this.#options = options;
     this.#now = options.now ?? machineNowMs;
     this.windowSeconds = options.windowSeconds;
     this.#ownCounts = new RequestCounts(options.windowSeconds);
   }
 
-  countRequest({ id, requestsPerMinute }: Pick<Partner, 'id' | 'requestsPerMinute'>): Allowance | Promise<Allowance> {
+  countRequest({
+    id,
+    requestsPerMinute,
+  }: Pick<Partner, 'id' | 'requestsPerMinute'>): RateLimitResult | Promise<RateLimitResult> {
     return this.#count(`partner ${id}`, requestsPerMinute);
   }
 
-  countFailure(address: string): Allowance | Promise<Allowance> {
+  countFailure(address: string): RateLimitResult | Promise<RateLimitResult> {
     return this.#count(`failures ${networkOf(address)}`, FAILURES_PER_MINUTE);
   }
 
@@ -99,7 +102,7 @@ export class LeasedLimits implements RequestLimits {
     for (const [key, asking] of this.#asking) this.#countHere(key, asking);
   }
 
-  #count(key: string, quota: number): Allowance | Promise<Allowance> {
+  #count(key: string, quota: number): RateLimitResult | Promise<RateLimitResult> {
     const asking = this.#asking.get(key);
     // While a request to the primary is pending there is no lease, and earlier client requests come first.
     const decided = asking === undefined ? this.#decide(this.#find(key), quota) : undefined;
@@ -125,18 +128,18 @@ export class LeasedLimits implements RequestLimits {
   }
 
   /** Decides without the primary; undefined if that is not possible. */
-  #decide(lease: Lease | undefined, quota: number): Allowance | undefined {
+  #decide(lease: Lease | undefined, quota: number): RateLimitResult | undefined {
     if (lease === undefined) return undefined;
     const { taken, endsAtMs, isUsedUp } = lease;
     const msLeft = endsAtMs - this.#now();
     // If the quota was lowered since, only the primary knows how much of the higher one others have used.
     if (lease.left > 0 && quota >= lease.quota) {
       lease.left -= 1;
-      return allowanceOf(taken - lease.left, quota, msLeft);
+      return rateLimitResult(taken - lease.left, quota, msLeft);
     }
     if (isUsedUp && taken + lease.refused + 1 > quota) {
       lease.refused += 1;
-      return allowanceOf(taken + lease.refused, quota, msLeft);
+      return rateLimitResult(taken + lease.refused, quota, msLeft);
     }
     return undefined;
   }
@@ -152,7 +155,7 @@ export class LeasedLimits implements RequestLimits {
       // The primary has counted the first one. If its response came too late, that request was decided here and is no
       // longer waiting.
       const first = waiting.shift();
-      first?.resolve(allowanceOf(taken, first.quota, endsAtMs - nowMs));
+      first?.resolve(rateLimitResult(taken, first.quota, endsAtMs - nowMs));
     }
     for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
       const decided = this.#decide(lease, next.quota);
@@ -199,7 +202,7 @@ export class LeasedLimits implements RequestLimits {
     for (const waiting of asking.waiting.splice(0)) waiting.resolve(this.#countByShare(key, waiting.quota));
   }
 
-  #countByShare(key: string, quota: number): Allowance {
+  #countByShare(key: string, quota: number): RateLimitResult {
     return this.#ownCounts.count(key, shareOf(quota, this.#options.workers));
   }
 }

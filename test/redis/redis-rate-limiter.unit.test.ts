@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vi
 import { FAILURES_PER_MINUTE } from '../../src/http/request-counts.ts';
 import { redisNamespace } from '../../src/redis/namespace.ts';
 import { ProcessCount } from '../../src/redis/process-count.ts';
-import type { SharedLimits } from '../../src/redis/shared-limits.ts';
+import type { RedisRateLimiter } from '../../src/redis/redis-rate-limiter.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { startRedis, type RedisServer } from '../support/redis-server.ts';
 import {
@@ -14,7 +14,7 @@ import {
   startLimits,
   whileShared,
   type LimitsOfProcess,
-} from './shared-limits-setup.ts';
+} from './redis-rate-limiter-setup.ts';
 
 const test = testWith('redis');
 
@@ -35,7 +35,7 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map(({ limits }) => limits.close()));
 });
 
-async function start(options: Parameters<typeof startLimits>[1] = {}): Promise<SharedLimits> {
+async function start(options: Parameters<typeof startLimits>[1] = {}): Promise<RedisRateLimiter> {
   const own = await startLimits(redis.url, options);
   started.push(own);
   return own.limits;
@@ -45,11 +45,13 @@ describe('limits in Redis', () => {
   test('let exactly the quota pass, over all that count there, and give each request a number of its own', async () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => start()));
     for (const quota of [1, 60, 250]) {
-      const allowances = await whileShared(all, (attempt) =>
+      const limitResults = await whileShared(all, (attempt) =>
         countRequests(all, { times: 400, quota, id: 1_000 * attempt + quota }),
       );
-      expect(passingOf(allowances)).toBe(quota);
-      const remaining = allowances.filter(({ isExceeded }) => !isExceeded).map((allowance) => allowance.remaining);
+      expect(passingOf(limitResults)).toBe(quota);
+      const remaining = limitResults
+        .filter(({ isExceeded }) => !isExceeded)
+        .map((limitResult) => limitResult.remaining);
       expect(new Set(remaining)).toEqual(new Set(Array.from({ length: quota }, (_, index) => index)));
     }
   });
@@ -125,8 +127,8 @@ describe('limits in Redis', () => {
     expect(namespaces[0]).toMatch(/^pds:[\w-]{16}$/);
     for (const namespace of namespaces) {
       const limits = await start({ namespace });
-      const allowances = await whileShared([limits], (id) => countRequests([limits], { times: 8, quota: 3, id }));
-      expect(passingOf(allowances)).toBe(3);
+      const limitResults = await whileShared([limits], (id) => countRequests([limits], { times: 8, quota: 3, id }));
+      expect(passingOf(limitResults)).toBe(3);
       expect(limits.processes).toBe(1);
     }
   });

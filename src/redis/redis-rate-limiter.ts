@@ -4,12 +4,12 @@ import { RateLimiterRedis } from 'rate-limiter-flexible';
 import type { Partner } from '../access/scope.ts';
 import { networkOf } from '../http/address-network.ts';
 import {
-  allowanceOf,
+  rateLimitResult,
   FAILURES_PER_MINUTE,
   RequestCounts,
   shareOf,
-  type Allowance,
-  type RequestLimits,
+  type RateLimitResult,
+  type RateLimiter,
 } from '../http/request-counts.ts';
 import { inTime } from './in-time.ts';
 import { ProcessCount } from './process-count.ts';
@@ -48,7 +48,7 @@ if left < 0 or left > window then
 end
 return {count, left}`;
 
-export interface SharedLimitsOptions {
+export interface RedisRateLimiterOptions {
   readonly redisUrl: string;
   /** Prefix of its Redis keys; see `redisNamespace`. */
   readonly namespace: string;
@@ -64,9 +64,9 @@ export interface SharedLimitsOptions {
  * wait for Redis until it counts again, which is probed continuously. A failure of the counting must not become a
  * failure of the service.
  */
-export class SharedLimits implements RequestLimits {
+export class RedisRateLimiter implements RateLimiter {
   readonly windowSeconds: number;
-  readonly #options: SharedLimitsOptions;
+  readonly #options: RedisRateLimiterOptions;
   readonly #redis: Redis;
   readonly #limiter: RateLimiterRedis;
   readonly #processes: ProcessCount;
@@ -82,7 +82,7 @@ export class SharedLimits implements RequestLimits {
   /** The connection's last error since it was last healthy. */
   #complaint: string | null = null;
 
-  constructor(options: SharedLimitsOptions) {
+  constructor(options: RedisRateLimiterOptions) {
     const { redisUrl, namespace, windowSeconds, leastProcesses } = options;
     this.#options = options;
     this.windowSeconds = windowSeconds;
@@ -127,11 +127,14 @@ export class SharedLimits implements RequestLimits {
     clearTimeout(timer);
   }
 
-  countRequest({ id, requestsPerMinute }: Pick<Partner, 'id' | 'requestsPerMinute'>): Allowance | Promise<Allowance> {
+  countRequest({
+    id,
+    requestsPerMinute,
+  }: Pick<Partner, 'id' | 'requestsPerMinute'>): RateLimitResult | Promise<RateLimitResult> {
     return this.#count(`partner:${id}`, requestsPerMinute);
   }
 
-  countFailure(address: string): Allowance | Promise<Allowance> {
+  countFailure(address: string): RateLimitResult | Promise<RateLimitResult> {
     return this.#count(`failures:${networkOf(address)}`, FAILURES_PER_MINUTE);
   }
 
@@ -145,11 +148,11 @@ export class SharedLimits implements RequestLimits {
     this.#redis.disconnect();
   }
 
-  #count(key: string, quota: number): Allowance | Promise<Allowance> {
+  #count(key: string, quota: number): RateLimitResult | Promise<RateLimitResult> {
     if (!this.isShared) return this.#countAlone(key, quota);
     // `consume` would apply one quota to all partners.
     return inTime(this.#limiter.penalty(key), ANSWER_DEADLINE_MS).then(
-      ({ consumedPoints, msBeforeNext }) => allowanceOf(consumedPoints, quota, msBeforeNext),
+      ({ consumedPoints, msBeforeNext }) => rateLimitResult(consumedPoints, quota, msBeforeNext),
       (error: unknown) => {
         this.#lose(this.#complaint ?? reasonOf(error, this.#options.redisUrl));
         return this.#countAlone(key, quota);
@@ -157,7 +160,7 @@ export class SharedLimits implements RequestLimits {
     );
   }
 
-  #countAlone(key: string, quota: number): Allowance {
+  #countAlone(key: string, quota: number): RateLimitResult {
     return this.#ownCounts.count(key, shareOf(quota, this.processes));
   }
 

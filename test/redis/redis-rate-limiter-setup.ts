@@ -1,11 +1,11 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { SharedLimits } from '../../src/redis/shared-limits.ts';
-import type { Allowance } from '../../src/http/request-counts.ts';
+import { RedisRateLimiter } from '../../src/redis/redis-rate-limiter.ts';
+import type { RateLimitResult } from '../../src/http/request-counts.ts';
 
 /** The limits of one process, and its log lines. */
 export interface LimitsOfProcess {
-  readonly limits: SharedLimits;
+  readonly limits: RedisRateLimiter;
   /** The lines as they would be logged. */
   readonly lines: readonly string[];
   /** Resolves once a line with this text is logged after the first `from` lines. */
@@ -24,7 +24,7 @@ export async function startLimits(
     events.emit('line');
   };
   const logger = { info: log, warn: log };
-  const limits = new SharedLimits({ redisUrl, namespace, windowSeconds, leastProcesses, logger });
+  const limits = new RedisRateLimiter({ redisUrl, namespace, windowSeconds, leastProcesses, logger });
   await limits.start();
   return {
     limits,
@@ -35,15 +35,19 @@ export async function startLimits(
   };
 }
 
-export function countRequest(limits: SharedLimits, id = 1, requestsPerMinute = 10): Allowance | Promise<Allowance> {
+export function countRequest(
+  limits: RedisRateLimiter,
+  id = 1,
+  requestsPerMinute = 10,
+): RateLimitResult | Promise<RateLimitResult> {
   return limits.countRequest({ id, requestsPerMinute });
 }
 
 /** The results of N concurrent requests of one partner, sent to each of the limits in turn. */
 export async function countRequests(
-  limits: readonly SharedLimits[],
+  limits: readonly RedisRateLimiter[],
   { times, quota, id }: { times: number; quota: number; id: number },
-): Promise<Allowance[]> {
+): Promise<RateLimitResult[]> {
   const asked = Array.from({ length: times }, async (_, index) => {
     const own = limits[index % limits.length];
     if (own === undefined) throw new Error('nobody counts');
@@ -52,15 +56,15 @@ export async function countRequests(
   return Promise.all(asked);
 }
 
-export const passingOf = (allowances: readonly Allowance[]): number =>
-  allowances.filter(({ isExceeded }) => !isExceeded).length;
+export const passingOf = (limitResults: readonly RateLimitResult[]): number =>
+  limitResults.filter(({ isExceeded }) => !isExceeded).length;
 
 /**
  * Runs a sequence of requests during which all processes count in Redis. If Redis responded too late to one, as happens
  * on a busy machine, it is repeated.
  */
 export async function whileShared<T>(
-  limits: readonly SharedLimits[],
+  limits: readonly RedisRateLimiter[],
   course: (attempt: number) => Promise<T>,
 ): Promise<T> {
   const fallbacks = (): number => limits.reduce((sum, own) => sum + own.fallbacks, 0);
