@@ -92,7 +92,7 @@ export interface ServerState {
 
 /** The state of a connection pool. */
 export interface PoolState {
-  readonly isUp: boolean;
+  readonly isCircuitClosed: boolean;
   readonly total: number;
   readonly idle: number;
   /** Queries waiting for a connection. */

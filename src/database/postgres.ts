@@ -2,7 +2,7 @@ import { Kysely, PostgresDialect, type RawBuilder } from 'kysely';
 import pg from 'pg';
 import type { OpenDatabase, ReadSource } from './database.ts';
 import { copyIntoPostgres, poolWithCopy } from './postgres-copy.ts';
-import { PostgresLink } from './postgres-link.ts';
+import { ServerPool } from './server-pool.ts';
 import { readPostgresUrl } from './postgres-url.ts';
 import { ReplicatedReads } from './replicated-reads.ts';
 import { readRevision } from './revision.ts';
@@ -76,14 +76,14 @@ export function openPostgresForCommands(url: string): OpenDatabase {
  * @throws DatabaseUnavailableError if a file that a URL names cannot be read.
  */
 export function openPostgresForServing(url: string, replicaUrls: readonly string[]): OpenDatabase {
-  const primary = openLink(url);
-  const reads = new ReplicatedReads(primary, replicaUrls.map(openLink));
+  const primary = openServerPool(url);
+  const reads = new ReplicatedReads(primary, replicaUrls.map(openServerPool));
   const pool = { connect: () => primary.connect(), end: () => primary.close(), options: {} };
-  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: pool }) });
+  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   return openDatabase(kysely, reads);
 }
 
-function openLink(url: string): PostgresLink {
+function openServerPool(url: string): ServerPool {
   const { connectionString, isPooled } = readPostgresUrl(url);
   const settings = Object.entries(SERVING_SETTINGS).map(([name, value]) => `-c ${name}=${value}`);
   const config = {
@@ -95,7 +95,7 @@ function openLink(url: string): PostgresLink {
     ...(!isPooled && { options: settings.join(' ') }),
     types,
   };
-  return new PostgresLink(config, isPooled);
+  return new ServerPool(config, isPooled);
 }
 
 type Reads = Pick<OpenDatabase, 'readRevision' | 'distrustReplicas' | 'servers' | 'close'> & {

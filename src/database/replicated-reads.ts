@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import type { ReadSource, ServerState } from './database.ts';
-import type { PostgresLink } from './postgres-link.ts';
+import type { ServerPool } from './server-pool.ts';
 import type { Revision } from './revision.ts';
 
 /** A replica and its last known state. */
 interface Replica {
-  readonly link: PostgresLink;
+  readonly pool: ServerPool;
   /** The revision of `access.clock` last read from it; null before the first response and after a failure. */
   revision: Revision | null;
   /** The newest revision seen both on it and on the primary: it has every change up to there. */
@@ -29,15 +29,15 @@ interface Newest {
  * changes.
  */
 export class ReplicatedReads {
-  readonly #primary: PostgresLink;
+  readonly #primary: ServerPool;
   readonly #replicas: readonly Replica[];
   #newest: Newest = { revision: null };
   #turn = 0;
 
-  constructor(primary: PostgresLink, replicas: readonly PostgresLink[]) {
+  constructor(primary: ServerPool, replicas: readonly ServerPool[]) {
     this.#primary = primary;
-    this.#replicas = replicas.map((link) => ({
-      link,
+    this.#replicas = replicas.map((pool) => ({
+      pool,
       revision: null,
       sharedRevision: null,
       currentAtMs: performance.now(),
@@ -49,7 +49,7 @@ export class ReplicatedReads {
     const replica = source === 'any' ? this.#choose() : null;
     if (replica !== null) {
       try {
-        const result = await replica.link.query(statement);
+        const result = await replica.pool.query(statement);
         if (this.#isCurrentIn(replica, result)) return result;
       } catch {
         // The replica is down, or cancelled the query because it conflicts with replay. The next health probe decides.
@@ -85,16 +85,16 @@ export class ReplicatedReads {
     const inUse = this.#current();
     const primary = { name: 'primary', isReplica: false, isInUse: inUse.length === 0, lagMs: 0 };
     const replicas = this.#replicas.map((replica) => {
-      const { link, revision, currentAtMs } = replica;
+      const { pool, revision, currentAtMs } = replica;
       const isInUse = inUse.includes(replica);
       const lagMs = isInUse ? 0 : revision === null ? null : performance.now() - currentAtMs;
-      return { name: link.name, isReplica: true, isInUse, lagMs, connections: link.state };
+      return { name: pool.name, isReplica: true, isInUse, lagMs, connections: pool.state };
     });
     return [{ ...primary, connections: this.#primary.state }, ...replicas];
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#primary, ...this.#replicas.map(({ link }) => link)].map((link) => link.close()));
+    await Promise.all([this.#primary, ...this.#replicas.map(({ pool }) => pool)].map((pool) => pool.close()));
   }
 
   #choose(): Replica | null {
@@ -111,7 +111,7 @@ export class ReplicatedReads {
     const newest = this.#newest.revision;
     if (revision === null || newest === null) return false;
     // The last changes before the primary went down may have reached the replica but not this process.
-    return revision === newest || (sharedRevision === newest && !this.#primary.state.isUp);
+    return revision === newest || (sharedRevision === newest && !this.#primary.state.isCircuitClosed);
   }
 
   #see(replica: Replica, revision: Revision | null): void {
@@ -139,7 +139,7 @@ export class ReplicatedReads {
 
   async #readReplica(replica: Replica): Promise<void> {
     try {
-      this.#see(replica, await replica.link.readRevision());
+      this.#see(replica, await replica.pool.readRevision());
       // The primary's revision read at the same time is still unknown, so lag can start one probe late.
       if (this.#isCurrent(replica)) replica.currentAtMs = performance.now();
     } catch {

@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { PoolState } from './database.ts';
 import { DatabaseBusyError, DatabaseUnavailableError } from './errors.ts';
 import { isConnectionLost, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
-import { PostgresPulse } from './postgres-pulse.ts';
+import { HealthProbe } from './health-probe.ts';
 import type { Revision } from './revision.ts';
 
 /** How long a request waits for a connection. */
@@ -14,7 +14,7 @@ const RETRY_MS = 100;
  * After the server runs out of connections, the pool stops growing for this long: each attempt costs the server a
  * process.
  */
-const FEWER_MS = 1_000;
+const POOL_CAP_MS = 1_000;
 
 /** A server that responded within this time but misses the health probe counts as busy, not down. */
 const SILENCE_MS = 1_000;
@@ -24,21 +24,21 @@ const SILENCE_MS = 1_000;
  * whether the server is up. While it is down, the circuit breaker is open: waiting requests fail at once, and new ones
  * fail without trying.
  */
-export class PostgresLink {
+export class ServerPool {
   readonly #pool: pg.Pool;
-  readonly #pulse: PostgresPulse;
+  readonly #probe: HealthProbe;
   readonly #inUse = new Set<pg.PoolClient>();
   readonly #isPooled: boolean;
   readonly #mostConnections: number;
-  #fewerTimer: NodeJS.Timeout | undefined;
-  #isUp = true;
-  #heardAtMs = performance.now();
+  #capTimer: NodeJS.Timeout | undefined;
+  #isCircuitClosed = true;
+  #respondedAtMs = performance.now();
 
   /** @param isPooled true if PgBouncer is in between, so that no statement can be prepared. */
   constructor(config: pg.PoolConfig, isPooled: boolean) {
     this.#isPooled = isPooled;
     this.#pool = new pg.Pool({ ...config, connectionTimeoutMillis: CONNECTION_TIMEOUT_MS });
-    this.#pulse = new PostgresPulse(config);
+    this.#probe = new HealthProbe(config);
     this.#mostConnections = this.#pool.options.max;
     // Without these listeners, a connection that loses its server ends the process. The query in flight rejects anyway.
     this.#pool.on('error', () => undefined);
@@ -54,7 +54,7 @@ export class PostgresLink {
 
   get state(): PoolState {
     const { totalCount: total, idleCount: idle, waitingCount: waiting, options } = this.#pool;
-    return { isUp: this.#isUp, total, idle, waiting, most: options.max };
+    return { isCircuitClosed: this.#isCircuitClosed, total, idle, waiting, most: options.max };
   }
 
   /**
@@ -64,16 +64,16 @@ export class PostgresLink {
    * @throws DatabaseBusyError if no connection became free within a second.
    */
   async connect(): Promise<pg.PoolClient> {
-    const giveUpAtMs = performance.now() + CONNECTION_TIMEOUT_MS;
+    const deadlineMs = performance.now() + CONNECTION_TIMEOUT_MS;
     for (;;) {
-      if (!this.#isUp) throw new DatabaseUnavailableError('the database cannot be reached');
+      if (!this.#isCircuitClosed) throw new DatabaseUnavailableError('the database cannot be reached');
       try {
         return await this.#pool.connect();
       } catch (error) {
         // A connection of this process may still become free.
         const mayPass = (error as { code?: unknown }).code === TOO_MANY_CONNECTIONS;
-        if (!mayPass || performance.now() > giveUpAtMs) throw this.#explain(error);
-        if (!this.#takeFewer()) await delay(RETRY_MS);
+        if (!mayPass || performance.now() > deadlineMs) throw this.#explain(error);
+        if (!this.#capPool()) await delay(RETRY_MS);
       }
     }
   }
@@ -95,18 +95,18 @@ export class PostgresLink {
    */
   async readRevision(): Promise<Revision> {
     try {
-      const revision = await this.#pulse.read();
-      this.#heard();
-      this.#isUp = true;
+      const revision = await this.#probe.read();
+      this.#noteResponse();
+      this.#isCircuitClosed = true;
       return revision;
     } catch (error) {
-      if (performance.now() - this.#heardAtMs > SILENCE_MS || isConnectionLost(error)) this.#giveUp();
+      if (performance.now() - this.#respondedAtMs > SILENCE_MS || isConnectionLost(error)) this.#openCircuit();
       throw error;
     }
   }
 
   async close(): Promise<void> {
-    this.#pulse.close();
+    this.#probe.close();
     if (!this.#pool.ended) await this.#pool.end();
   }
 
@@ -115,7 +115,7 @@ export class PostgresLink {
     try {
       const { name, ...unnamed } = statement;
       const result = await client.query(this.#isPooled || name === undefined ? unnamed : statement);
-      this.#heard();
+      this.#noteResponse();
       client.release();
       return result;
     } catch (error) {
@@ -126,31 +126,31 @@ export class PostgresLink {
   }
 
   /** Caps the pool at its current connections for a second; false if it has none. */
-  #takeFewer(): boolean {
+  #capPool(): boolean {
     const { options, totalCount } = this.#pool;
     if (totalCount === 0) return false;
     options.max = totalCount;
-    this.#fewerTimer ??= setTimeout(() => {
+    this.#capTimer ??= setTimeout(() => {
       options.max = this.#mostConnections;
-      this.#fewerTimer = undefined;
-    }, FEWER_MS).unref();
+      this.#capTimer = undefined;
+    }, POOL_CAP_MS).unref();
     return true;
   }
 
-  #heard(): void {
-    this.#heardAtMs = performance.now();
+  #noteResponse(): void {
+    this.#respondedAtMs = performance.now();
   }
 
   /** Opens the circuit breaker, and ends the connections in use so that their queries fail at once. */
-  #giveUp(): void {
-    this.#isUp = false;
+  #openCircuit(): void {
+    this.#isCircuitClosed = false;
     for (const client of this.#inUse) void (client as unknown as pg.Client).end().catch(() => undefined);
   }
 
   /** Tells an exhausted pool from an unreachable server: `pg` reports both with the same message. */
   #explain(error: unknown): unknown {
     const isFull = this.#pool.totalCount >= this.#pool.options.max && this.#pool.idleCount === 0;
-    const isAlive = performance.now() - this.#heardAtMs < SILENCE_MS;
+    const isAlive = performance.now() - this.#respondedAtMs < SILENCE_MS;
     const isTimeout = error instanceof Error && error.message.startsWith('timeout exceeded');
     return isTimeout && isFull && isAlive ? new DatabaseBusyError('all connections to the database are in use') : error;
   }

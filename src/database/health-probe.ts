@@ -14,7 +14,7 @@ const FIRST_TIMEOUT_MS = 3_000;
  * The health probe: reads the revision of `access.clock` on its own connection, so that it neither waits behind slow
  * queries nor is mistaken for one.
  */
-export class PostgresPulse {
+export class HealthProbe {
   readonly #config: pg.ClientConfig;
   #client: pg.Client | null = null;
   #isClosed = false;
@@ -28,12 +28,12 @@ export class PostgresPulse {
   async read(): Promise<Revision> {
     if (this.#client !== null) {
       try {
-        return await this.#ask(this.#client);
+        return await this.#query(this.#client);
       } catch {
         // Only this connection may have failed.
       }
     }
-    return this.#ask(await this.#connect());
+    return this.#query(await this.#connect());
   }
 
   close(): void {
@@ -54,16 +54,16 @@ export class PostgresPulse {
     }
     if (this.#isClosed) {
       await client.end();
-      throw new Error('the pulse has ended');
+      throw new Error('the health probe is closed');
     }
     this.#client = client;
     return client;
   }
 
-  async #ask(client: pg.Client): Promise<Revision> {
-    const question = { text: READ_REVISION, query_timeout: this.#timeoutMs };
+  async #query(client: pg.Client): Promise<Revision> {
+    const query = { text: READ_REVISION, query_timeout: this.#timeoutMs };
     try {
-      const { rows } = await client.query<{ revision: Revision }>(question);
+      const { rows } = await client.query<{ revision: Revision }>(query);
       const [row] = rows;
       if (row === undefined) throw new Error('access.clock is empty');
       this.#timeoutMs = TIMEOUT_MS;
