@@ -69,7 +69,7 @@ export interface OpenDatabase extends Database {
    * Call this when a client has seen newer data than `run` returned: reads go to the primary until a replica has caught
    * up.
    */
-  distrustReplicas(): void;
+  bypassReplicas(): void;
   /**
    * The PostgreSQL servers as this process currently sees them, the primary first. Absent on SQLite and on databases
    * opened for a command.

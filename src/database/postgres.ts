@@ -4,7 +4,7 @@ import type { OpenDatabase, ReadSource } from './database.ts';
 import { copyIntoPostgres, poolWithCopy } from './postgres-copy.ts';
 import { ServerPool } from './server-pool.ts';
 import { readPostgresUrl } from './postgres-url.ts';
-import { ReplicatedReads } from './replicated-reads.ts';
+import { ReadRouter } from './read-router.ts';
 import { readRevision } from './revision.ts';
 import { bindSlots, StatementCache, type SlotValues } from './statement.ts';
 import type { Tables } from './tables.ts';
@@ -61,7 +61,7 @@ export function openPostgresForCommands(url: string): OpenDatabase {
   const opened = openDatabase(kysely, {
     query: (statement) => pool.query(statement),
     readRevision: () => readRevision(kysely),
-    distrustReplicas: () => undefined,
+    bypassReplicas: () => undefined,
     close: async () => {
       if (!pool.ended) await pool.end();
     },
@@ -77,10 +77,10 @@ export function openPostgresForCommands(url: string): OpenDatabase {
  */
 export function openPostgresForServing(url: string, replicaUrls: readonly string[]): OpenDatabase {
   const primary = openServerPool(url);
-  const reads = new ReplicatedReads(primary, replicaUrls.map(openServerPool));
+  const router = new ReadRouter(primary, replicaUrls.map(openServerPool));
   const pool = { connect: () => primary.connect(), end: () => primary.close(), options: {} };
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
-  return openDatabase(kysely, reads);
+  return openDatabase(kysely, router);
 }
 
 function openServerPool(url: string): ServerPool {
@@ -98,11 +98,11 @@ function openServerPool(url: string): ServerPool {
   return new ServerPool(config, isPooled);
 }
 
-type Reads = Pick<OpenDatabase, 'readRevision' | 'distrustReplicas' | 'servers' | 'close'> & {
+type Router = Pick<OpenDatabase, 'readRevision' | 'bypassReplicas' | 'servers' | 'close'> & {
   query(statement: pg.QueryConfig, source: ReadSource): Promise<pg.QueryResult>;
 };
 
-function openDatabase(kysely: Kysely<Tables>, reads: Reads): OpenDatabase {
+function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
   const statements = new StatementCache();
   let closed = false;
   return {
@@ -112,17 +112,17 @@ function openDatabase(kysely: Kysely<Tables>, reads: Reads): OpenDatabase {
       const statement = statements.get(kysely, shape, build);
       const { name, text } = statement;
       const query = { name, text, values: bindSlots('postgres', statement, values) };
-      const { rows } = await reads.query(query, source);
+      const { rows } = await router.query(query, source);
       return rows as Row[];
     },
-    readRevision: () => reads.readRevision(),
-    distrustReplicas: () => reads.distrustReplicas(),
-    ...(reads.servers !== undefined && { servers: () => reads.servers?.() ?? [] }),
+    readRevision: () => router.readRevision(),
+    bypassReplicas: () => router.bypassReplicas(),
+    ...(router.servers !== undefined && { servers: () => router.servers?.() ?? [] }),
     close: async () => {
       if (closed) return;
       closed = true;
       await kysely.destroy();
-      await reads.close();
+      await router.close();
     },
   };
 }

@@ -77,7 +77,7 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       for (const parameters of parameterLists) statement.run(parameters);
     },
     readRevision: () => readRevision(kysely),
-    distrustReplicas: () => undefined,
+    bypassReplicas: () => undefined,
     close: async () => {
       if (closed) return;
       closed = true;

@@ -116,7 +116,7 @@ export class RecordIndex {
   async #inOneState<T>(work: (state: IndexState) => Promise<T>): Promise<T> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       // If two servers disagree, one is behind.
-      if (attempt > 1) this.#database.distrustReplicas();
+      if (attempt > 1) this.#database.bypassReplicas();
       try {
         return await work((this.#state ??= await this.#readState()));
       } catch (error) {

@@ -60,7 +60,7 @@ export async function readFirstPage(
     const isWhole =
       row.published_at === row.announced_at ||
       (before?.published_at === row.published_at && before.announced_at === row.announced_at);
-    if (row.grants_changed_at < scope.changedAt) database.distrustReplicas();
+    if (row.grants_changed_at < scope.changedAt) database.bypassReplicas();
     if (row.grants_changed_at === scope.changedAt) {
       if (isWhole) return { ...row, revision: keepingRevision(row), watermark: watermarkOf(row) };
     } else if (beforeRefresh === null || row.grants_changed_at < scope.changedAt) {
@@ -85,7 +85,7 @@ export async function readNextPage(database: OpenDatabase, question: PageQuestio
   const { scope } = question.partner;
   let row = await read(database, question, scope);
   if (watermarkOf(row) < watermark) {
-    database.distrustReplicas();
+    database.bypassReplicas();
     row = await read(database, question, scope);
   }
   return { ...row, revision: keepingRevision(row), watermark };

@@ -49,7 +49,7 @@ export async function readSince(
   // The replica is behind what the client has seen, or the timestamp is in the future.
   if (watermarkOf(seen) < (watermark ?? since)) {
     const newest = await read('primary');
-    if (watermarkOf(newest) > watermarkOf(seen)) database.distrustReplicas();
+    if (watermarkOf(newest) > watermarkOf(seen)) database.bypassReplicas();
     seen = newest;
   }
   // A command of the previous version may have changed grants without recording when.

@@ -28,11 +28,11 @@ interface Newest {
  * Revisions are compared for equality only: a replica of a replaced primary can have a greater number and hold lost
  * changes.
  */
-export class ReplicatedReads {
+export class ReadRouter {
   readonly #primary: ServerPool;
   readonly #replicas: readonly Replica[];
   #newest: Newest = { revision: null };
-  #turn = 0;
+  #nextIndex = 0;
 
   constructor(primary: ServerPool, replicas: readonly ServerPool[]) {
     this.#primary = primary;
@@ -58,7 +58,7 @@ export class ReplicatedReads {
     }
     const before = this.#newest;
     const result = await this.#primary.query(statement);
-    this.#learn(revisionOf(result), before);
+    this.#setNewest(revisionOf(result), before);
     return result;
   }
 
@@ -71,12 +71,12 @@ export class ReplicatedReads {
     const before = this.#newest;
     for (const replica of this.#replicas) void this.#readReplica(replica);
     const revision = await this.#primary.readRevision();
-    this.#learn(revision, before);
+    this.#setNewest(revision, before);
     return revision;
   }
 
   /** A client has seen newer data: bypasses the replicas until the primary's revision has been read again. */
-  distrustReplicas(): void {
+  bypassReplicas(): void {
     this.#newest = { revision: null };
   }
 
@@ -99,8 +99,8 @@ export class ReplicatedReads {
 
   #choose(): Replica | null {
     const current = this.#current();
-    this.#turn += 1;
-    return current[this.#turn % current.length] ?? null;
+    this.#nextIndex += 1;
+    return current[this.#nextIndex % current.length] ?? null;
   }
 
   #current(): Replica[] {
@@ -114,7 +114,7 @@ export class ReplicatedReads {
     return revision === newest || (sharedRevision === newest && !this.#primary.state.isCircuitClosed);
   }
 
-  #see(replica: Replica, revision: Revision | null): void {
+  #setRevision(replica: Replica, revision: Revision | null): void {
     replica.revision = revision;
     if (revision !== null && revision === this.#newest.revision) replica.sharedRevision = revision;
   }
@@ -122,7 +122,7 @@ export class ReplicatedReads {
   #isCurrentIn(replica: Replica, result: pg.QueryResult): boolean {
     const revision = revisionOf(result);
     if (revision === null) return true;
-    this.#see(replica, revision);
+    this.#setRevision(replica, revision);
     return this.#isCurrent(replica);
   }
 
@@ -131,15 +131,15 @@ export class ReplicatedReads {
    *
    * @param before the newest when the read began.
    */
-  #learn(revision: Revision | null, before: Newest): void {
+  #setNewest(revision: Revision | null, before: Newest): void {
     if (revision === null || this.#newest !== before || revision === before.revision) return;
     this.#newest = { revision };
-    for (const replica of this.#replicas) this.#see(replica, replica.revision);
+    for (const replica of this.#replicas) this.#setRevision(replica, replica.revision);
   }
 
   async #readReplica(replica: Replica): Promise<void> {
     try {
-      this.#see(replica, await replica.pool.readRevision());
+      this.#setRevision(replica, await replica.pool.readRevision());
       // The primary's revision read at the same time is still unknown, so lag can start one probe late.
       if (this.#isCurrent(replica)) replica.currentAtMs = performance.now();
     } catch {
