@@ -7,7 +7,7 @@ import { trackConnections } from './http/connections.ts';
 import { addDraining } from './http/draining.ts';
 import { addErrorHandling } from './http/error-handling.ts';
 import { registerHealth } from './http/health.ts';
-import { addKeptAnswers } from './http/kept-answers.ts';
+import { addCachedResponses } from './http/cached-responses.ts';
 import { addOpenApi, registerOpenApi } from './http/openapi.ts';
 import { addPathCheck } from './http/path-check.ts';
 import { addPermissionCheck } from './http/permission-check.ts';
@@ -45,7 +45,7 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const app: FastifyInstance = fastify(serverOptions(services));
   const observers = [logRequests(app.log), ...services.observers];
-  const known = addKeptAnswers(app, services, rateLimiter, observers); // 200, 304: cached responses end here
+  const known = addCachedResponses(app, services, rateLimiter, observers); // 200, 304: cached responses end here
   const connections = trackConnections(app.server);
   addUnparsedRequests(app, connections);
   endSlowReaders(app, connections);

@@ -13,7 +13,7 @@ import {
 } from '../../src/database/usage-store.ts';
 import { readBlocks, readPosition, readSets } from '../../src/index/statements.ts';
 import { LastPublication } from '../../src/monitoring/last-publication.ts';
-import { recordStatement, type RecordQuery } from '../../src/paging/answer-record.ts';
+import { recordStatement, type RecordQuery } from '../../src/paging/send-record.ts';
 import { readCursorSecret } from '../../src/paging/cursor-secret.ts';
 import { seenEvents } from '../../src/paging/events.ts';
 import { pageStatement, sizesStatement, storedWhole, type ListedRecords } from '../../src/paging/page-statement.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Redis } from 'ioredis';
 import { inTime } from '../redis/in-time.ts';
 import { openRedis, reasonOf, shownRedisUrl } from '../redis/redis-connection.ts';
-import { ANSWER_DEADLINE_MS, COUNT } from '../redis/redis-rate-limiter.ts';
+import { RESPONSE_DEADLINE_MS, COUNT } from '../redis/redis-rate-limiter.ts';
 import { ok, fail, warn, type Finding } from './finding.ts';
 
 const about = 'redis';
@@ -24,9 +24,9 @@ export async function checkRedis(redisUrl: string): Promise<Finding[]> {
     const tookMs = await count(redis);
     const message = `${shown} counts, in ${tookMs.toFixed(1)} ms`;
     const speed =
-      tookMs < ANSWER_DEADLINE_MS / 2
+      tookMs < RESPONSE_DEADLINE_MS / 2
         ? ok(about, message)
-        : warn(about, message, `bring it nearer: requests are counted without it after ${ANSWER_DEADLINE_MS} ms`);
+        : warn(about, message, `bring it nearer: requests are counted without it after ${RESPONSE_DEADLINE_MS} ms`);
     return [speed, ...(await checkEvictions(redis, shown))];
   } catch (error) {
     const message = `${shown} does not count: ${reasonOf(complaint ?? error, redisUrl)}`;

@@ -85,7 +85,7 @@ export async function startServing(
   tracing?.follow(app.server);
   const parts: ObservedParts = {
     directory,
-    answerCache: app.answerCache,
+    responseCache: app.responseCache,
     rateLimiter: counted,
     lastPublication: new LastPublication(database, directory),
     servers: database.servers,

@@ -4,7 +4,7 @@ import type { Admission } from './admission.ts';
 import { tooManyFailures, unauthorized } from './errors.ts';
 import { goOnWith } from './go-on-with.ts';
 import { onlyHeader } from './raw-headers.ts';
-import type { KnownRequests } from './kept-answers.ts';
+import type { KnownRequests } from './cached-responses.ts';
 import type { RateLimitResult, RateLimiter } from './request-counts.ts';
 
 const BEARER = /^bearer +([^ ]+)$/i;

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Partner } from '../access/scope.ts';
 import { rateLimited } from './errors.ts';
 import { goOnWith } from './go-on-with.ts';
-import type { KnownRequests } from './kept-answers.ts';
+import type { KnownRequests } from './cached-responses.ts';
 import type { RateLimitResult, RateLimiter } from './request-counts.ts';
 import { findPartner } from './route-config.ts';
 

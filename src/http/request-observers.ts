@@ -27,7 +27,7 @@ export interface ObservedRequest extends EndedRequest {
 export type RequestObserver = (request: ObservedRequest) => void;
 
 /**
- * Notifies the observers of each finished request, including those whose client disconnected. `addKeptAnswers` does so
+ * Notifies the observers of each finished request, including those whose client disconnected. `addCachedResponses` does so
  * for the requests that it serves, which never get here.
  */
 export function addRequestObservers(app: FastifyInstance, observers: readonly RequestObserver[]): void {
@@ -40,7 +40,7 @@ export function addRequestObservers(app: FastifyInstance, observers: readonly Re
       durationMs: reply.elapsedTime,
       partner: findPartner(request),
       keyId: request.keyId,
-      rows: request.answeredRows,
+      rows: request.sentRows,
     }));
     done();
   });

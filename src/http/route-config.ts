@@ -19,7 +19,7 @@ declare module 'fastify' {
     /** The key's public ID, for the log; null if no key was accepted. */
     keyId: string | null;
     /** Number of records in the response; 0 if it has none. */
-    answeredRows: number;
+    sentRows: number;
     /** The parsed query parameters, as defined in the route's config. */
     parameters: ParameterValues<Parameters>;
   }
@@ -33,7 +33,7 @@ export function addRouteConfig(app: FastifyInstance): void {
   app.decorateRequest('needsKey', true);
   app.decorateRequest('partner');
   app.decorateRequest('keyId', null);
-  app.decorateRequest('answeredRows', 0);
+  app.decorateRequest('sentRows', 0);
   app.decorateRequest('parameters');
   app.addHook('onRoute', ({ url, config }) => {
     if (url.startsWith('/v1') && (config?.kind === undefined || config.parameters === undefined)) {

@@ -30,7 +30,7 @@ export function addUnparsedRequests(app: FastifyInstance, connections: Connectio
     const requestId = makeId();
     app.log.info({ requestId, status: error.status, reason }, 'request refused unread');
     socket.on('error', () => undefined);
-    socket.end(renderAnswer(error, requestId));
+    socket.end(renderResponse(error, requestId));
     const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
     socket.once('close', () => clearTimeout(timer));
   };
@@ -64,7 +64,7 @@ function refusalMessage(code: string | undefined): string {
   }
 }
 
-function renderAnswer(error: ApiError, requestId: string): string {
+function renderResponse(error: ApiError, requestId: string): string {
   const body = renderError(error, requestId);
   const headers = {
     [REQUEST_ID_HEADER]: requestId,

@@ -47,7 +47,7 @@ const IDLE_TIMEOUT_MS = 10_000;
 
 const WARN_EVERY_MS = 10_000;
 
-interface AdminAnswer {
+interface AdminResponse {
   readonly status: number;
   readonly type: string;
   readonly body: string;
@@ -79,7 +79,7 @@ export async function startAdminServer(
       response.writeHead(421, { 'content-length': 0, connection: 'close' }).end();
       return;
     }
-    answer(view, request).then(
+    respond(view, request).then(
       (found) => send(response, found),
       (error: unknown) => {
         logger.error({ err: error }, 'what an administrator asked for could not be read');
@@ -123,7 +123,7 @@ function isOwnHost(header: string | undefined, name: string): boolean {
   return isIpv6 || isIP(host) === 4 || host === 'localhost' || host === name.toLowerCase();
 }
 
-async function answer(view: AdminView, { method, url = '/' }: IncomingMessage): Promise<AdminAnswer> {
+async function respond(view: AdminView, { method, url = '/' }: IncomingMessage): Promise<AdminResponse> {
   const [path] = url.split('?');
   if (method !== 'GET' && method !== 'HEAD') return json(405, { error: 'only GET and HEAD are answered here' });
   switch (path) {
@@ -143,11 +143,11 @@ async function answer(view: AdminView, { method, url = '/' }: IncomingMessage): 
   }
 }
 
-function json(status: number, content: object): AdminAnswer {
+function json(status: number, content: object): AdminResponse {
   return { status, type: 'application/json', body: `${JSON.stringify(content)}\n` };
 }
 
-function send(response: ServerResponse, { status, type, body }: AdminAnswer): void {
+function send(response: ServerResponse, { status, type, body }: AdminResponse): void {
   response
     .writeHead(status, {
       'content-type': type,

@@ -1,6 +1,6 @@
 import type { DirectoryState } from '../access/partner-directory.ts';
 import type { ServerState } from '../database/database.ts';
-import type { AnswerCacheState } from '../http/answer-cache.ts';
+import type { ResponseCacheState } from '../http/response-cache.ts';
 import type { RedisRateLimiter } from '../redis/redis-rate-limiter.ts';
 import type { InstrumentedRateLimiter } from './instrumented-rate-limiter.ts';
 
@@ -11,7 +11,7 @@ import type { InstrumentedRateLimiter } from './instrumented-rate-limiter.ts';
  */
 export interface ObservedParts {
   readonly directory: { readonly state: DirectoryState };
-  readonly answerCache: { readonly state: AnswerCacheState };
+  readonly responseCache: { readonly state: ResponseCacheState };
   readonly rateLimiter: Pick<InstrumentedRateLimiter, 'limitedRequests' | 'failures'>;
   /** The timestamp of the last release. Not synchronous: it can need a database read. */
   readonly lastPublication: { readonly read: () => Promise<string> };

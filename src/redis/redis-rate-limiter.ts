@@ -16,7 +16,7 @@ import { ProcessCount } from './process-count.ts';
 import { openRedis, reasonOf, shownRedisUrl } from './redis-connection.ts';
 
 /** How long a request waits for Redis, out of the 100 ms that it can be delayed in total. */
-export const ANSWER_DEADLINE_MS = 80;
+export const RESPONSE_DEADLINE_MS = 80;
 
 /** Heartbeat interval while Redis counts, so that its silence is noticed even without requests. */
 const BEAT_INTERVAL_MS = 1_000;
@@ -144,14 +144,14 @@ export class RedisRateLimiter implements RateLimiter {
     this.#state = 'closed';
     clearTimeout(this.#timer);
     // If this fails, the others notice the missing heartbeats.
-    if (wasShared) await inTime(this.#processes.leave(), ANSWER_DEADLINE_MS).catch(() => undefined);
+    if (wasShared) await inTime(this.#processes.leave(), RESPONSE_DEADLINE_MS).catch(() => undefined);
     this.#redis.disconnect();
   }
 
   #count(key: string, quota: number): RateLimitResult | Promise<RateLimitResult> {
     if (!this.isShared) return this.#countAlone(key, quota);
     // `consume` would apply one quota to all partners.
-    return inTime(this.#limiter.penalty(key), ANSWER_DEADLINE_MS).then(
+    return inTime(this.#limiter.penalty(key), RESPONSE_DEADLINE_MS).then(
       ({ consumedPoints, msBeforeNext }) => rateLimitResult(consumedPoints, quota, msBeforeNext),
       (error: unknown) => {
         this.#lose(this.#complaint ?? reasonOf(error, this.#options.redisUrl));
@@ -180,7 +180,7 @@ export class RedisRateLimiter implements RateLimiter {
     try {
       // No deadline: a heartbeat without a response fails with its connection.
       await this.#processes.beat();
-      if (performance.now() - startedMs <= ANSWER_DEADLINE_MS) this.#return();
+      if (performance.now() - startedMs <= RESPONSE_DEADLINE_MS) this.#return();
     } catch (error) {
       this.#lose(this.#complaint ?? reasonOf(error, this.#options.redisUrl));
     }

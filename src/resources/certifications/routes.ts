@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { listResponses } from '../../http/openapi-responses.ts';
 import { cursorParameter, freeText, limitParameter, oneOfParameter, querystringSchema } from '../../http/parameters.ts';
-import { answerList } from '../../paging/answer-list.ts';
+import { sendList } from '../../paging/send-list.ts';
 import type { Services } from '../../services.ts';
 import type { CertificationFilters, CertificationList } from './certification-list.ts';
 import { storedWhole } from '../../paging/page-statement.ts';
@@ -33,7 +33,7 @@ export function registerCertifications(
     },
     config: { kind: 'certifications', parameters },
     handler: (request, reply) =>
-      answerList(services, request, reply, (filters: CertificationFilters) => ({
+      sendList(services, request, reply, (filters: CertificationFilters) => ({
         records: storedWhole('certifications', 'abbreviation'),
         find: (_scope, after, limit) => certifications.find(filters, after, limit),
         forget: () => certifications.forget(),

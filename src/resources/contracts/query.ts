@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Database } from '../../database/database.ts';
 import { slot } from '../../database/statement.ts';
-import type { RecordQuery } from '../../paging/answer-record.ts';
+import type { RecordQuery } from '../../paging/send-record.ts';
 import { BY_POSITION, type ListedRecords } from '../../paging/page-statement.ts';
 import { withUpdatedAt } from '../finished-text.ts';
 import { isGranted, scopeKey, scopeValues } from '../granted.ts';

@@ -10,8 +10,8 @@ import {
 } from '../../http/parameters.ts';
 import { RecordIndex } from '../../index/record-index.ts';
 import type { SetCache } from '../../index/set-cache.ts';
-import { answerList } from '../../paging/answer-list.ts';
-import { answerRecord } from '../../paging/answer-record.ts';
+import { sendList } from '../../paging/send-list.ts';
+import { sendRecord } from '../../paging/send-record.ts';
 import { indexedListing } from '../../paging/pages.ts';
 import type { Services } from '../../services.ts';
 import { idPathSchema } from '../schemas.ts';
@@ -50,7 +50,7 @@ export function registerContracts(app: FastifyInstance, services: Services, sets
     },
     config: { kind: 'contracts', parameters },
     handler: (request, reply) =>
-      answerList(services, request, reply, (filters: ListFilters, since) =>
+      sendList(services, request, reply, (filters: ListFilters, since) =>
         indexedListing(index, listedContracts, (scope) => listConditions('contracts', scope, filters, since)),
       ),
   });
@@ -66,6 +66,6 @@ export function registerContracts(app: FastifyInstance, services: Services, sets
     },
     config: { kind: 'contracts', parameters: {} },
     handler: (request, reply) =>
-      answerRecord(services, request, reply, findContract(database, request.partner.scope, request.params.id)),
+      sendRecord(services, request, reply, findContract(database, request.partner.scope, request.params.id)),
   });
 }

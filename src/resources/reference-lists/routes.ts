@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { listResponses } from '../../http/openapi-responses.ts';
 import { cursorParameter, limitParameter, querystringSchema } from '../../http/parameters.ts';
-import { answerList } from '../../paging/answer-list.ts';
+import { sendList } from '../../paging/send-list.ts';
 import type { Services } from '../../services.ts';
 import { namedRef, namedRefPage } from '../schemas.ts';
 import { storedWhole } from '../../paging/page-statement.ts';
@@ -47,7 +47,7 @@ export function registerReferenceLists(app: FastifyInstance, services: Services)
       },
       config: { kind, parameters },
       handler: (request, reply) =>
-        answerList(services, request, reply, () => ({
+        sendList(services, request, reply, () => ({
           records,
           find: (scope, after, limit) => findNamedRefs(services.database, table, { scope, after, limit }),
           forget: () => undefined,

@@ -11,8 +11,8 @@ import {
 } from '../../http/parameters.ts';
 import { RecordIndex } from '../../index/record-index.ts';
 import type { SetCache } from '../../index/set-cache.ts';
-import { answerList } from '../../paging/answer-list.ts';
-import { answerCount, answerRecord } from '../../paging/answer-record.ts';
+import { sendList } from '../../paging/send-list.ts';
+import { sendCount, sendRecord } from '../../paging/send-record.ts';
 import { indexedListing } from '../../paging/pages.ts';
 import { readSince } from '../../paging/updated-since.ts';
 import type { Services } from '../../services.ts';
@@ -58,7 +58,7 @@ export function registerSolicitations(app: FastifyInstance, services: Services, 
     },
     config: { kind: 'solicitations', parameters: listParameters },
     handler: (request, reply) =>
-      answerList(services, request, reply, (filters: SolicitationFilters, since) =>
+      sendList(services, request, reply, (filters: SolicitationFilters, since) =>
         indexedListing(index, listedSolicitations, (scope) => solicitationConditions(scope, filters, since)),
       ),
   });
@@ -78,7 +78,7 @@ export function registerSolicitations(app: FastifyInstance, services: Services, 
       const filters: SolicitationFilters = request.parameters;
       const since = await readSince(database, partner.id, filters.updated_since, null);
       const conditions = solicitationConditions(partner.scope, filters, since);
-      return answerCount(services, request, reply, { index, conditions });
+      return sendCount(services, request, reply, { index, conditions });
     },
   });
 
@@ -93,6 +93,6 @@ export function registerSolicitations(app: FastifyInstance, services: Services, 
     },
     config: { kind: 'solicitations', parameters: {} },
     handler: (request, reply) =>
-      answerRecord(services, request, reply, findSolicitation(database, request.partner.scope, request.params.id)),
+      sendRecord(services, request, reply, findSolicitation(database, request.partner.scope, request.params.id)),
   });
 }

@@ -3,7 +3,7 @@ import type { Scope } from '../../access/scope.ts';
 import type { Database } from '../../database/database.ts';
 import { slot } from '../../database/statement.ts';
 import type { Condition } from '../../index/evaluate.ts';
-import type { RecordQuery } from '../../paging/answer-record.ts';
+import type { RecordQuery } from '../../paging/send-record.ts';
 import { BY_POSITION, type ListedRecords } from '../../paging/page-statement.ts';
 import type { Since } from '../../paging/updated-since.ts';
 import { hasValue, listConditions, NEVER, type ListFilters } from '../conditions.ts';

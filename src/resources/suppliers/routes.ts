@@ -12,8 +12,8 @@ import {
 } from '../../http/parameters.ts';
 import { RecordIndex } from '../../index/record-index.ts';
 import type { SetCache } from '../../index/set-cache.ts';
-import { answerList } from '../../paging/answer-list.ts';
-import { answerRecord } from '../../paging/answer-record.ts';
+import { sendList } from '../../paging/send-list.ts';
+import { sendRecord } from '../../paging/send-record.ts';
 import { indexedListing, type Listing } from '../../paging/pages.ts';
 import type { Since } from '../../paging/updated-since.ts';
 import type { Services } from '../../services.ts';
@@ -57,7 +57,7 @@ export function registerSuppliers(
     },
     config: { kind: 'suppliers', parameters },
     handler: (request, reply) =>
-      answerList(services, request, reply, (filters: SupplierFilters, since) =>
+      sendList(services, request, reply, (filters: SupplierFilters, since) =>
         listSuppliers(index, certifications, filters, since),
       ),
   });
@@ -73,7 +73,7 @@ export function registerSuppliers(
     },
     config: { kind: 'suppliers', parameters: {} },
     handler: (request, reply) =>
-      answerRecord(services, request, reply, findSupplier(database, request.partner.scope, request.params.id)),
+      sendRecord(services, request, reply, findSupplier(database, request.partner.scope, request.params.id)),
   });
 }
 

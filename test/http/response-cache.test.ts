@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { createPartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
-import { sendAnswer } from '../../src/http/answer-cache.ts';
+import { sendResponse } from '../../src/http/response-cache.ts';
 import { createTestApp, exchangeRaw, type TestApp } from './test-app.ts';
 
 const BODY = JSON.stringify({ text: 'Cooperative “purchasing”. '.repeat(100) });
@@ -31,7 +31,7 @@ beforeEach(async () => {
       app.get('/v1/kept', { config: { kind: 'contracts', parameters: {} } }, (request, reply) => {
         asked += 1;
         const revision = revisionOf(request.partner.revision);
-        return sendAnswer(request, reply, { body: BODY, rows: 1, watermark: WATERMARK, revision, goodUntilMs });
+        return sendResponse(request, reply, { body: BODY, rows: 1, watermark: WATERMARK, revision, goodUntilMs });
       });
     },
   });

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sendAnswer } from '../http/answer-cache.ts';
+import { sendResponse } from '../http/response-cache.ts';
 import { notFound } from '../http/errors.ts';
 import { formatInstant } from '../instant.ts';
 import type { SlotValues } from '../database/statement.ts';
@@ -26,7 +26,7 @@ export interface FoundRecord {
 }
 
 /** Responds with one record, or 404. */
-export async function answerRecord(
+export async function sendRecord(
   { database, clock }: Services,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -35,7 +35,7 @@ export async function answerRecord(
   const slots = { ...values, partner_id: request.partner.id, now: formatInstant(clock()) };
   const [found] = await database.run(shape, () => recordStatement(build()), slots);
   if (found === undefined) throw notFound();
-  return sendAnswer(request, reply, {
+  return sendResponse(request, reply, {
     body: found.text,
     rows: 1,
     watermark: null,
@@ -45,7 +45,7 @@ export async function answerRecord(
 }
 
 /** Responds with `{total}`: the number of records in an index that meet the conditions. */
-export async function answerCount(
+export async function sendCount(
   { database }: Services,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -55,8 +55,8 @@ export async function answerCount(
     const { catalog, total } = await index.count(conditions);
     const [seen] = await database.run('seen events', () => seenEvents, { partner_id: request.partner.id });
     if (seen?.catalog === catalog) {
-      const kept = { body: JSON.stringify({ total }), rows: 0, watermark: null, goodUntilMs: Infinity };
-      return sendAnswer(request, reply, { ...kept, revision: keepingRevision(seen) });
+      const rendered = { body: JSON.stringify({ total }), rows: 0, watermark: null, goodUntilMs: Infinity };
+      return sendResponse(request, reply, { ...rendered, revision: keepingRevision(seen) });
     }
     index.forget();
     if (attempt > 0) database.bypassReplicas();

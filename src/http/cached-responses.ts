@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { FoundPartner } from '../access/partner-directory.ts';
 import type { Services } from '../services.ts';
-import { AnswerCache, type KeptAnswer } from './answer-cache.ts';
+import { ResponseCache, type CachedResponse } from './response-cache.ts';
 import { readBearerKey } from './authentication.ts';
 import { isUnchanged, PARTNER_CACHING } from './caching.ts';
 import { JSON_TYPE } from './error-handling.ts';
@@ -19,11 +19,11 @@ import { observeWhenClosed, type RequestObserver } from './request-observers.ts'
 export type KnownRequests = WeakMap<IncomingMessage, { found: FoundPartner; limitResult?: RateLimitResult }>;
 
 /** A request whose response is cached. */
-interface KeptExchange {
+interface CachedExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly found: FoundPartner;
-  readonly kept: KeptAnswer;
+  readonly cached: CachedResponse;
   readonly startedMs: number;
 }
 
@@ -39,19 +39,19 @@ interface KeptExchange {
  *
  * @returns the results that the framework's own checks reuse.
  */
-export function addKeptAnswers(
+export function addCachedResponses(
   app: FastifyInstance,
   { clock, directory }: Services,
   rateLimiter: RateLimiter,
   observers: readonly RequestObserver[],
 ): KnownRequests {
   const { server, log } = app;
-  const cache = new AnswerCache(clock);
-  app.decorate('answerCache', cache);
+  const cache = new ResponseCache(clock);
+  app.decorate('responseCache', cache);
   const known: KnownRequests = new WeakMap();
   const makeId = requestIds();
 
-  const find = (request: IncomingMessage, response: ServerResponse): KeptExchange | null => {
+  const find = (request: IncomingMessage, response: ServerResponse): CachedExchange | null => {
     const startedMs = performance.now();
     cache.notice(directory.revision);
     // While draining, the framework adds `Connection: close`.
@@ -60,17 +60,17 @@ export function addKeptAnswers(
     const found = key === null ? null : directory.findGoodKey(key);
     if (found === null) return null;
     known.set(request, { found });
-    const kept = cache.find(found.partner, request.url ?? '');
-    if (kept === null || problemOfHead(request) !== null) return null;
-    return { request, response, found, kept, startedMs };
+    const cached = cache.find(found.partner, request.url ?? '');
+    if (cached === null || problemOfHead(request) !== null) return null;
+    return { request, response, found, cached, startedMs };
   };
 
-  const answer = (exchange: KeptExchange, limitResult: RateLimitResult): void => {
-    const { request, response, found, kept, startedMs } = exchange;
+  const respond = (exchange: CachedExchange, limitResult: RateLimitResult): void => {
+    const { request, response, found, cached, startedMs } = exchange;
     const { partner, keyId } = found;
     const id = makeId();
     observeWhenClosed(observers, response, () => ({
-      ...{ message: request, id, method: request.method ?? '', route: kept.route, partner, keyId, rows: kept.rows },
+      ...{ message: request, id, method: request.method ?? '', route: cached.route, partner, keyId, rows: cached.rows },
       durationMs: performance.now() - startedMs,
     }));
     const headers = {
@@ -78,29 +78,29 @@ export function addKeptAnswers(
       ...SECURITY_HEADERS,
       ...PARTNER_CACHING,
       ...limitHeaders(partner, rateLimiter, limitResult),
-      ...(kept.watermark !== null && { 'x-sync-watermark': kept.watermark }),
-      etag: kept.text.etag,
+      ...(cached.watermark !== null && { 'x-sync-watermark': cached.watermark }),
+      etag: cached.text.etag,
     };
     send(app, exchange, headers);
   };
 
   const handlers = server.listeners('request');
-  const goOn = ({ request, response }: Pick<KeptExchange, 'request' | 'response'>): void => {
+  const passOn = ({ request, response }: Pick<CachedExchange, 'request' | 'response'>): void => {
     for (const handler of handlers) handler.call(server, request, response);
   };
-  const answerOrRefuse = (exchange: KeptExchange, limitResult: RateLimitResult): void => {
+  const respondOrRefuse = (exchange: CachedExchange, limitResult: RateLimitResult): void => {
     known.set(exchange.request, { found: exchange.found, limitResult });
     if (limitResult.isExceeded) {
-      goOn(exchange);
+      passOn(exchange);
       return;
     }
     try {
-      answer(exchange, limitResult);
+      respond(exchange, limitResult);
     } catch (error) {
       // The framework catches a handler's errors, but nothing catches errors here.
       log.error({ err: error }, 'a kept answer could not be sent');
       if (exchange.response.headersSent) exchange.response.destroy();
-      else goOn(exchange);
+      else passOn(exchange);
     }
   };
 
@@ -108,15 +108,15 @@ export function addKeptAnswers(
   server.on('request', (request, response) => {
     const exchange = find(request, response);
     if (exchange === null) {
-      goOn({ request, response });
+      passOn({ request, response });
       return;
     }
     const limitResult = rateLimiter.countRequest(exchange.found.partner);
-    if (!(limitResult instanceof Promise)) answerOrRefuse(exchange, limitResult);
+    if (!(limitResult instanceof Promise)) respondOrRefuse(exchange, limitResult);
     else
       limitResult.then(
-        (later) => answerOrRefuse(exchange, later),
-        () => goOn(exchange),
+        (later) => respondOrRefuse(exchange, later),
+        () => passOn(exchange),
       );
   });
   return known;
@@ -124,7 +124,7 @@ export function addKeptAnswers(
 
 type Headers = Record<string, string | number>;
 
-function send(app: FastifyInstance, { request, response, kept: { text } }: KeptExchange, headers: Headers): void {
+function send(app: FastifyInstance, { request, response, cached: { text } }: CachedExchange, headers: Headers): void {
   if (isUnchanged(request.headers['if-none-match'], text.etag)) {
     response.writeHead(304, headers).end();
     return;

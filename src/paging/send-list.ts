@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../access/scope.ts';
-import { sendAnswer } from '../http/answer-cache.ts';
+import { sendResponse } from '../http/response-cache.ts';
 import { unauthorized } from '../http/errors.ts';
 import { DEFAULT_LIMIT } from '../http/parameters.ts';
 import { formatInstant } from '../instant.ts';
@@ -11,7 +11,7 @@ import { readFirstPage, readNextPage, type PageQuestion } from './snapshot.ts';
 import { readSince, type Since } from './updated-since.ts';
 
 /** Responds with one page of a list and the cursor of the next. */
-export async function answerList(
+export async function sendList(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -39,7 +39,7 @@ export async function answerList(
     hasMore && last_key !== null
       ? encodeCursor(services.cursorSecret, cursorBinding, { after: last_key, watermark })
       : null;
-  return sendAnswer(request, reply, {
+  return sendResponse(request, reply, {
     body: `{"data":[${data ?? ''}],"meta":${JSON.stringify({ next_cursor: nextCursor, limit })}}`,
     rows: shown,
     watermark,

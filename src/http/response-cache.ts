@@ -7,7 +7,7 @@ import { EncodedText, sendEncoded } from './encoded-text.ts';
 import { JSON_TYPE } from './error-handling.ts';
 
 /** Memory limit for all cached responses together. */
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_CACHE_BYTES = 32 * 1024 * 1024;
 
 /** Estimated memory per entry in addition to its text: objects and the cache's bookkeeping. */
 const OVERHEAD_BYTES = 512;
@@ -16,13 +16,13 @@ const OVERHEAD_BYTES = 512;
  * Responses longer than this (in bytes) are cached on their second request. Most pages of a full listing are never
  * requested again, and caching all of them would cost the garbage collector as much as rendering them.
  */
-const LONGEST_KEPT_AT_ONCE = 8_192;
+const MAX_LENGTH_CACHED_AT_ONCE = 8_192;
 
 /** How many URLs of long responses that were requested once are remembered. */
-const MOST_ASKED_ONCE = 20_000;
+const MAX_REQUESTED_ONCE = 20_000;
 
 /** A rendered response for a partner. */
-export interface Answer {
+export interface RenderedResponse {
   /** JSON. */
   readonly body: string;
   /** Records in it. */
@@ -36,7 +36,7 @@ export interface Answer {
 }
 
 /** A cached response. Serving it needs no database, hashing or compression. */
-export interface KeptAnswer {
+export interface CachedResponse {
   readonly text: EncodedText;
   /** Records in it. */
   readonly rows: number;
@@ -48,7 +48,7 @@ export interface KeptAnswer {
 }
 
 /** Counters since the process started, and current size. */
-export interface AnswerCacheState {
+export interface ResponseCacheState {
   /** Responses served from the cache. */
   readonly hits: number;
   /** Responses rendered. */
@@ -58,12 +58,12 @@ export interface AnswerCacheState {
   readonly entries: number;
   readonly bytes: number;
   /** Upper limit of `bytes`. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
-    answerCache: AnswerCache;
+    responseCache: ResponseCache;
   }
 }
 
@@ -75,21 +75,21 @@ declare module 'fastify' {
  * the partner has the revision at which the entry's rows were read. Only the passing of a deadline is checked
  * separately.
  */
-export class AnswerCache {
+export class ResponseCache {
   readonly #clock: Clock;
-  readonly #answers: LRUCache<string, KeptAnswer>;
-  readonly #askedOnce = new LRUCache<string, true>({ max: MOST_ASKED_ONCE });
+  readonly #responses: LRUCache<string, CachedResponse>;
+  readonly #requestedOnce = new LRUCache<string, true>({ max: MAX_REQUESTED_ONCE });
   #revision: Revision | null = null;
   #hits = 0;
   #misses = 0;
   #evictions = 0;
 
-  constructor(clock: Clock, mostBytes = MOST_BYTES) {
+  constructor(clock: Clock, maxBytes = MAX_CACHE_BYTES) {
     this.#clock = clock;
-    this.#answers = new LRUCache({
-      maxSize: mostBytes,
+    this.#responses = new LRUCache({
+      maxSize: maxBytes,
       sizeCalculation: ({ text }, key) => OVERHEAD_BYTES + 2 * key.length + text.memoryBytes,
-      dispose: (_answer, _key, reason) => {
+      dispose: (_response, _key, reason) => {
         if (reason === 'evict') this.#evictions += 1;
       },
     });
@@ -97,25 +97,25 @@ export class AnswerCache {
 
   /** Memory used by all entries, in bytes. */
   get bytes(): number {
-    return this.#answers.calculatedSize;
+    return this.#responses.calculatedSize;
   }
 
-  get state(): AnswerCacheState {
+  get state(): ResponseCacheState {
     return {
       hits: this.#hits,
       misses: this.#misses,
       evictions: this.#evictions,
-      entries: this.#answers.size,
+      entries: this.#responses.size,
       bytes: this.bytes,
-      mostBytes: this.#answers.maxSize,
+      maxBytes: this.#responses.maxSize,
     };
   }
 
   /** Switches to a revision: drops all entries of any other, and from now on caches responses of this one only. */
   notice(revision: Revision | null): void {
     if (revision === this.#revision) return;
-    this.#answers.clear();
-    this.#askedOnce.clear();
+    this.#responses.clear();
+    this.#requestedOnce.clear();
     this.#revision = revision;
   }
 
@@ -124,18 +124,18 @@ export class AnswerCache {
    *
    * @param url as the client sent it.
    */
-  find(partner: Partner, url: string): KeptAnswer | null {
+  find(partner: Partner, url: string): CachedResponse | null {
     this.notice(partner.revision);
     const key = keyOf(partner, url);
-    const kept = this.#answers.get(key);
-    if (kept === undefined) return null;
+    const cached = this.#responses.get(key);
+    if (cached === undefined) return null;
     const nowMs = this.#clock();
     // If the clock was set back, the entry may be from before a deadline that has already passed.
-    if (nowMs >= kept.goodFromMs && nowMs < kept.goodUntilMs) {
+    if (nowMs >= cached.goodFromMs && nowMs < cached.goodUntilMs) {
       this.#hits += 1;
-      return kept;
+      return cached;
     }
-    this.#answers.delete(key);
+    this.#responses.delete(key);
     return null;
   }
 
@@ -143,34 +143,34 @@ export class AnswerCache {
   finish(
     partner: Partner,
     url: string,
-    { body, rows, watermark, revision, goodUntilMs }: Answer,
+    { body, rows, watermark, revision, goodUntilMs }: RenderedResponse,
     route: string | null,
-  ): KeptAnswer {
+  ): CachedResponse {
     this.#misses += 1;
     const text = new EncodedText(body);
-    const answer = { text, rows, watermark, route, goodFromMs: this.#clock(), goodUntilMs };
+    const response = { text, rows, watermark, route, goodFromMs: this.#clock(), goodUntilMs };
     // The rows can be newer than `partner`, and `partner` older than the revision that another request has brought.
     if (revision !== null && revision === partner.revision && revision === this.#revision) {
-      this.#keep(keyOf(partner, url), answer);
+      this.#store(keyOf(partner, url), response);
     }
-    return answer;
+    return response;
   }
 
-  #keep(key: string, answer: KeptAnswer): void {
-    const { text } = answer;
-    if (text.length > LONGEST_KEPT_AT_ONCE && !this.#askedOnce.has(key)) {
-      this.#askedOnce.set(key, true);
+  #store(key: string, response: CachedResponse): void {
+    const { text } = response;
+    if (text.length > MAX_LENGTH_CACHED_AT_ONCE && !this.#requestedOnce.has(key)) {
+      this.#requestedOnce.set(key, true);
       return;
     }
-    this.#answers.set(key, answer);
-    text.onGrowth = (): void => this.#weighAgain(key, answer);
+    this.#responses.set(key, response);
+    text.onGrowth = (): void => this.#updateSize(key, response);
   }
 
   /** lru-cache computes an entry's size on insertion only, not when the same value is set again. */
-  #weighAgain(key: string, answer: KeptAnswer): void {
-    if (this.#answers.peek(key) !== answer) return;
-    this.#answers.delete(key);
-    this.#answers.set(key, answer);
+  #updateSize(key: string, response: CachedResponse): void {
+    if (this.#responses.peek(key) !== response) return;
+    this.#responses.delete(key);
+    this.#responses.set(key, response);
   }
 }
 
@@ -179,10 +179,10 @@ function keyOf({ id }: Partner, url: string): string {
 }
 
 /** Sends a rendered response with its ETag and watermark, and caches it if that is safe. */
-export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
+export function sendResponse(request: FastifyRequest, reply: FastifyReply, response: RenderedResponse): FastifyReply {
   const { server, partner, originalUrl, routeOptions } = request;
-  const { text, watermark } = server.answerCache.finish(partner, originalUrl, answer, routeOptions.url ?? null);
-  request.answeredRows = answer.rows;
+  const { text, watermark } = server.responseCache.finish(partner, originalUrl, response, routeOptions.url ?? null);
+  request.sentRows = response.rows;
   if (watermark !== null) reply.header('x-sync-watermark', watermark);
   return sendEncoded(request, reply, text, JSON_TYPE);
 }
