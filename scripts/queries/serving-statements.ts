@@ -95,10 +95,10 @@ function templates(engine: Engine): Template[] {
       'Runs only if the texts of a page are larger than a page may be: which of them fit.',
       sizesStatement(engine, listed),
     ]),
-    ...records.map(({ shape, build }): Template => [
+    ...records.map(({ statementKey, build }): Template => [
       'records',
-      shape,
-      shape.endsWith('granted')
+      statementKey,
+      statementKey.endsWith('granted')
         ? 'A record by its key, if it is in the scope of a partner with grants.'
         : 'A record by its key, for a partner that sees everything.',
       recordStatement(build()),
@@ -205,8 +205,8 @@ async function otherStatements(database: OpenDatabase): Promise<ServingStatement
 export async function listServingStatements(database: OpenDatabase): Promise<ServingStatement[]> {
   const cache = new StatementCache();
   const named = templates(database.engine).map(([area, name, purpose, statement]) => {
-    const { text, slots } = cache.get(database.kysely, name, () => statement);
-    return { area, name, purpose, text, parameters: slots };
+    const { text, parameterNames } = cache.get(database.kysely, name, () => statement);
+    return { area, name, purpose, text, parameters: parameterNames };
   });
   return [...named, ...(await otherStatements(database))];
 }

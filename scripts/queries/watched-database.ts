@@ -19,9 +19,9 @@ export function watchStatements(
   return {
     ...database,
     kysely: kysely.withPlugin(plugin),
-    run: (shape, build, values, source) => {
-      onStatement(statements.get(kysely, shape, build).text, shape);
-      return database.run(shape, build, values, source);
+    run: (statementKey, build, values, source) => {
+      onStatement(statements.get(kysely, statementKey, build).text, statementKey);
+      return database.run(statementKey, build, values, source);
     },
     // The same statement that PostgreSQL's health probe runs on its own connection.
     readRevision: () => database.readRevision(),

@@ -4,7 +4,7 @@ import type { Operator } from './audit.ts';
 import { openPostgresForCommands, openPostgresForServing } from './postgres.ts';
 import type { Revision } from './revision.ts';
 import { openSqlite } from './sqlite.ts';
-import type { SlotValues } from './statement.ts';
+import type { ParameterValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
 export type Engine = 'sqlite' | 'postgres';
@@ -50,14 +50,14 @@ export interface OpenDatabase extends Database {
    * Runs a statement that is built once per statement key and cached (see `statement.ts`). SQLite returns
    * synchronously; PostgreSQL may read from a replica.
    *
-   * @param shape the statement key.
-   * @param build must depend on `shape` alone. A result column named `revision` must be that of `access.clock`.
+   * @param statementKey the statement key.
+   * @param build must depend on `statementKey` alone. A result column named `revision` must be that of `access.clock`.
    * @param source `primary` if a replica will not do.
    */
   run<Row>(
-    shape: string,
+    statementKey: string,
     build: () => RawBuilder<Row>,
-    values: SlotValues,
+    values: ParameterValues,
     source?: ReadSource,
   ): Row[] | Promise<Row[]>;
   /**

@@ -6,7 +6,7 @@ import { ServerPool } from './server-pool.ts';
 import { readPostgresUrl } from './postgres-url.ts';
 import { ReadRouter } from './read-router.ts';
 import { readRevision } from './revision.ts';
-import { bindSlots, StatementCache, type SlotValues } from './statement.ts';
+import { bindParameters, StatementCache, type ParameterValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
 const COMMAND_CONNECTION_TIMEOUT_MS = 2_000;
@@ -108,10 +108,15 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
   return {
     engine: 'postgres',
     kysely,
-    run: async <Row>(shape: string, build: () => RawBuilder<Row>, values: SlotValues, source: ReadSource = 'any') => {
-      const statement = statements.get(kysely, shape, build);
+    run: async <Row>(
+      statementKey: string,
+      build: () => RawBuilder<Row>,
+      values: ParameterValues,
+      source: ReadSource = 'any',
+    ) => {
+      const statement = statements.get(kysely, statementKey, build);
       const { name, text } = statement;
-      const query = { name, text, values: bindSlots('postgres', statement, values) };
+      const query = { name, text, values: bindParameters('postgres', statement, values) };
       const { rows } = await router.query(query, source);
       return rows as Row[];
     },

@@ -7,7 +7,7 @@ import type { OpenDatabase } from './database.ts';
 import { DatabaseUnavailableError } from './errors.ts';
 import { readRevision } from './revision.ts';
 import { describeSqliteError, makePrivateFile, prepareFolder, SqliteConnection, sqliteFiles } from './sqlite-files.ts';
-import { bindSlots, StatementCache, type SlotValues } from './statement.ts';
+import { bindParameters, StatementCache, type ParameterValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -68,9 +68,9 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
   return {
     engine: 'sqlite',
     kysely,
-    run: <Row>(shape: string, build: () => RawBuilder<Row>, values: SlotValues) => {
-      const statement = statements.get(kysely, shape, build);
-      return prepared.prepare(statement.text).all(bindSlots('sqlite', statement, values)) as Row[];
+    run: <Row>(statementKey: string, build: () => RawBuilder<Row>, values: ParameterValues) => {
+      const statement = statements.get(kysely, statementKey, build);
+      return prepared.prepare(statement.text).all(bindParameters('sqlite', statement, values)) as Row[];
     },
     runEach: (text, parameterLists) => {
       const statement = prepared.prepare(text);

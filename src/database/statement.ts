@@ -5,10 +5,10 @@ import type { Engine } from './database.ts';
 import type { Tables } from './tables.ts';
 
 /** Maximum number of cached statements. A server uses fewer. Each PostgreSQL connection caches them too. */
-const MOST_STATEMENTS = 500;
+const MAX_STATEMENTS = 500;
 
 /** A placeholder in a statement for a value bound at each run. */
-class Slot {
+class Parameter {
   readonly name: string;
 
   constructor(name: string) {
@@ -17,23 +17,23 @@ class Slot {
 }
 
 /** A placeholder for the named value. Lists are bound as one value; see {@link listedKeys} and {@link isInList}. */
-export function slot<T = unknown>(name: string): RawBuilder<T> {
-  return sql<T>`${new Slot(name)}`;
+export function parameter<T = unknown>(name: string): RawBuilder<T> {
+  return sql<T>`${new Parameter(name)}`;
 }
 
 /**
  * A placeholder for a row count after `limit`. A bare parameter there makes SQLite plan the statement again at each
  * run, which takes twice as long as running it.
  */
-export function limitSlot(name: string): RawBuilder<number> {
-  return sql<number>`cast(${slot(name)} as bigint)`;
+export function limitParameter(name: string): RawBuilder<number> {
+  return sql<number>`cast(${parameter(name)} as bigint)`;
 }
 
 /** A list's values as a table with the columns `value` and `place`, the position in the list. */
 export function listedKeys(engine: Engine, name: string, type: 'text' | 'bigint', alias: string): RawBuilder<unknown> {
   return engine === 'postgres'
-    ? sql`unnest(${slot(name)}::${sql.raw(type)}[]) with ordinality as ${sql.ref(alias)} (value, place)`
-    : sql`(select value, key as place from json_each(${slot(name)})) as ${sql.ref(alias)}`;
+    ? sql`unnest(${parameter(name)}::${sql.raw(type)}[]) with ordinality as ${sql.ref(alias)} (value, place)`
+    : sql`(select value, key as place from json_each(${parameter(name)})) as ${sql.ref(alias)}`;
 }
 
 /** The comma-separated texts of all rows of a subquery that is ordered by `place`. */
@@ -52,7 +52,7 @@ export function listedRows(
   alias: string,
 ): RawBuilder<unknown> {
   const elements =
-    engine === 'postgres' ? sql`jsonb_array_elements(${slot(name)}::jsonb)` : sql`json_each(${slot(name)})`;
+    engine === 'postgres' ? sql`jsonb_array_elements(${parameter(name)}::jsonb)` : sql`json_each(${parameter(name)})`;
   // Text is not cast: SQLite does not use a column's index to compare it with a typed text.
   const values = Object.entries(columns).map(([column, type], index) => {
     const value = sql`value ->> ${sql.lit(index)}`;
@@ -74,22 +74,22 @@ export function isLookedUp(engine: Engine, column: string, value: string): RawBu
 /** `column in (the list of this name)`. */
 export function isInList(engine: Engine, column: Expression<unknown>, name: string): RawBuilder<SqlBool> {
   return engine === 'postgres'
-    ? sql<SqlBool>`${column} = any(${slot(name)}::text[])`
-    : sql<SqlBool>`${column} in (select value from json_each(${slot(name)}))`;
+    ? sql<SqlBool>`${column} = any(${parameter(name)}::text[])`
+    : sql<SqlBool>`${column} in (select value from json_each(${parameter(name)}))`;
 }
 
-/** Detects a bare parameter after `limit`; see `limitSlot`. */
+/** Detects a bare parameter after `limit`; see `limitParameter`. */
 const BARE_LIMIT = /\blimit\s+(\?|\$\d)/i;
 
 /** The values for a statement's placeholders, by name. */
-export type SlotValues = Readonly<Record<string, string | number | null | readonly (string | number)[]>>;
+export type ParameterValues = Readonly<Record<string, string | number | null | readonly (string | number)[]>>;
 
 /** Compiled SQL, to run many times. */
 export interface Statement {
   /** Derived from the text. PostgreSQL caches the prepared statement under this name. */
   readonly name: string;
   readonly text: string;
-  readonly slots: readonly string[];
+  readonly parameterNames: readonly string[];
 }
 
 /**
@@ -97,22 +97,22 @@ export interface Statement {
  * and compiling a statement costs several times as much as running it.
  */
 export class StatementCache {
-  readonly #statements = new LRUCache<string, Statement>({ max: MOST_STATEMENTS });
+  readonly #statements = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
 
   /**
-   * @param build must depend on `shape` alone.
+   * @param build must depend on `statementKey` alone.
    */
-  get(kysely: Kysely<Tables>, shape: string, build: () => RawBuilder<unknown>): Statement {
-    const kept = this.#statements.get(shape);
-    if (kept !== undefined) return kept;
+  get(kysely: Kysely<Tables>, statementKey: string, build: () => RawBuilder<unknown>): Statement {
+    const cached = this.#statements.get(statementKey);
+    if (cached !== undefined) return cached;
     const { sql: text, parameters } = build().compile(kysely);
-    if (BARE_LIMIT.test(text)) throw new Error(`a number after limit that is no limitSlot: ${text}`);
-    const slots = parameters.map((parameter) => {
-      if (!(parameter instanceof Slot)) throw new Error(`a value in a prepared statement: ${text}`);
-      return parameter.name;
+    if (BARE_LIMIT.test(text)) throw new Error(`a number after limit that is no limitParameter: ${text}`);
+    const parameterNames = parameters.map((value) => {
+      if (!(value instanceof Parameter)) throw new Error(`a value in a prepared statement: ${text}`);
+      return value.name;
     });
-    const statement = { name: `pds_${hash('sha256', text, 'hex').slice(0, 24)}`, text, slots };
-    this.#statements.set(shape, statement);
+    const statement = { name: `pds_${hash('sha256', text, 'hex').slice(0, 24)}`, text, parameterNames };
+    this.#statements.set(statementKey, statement);
     return statement;
   }
 }
@@ -122,8 +122,8 @@ export class StatementCache {
  *
  * @throws Error if a value is missing.
  */
-export function bindSlots(engine: Engine, { slots }: Statement, values: SlotValues): unknown[] {
-  return slots.map((name) => {
+export function bindParameters(engine: Engine, { parameterNames }: Statement, values: ParameterValues): unknown[] {
+  return parameterNames.map((name) => {
     const value = values[name];
     if (value === undefined) throw new Error(`no value for "${name}"`);
     return engine === 'sqlite' && typeof value === 'object' && value !== null ? JSON.stringify(value) : value;

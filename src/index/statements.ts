@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Engine } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
-import { isLookedUp, listedRows, slot } from '../database/statement.ts';
+import { isLookedUp, listedRows, parameter } from '../database/statement.ts';
 import type { IndexedKind } from './terms.ts';
 
 /*
@@ -21,7 +21,7 @@ export interface BlockRow {
 export const readBlocks: RawBuilder<BlockRow> = sql<BlockRow>`
   select state.catalog, indexed.block, indexed.first_id, indexed.token
   from (select ${catalogState} as catalog) as state
-  left join catalog.index_blocks as indexed on indexed.kind = ${slot('kind')}
+  left join catalog.index_blocks as indexed on indexed.kind = ${parameter('kind')}
   order by indexed.first_id`;
 
 export interface SetRow {
@@ -62,5 +62,5 @@ export function readSets(engine: Engine, kind: IndexedKind): RawBuilder<SetRow> 
 /** The position of the last record whose id is at most the parameter `id`. */
 export function readPosition(kind: IndexedKind): RawBuilder<{ catalog: string; position: number | null }> {
   return sql<{ catalog: string; position: number | null }>`select ${catalogState} as catalog,
-    (select position from ${sql.table(`catalog.${kind}`)} where id <= ${slot('id')} order by id desc limit 1) as position`;
+    (select position from ${sql.table(`catalog.${kind}`)} where id <= ${parameter('id')} order by id desc limit 1) as position`;
 }

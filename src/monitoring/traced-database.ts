@@ -24,12 +24,12 @@ export function traceStatements(database: OpenDatabase, tracing: Tracing): OpenD
   return {
     ...database,
     kysely: database.kysely.withPlugin(new StatementSpans(tracing, system)),
-    run: (shape, build, values, source) => {
+    run: (statementKey, build, values, source) => {
       const request = current.getStore();
-      if (request === undefined) return database.run(shape, build, values, source);
-      const span = startChild(tracer, request, shape, system);
+      if (request === undefined) return database.run(statementKey, build, values, source);
+      const span = startChild(tracer, request, statementKey, system);
       try {
-        const rows = database.run(shape, build, values, source);
+        const rows = database.run(statementKey, build, values, source);
         if (!(rows instanceof Promise)) {
           span.end();
           return rows;

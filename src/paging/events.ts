@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import { catalogState, revision, type Revision } from '../database/revision.ts';
-import { slot } from '../database/statement.ts';
+import { parameter } from '../database/statement.ts';
 import { EPOCH, nextMillisecond } from '../instant.ts';
 
 /**
@@ -28,7 +28,7 @@ export const seenEvents: RawBuilder<SeenEvents> = sql<SeenEvents>`select
   ${catalogState} as catalog,
   coalesce((select max(instant) from catalog.publications), ${sql.lit(EPOCH)}) as published_at,
   (select last_publication from access.clock) as announced_at,
-  coalesce((select grants_changed_at from access.partners where id = ${slot('partner_id')}), ${sql.lit(EPOCH)})
+  coalesce((select grants_changed_at from access.partners where id = ${parameter('partner_id')}), ${sql.lit(EPOCH)})
     as grants_changed_at,
   (select ${revision} from access.clock as clock) as revision`;
 

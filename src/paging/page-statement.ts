@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Engine } from '../database/database.ts';
-import { joinedTexts, listedKeys, slot } from '../database/statement.ts';
+import { joinedTexts, listedKeys, parameter } from '../database/statement.ts';
 import { seenEvents, type SeenEvents } from './events.ts';
 
 /**
@@ -65,7 +65,7 @@ export function pageStatement(
         max(shown.key) as last_key, min(shown.changes_at) as changes_at
       from (
         select listed.place, ${sql.ref(`${alias}.${key}`)} as key, ${text} as text, ${changesAt} as changes_at
-        from ${records} and (select sum(${bytes}) from ${records}) <= ${slot('bytes')}
+        from ${records} and (select sum(${bytes}) from ${records}) <= ${parameter('bytes')}
         order by listed.place
       ) as shown
     ) as page`;

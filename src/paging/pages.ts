@@ -1,6 +1,6 @@
 import type { Scope } from '../access/scope.ts';
 import type { OpenDatabase } from '../database/database.ts';
-import type { SlotValues } from '../database/statement.ts';
+import type { ParameterValues } from '../database/statement.ts';
 import type { Condition } from '../index/evaluate.ts';
 import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
 import {
@@ -99,7 +99,7 @@ async function readPageOf(
   database: OpenDatabase,
   records: ListedRecords,
   found: FoundRecords['positions'],
-  values: SlotValues,
+  values: ParameterValues,
 ): Promise<StatedPage> {
   const [page] = await database.run(`${records.table} page`, () => pageStatement(database.engine, records), {
     ...values,

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sendResponse } from '../http/response-cache.ts';
 import { notFound } from '../http/errors.ts';
 import { formatInstant } from '../instant.ts';
-import type { SlotValues } from '../database/statement.ts';
+import type { ParameterValues } from '../database/statement.ts';
 import type { Services } from '../services.ts';
 import type { Condition } from '../index/evaluate.ts';
 import type { RecordIndex } from '../index/record-index.ts';
@@ -13,10 +13,10 @@ import { MAX_ATTEMPTS } from './pages.ts';
 /** A query that returns one record as rendered text, or no row. */
 export interface RecordQuery {
   /** The statement key: determines the SQL text. */
-  readonly shape: string;
+  readonly statementKey: string;
   /** Builds a statement with the columns of {@link FoundRecord}. Can use the parameter `now`. */
   readonly build: () => RawBuilder<FoundRecord>;
-  readonly values: SlotValues;
+  readonly values: ParameterValues;
 }
 
 export interface FoundRecord {
@@ -30,10 +30,10 @@ export async function sendRecord(
   { database, clock }: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  { shape, build, values }: RecordQuery,
+  { statementKey, build, values }: RecordQuery,
 ): Promise<FastifyReply> {
-  const slots = { ...values, partner_id: request.partner.id, now: formatInstant(clock()) };
-  const [found] = await database.run(shape, () => recordStatement(build()), slots);
+  const parameters = { ...values, partner_id: request.partner.id, now: formatInstant(clock()) };
+  const [found] = await database.run(statementKey, () => recordStatement(build()), parameters);
   if (found === undefined) throw notFound();
   return sendResponse(request, reply, {
     body: found.text,

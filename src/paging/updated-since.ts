@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { OpenDatabase, ReadSource } from '../database/database.ts';
-import { slot } from '../database/statement.ts';
+import { parameter } from '../database/statement.ts';
 import { addMilliseconds, EPOCH } from '../instant.ts';
 import { seenEvents, watermarkOf, type SeenEvents } from './events.ts';
 
@@ -68,16 +68,16 @@ interface KnownEvents extends SeenEvents {
 }
 
 const lastPublicationBefore = (timestamp: string): RawBuilder<number> =>
-  sql<number>`coalesce((select number from catalog.publications where instant < ${slot(timestamp)}
+  sql<number>`coalesce((select number from catalog.publications where instant < ${parameter(timestamp)}
     order by instant desc limit 1), 0)`;
 
 /** The last events, and whether the parameter `event` is the timestamp of one. Uses the indexes on event timestamps. */
 export const knownEvents: RawBuilder<KnownEvents> = sql<KnownEvents>`
   select seen.*,
     case
-      when exists (select 1 from catalog.publications where instant = ${slot('event')}) then 1
+      when exists (select 1 from catalog.publications where instant = ${parameter('event')}) then 1
       when exists (select 1 from access.grant_changes
-        where partner_id = ${slot('partner_id')} and instant = ${slot('event')}) then 1
+        where partner_id = ${parameter('partner_id')} and instant = ${parameter('event')}) then 1
       else 0
     end as is_watermark,
     ${lastPublicationBefore('since')} as before_since,

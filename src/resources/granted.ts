@@ -1,7 +1,7 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../access/scope.ts';
 import type { Engine } from '../database/database.ts';
-import { isInList, slot, type SlotValues } from '../database/statement.ts';
+import { isInList, parameter, type ParameterValues } from '../database/statement.ts';
 
 /*
  * The scope in detail statements, which do not use the index. Partners that see everything and partners with grants
@@ -14,7 +14,7 @@ export function scopeKey({ everythingSince }: Scope): 'everything' | 'granted' {
 }
 
 /** The parameters of the conditions below. */
-export function scopeValues({ leadEntities, coops }: Scope): SlotValues {
+export function scopeValues({ leadEntities, coops }: Scope): ParameterValues {
   return { lead_entities: [...leadEntities.keys()], coops: [...coops.keys()] };
 }
 
@@ -40,7 +40,7 @@ export function isGrantedSupplier(engine: Engine, key: ReturnType<typeof scopeKe
   if (key === 'everything') return everyRecord;
   return sql<SqlBool>`(
     exists (select 1 from catalog.supplier_lead_entities as path
-      where path.supplier_id = ${slot('id')} and ${isInList(engine, sql.ref('path.lead_entity_id'), 'lead_entities')})
+      where path.supplier_id = ${parameter('id')} and ${isInList(engine, sql.ref('path.lead_entity_id'), 'lead_entities')})
     or exists (select 1 from catalog.supplier_coops as path
-      where path.supplier_id = ${slot('id')} and ${isInList(engine, sql.ref('path.coop_id'), 'coops')}))`;
+      where path.supplier_id = ${parameter('id')} and ${isInList(engine, sql.ref('path.coop_id'), 'coops')}))`;
 }

@@ -51,8 +51,8 @@ function publishingAfter(database: OpenDatabase): { database: OpenDatabase; at: 
     restart: () => (statements = 0),
     database: {
       ...database,
-      async run(shape, build, values, source) {
-        const rows = await database.run(shape, build, values, source);
+      async run(statementKey, build, values, source) {
+        const rows = await database.run(statementKey, build, values, source);
         statements += 1;
         if (at.has(statements)) await publishNext();
         return rows;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Database } from '../../database/database.ts';
-import { slot } from '../../database/statement.ts';
+import { parameter } from '../../database/statement.ts';
 import type { RecordQuery } from '../../paging/send-record.ts';
 import { BY_POSITION, type ListedRecords } from '../../paging/page-statement.ts';
 import { withUpdatedAt } from '../finished-text.ts';
@@ -23,9 +23,9 @@ export const listedContracts: ListedRecords = {
 export function findContract({ engine }: Pick<Database, 'engine'>, scope: Scope, id: string): RecordQuery {
   const key = scopeKey(scope);
   return {
-    shape: `contract, ${key}`,
+    statementKey: `contract, ${key}`,
     build: () => sql`select ${text} as text, null as changes_at
-      from catalog.contracts as contract where contract.id = ${slot('id')}
+      from catalog.contracts as contract where contract.id = ${parameter('id')}
         and ${isGranted(engine, key, { leadEntity: 'contract.lead_entity_id', coop: 'contract.coop_id' })}`,
     values: { ...scopeValues(scope), id },
   };

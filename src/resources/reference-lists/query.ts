@@ -2,7 +2,7 @@ import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Engine, OpenDatabase } from '../../database/database.ts';
 import { catalogState } from '../../database/revision.ts';
-import { isInList, limitSlot, slot } from '../../database/statement.ts';
+import { isInList, limitParameter, parameter } from '../../database/statement.ts';
 import type { FoundRecords } from '../../index/record-index.ts';
 import { scopeKey, scopeValues } from '../granted.ts';
 
@@ -40,8 +40,8 @@ export function namedRefIds(
     from (select ${catalogState} as catalog) as state
     left join (
       select named.id from ${sql.table(`catalog.${table}`)} as named
-      where named.id > ${slot('after')} and ${key === 'everything' ? sql`1 = 1` : isGrantedOrNamed(engine, table)}
-      order by named.id limit ${limitSlot('rows')}
+      where named.id > ${parameter('after')} and ${key === 'everything' ? sql`1 = 1` : isGrantedOrNamed(engine, table)}
+      order by named.id limit ${limitParameter('rows')}
     ) as listed on 1 = 1
     order by listed.id`;
 }

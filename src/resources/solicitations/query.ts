@@ -1,7 +1,7 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Database } from '../../database/database.ts';
-import { slot } from '../../database/statement.ts';
+import { parameter } from '../../database/statement.ts';
 import type { Condition } from '../../index/evaluate.ts';
 import type { RecordQuery } from '../../paging/send-record.ts';
 import { BY_POSITION, type ListedRecords } from '../../paging/page-statement.ts';
@@ -23,12 +23,14 @@ const REF = /^[1-9][0-9]{0,15}$/;
  * stored status remains `open` after the deadline.
  */
 const isOpen = sql<SqlBool>`solicitation.status = 'open'
-  and (solicitation.close_at is null or solicitation.close_at > ${slot('now')})`;
+  and (solicitation.close_at is null or solicitation.close_at > ${parameter('now')})`;
 
 const finished = (document: RawBuilder<string>): RawBuilder<string> =>
   withUpdatedAt(document, 'solicitation', 'updated_publication', isOpen);
 
-const closesAt = sql<string | null>`case when solicitation.status = 'open' and solicitation.close_at > ${slot('now')}
+const closesAt = sql<
+  string | null
+>`case when solicitation.status = 'open' and solicitation.close_at > ${parameter('now')}
   then solicitation.close_at end`;
 
 /** Solicitations as listed. */
@@ -62,11 +64,11 @@ export function findSolicitation({ engine }: Pick<Database, 'engine'>, scope: Sc
   const isRef = REF.test(idOrRef);
   const key = scopeKey(scope);
   return {
-    shape: `solicitation by ${isRef ? 'ref' : 'id'}, ${key}`,
+    statementKey: `solicitation by ${isRef ? 'ref' : 'id'}, ${key}`,
     build: () => sql`
       select ${finished(sql<string>`solicitation.document || solicitation.detail`)} as text, ${closesAt} as changes_at
       from catalog.solicitations as solicitation
-      where ${sql.ref(isRef ? 'solicitation.ref' : 'solicitation.id')} = ${slot('id')}
+      where ${sql.ref(isRef ? 'solicitation.ref' : 'solicitation.id')} = ${parameter('id')}
         and solicitation.status <> 'draft'
         and ${isGranted(engine, key, { leadEntity: 'solicitation.lead_entity_id' })}`,
     values: { ...scopeValues(scope), id: isRef ? Number(idOrRef) : idOrRef },

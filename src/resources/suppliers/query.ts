@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Database } from '../../database/database.ts';
-import { slot } from '../../database/statement.ts';
+import { parameter } from '../../database/statement.ts';
 import type { Condition } from '../../index/evaluate.ts';
 import type { RecordQuery } from '../../paging/send-record.ts';
 import { BY_POSITION, type ListedRecords } from '../../paging/page-statement.ts';
@@ -53,10 +53,10 @@ export function supplierConditions(
 export function findSupplier({ engine }: Pick<Database, 'engine'>, scope: Scope, id: string): RecordQuery {
   const key = scopeKey(scope);
   return {
-    shape: `supplier, ${key}`,
+    statementKey: `supplier, ${key}`,
     build: () => sql`select ${textWith(sql<string>`supplier.certifications_all`)} as text, null as changes_at
       from catalog.suppliers as supplier
-      where supplier.id = ${slot('id')} and ${isGrantedSupplier(engine, key)}`,
+      where supplier.id = ${parameter('id')} and ${isGrantedSupplier(engine, key)}`,
     values: { ...scopeValues(scope), id },
   };
 }
