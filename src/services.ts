@@ -3,7 +3,7 @@ import type { PartnerDirectory } from './access/partner-directory.ts';
 import type { Config } from './config.ts';
 import type { OpenDatabase } from './database/database.ts';
 import type { RequestObserver } from './http/request-observers.ts';
-import type { Clock } from './instant.ts';
+import type { Clock } from './timestamp.ts';
 
 /** The dependencies of a running server, passed to `buildApp` and from there to the routes. */
 export interface Services {

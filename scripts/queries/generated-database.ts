@@ -37,16 +37,16 @@ export async function fillDatabase(database: OpenDatabase): Promise<void> {
 
 async function insertPartners(kysely: Kysely<Tables>): Promise<void> {
   const ids = Array.from({ length: COUNT }, (_, index) => index + 1);
-  const instantOf = (id: number): string => new Date(Date.UTC(2026, 0, 1, 0, id)).toISOString();
+  const timestampOf = (id: number): string => new Date(Date.UTC(2026, 0, 1, 0, id)).toISOString();
   for (let start = 0; start < COUNT; start += BATCH) {
     const some = ids.slice(start, start + BATCH);
-    const publications = some.map((id) => ({ number: id, instant: instantOf(id), token: '' }));
+    const publications = some.map((id) => ({ number: id, instant: timestampOf(id), token: '' }));
     await kysely.insertInto('catalog.publications').values(publications).execute();
     // Their ids equal `some`: the table was empty.
     const partners = some.map((id) => ({
       name: `partner-${id}`,
-      created_at: instantOf(id),
-      grants_changed_at: instantOf(id),
+      created_at: timestampOf(id),
+      grants_changed_at: timestampOf(id),
     }));
     await kysely.insertInto('access.partners').values(partners).execute();
     const keys = some.map((id) => ({
@@ -54,7 +54,7 @@ async function insertPartners(kysely: Kysely<Tables>): Promise<void> {
       partner_id: id,
       digest: String(id),
       environment: 'live' as const,
-      created_at: instantOf(id),
+      created_at: timestampOf(id),
     }));
     await kysely.insertInto('access.keys').values(keys).execute();
     const grants = some.flatMap((id) =>
@@ -62,14 +62,14 @@ async function insertPartners(kysely: Kysely<Tables>): Promise<void> {
         partner_id: id,
         kind: 'lead_entity' as const,
         resource_id: `le-${index}`,
-        granted_at: instantOf(id),
+        granted_at: timestampOf(id),
       })),
     );
     await kysely.insertInto('access.grants').values(grants).execute();
-    const changes = some.map((id) => ({ partner_id: id, instant: instantOf(id) }));
+    const changes = some.map((id) => ({ partner_id: id, instant: timestampOf(id) }));
     await kysely.insertInto('access.grant_changes').values(changes).execute();
     const usage = some.map((id) => ({
-      day: instantOf(id).slice(0, 10),
+      day: timestampOf(id).slice(0, 10),
       partner_id: id,
       key_id: `key-${id}`,
       endpoint: '/v1/contracts',

@@ -1,7 +1,7 @@
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
-import { drawInstant } from '../database/series.ts';
-import { formatInstant, type Clock } from '../instant.ts';
+import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
+import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { DEMO_KEY, DEMO_KEY_ID } from './demo-key.ts';
 import { digestOf } from './keys.ts';
 import { findPartnerLike, insertPartner } from './partner-admin.ts';
@@ -16,9 +16,9 @@ const DEMO_PARTNER = 'demo';
  */
 export function ensureDemoPartner(database: Database, clock: Clock): Promise<boolean> {
   return inTransaction(database, async (transaction) => {
-    const instant = await drawInstant(transaction, clock);
+    const timestamp = await nextCommitTimestamp(transaction, clock);
     if ((await findPartnerLike(transaction, DEMO_PARTNER)) !== null) return false;
-    const partner = await insertPartner(transaction, clock, { name: DEMO_PARTNER, instant, everything: true });
+    const partner = await insertPartner(transaction, clock, { name: DEMO_PARTNER, timestamp, everything: true });
     await transaction.kysely
       .insertInto('access.keys')
       .values({
@@ -26,7 +26,7 @@ export function ensureDemoPartner(database: Database, clock: Clock): Promise<boo
         partner_id: partner.id,
         digest: digestOf(DEMO_KEY),
         environment: 'test',
-        created_at: formatInstant(clock()),
+        created_at: formatTimestamp(clock()),
       })
       .execute();
     await recordChange(transaction, clock, { action: 'key issue', partner: DEMO_PARTNER, keyId: DEMO_KEY_ID });

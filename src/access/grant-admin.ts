@@ -1,8 +1,8 @@
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
-import { drawInstant } from '../database/series.ts';
-import type { Clock } from '../instant.ts';
+import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
+import type { Clock } from '../timestamp.ts';
 import { AccessError } from './access-error.ts';
 import { getPartnerReference } from './partner-admin.ts';
 
@@ -44,7 +44,7 @@ const SHOWN_AS = { lead_entity: 'lead entity', coop: 'coop' };
  */
 export function grant(database: Database, clock: Clock, partnerName: string, asked: Grants): Promise<GrantOutcome> {
   return inTransaction(database, async (transaction) => {
-    const instant = await drawInstant(transaction, clock);
+    const timestamp = await nextCommitTimestamp(transaction, clock);
     const partner = await getPartnerReference(transaction, partnerName);
     const unknown = [
       ...(await missingFromCatalog(transaction, 'lead_entity', asked.leadEntities)),
@@ -53,12 +53,12 @@ export function grant(database: Database, clock: Clock, partnerName: string, ask
     if (unknown.length > 0) throw new AccessError(`the catalog holds no ${unknown.join(', no ')}: nothing was granted`);
 
     const granted: Grants = {
-      everything: asked.everything && (await grantEverything(transaction, partner.id, instant)),
-      leadEntities: await insertGrants(transaction, partner.id, 'lead_entity', asked.leadEntities, instant),
-      coops: await insertGrants(transaction, partner.id, 'coop', asked.coops, instant),
+      everything: asked.everything && (await grantEverything(transaction, partner.id, timestamp)),
+      leadEntities: await insertGrants(transaction, partner.id, 'lead_entity', asked.leadEntities, timestamp),
+      coops: await insertGrants(transaction, partner.id, 'coop', asked.coops, timestamp),
     };
     if (isSomething(granted)) {
-      await noteChange(transaction, partner.id, instant);
+      await noteChange(transaction, partner.id, timestamp);
       const details = detailsOf(granted);
       await recordChange(transaction, clock, { action: 'partner grant', partner: partnerName, details });
     }
@@ -76,7 +76,7 @@ export function grant(database: Database, clock: Clock, partnerName: string, ask
  */
 export async function revoke(database: Database, clock: Clock, partnerName: string, asked: Grants): Promise<void> {
   await inTransaction(database, async (transaction) => {
-    const instant = await drawInstant(transaction, clock);
+    const timestamp = await nextCommitTimestamp(transaction, clock);
     const partner = await getPartnerReference(transaction, partnerName);
     const revoked: Grants = {
       everything: asked.everything && (await revokeEverything(transaction, partner.id)),
@@ -86,7 +86,7 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
     const notGranted = without(asked, revoked);
     if (isSomething(notGranted)) throw notGrantedError(partnerName, notGranted);
     if (!isSomething(revoked)) return;
-    await noteChange(transaction, partner.id, instant);
+    await noteChange(transaction, partner.id, timestamp);
     const details = detailsOf(revoked);
     await recordChange(transaction, clock, { action: 'partner revoke', partner: partnerName, details });
   });
@@ -120,10 +120,10 @@ async function missingFromCatalog(transaction: Database, kind: GrantKind, ids: r
   return [...missing].map((id) => `${SHOWN_AS[kind]} "${id}"`);
 }
 
-async function grantEverything({ kysely }: Database, partnerId: number, instant: string): Promise<boolean> {
+async function grantEverything({ kysely }: Database, partnerId: number, timestamp: string): Promise<boolean> {
   const changed = await kysely
     .updateTable('access.partners')
-    .set({ everything_since: instant })
+    .set({ everything_since: timestamp })
     .where('id', '=', partnerId)
     .where('everything_since', 'is', null)
     .executeTakeFirst();
@@ -145,7 +145,7 @@ async function insertGrants(
   partnerId: number,
   kind: GrantKind,
   ids: readonly string[],
-  instant: string,
+  timestamp: string,
 ): Promise<string[]> {
   if (ids.length === 0) return [];
   const inserted = await kysely
@@ -158,7 +158,7 @@ async function insertGrants(
           e.cast<number>(e.val(partnerId), engine === 'postgres' ? 'bigint' : 'integer').as('partner_id'),
           e.cast<GrantKind>(e.val(kind), 'text').as('kind'),
           'id',
-          e.cast<string>(e.val(instant), 'text').as('granted_at'),
+          e.cast<string>(e.val(timestamp), 'text').as('granted_at'),
         ])
         .where((e) => isOneOf(engine, e.ref('id'), ids)),
     )
@@ -186,9 +186,13 @@ async function deleteGrants(
 }
 
 /** Records the change, so that queries can detect a scope that was read before it. */
-async function noteChange({ kysely }: Database, partnerId: number, instant: string): Promise<void> {
-  await kysely.insertInto('access.grant_changes').values({ partner_id: partnerId, instant }).execute();
-  await kysely.updateTable('access.partners').set({ grants_changed_at: instant }).where('id', '=', partnerId).execute();
+async function noteChange({ kysely }: Database, partnerId: number, timestamp: string): Promise<void> {
+  await kysely.insertInto('access.grant_changes').values({ partner_id: partnerId, instant: timestamp }).execute();
+  await kysely
+    .updateTable('access.partners')
+    .set({ grants_changed_at: timestamp })
+    .where('id', '=', partnerId)
+    .execute();
 }
 
 async function grantsOfKind({ kysely }: Database, partnerId: number, kind: GrantKind): Promise<Grant[]> {

@@ -1,7 +1,7 @@
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
-import { raiseAccessVersion } from '../database/series.ts';
-import { formatInstant, type Clock } from '../instant.ts';
+import { raiseAccessVersion } from '../database/commit-timestamps.ts';
+import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { AccessError } from './access-error.ts';
 import { digestOf, isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
 import { getPartnerReference } from './partner-admin.ts';
@@ -81,7 +81,7 @@ export function rotateKey(
     const { issuedExpiresAt } = old;
     const lifetimeMs = issuedExpiresAt === null ? null : Date.parse(issuedExpiresAt) - Date.parse(old.createdAt);
     const issued = await insertKey(transaction, nowMs, old.partner, old.environment, lifetimeMs);
-    const overlapEnd = formatInstant(nowMs + overlapMs);
+    const overlapEnd = formatTimestamp(nowMs + overlapMs);
     const promisedEnd = findPromisedEnd(old);
     const keepsEarlierOverlap = promisedEnd !== null && promisedEnd > overlapEnd;
     const wantedEnd = keepsEarlierOverlap ? promisedEnd : overlapEnd;
@@ -121,7 +121,7 @@ export function revokeKey(
     if (before.state === 'revoked') return { key: before, isChanged: false };
     await transaction.kysely
       .updateTable('access.keys')
-      .set({ revoked_at: formatInstant(nowMs) })
+      .set({ revoked_at: formatTimestamp(nowMs) })
       .where('id', '=', keyId)
       .execute();
     await recordChange(transaction, clock, { action: 'key revoke', partner: before.partner, keyId });
@@ -183,7 +183,7 @@ async function insertKey(
 ): Promise<NewKey> {
   const partner = await getPartnerReference(transaction, partnerName);
   const { key, id, digest } = issueKeyText(environment);
-  const expiresAt = lifetimeMs === null ? null : formatInstant(nowMs + lifetimeMs);
+  const expiresAt = lifetimeMs === null ? null : formatTimestamp(nowMs + lifetimeMs);
   await transaction.kysely
     .insertInto('access.keys')
     .values({
@@ -191,7 +191,7 @@ async function insertKey(
       partner_id: partner.id,
       digest,
       environment,
-      created_at: formatInstant(nowMs),
+      created_at: formatTimestamp(nowMs),
       expires_at: expiresAt,
       issued_expires_at: expiresAt,
     })
@@ -222,7 +222,7 @@ function toDetails(row: KeyListRow, nowMs: number): KeyDetails {
     id: row.id,
     partner: row.partner_name,
     environment: row.environment,
-    state: stateAt(row, formatInstant(nowMs)),
+    state: stateAt(row, formatTimestamp(nowMs)),
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     issuedExpiresAt: row.issued_expires_at,

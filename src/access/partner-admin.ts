@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
-import { drawInstant, raiseAccessVersion } from '../database/series.ts';
-import { EPOCH, formatInstant, type Clock } from '../instant.ts';
+import { nextCommitTimestamp, raiseAccessVersion } from '../database/commit-timestamps.ts';
+import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { AccessError } from './access-error.ts';
 import { parseStoredKinds } from './partner-records.ts';
 import type { Kind } from './scope.ts';
@@ -45,8 +45,8 @@ export async function createPartner(
   { everything }: { everything: boolean },
 ): Promise<void> {
   await inTransaction(database, async (transaction) => {
-    const instant = await drawInstant(transaction, clock);
-    await insertPartner(transaction, clock, { name, instant, everything });
+    const timestamp = await nextCommitTimestamp(transaction, clock);
+    await insertPartner(transaction, clock, { name, timestamp, everything });
   });
 }
 
@@ -54,7 +54,7 @@ export async function createPartner(
 export async function insertPartner(
   transaction: Database,
   clock: Clock,
-  { name, instant, everything }: { name: string; instant: string; everything: boolean },
+  { name, timestamp, everything }: { name: string; timestamp: string; everything: boolean },
 ): Promise<PartnerReference> {
   checkPartnerName(name);
   const taken = await findPartnerLike(transaction, name);
@@ -63,14 +63,17 @@ export async function insertPartner(
     .insertInto('access.partners')
     .values({
       name,
-      everything_since: everything ? instant : null,
-      grants_changed_at: everything ? instant : EPOCH,
-      created_at: formatInstant(clock()),
+      everything_since: everything ? timestamp : null,
+      grants_changed_at: everything ? timestamp : EPOCH,
+      created_at: formatTimestamp(clock()),
     })
     .returning(['id', 'name'])
     .executeTakeFirstOrThrow();
   if (everything) {
-    await transaction.kysely.insertInto('access.grant_changes').values({ partner_id: partner.id, instant }).execute();
+    await transaction.kysely
+      .insertInto('access.grant_changes')
+      .values({ partner_id: partner.id, instant: timestamp })
+      .execute();
   }
   await recordChange(transaction, clock, { action: 'partner create', partner: name, details: { everything } });
   return partner;
@@ -182,7 +185,7 @@ function changeSuspension(
   name: string,
   change: 'suspend' | 'resume',
 ): Promise<boolean> {
-  const suspendedAt = change === 'suspend' ? formatInstant(clock()) : null;
+  const suspendedAt = change === 'suspend' ? formatTimestamp(clock()) : null;
   return inTransaction(database, async (transaction) => {
     await raiseAccessVersion(transaction);
     const { id } = await getPartnerReference(transaction, name);
@@ -199,7 +202,7 @@ function changeSuspension(
 }
 
 function summaryRows({ kysely }: Database, clock: Clock) {
-  const now = formatInstant(clock());
+  const now = formatTimestamp(clock());
   return kysely
     .selectFrom('access.partners as partner')
     .select([

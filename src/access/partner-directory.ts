@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Environment } from '../config.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import { numberOf, type Revision } from '../database/revision.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { DEMO_KEY_ID } from './demo-key.ts';
 import { digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from './keys.ts';
 import { loadByKeyId, loadPartner, type KnownKey } from './partner-records.ts';

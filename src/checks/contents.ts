@@ -5,7 +5,7 @@ import type { Database } from '../database/database.ts';
 import { SchemaVersionError } from '../database/errors.ts';
 import { isHistoryOther } from '../database/history.ts';
 import { readDeferred, readSchemaState } from '../database/migrator.ts';
-import { EPOCH, formatInstant, type Clock } from '../instant.ts';
+import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 
 /** Synchronized clocks differ by less. */
@@ -102,8 +102,8 @@ async function checkLastEvent({ kysely }: Database, clock: Clock): Promise<Findi
     .selectFrom('access.clock')
     .select('last_instant')
     .executeTakeFirstOrThrow();
-  if (last > formatInstant(clock() + CLOCK_TOLERANCE_MS)) {
-    const message = `this machine's clock says ${formatInstant(clock())}, and the last event was at ${last}`;
+  if (last > formatTimestamp(clock() + CLOCK_TOLERANCE_MS)) {
+    const message = `this machine's clock says ${formatTimestamp(clock())}, and the last event was at ${last}`;
     const advice =
       'set the clock right. If it was ahead then: what follows is dated just after that event, and nobody loses anything';
     return warn('clock', message, advice);
@@ -121,7 +121,7 @@ async function checkKeys({ kysely }: Database, environment: Environment, clock: 
   const counts = await kysely
     .selectFrom('access.keys')
     .where('revoked_at', 'is', null)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', formatInstant(clock()))]))
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', formatTimestamp(clock()))]))
     .select(['environment', (eb) => eb.fn.countAll<number>().as('keys')])
     .groupBy('environment')
     .execute();

@@ -5,7 +5,7 @@ import { SERVING_SETTINGS } from '../database/postgres.ts';
 import { shownPostgresUrl } from '../database/postgres-url.ts';
 import { readRevision, type Revision } from '../database/revision.ts';
 import { readAbilities, type Privilege } from '../database/roles.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { checkContents, CLOCK_TOLERANCE_MS } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import { onPostgres } from './postgres-server.ts';

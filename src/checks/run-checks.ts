@@ -1,6 +1,6 @@
 import type { Config, DatabaseConfig } from '../config.ts';
 import { shownPostgresUrl } from '../database/postgres-url.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { within, type Finding } from './finding.ts';
 import { checkPrimary, type PrimaryState } from './primary.ts';
 import { checkRedis } from './redis.ts';

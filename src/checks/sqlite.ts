@@ -4,7 +4,7 @@ import type { Environment } from '../config.ts';
 import { openForServing } from '../database/database.ts';
 import { DatabaseUnavailableError } from '../database/errors.ts';
 import { reasonNotUsable, refuseLoneFiles, sqliteFiles, type SqliteFiles } from '../database/sqlite-files.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { checkContents, EMPTY_ADVICE } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 

@@ -6,7 +6,7 @@ import { isHistoryOther } from '../database/history.ts';
 import { prepareSchema, readSchemaState, type SchemaUse } from '../database/migrator.ts';
 import { shownPostgresUrl } from '../database/postgres-url.ts';
 import { hasSqliteFiles, sqliteFiles } from '../database/sqlite-files.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { printable } from '../printable.ts';
 import { announceCutOff } from '../publishing/announce.ts';
 import { describeFailure } from './failure.ts';

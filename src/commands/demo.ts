@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { INVENTED_LEAD_ENTITY, inventedSolicitations } from '../../sample/invented.ts';
 import { ensureDemoPartner } from '../access/demo-partner.ts';
 import type { OpenDatabase } from '../database/database.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { publish } from '../publishing/publication.ts';
 import { listSources, type Source } from '../publishing/source.ts';
 

@@ -157,21 +157,21 @@ function showReading(
   };
 }
 
-function jsonOf({ instant, kinds, renderedAnew, notes }: PublicationReport): object {
-  return { published_at: instant, kinds, rendered_anew: renderedAnew, notes };
+function jsonOf({ timestamp, kinds, renderedAnew, notes }: PublicationReport): object {
+  return { published_at: timestamp, kinds, rendered_anew: renderedAnew, notes };
 }
 
 function describeReport(report: PublicationReport, directory: string, { dryRun }: ImportOptions): string[] {
-  const { instant, kinds, renderedAnew, notes } = report;
+  const { timestamp, kinds, renderedAnew, notes } = report;
   const rows = Object.entries(kinds).map(([kind, counts]) => [
     ...[counts.added, counts.changed, counts.unchanged, counts.removed].map(String),
     kind,
   ]);
   const outcome = dryRun
     ? 'A dry run: nothing was written.'
-    : instant === null
+    : timestamp === null
       ? 'Nothing changed, so nothing was published.'
-      : `Published ${basename(directory)} at ${instant}.`;
+      : `Published ${basename(directory)} at ${timestamp}.`;
   return [
     ...renderColumns([['ADDED', 'CHANGED', 'UNCHANGED', 'REMOVED', 'KIND'], ...rows]),
     ...(renderedAnew > 0 ? [`${renderedAnew} other records changed with what they embed.`] : []),

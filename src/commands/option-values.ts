@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { KINDS, type Kind } from '../access/scope.ts';
 import { integer } from '../config.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../index/terms.ts';
-import { formatInstant, parseInstant } from '../instant.ts';
+import { formatTimestamp, parseTimestamp } from '../timestamp.ts';
 
 const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 };
 
@@ -77,12 +77,12 @@ export function parseWorkers(text: string): number {
  * dated later than the clock.
  */
 export function parseAfter(text: string): string {
-  const instant = parseInstant(text);
-  if (instant === null) throw new InvalidArgumentError('It must be an instant such as 2026-04-15T09:00:00Z.');
-  if (instant > formatInstant(Date.now() + UNIT_MS.d)) {
+  const timestamp = parseTimestamp(text);
+  if (timestamp === null) throw new InvalidArgumentError('It must be an instant such as 2026-04-15T09:00:00Z.');
+  if (timestamp > formatTimestamp(Date.now() + UNIT_MS.d)) {
     throw new InvalidArgumentError('It must not be more than a day from now: the series goes on after it.');
   }
-  return instant;
+  return timestamp;
 }
 
 /** Collects the values of a repeatable option. */

@@ -64,13 +64,13 @@ function describePreview({ lastEvent, newestTrace, records }: RecoveryPreview): 
   ];
 }
 
-export function jsonOfRecovery({ instant, lastEvent, records }: Recovery): object {
-  return { recovered_at: instant, last_event: lastEvent, records };
+export function jsonOfRecovery({ timestamp, lastEvent, records }: Recovery): object {
+  return { recovered_at: timestamp, last_event: lastEvent, records };
 }
 
-export function describeRecovery({ instant, lastEvent, records }: Recovery): string {
+export function describeRecovery({ timestamp, lastEvent, records }: Recovery): string {
   return (
-    `Recovered at ${instant}: the last event known before was ${lastEvent === null ? 'none' : `at ${lastEvent}`}. ` +
+    `Recovered at ${timestamp}: the last event known before was ${lastEvent === null ? 'none' : `at ${lastEvent}`}. ` +
     `All ${records} records count as changed, so that the next sync of every partner is given all that it may see.`
   );
 }

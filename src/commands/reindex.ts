@@ -32,19 +32,19 @@ export async function reindexDatabase(
   output.done(jsonOf(reindexing), describe(reindexing));
 }
 
-function jsonOf({ instant, kinds, note }: Reindexing): object {
+function jsonOf({ timestamp, kinds, note }: Reindexing): object {
   return {
-    published_at: instant,
+    published_at: timestamp,
     kinds: kinds.map(({ kind, records, isPlacedAgain }) => ({ kind, records, placed_again: isPlacedAgain })),
     notes: note === null ? [] : [note],
   };
 }
 
-function describe({ instant, kinds, note }: Reindexing): string[] {
+function describe({ timestamp, kinds, note }: Reindexing): string[] {
   const rebuilt = kinds.map(({ kind, records }) => `${records} ${kind}`).join(', ');
   const placedAgain = kinds.filter(({ isPlacedAgain }) => isPlacedAgain).map(({ kind }) => kind);
   return [
-    `Rebuilt the index of ${rebuilt} at ${instant}. No record changed.`,
+    `Rebuilt the index of ${rebuilt} at ${timestamp}. No record changed.`,
     ...(placedAgain.length > 0
       ? [`Records were out of order in it and were placed again: ${placedAgain.join(', ')}.`]
       : []),

@@ -1,4 +1,4 @@
-import { formatInstant, type Clock } from '../instant.ts';
+import { formatTimestamp, type Clock } from '../timestamp.ts';
 import type { Database } from './database.ts';
 
 /** The person on whose behalf a command changes the database. */
@@ -45,13 +45,13 @@ export async function recordChange(
 ): Promise<void> {
   const nowMs = clock();
   if (operator !== undefined) {
-    const oldest = formatInstant(nowMs - operator.auditRetentionDays * DAY_MS);
+    const oldest = formatTimestamp(nowMs - operator.auditRetentionDays * DAY_MS);
     await kysely.deleteFrom('access.audit').where('at', '<', oldest).execute();
   }
   await kysely
     .insertInto('access.audit')
     .values({
-      at: formatInstant(nowMs),
+      at: formatTimestamp(nowMs),
       actor: operator?.name ?? UNNAMED,
       action,
       partner: partner ?? null,
@@ -74,7 +74,7 @@ export async function listChanges(
   const rows = await kysely
     .selectFrom('access.audit')
     .selectAll()
-    .where('at', '>=', formatInstant(clock() - days * DAY_MS))
+    .where('at', '>=', formatTimestamp(clock() - days * DAY_MS))
     .$if(partner !== null, (query) => query.where('partner', '=', partner))
     .orderBy('id')
     .execute();

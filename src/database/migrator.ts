@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { formatInstant, type Clock } from '../instant.ts';
+import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { lockCatalog } from '../publishing/lock.ts';
 import { recordChange } from './audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from './database.ts';
@@ -147,7 +147,7 @@ async function runMigration(
   const { number, name } = migration;
   await kysely
     .insertInto(`${group}.migrations`)
-    .values({ number, name, applied_at: formatInstant(clock()) })
+    .values({ number, name, applied_at: formatTimestamp(clock()) })
     .execute();
   for (const statement of migration.statements?.(engine) ?? []) await sql.raw(statement).execute(kysely);
   if (migration.run === undefined) return;

@@ -1,5 +1,5 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely';
-import { EPOCH } from '../instant.ts';
+import { EPOCH } from '../timestamp.ts';
 import type { Tables } from './tables.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { sql, type RawBuilder } from 'kysely';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { recordChange } from './audit.ts';
 import { inTransaction, type Database } from './database.ts';
 import type { TableGroup } from './migration.ts';

@@ -4,7 +4,7 @@ import type { Generated } from 'kysely';
  * Every table, for Kysely. `catalog` holds the published records, `access` who can see them: two schemas on PostgreSQL,
  * two attached files on SQLite.
  *
- * Timestamps are text, UTC with milliseconds (see `instant.ts`). A `document` is rendered JSON text; its closing brace
+ * Timestamps are text, UTC with milliseconds (see `timestamp.ts`). A `document` is rendered JSON text; its closing brace
  * is left off if fields are appended on read.
  */
 export interface Tables {

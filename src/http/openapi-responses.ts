@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import { ERROR_CODES, ERROR_PAGES_PATH, type ErrorCode } from './errors.ts';
-import { describedRef, INSTANT_PATTERN, nameOf, nullable, openEnum, refTo } from './openapi-schemas.ts';
+import { describedRef, TIMESTAMP_PATTERN, nameOf, nullable, openEnum, refTo } from './openapi-schemas.ts';
 import { MAX_LIMIT } from './parameters.ts';
 
 /** A response in a route's schema; `headers` are keys of {@link HEADERS}. */
@@ -69,7 +69,7 @@ export const HEADERS = {
   'X-Sync-Watermark': header(
     'What to pass as `updated_since` the next time, to receive what changed after this walk began. The same on all ' +
       'pages of a walk.',
-    { type: 'string', format: 'date-time', maxLength: 24, pattern: INSTANT_PATTERN },
+    { type: 'string', format: 'date-time', maxLength: 24, pattern: TIMESTAMP_PATTERN },
   ),
   ETag: header('Names this content. Sent back as `If-None-Match`, it gives 304 while nothing changed.', {
     type: 'string',

@@ -7,7 +7,7 @@ import { Type, type TInteger, type TSchema, type TString } from 'typebox';
 export const ID_PATTERN = '^[A-Za-z0-9_-]{1,64}$';
 
 /** A timestamp as it is served: UTC with milliseconds. */
-export const INSTANT_PATTERN = '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$';
+export const TIMESTAMP_PATTERN = '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$';
 
 /** Text with at least one character that is not white space. */
 export const FILLED_PATTERN = '\\S';
@@ -37,11 +37,11 @@ export function filledText(texts: Texts) {
 }
 
 /** A timestamp as it is served: UTC with milliseconds. */
-export function instant(description: string) {
+export function timestamp(description: string) {
   return Type.String({
     format: 'date-time',
     maxLength: 24,
-    pattern: INSTANT_PATTERN,
+    pattern: TIMESTAMP_PATTERN,
     description,
     examples: ['2026-04-15T09:00:00.000Z'],
   });

@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { parseInstant } from '../instant.ts';
+import { parseTimestamp } from '../timestamp.ts';
 import { validationFailed } from './errors.ts';
 import { describedRef } from './openapi-schemas.ts';
 import { readQuery, unknownParameterMessage } from './query-string.ts';
@@ -131,16 +131,16 @@ export const freeText: Parameter<string | undefined> = {
 };
 
 /** A timestamp, normalized to the form that is stored and compared. */
-export function instantParameter(description: string): Parameter<string> {
+export function timestampParameter(description: string): Parameter<string> {
   return {
     schema: Type.String({ format: 'date-time', description }),
     parse(value) {
       // An offset's plus that was not percent-encoded arrives as a space.
-      const instant = parseInstant(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
-      if (instant === null) {
+      const timestamp = parseTimestamp(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
+      if (timestamp === null) {
         throw new InvalidParameter('must be a date and time with an offset (RFC 3339), such as 2026-04-15T09:00:00Z');
       }
-      return instant;
+      return timestamp;
     },
   };
 }

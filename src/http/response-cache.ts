@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Partner } from '../access/scope.ts';
 import type { Revision } from '../database/revision.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { EncodedText, sendEncoded } from './encoded-text.ts';
 import { JSON_TYPE } from './error-handling.ts';
 

@@ -1,6 +1,6 @@
 import type { Database } from '../database/database.ts';
 import { revision, type Revision } from '../database/revision.ts';
-import { EPOCH } from '../instant.ts';
+import { EPOCH } from '../timestamp.ts';
 import { waitPatiently } from './patience.ts';
 
 /**
@@ -10,7 +10,7 @@ import { waitPatiently } from './patience.ts';
 export class LastPublication {
   readonly #database: Database;
   readonly #directory: { readonly revision: Revision | null };
-  #instant = EPOCH;
+  #timestamp = EPOCH;
   #revision: Revision | null = null;
   #reading: Promise<void> | null = null;
 
@@ -23,7 +23,7 @@ export class LastPublication {
   async read(): Promise<string> {
     if (this.#revision === null || this.#revision !== this.#directory.revision) this.#reading ??= this.#readClock();
     if (this.#reading !== null) await waitPatiently(this.#reading);
-    return this.#instant;
+    return this.#timestamp;
   }
 
   async #readClock(): Promise<void> {
@@ -33,7 +33,7 @@ export class LastPublication {
         .select([revision.as('revision'), 'clock.last_publication'])
         .executeTakeFirstOrThrow();
       this.#revision = read.revision;
-      this.#instant = read.last_publication;
+      this.#timestamp = read.last_publication;
     } catch {
       // The next call retries, and other metrics show that the database is down.
     } finally {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { formatInstant } from '../instant.ts';
+import { formatTimestamp } from '../timestamp.ts';
 
 /** The context in which a cursor is valid; in any other it is rejected. */
 export interface CursorBinding {
@@ -23,9 +23,9 @@ const MAC_BYTES = 16;
 
 /** Encodes a position as opaque, authenticated text. Equal positions give equal text. */
 export function encodeCursor(secret: Buffer, binding: CursorBinding, { after, watermark }: Position): string {
-  const instant = Buffer.alloc(WATERMARK_BYTES);
-  instant.writeUIntBE(Date.parse(watermark), 0, WATERMARK_BYTES);
-  const position = Buffer.concat([instant, Buffer.from(after)]);
+  const timestamp = Buffer.alloc(WATERMARK_BYTES);
+  timestamp.writeUIntBE(Date.parse(watermark), 0, WATERMARK_BYTES);
+  const position = Buffer.concat([timestamp, Buffer.from(after)]);
   return Buffer.concat([position, authenticate(secret, binding, position)]).toString('base64url');
 }
 
@@ -41,7 +41,7 @@ export function decodeCursor(secret: Buffer, binding: CursorBinding, cursor: str
   const position = bytes.subarray(0, -MAC_BYTES);
   if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), authenticate(secret, binding, position))) return null;
   return {
-    watermark: formatInstant(position.readUIntBE(0, WATERMARK_BYTES)),
+    watermark: formatTimestamp(position.readUIntBE(0, WATERMARK_BYTES)),
     after: position.toString('utf8', WATERMARK_BYTES),
   };
 }

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import { catalogState, revision, type Revision } from '../database/revision.ts';
 import { parameter } from '../database/statement.ts';
-import { EPOCH, nextMillisecond } from '../instant.ts';
+import { EPOCH, nextMillisecond } from '../timestamp.ts';
 
 /**
  * The last release and the last grant change that a statement saw, and the revision under which its results can be

@@ -3,7 +3,7 @@ import type { Scope } from '../access/scope.ts';
 import { sendResponse } from '../http/response-cache.ts';
 import { unauthorized } from '../http/errors.ts';
 import { DEFAULT_LIMIT } from '../http/parameters.ts';
-import { formatInstant } from '../instant.ts';
+import { formatTimestamp } from '../timestamp.ts';
 import type { Services } from '../services.ts';
 import { encodeCursor, type CursorBinding } from './cursor.ts';
 import type { Listing } from './pages.ts';
@@ -28,7 +28,7 @@ export async function sendList(
     partner,
     listing: listingOf(filters, since),
     limit,
-    now: formatInstant(services.clock()),
+    now: formatTimestamp(services.clock()),
     after: position?.after ?? null,
   };
   const { data, shown, last_key, hasMore, changes_at, revision, watermark } =

@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sendResponse } from '../http/response-cache.ts';
 import { notFound } from '../http/errors.ts';
-import { formatInstant } from '../instant.ts';
+import { formatTimestamp } from '../timestamp.ts';
 import type { ParameterValues } from '../database/statement.ts';
 import type { Services } from '../services.ts';
 import type { Condition } from '../index/evaluate.ts';
@@ -32,7 +32,7 @@ export async function sendRecord(
   reply: FastifyReply,
   { statementKey, build, values }: RecordQuery,
 ): Promise<FastifyReply> {
-  const parameters = { ...values, partner_id: request.partner.id, now: formatInstant(clock()) };
+  const parameters = { ...values, partner_id: request.partner.id, now: formatTimestamp(clock()) };
   const [found] = await database.run(statementKey, () => recordStatement(build()), parameters);
   if (found === undefined) throw notFound();
   return sendResponse(request, reply, {

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { OpenDatabase, ReadSource } from '../database/database.ts';
 import { parameter } from '../database/statement.ts';
-import { addMilliseconds, EPOCH } from '../instant.ts';
+import { addMilliseconds, EPOCH } from '../timestamp.ts';
 import { seenEvents, watermarkOf, type SeenEvents } from './events.ts';
 
 /**

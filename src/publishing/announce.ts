@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
-import { drawInstant, raiseAccessVersion } from '../database/series.ts';
+import { nextCommitTimestamp, raiseAccessVersion } from '../database/commit-timestamps.ts';
 import { SQLITE_FULL, sqliteCode } from '../database/sqlite-errors.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 
 /** The next publication's number. `lockCatalog` keeps other imports from taking it. */
 export async function nextPublication({ kysely }: Database): Promise<number> {
@@ -25,13 +25,13 @@ export async function announcePublication(
   after?: string,
 ): Promise<string> {
   const { kysely } = transaction;
-  const instant = await drawInstant(transaction, clock, after);
+  const timestamp = await nextCommitTimestamp(transaction, clock, after);
   await kysely
     .insertInto('catalog.publications')
-    .values({ ...publication, instant })
+    .values({ ...publication, instant: timestamp })
     .execute();
-  await kysely.updateTable('access.clock').set({ last_publication: instant }).execute();
-  return instant;
+  await kysely.updateTable('access.clock').set({ last_publication: timestamp }).execute();
+  return timestamp;
 }
 
 /**
@@ -46,10 +46,10 @@ export async function announceCutOff(database: OpenDatabase): Promise<string | n
   return inTransaction(database, async (transaction) => {
     // Waits for an import that is between its two commits: it holds the lock on `access` until the second.
     await raiseAccessVersion(transaction);
-    const instant = await findUnannounced(transaction);
-    if (instant !== null)
-      await transaction.kysely.updateTable('access.clock').set({ last_publication: instant }).execute();
-    return instant;
+    const timestamp = await findUnannounced(transaction);
+    if (timestamp !== null)
+      await transaction.kysely.updateTable('access.clock').set({ last_publication: timestamp }).execute();
+    return timestamp;
   });
 }
 

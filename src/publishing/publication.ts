@@ -7,7 +7,7 @@ import { buildBlocks, type BlockOfKind } from '../index/build-blocks.ts';
 import { IndexChanges } from '../index/index-changes.ts';
 import { BLOCK_SIZE } from '../index/position-set.ts';
 import { INDEXED_KINDS } from '../index/terms.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { announcePublication, nextPublication, tidyUp } from './announce.ts';
 import { lockCatalog } from './lock.ts';
 import { findOtherFormat } from './file-format.ts';
@@ -52,7 +52,7 @@ export interface PublishOptions {
 /** The result of an import, or with `dryRun` its preview. */
 export interface PublicationReport {
   /** The publication's timestamp; null if nothing changed, and for a dry run. */
-  instant: string | null;
+  timestamp: string | null;
   kinds: Partial<Record<RecordKind, Counts>>;
   /** Records that changed only because one that they embed did. */
   renderedAnew: number;
@@ -78,8 +78,8 @@ export async function publish(
   try {
     const report = await publishWithin({ ...database, kysely: transaction }, sources, options);
     await pauseOf(options)();
-    if (report.instant !== null) options.onCommit?.();
-    await (report.instant === null ? transaction.rollback() : transaction.commit()).execute();
+    if (report.timestamp !== null) options.onCommit?.();
+    await (report.timestamp === null ? transaction.rollback() : transaction.commit()).execute();
     // Also after an import that changed nothing: an earlier cleanup may have failed.
     const untidy = options.dryRun === true ? null : await tidyUp(database, changesIn(report)).catch(() => null);
     if (untidy !== null) report.notes.push(untidy);
@@ -149,19 +149,19 @@ async function publishWithin(
   );
   const isChanged =
     renderedAnew > 0 || Object.values(kinds).some((count) => count.added + count.changed + count.removed > 0);
-  if (!isChanged || options.dryRun === true) return { instant: null, kinds, renderedAnew, notes };
+  if (!isChanged || options.dryRun === true) return { timestamp: null, kinds, renderedAnew, notes };
   if (touches(kinds.contracts)) await updateSupplierVisibility(run);
   const rebuilt: BlockOfKind[] = [];
   for (const kind of INDEXED_KINDS) rebuilt.push(...(await run.index[kind].finish()));
   await buildBlocks(database, rebuilt, run.pause);
   await run.formerSearch?.finish();
-  const instant = await announce(run, options.clock);
+  const timestamp = await announce(run, options.clock);
   const details = {
-    ...{ directory: options.directory, published_at: instant, ...(options.replace === true && { replace: true }) },
+    ...{ directory: options.directory, published_at: timestamp, ...(options.replace === true && { replace: true }) },
     ...{ kinds: countsThatAreNotZero(kinds), rendered_anew: renderedAnew },
   };
   await recordChange(database, options.clock, { action: 'import', details });
-  return { instant, kinds, renderedAnew, notes };
+  return { timestamp, kinds, renderedAnew, notes };
 }
 
 function countsThatAreNotZero(kinds: PublicationReport['kinds']): Record<string, Partial<Counts>> {
@@ -228,13 +228,13 @@ async function writerFor(
 /** Completes the publication. An imported `updated_at` later than its timestamp is replaced by it. */
 async function announce(run: Run, clock: Clock): Promise<string> {
   const { database, publication, token, emptyKinds, latestUpdatedAt } = run;
-  const instant = await announcePublication(database, { number: publication, token }, clock);
-  if (latestUpdatedAt <= instant) return instant;
+  const timestamp = await announcePublication(database, { number: publication, token }, clock);
+  if (latestUpdatedAt <= timestamp) return timestamp;
   for (const kind of emptyKinds) {
     await sql`update ${sql.table(`catalog.${kind}`)} set updated_at = null
-      where changed_publication = ${publication} and updated_at > ${instant}`.execute(database.kysely);
+      where changed_publication = ${publication} and updated_at > ${timestamp}`.execute(database.kysely);
   }
-  return instant;
+  return timestamp;
 }
 
 function changesIn({ kinds, renderedAnew }: PublicationReport): number {

@@ -1,4 +1,4 @@
-import { parseInstant } from '../instant.ts';
+import { parseTimestamp } from '../timestamp.ts';
 import type { FieldProblem } from './record-parser.ts';
 import type { RecordKind, RecordOf } from './records.ts';
 import type { SolicitationRecord } from '../resources/solicitations/record.ts';
@@ -17,7 +17,7 @@ interface Completed {
  * equally; only fields listed here can be stored or served.
  */
 export function completeRecord(kind: RecordKind, fields: { updated_at?: string }): Completed {
-  const updatedAt = instant(fields.updated_at);
+  const updatedAt = timestamp(fields.updated_at);
   if (kind === 'solicitations') {
     const record = solicitation(fields as Loose<SolicitationRecord>);
     return { record, updatedAt, problems: [...repeatedIds(record), ...templateProblems(record)] };
@@ -67,13 +67,13 @@ function solicitation(f: Loose<SolicitationRecord>): SolicitationRecord {
     status: f.status ?? 'draft',
     issuing_organization: f.issuing_organization ?? null,
     lead_entity_id: f.lead_entity_id ?? '',
-    open_at: instant(f.open_at),
-    close_at: instant(f.close_at),
-    questions_due_at: instant(f.questions_due_at),
-    intent_to_bid_due_at: instant(f.intent_to_bid_due_at),
+    open_at: timestamp(f.open_at),
+    close_at: timestamp(f.close_at),
+    questions_due_at: timestamp(f.questions_due_at),
+    intent_to_bid_due_at: timestamp(f.intent_to_bid_due_at),
     description: f.description ?? null,
     require_intent_registration: f.require_intent_registration ?? false,
-    created_at: instant(f.created_at) ?? '',
+    created_at: timestamp(f.created_at) ?? '',
     nigp_codes: (f.nigp_codes ?? []).map(({ code, description }) => ({ code, description })),
     documents: (f.documents ?? []).map((document: Loose<SolicitationRecord['documents'][number]>) => ({
       id: document.id ?? 0,
@@ -95,21 +95,21 @@ function solicitation(f: Loose<SolicitationRecord>): SolicitationRecord {
       id,
       title,
       body,
-      created_at: instant(created_at) ?? '',
+      created_at: timestamp(created_at) ?? '',
     })),
     questions: (f.questions ?? []).map((question: Loose<SolicitationRecord['questions'][number]>) => ({
       id: question.id ?? 0,
       title: question.title ?? '',
       body: question.body ?? '',
       answer: question.answer ?? null,
-      answered_at: instant(question.answered_at),
-      created_at: instant(question.created_at) ?? '',
+      answered_at: timestamp(question.answered_at),
+      created_at: timestamp(question.created_at) ?? '',
     })),
   };
 }
 
-function instant(text: string | null | undefined): string | null {
-  return typeof text === 'string' ? parseInstant(text) : null;
+function timestamp(text: string | null | undefined): string | null {
+  return typeof text === 'string' ? parseTimestamp(text) : null;
 }
 
 function templateProblems(record: SolicitationRecord): FieldProblem[] {

@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { parseInstant } from '../instant.ts';
+import { parseTimestamp } from '../timestamp.ts';
 import { quoteValue } from './problems.ts';
 import { completeRecord } from './record-completion.ts';
 import { RECORD_SCHEMAS, removalSchema } from './record-schemas.ts';
@@ -87,7 +87,7 @@ function validatorsOf(kind: RecordKind, allErrors: boolean): Validators {
   // The schemas are our own: validating them takes longer than compiling them.
   const ownSchemas = { meta: false, validateSchema: false };
   const ajv = new Ajv({ ...ownSchemas, allErrors, verbose: true, allowUnionTypes: true, strict: true });
-  ajv.addFormat('instant', (value: string) => parseInstant(value) !== null);
+  ajv.addFormat('instant', (value: string) => parseTimestamp(value) !== null);
   // Ajv's version tracks seen values in a plain object, in which "__proto__" is lost.
   ajv.removeKeyword('uniqueItems');
   ajv.addKeyword({

@@ -15,7 +15,7 @@ import { backup as copyDatabase, type DatabaseSync, type SQLOutputValue } from '
 import { pathToFileURL } from 'node:url';
 import { SQLITE_BUSY, sqliteCode } from '../database/sqlite-errors.ts';
 import { SqliteConnection, sqliteFiles, type SqliteFiles } from '../database/sqlite-files.ts';
-import { EPOCH, formatInstant, latestOf, type Clock } from '../instant.ts';
+import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, MANIFEST_FILE, writeManifest, type BackupManifest } from './backup-manifest.ts';
 import { digestFile, makeLastFolder, syncToDisk } from './durable-files.ts';
 import { RecoveryError } from './recovery-error.ts';
@@ -109,7 +109,7 @@ function refuseFullDisk(folder: string, path: string): void {
 async function fill(folder: string, path: string, options: BackupOptions): Promise<BackupManifest> {
   const files = { catalog: join(folder, BACKUP_FILES.catalog), access: join(folder, BACKUP_FILES.access) };
   const snapshot = openSnapshot(path);
-  const madeAt = formatInstant(options.clock());
+  const madeAt = formatTimestamp(options.clock());
   let about: ReturnType<typeof describeSnapshot>;
   try {
     about = describeSnapshot(snapshot);
@@ -168,13 +168,13 @@ function describeSnapshot(snapshot: DatabaseSync): Pick<BackupManifest, 'schema'
     (group) => one(`select count(*) from ${group}.sqlite_schema where name = 'migrations'`) === 0,
   );
   if (isEmpty) throw new RecoveryError('the database is empty: nothing to back up (PDS_DATABASE_URL)');
-  const instants = ['select max(instant) from catalog.publications', 'select last_instant from access.clock'];
+  const timestamps = ['select max(instant) from catalog.publications', 'select last_instant from access.clock'];
   return {
     schema: {
       catalog: Number(one('select max(number) from catalog.migrations')),
       access: Number(one('select max(number) from access.migrations')),
     },
-    last_event: latestOf(EPOCH, ...instants.map(one).filter((instant) => typeof instant === 'string')),
+    last_event: latestOf(EPOCH, ...timestamps.map(one).filter((timestamp) => typeof timestamp === 'string')),
   };
 }
 

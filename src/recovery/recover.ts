@@ -3,8 +3,8 @@ import { sql } from 'kysely';
 import { recordChange, type Change } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { recordHistory } from '../database/history.ts';
-import { raiseAccessVersion } from '../database/series.ts';
-import { EPOCH, latestOf, type Clock } from '../instant.ts';
+import { raiseAccessVersion } from '../database/commit-timestamps.ts';
+import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
 import { ALL, CHANGED, changeTerms, INDEXED_KINDS, type IndexedKind } from '../index/terms.ts';
 import { announcePublication, nextPublication, tidyUp } from '../publishing/announce.ts';
 import { lockCatalog } from '../publishing/lock.ts';
@@ -21,7 +21,7 @@ export interface RecoverOptions {
 
 export interface Recovery {
   /** The new commit timestamp: later than any that a client may have seen. */
-  readonly instant: string;
+  readonly timestamp: string;
   /** The last event in the database before; null if none. Changes after it are lost. */
   readonly lastEvent: string | null;
   /** The newest timestamp of partners, grants, keys and the audit trail; null if none. */
@@ -31,7 +31,7 @@ export interface Recovery {
 }
 
 /** The effect of a recovery, read without changes or locks. */
-export type RecoveryPreview = Omit<Recovery, 'instant'>;
+export type RecoveryPreview = Omit<Recovery, 'timestamp'>;
 
 /** Reads what `recover` would do now. */
 export async function previewRecovery(database: Database): Promise<RecoveryPreview> {
@@ -88,10 +88,10 @@ export async function recover(
     await raiseAccessVersion(transaction);
     const lastEvent = await readLastEvent(transaction);
     const newestTrace = await readNewestTrace(transaction);
-    const instant = await announcePublication(transaction, { number: publication, token }, clock, after);
+    const timestamp = await announcePublication(transaction, { number: publication, token }, clock, after);
     await recordHistory(transaction);
-    const recovered = { instant, lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace, records };
-    const details = { ...change.details, recovered_at: instant, last_event: recovered.lastEvent, records };
+    const recovered = { timestamp, lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace, records };
+    const details = { ...change.details, recovered_at: timestamp, last_event: recovered.lastEvent, records };
     await recordChange(transaction, clock, { ...change, details });
     return recovered;
   });

@@ -5,7 +5,7 @@ import { inTransaction, type OpenDatabase } from '../database/database.ts';
 import { assignPositions, countRecords, rebuildBlocks, type FillProgress } from '../index/fill-index.ts';
 import { isLayoutSound } from '../index/layout.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../index/terms.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { announcePublication, nextPublication, tidyUp } from '../publishing/announce.ts';
 import { lockCatalog } from '../publishing/lock.ts';
 
@@ -24,7 +24,7 @@ export interface ReindexOptions {
 
 export interface Reindexing {
   /** The timestamp of the publication that made the new index known. */
-  readonly instant: string;
+  readonly timestamp: string;
   readonly kinds: readonly ReindexedKind[];
   /** A note for the operator about the disk; null if there is none. */
   readonly note: string | null;
@@ -70,13 +70,13 @@ export async function reindex(database: OpenDatabase, options: ReindexOptions): 
       });
       results.push({ kind, records: counts.get(kind) ?? 0, isPlacedAgain: !isSound });
     }
-    const instant = await announcePublication(transaction, publication, clock);
+    const timestamp = await announcePublication(transaction, publication, clock);
     const placedAgain = results.filter(({ isPlacedAgain }) => isPlacedAgain).map(({ kind }) => kind);
-    const details = { published_at: instant, kinds: [...kinds], records: total, placed_again: placedAgain };
+    const details = { published_at: timestamp, kinds: [...kinds], records: total, placed_again: placedAgain };
     await recordChange(transaction, clock, { action: 'reindex', details });
     await pause();
     onCommit?.();
-    return { instant, kinds: results };
+    return { timestamp, kinds: results };
   });
   const records = reindexed.kinds.reduce((sum, kind) => sum + kind.records, 0);
   // The rebuild is committed; a failure of the cleanup does not matter.

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_IOERR, SQLITE_NOTADB, sqliteCode } from '../database/sqlite-errors.ts';
 import { SqliteConnection, sqliteFiles } from '../database/sqlite-files.ts';
-import { EPOCH, latestOf } from '../instant.ts';
+import { EPOCH, latestOf } from '../timestamp.ts';
 import { RecoveryError } from './recovery-error.ts';
 
 /** How long to wait for a command that may be about to finish. */
@@ -45,8 +45,8 @@ export function lockReplaced(path: string): ReplacedDatabase {
   }
   const lastEvent = latestOf(
     EPOCH,
-    readInstant(catalog, 'select max(instant) as instant from publications'),
-    readInstant(access, 'select last_instant as instant from clock'),
+    readTimestamp(catalog, 'select max(instant) as instant from publications'),
+    readTimestamp(access, 'select last_instant as instant from clock'),
   );
   return {
     ...{ catalog, access, lastEvent },
@@ -84,10 +84,10 @@ function lockFile(path: string): ReplacedFile {
 }
 
 /** `EPOCH` if it cannot be read. */
-function readInstant({ connection }: ReplacedFile, statement: string): string {
+function readTimestamp({ connection }: ReplacedFile, statement: string): string {
   try {
-    const instant = connection?.prepare(statement).get()?.['instant'];
-    return typeof instant === 'string' ? instant : EPOCH;
+    const timestamp = connection?.prepare(statement).get()?.['instant'];
+    return typeof timestamp === 'string' ? timestamp : EPOCH;
   } catch {
     return EPOCH;
   }

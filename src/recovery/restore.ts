@@ -5,7 +5,7 @@ import type { Operator } from '../database/audit.ts';
 import { openForCommands } from '../database/database.ts';
 import { prepareSchema } from '../database/migrator.ts';
 import { sqliteFiles } from '../database/sqlite-files.ts';
-import { EPOCH, formatInstant, latestOf, type Clock } from '../instant.ts';
+import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
 import { carryOver, type CarriedOver, type Gone } from './carry-over.ts';
 import { keepAs, makeLastFolder, makeLike, moveIfThere, syncToDisk } from './durable-files.ts';
@@ -89,7 +89,7 @@ export async function restore(path: string, folder: string, options: RestoreOpti
       () => begin('recovering'),
     );
     await begin('replacing');
-    const aside = formatInstant(clock()).replaceAll(':', '-');
+    const aside = formatTimestamp(clock()).replaceAll(':', '-');
     return {
       ...{ manifest, dropped, migrations, recovery, kept },
       replaced: putInPlace(staged, replaced, aside),

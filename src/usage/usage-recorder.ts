@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { UsageRow } from '../database/tables.ts';
 import type { UsageStore } from '../database/usage-store.ts';
 import type { RequestObserver } from '../http/request-observers.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { dayOf, UsageCounts } from './usage-counts.ts';
 
 /** A killed process can lose up to two intervals of counts. */

@@ -1,6 +1,6 @@
 import { getPartnerReference } from '../access/partner-admin.ts';
 import type { Database } from '../database/database.ts';
-import type { Clock } from '../instant.ts';
+import type { Clock } from '../timestamp.ts';
 import { dayOf } from './usage-counts.ts';
 
 export interface Usage {

@@ -62,7 +62,11 @@ describe('the audit trail', () => {
     const first = (await issueAcme()).details.id;
     const second = (await rotateKey(database, clock, first, 3_600_000)).issued.details.id;
     await revokeKey(database, clock, first);
-    const { instant } = await publishLines(database, { coops: [{ id: 'co_y', name: 'Y' }] }, { clock, directory: 'd' });
+    const { timestamp } = await publishLines(
+      database,
+      { coops: [{ id: 'co_y', name: 'Y' }] },
+      { clock, directory: 'd' },
+    );
     await ensureDemoPartner(database, clock);
 
     const at = '2026-06-01T12:00:01.000Z';
@@ -91,7 +95,7 @@ describe('the audit trail', () => {
       { ...acme, action: 'key revoke', keyId: first, details: {} },
       {
         ...{ ...acme, partner: null, action: 'import' },
-        details: { directory: 'd', published_at: instant, kinds: { coops: { added: 1 } }, rendered_anew: 0 },
+        details: { directory: 'd', published_at: timestamp, kinds: { coops: { added: 1 } }, rendered_anew: 0 },
       },
       { ...acme, partner: 'demo', action: 'partner create', details: { everything: true } },
       { ...acme, partner: 'demo', action: 'key issue', keyId: 'demodemo', details: {} },

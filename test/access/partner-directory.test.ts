@@ -9,7 +9,7 @@ import { createPartner, setPartner, suspendPartner } from '../../src/access/part
 import { PartnerDirectory } from '../../src/access/partner-directory.ts';
 import type { Environment } from '../../src/config.ts';
 import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
-import { EPOCH } from '../../src/instant.ts';
+import { EPOCH } from '../../src/timestamp.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 

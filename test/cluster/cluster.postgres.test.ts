@@ -40,8 +40,8 @@ beforeAll(async () => {
   const records = createDirectories(1);
   const publishEach = async (paths: readonly string[]): Promise<void> => {
     for (const path of paths) {
-      const { instant } = await publish(cluster.database, await listSources(path), { clock: Date.now });
-      published.push({ path, publishedAt: instant ?? '' });
+      const { timestamp } = await publish(cluster.database, await listSources(path), { clock: Date.now });
+      published.push({ path, publishedAt: timestamp ?? '' });
     }
   };
   await publishEach(records.first);
@@ -89,8 +89,8 @@ test('whatever part fails, every answer is what plain filters over all records g
   const asking = partners.map((partner, seed) => {
     const { scope } = partner;
     const granted = [scope.everythingSince, ...Object.values(scope.leadEntities), ...Object.values(scope.coops)];
-    const instants = [...published.map(({ publishedAt }) => publishedAt), ...granted.filter((at) => at !== null)];
-    const questions = fc.sample(questionsAbout(model, instants), { seed, numRuns: 300 });
+    const timestamps = [...published.map(({ publishedAt }) => publishedAt), ...granted.filter((at) => at !== null)];
+    const questions = fc.sample(questionsAbout(model, timestamps), { seed, numRuns: 300 });
     let turn = 0;
     return async () => {
       const question = questions[turn++ % questions.length];

@@ -157,8 +157,8 @@ test('a client that has seen more than a replica is told no older watermark, and
   const before = await list('/v1/contracts?limit=100');
   for (const replica of replicas) await replica.pauseReplay();
   const [contract] = SMALL_CATALOG.contracts;
-  const { instant } = await publishLines(database, { contracts: [{ ...contract, name: `Renamed ${made}` }] });
-  const since = String(instant);
+  const { timestamp } = await publishLines(database, { contracts: [{ ...contract, name: `Renamed ${made}` }] });
+  const since = String(timestamp);
   // The timestamp of the change, as another process could have returned it a moment before.
   const sync = await list(`/v1/contracts?updated_since=${since}`);
   // It is not a watermark, so changes of the five seconds before are included.

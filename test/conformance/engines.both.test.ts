@@ -74,9 +74,9 @@ afterAll(async () => {
 test('SQLite and PostgreSQL give the same answers, byte for byte', async () => {
   const [sqlite, postgres] = services;
   const model = loadModel(sqlite.published);
-  const instants = sqlite.published.map(({ publishedAt }) => publishedAt);
+  const timestamps = sqlite.published.map(({ publishedAt }) => publishedAt);
   const asked = fc.oneof(
-    { weight: 14, arbitrary: questionsAbout(model, instants).map(toRequest) },
+    { weight: 14, arbitrary: questionsAbout(model, timestamps).map(toRequest) },
     { weight: 1, arbitrary: MALFORMED },
   );
   const partner = fc.constantFrom(...PARTNERS.map(({ name }) => name));

@@ -23,8 +23,8 @@ test.each(['sqlite', 'postgres'] as const)(
     try {
       for (const name of ['everything', 'mixed']) {
         const { key } = started.service.partner(name);
-        const instants = started.service.published.map(({ publishedAt }) => publishedAt);
-        const asked = fc.sample(questionsAbout(started.model, instants), { seed: 1, numRuns: QUESTIONS_OF_EACH });
+        const timestamps = started.service.published.map(({ publishedAt }) => publishedAt);
+        const asked = fc.sample(questionsAbout(started.model, timestamps), { seed: 1, numRuns: QUESTIONS_OF_EACH });
         for (const question of asked) await started.service.get(pathOf(question), { key });
       }
     } finally {

@@ -57,7 +57,7 @@ const statusOf = async (usedKey: string, path = '/v1/coops'): Promise<number> =>
 
 describe.skipIf(NO_CLOCK !== null)(`with a clock that steps a day back and forth ${NO_CLOCK ?? ''}`, () => {
   test('publication instants rise, and a sync receives every change once, and nothing without one', async () => {
-    const instants: string[] = [];
+    const timestamps: string[] = [];
     const copy = new Copy('contracts', key, client.get);
     expect(await copy.sync()).toBe(2);
     for (const [index, hours] of STEPS.entries()) {
@@ -67,19 +67,19 @@ describe.skipIf(NO_CLOCK !== null)(`with a clock that steps a day back and forth
         const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), ...clock.environment };
         const { code, stdout, stderr } = await runPds(['import', directory, '--json'], settings);
         expect(code, stderr).toBe(0);
-        instants.push((JSON.parse(stdout) as { published_at: string }).published_at);
+        timestamps.push((JSON.parse(stdout) as { published_at: string }).published_at);
       });
       const startedAt = performance.now();
       while ((await copy.sync()) === 0) expect(performance.now() - startedAt).toBeLessThan(NOTICED_MS);
       expect(copy.records.get('ctr_1')).toMatchObject({ name: changed.name });
       expect(await copy.sync()).toBe(0);
     }
-    expect(instants).toEqual([...new Set(instants)].sort());
+    expect(timestamps).toEqual([...new Set(timestamps)].sort());
     // The first two carry the machine's time, the third the stepped clock's, one day later, and the rest come just
     // after it.
-    const dayLater = Date.parse(instants[2] ?? '');
+    const dayLater = Date.parse(timestamps[2] ?? '');
     expect(Math.abs(dayLater - Date.now() - 24 * HOUR_MS)).toBeLessThan(60_000);
-    expect(instants.slice(3).map((instant) => Date.parse(instant) - dayLater)).toEqual([2, 4]);
+    expect(timestamps.slice(3).map((timestamp) => Date.parse(timestamp) - dayLater)).toEqual([2, 4]);
   }, 60_000);
 
   test('keys expire and is_open changes with the time of day, at once and in both directions', async () => {

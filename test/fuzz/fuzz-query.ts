@@ -31,10 +31,10 @@ function rightValue({ name, schema }: ParameterEntry, known: KnownValues): fc.Ar
     return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 100 }).map(String);
   }
   if (schema.format === 'date-time') {
-    const instant = fc.date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true });
+    const timestamp = fc.date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true });
     return encoded(
       fc
-        .tuple(instant, fc.constantFrom('Z', 'z', '+00:00', '-05:30', '+14:00'), fc.constantFrom('T', 't'))
+        .tuple(timestamp, fc.constantFrom('Z', 'z', '+00:00', '-05:30', '+14:00'), fc.constantFrom('T', 't'))
         .map(([at, offset, letter]) => at.toISOString().slice(0, -1).replace('T', letter) + offset),
     );
   }

@@ -20,7 +20,7 @@ const ID_POOL = [
   'x'.repeat(64),
 ];
 
-const instant = fc.oneof(
+const timestamp = fc.oneof(
   fc
     .date({ min: new Date('1900-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
     .map((date) => date.toISOString()),
@@ -66,12 +66,12 @@ function solicitation(id: string, ref: number, leadEntities: readonly string[]):
         status: fc.constantFrom('draft', 'open', 'closed', 'awarded', 'cancelled'),
         lead_entity_id: fc.constantFrom(...leadEntities),
       },
-      ...{ require_intent_registration: fc.boolean(), created_at: instant },
+      ...{ require_intent_registration: fc.boolean(), created_at: timestamp },
     },
     {
-      ...{ issuing_organization: either(awkwardText), description: either(awkwardText), updated_at: instant },
-      ...{ open_at: either(instant), close_at: either(instant), questions_due_at: either(instant) },
-      intent_to_bid_due_at: either(instant),
+      ...{ issuing_organization: either(awkwardText), description: either(awkwardText), updated_at: timestamp },
+      ...{ open_at: either(timestamp), close_at: either(timestamp), questions_due_at: either(timestamp) },
+      intent_to_bid_due_at: either(timestamp),
       nigp_codes: fc.array(
         fc.record({ code: fc.constantFrom('913', '91300', '9130000', '91300000000'), description: awkwardText }),
         { maxLength: 2 },
@@ -84,10 +84,10 @@ function solicitation(id: string, ref: number, leadEntities: readonly string[]):
         { name: awkwardName, required: fc.boolean(), allows_multiple: fc.boolean() },
         { file_type: either(awkwardText), instructions: either(awkwardText) },
       ),
-      notices: elements({ title: awkwardName, body: awkwardText, created_at: instant }),
+      notices: elements({ title: awkwardName, body: awkwardText, created_at: timestamp }),
       questions: elements(
-        { title: awkwardName, body: awkwardText, created_at: instant },
-        { answer: either(awkwardText), answered_at: either(instant) },
+        { title: awkwardName, body: awkwardText, created_at: timestamp },
+        { answer: either(awkwardText), answered_at: either(timestamp) },
       ),
     },
   );
@@ -123,7 +123,7 @@ export const catalogs: fc.Arbitrary<Catalog> = fc
               location: either(awkwardText),
               logo: either(awkwardText),
             },
-            ...{ email: either(awkwardText), website: either(awkwardText), updated_at: instant },
+            ...{ email: either(awkwardText), website: either(awkwardText), updated_at: timestamp },
             states_served: fc.uniqueArray(state, { maxLength: 3 }),
             certifications: someOf(ids.certifications, 3),
             city_service_ids: someOf(ids.services, 3),
@@ -134,7 +134,7 @@ export const catalogs: fc.Arbitrary<Catalog> = fc
         maybe(
           { id: fc.constant(id), name: awkwardName, lead_entity_id: fc.constantFrom(...ids.leadEntities) },
           {
-            ...{ summary: either(awkwardText), description: either(awkwardText), updated_at: instant },
+            ...{ summary: either(awkwardText), description: either(awkwardText), updated_at: timestamp },
             coop_id: either(fc.constantFrom(...ids.coops)),
             supplier_ids: someOf(ids.suppliers, 3),
             city_service_ids: someOf(ids.services, 3),

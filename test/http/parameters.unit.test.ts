@@ -7,7 +7,7 @@ import {
   cursorParameter,
   freeText,
   idParameter,
-  instantParameter,
+  timestampParameter,
   limitParameter,
   oneOfParameter,
   parseParameters,
@@ -20,7 +20,7 @@ const parameters = {
   state: stateParameter,
   status: oneOfParameter(openEnum('Status', ['open', 'closed'], 'A status.'), 'A status.'),
   certifications: certificationsParameter,
-  updated_since: instantParameter('Since when.'),
+  updated_since: timestampParameter('Since when.'),
   cursor: cursorParameter,
   limit: limitParameter,
 };
@@ -143,8 +143,8 @@ describe('updated_since', () => {
     ['2026-04-15t11:00:00.1239%2B02:00', '2026-04-15T09:00:00.123Z'],
     ['2026-04-15T11:00:00+02:00', '2026-04-15T09:00:00.000Z'],
     ['2026-04-15T07:00:00-02:00', '2026-04-15T09:00:00.000Z'],
-  ])('%s is an instant', (text, instant) => {
-    expect(parse(`updated_since=${text}`)).toEqual({ updated_since: instant });
+  ])('%s is an instant', (text, timestamp) => {
+    expect(parse(`updated_since=${text}`)).toEqual({ updated_since: timestamp });
   });
 
   test.each(['2026-04-15', '2026-02-30T00:00:00Z', '2026-04-15T09:00:00', '1776243600', 'yesterday'])(

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Partner } from '../../src/access/scope.ts';
 import { ResponseCache, type RenderedResponse, type CachedResponse } from '../../src/http/response-cache.ts';
-import { EPOCH } from '../../src/instant.ts';
+import { EPOCH } from '../../src/timestamp.ts';
 
 function partnerAt(revision: number | string, id = 1): Partner {
   const scope = { everythingSince: EPOCH, leadEntities: new Map(), coops: new Map(), changedAt: EPOCH };

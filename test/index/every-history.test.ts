@@ -181,8 +181,8 @@ test('after any history of publications, readers of any age list and count what 
           for (const change of history) {
             const files = applyTo(plain, change);
             const options = { blockSize, replace: change.isReplaced, allowRemovals: true };
-            const { instant } = await publishLines(database, files, options);
-            if (instant !== null) publication += 1;
+            const { timestamp } = await publishLines(database, files, options);
+            if (timestamp !== null) publication += 1;
             plain.publish(publication);
             const after = await wholeIndexes(database, blockSize);
             for (const kind of INDEXED_KINDS) expectLocalChanges(before[kind], after[kind], keysIn(files, kind));

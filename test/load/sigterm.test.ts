@@ -31,7 +31,7 @@ afterAll(async () => {
   await made.drop();
 });
 
-const instant = (index: number): string => new Date(Date.UTC(1990, 0, 1) + index).toISOString();
+const timestamp = (index: number): string => new Date(Date.UTC(1990, 0, 1) + index).toISOString();
 
 /**
  * Requests a page, and reads it slowly.
@@ -43,7 +43,7 @@ async function readSlowly(port: number, index: number): Promise<{ isWhole: Promi
   socket.on('error', () => undefined);
   await once(socket, 'connect');
   socket.write(
-    `GET /v1/suppliers?limit=100&updated_since=${instant(index)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+    `GET /v1/suppliers?limit=100&updated_since=${timestamp(index)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`,
   );
   let received = '';
   const state = { isOver: false };
@@ -80,7 +80,7 @@ test.each([1, 3])(
       const client = createClient(`http://127.0.0.1:${port}`);
       try {
         for (let asked = 0; ; asked += 1) {
-          const path = `/v1/contracts?limit=20&updated_since=${instant(index * 100_000 + asked)}`;
+          const path = `/v1/contracts?limit=20&updated_since=${timestamp(index * 100_000 + asked)}`;
           const { status, headers } = await client.get(path, { key });
           if (status !== 200 && status !== 429) failures.push(String(status));
           answered += 1;

@@ -1,4 +1,4 @@
-import { instant, type Certification, type Supplier } from './records.ts';
+import { timestamp, type Certification, type Supplier } from './records.ts';
 import { bytewise } from './served.ts';
 
 /** Parameters as they appear in a query string, without `cursor` and `limit`. All are assumed to be well-formed. */
@@ -11,7 +11,7 @@ export function holds<T>(asked: string | undefined, test: (asked: string) => T):
 
 /** The timestamp in a parameter; a `+` can arrive as a space. */
 export function bound(text: string): string {
-  return instant(text.replace(' ', '+')) ?? '';
+  return timestamp(text.replace(' ', '+')) ?? '';
 }
 
 export function isInState(supplier: Supplier, asked: string): boolean {

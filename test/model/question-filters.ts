@@ -29,7 +29,7 @@ export interface FilterArbitraries {
  * Filters that match a record more often than not, so that combinations are not all empty: each value comes from one
  * record, or occasionally from anywhere.
  */
-export function filtersAbout({ records }: Model, instants: readonly string[]): FilterArbitraries {
+export function filtersAbout({ records }: Model, timestamps: readonly string[]): FilterArbitraries {
   const anyLeadEntity = idOf(records.leadEntities);
   const anyCoop = idOf(records.coops);
   const anySupplier = idOf(records.suppliers);
@@ -37,7 +37,7 @@ export function filtersAbout({ records }: Model, instants: readonly string[]): F
   const anyCertification = fc.constantFrom(
     ...[...records.certifications.values()].flatMap((it) => [it.abbreviation, it.name]),
   );
-  const updatedSince = written(aroundEach([...instants, '1970-01-01T00:00:00.000Z']));
+  const updatedSince = written(aroundEach([...timestamps, '1970-01-01T00:00:00.000Z']));
 
   return {
     contracts: oneOf(records.contracts).chain((contract) =>
@@ -108,10 +108,10 @@ function filters(parameters: Record<string, fc.Arbitrary<string>>): fc.Arbitrary
   return fc.tuple(...sometimes).map((pairs) => Object.fromEntries(pairs.filter((pair) => pair !== null)) as Filters);
 }
 
-function aroundEach(instants: readonly string[]): fc.Arbitrary<number> {
+function aroundEach(timestamps: readonly string[]): fc.Arbitrary<number> {
   return fc
-    .tuple(fc.constantFrom(...instants), fc.constantFrom(-31_536_000_000, -1, 0, 0, 1, 2, 5_000, 5_001, 86_400_000))
-    .map(([instant, byMs]) => Date.parse(instant) + byMs);
+    .tuple(fc.constantFrom(...timestamps), fc.constantFrom(-31_536_000_000, -1, 0, 0, 1, 2, 5_000, 5_001, 86_400_000))
+    .map(([timestamp, byMs]) => Date.parse(timestamp) + byMs);
 }
 
 /** Timestamps in the notations that clients use. */

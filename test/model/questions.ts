@@ -10,10 +10,10 @@ export type Question =
   | { ask: 'count'; filters: Filters }
   | { ask: 'detail'; kind: Kind; id: string };
 
-/** Arbitrary requests for this model's records; `instants` are the timestamps of imports and grants. */
-export function questionsAbout(model: Model, instants: readonly string[]): fc.Arbitrary<Question> {
+/** Arbitrary requests for this model's records; `timestamps` are the timestamps of imports and grants. */
+export function questionsAbout(model: Model, timestamps: readonly string[]): fc.Arbitrary<Question> {
   const { records } = model;
-  const filters = filtersAbout(model, instants);
+  const filters = filtersAbout(model, timestamps);
   const limits = fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1, maxLength: 4 });
   const list = (kind: Kind, asked: fc.Arbitrary<Filters>): fc.Arbitrary<Question> =>
     fc.record({ ask: fc.constant('list' as const), kind: fc.constant(kind), filters: asked, limits });

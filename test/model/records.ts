@@ -164,9 +164,9 @@ function complete(kind: keyof typeof LISTS, line: Line, publishedAt: string, isF
   for (const [name, value] of Object.entries(fields)) {
     if (kind === 'solicitations' && Array.isArray(value)) {
       fields[name] = value.map((item: Line) => completeWithin(name, item));
-    } else if (name.endsWith('_at')) fields[name] = instant(value);
+    } else if (name.endsWith('_at')) fields[name] = timestamp(value);
   }
-  const broughtAt = instant(brought);
+  const broughtAt = timestamp(brought);
   const keepsBrought = isFirst && broughtAt !== null && broughtAt <= publishedAt;
   return { ...fields, publishedAt, updatedAt: keepsBrought ? broughtAt : publishedAt };
 }
@@ -175,13 +175,13 @@ function completeWithin(list: string, item: Line): Line {
   const completed = { ...item };
   for (const name of MAYBE_NULL_WITHIN[list] ?? []) completed[name] ??= null;
   for (const [name, value] of Object.entries(completed)) {
-    if (name.endsWith('_at')) completed[name] = instant(value);
+    if (name.endsWith('_at')) completed[name] = timestamp(value);
   }
   return completed;
 }
 
 /** A timestamp in UTC with milliseconds, finer fractions truncated. */
-export function instant(value: unknown): string | null {
+export function timestamp(value: unknown): string | null {
   if (typeof value !== 'string') return null;
   const coarse = value.toUpperCase().replace(/(\.\d{3})\d+/, '$1');
   return new Date(coarse).toISOString();

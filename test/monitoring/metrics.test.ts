@@ -27,7 +27,7 @@ beforeAll(async () => {
     keys[name] = (await issueKey(made.database, Date.now, name, { environment: 'test', lifetimeMs: null })).key;
   }
   await setPartner(made.database, Date.now, 'small', { requestsPerMinute: 3 });
-  publishedAt = (await publishLines(made.database, SMALL_CATALOG)).instant ?? '';
+  publishedAt = (await publishLines(made.database, SMALL_CATALOG)).timestamp ?? '';
   serving = startServing(made.config);
   client = createClient(`http://127.0.0.1:${await serving.port()}`);
   admin = await serving.adminPort();
@@ -157,7 +157,7 @@ describe('a scrape tells', () => {
     const version = numberOf(await made.database.readRevision());
     let later = await scrape(admin);
     while (later.get('pds_access_version') !== version) later = await scrape(admin);
-    expect(later.get('pds_last_publication_timestamp_seconds')).toBe(Date.parse(again.instant ?? '') / 1000);
+    expect(later.get('pds_last_publication_timestamp_seconds')).toBe(Date.parse(again.timestamp ?? '') / 1000);
   });
 
   test('how the process does, and what it is', async () => {

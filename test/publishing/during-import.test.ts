@@ -66,10 +66,10 @@ test('while an import holds the catalog, readers see none of it, keys are revoke
   expect(await ids('kept')).toEqual(['sol_1', 'sol_2']);
 
   release(undefined);
-  const { instant } = await imported;
+  const { timestamp } = await imported;
   const { body } = await service.get('/v1/solicitations/count', { key: service.partner('kept').key });
   expect(JSON.parse(body)).toEqual({ total: 603 });
   expect(await ids('granted')).toEqual(['sol_2']);
   const { headers } = await service.get('/v1/solicitations', { key: service.partner('kept').key });
-  expect(Date.parse(String(headers['x-sync-watermark']))).toBe(Date.parse(instant ?? '') + 1);
+  expect(Date.parse(String(headers['x-sync-watermark']))).toBe(Date.parse(timestamp ?? '') + 1);
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openForCommands } from '../../src/database/database.ts';
-import { drawInstant } from '../../src/database/series.ts';
+import { nextCommitTimestamp } from '../../src/database/commit-timestamps.ts';
 import type { SolicitationRow } from '../../src/database/tables.ts';
 import { inTransaction } from '../../src/database/database.ts';
 import { publish, type PublicationReport } from '../../src/publishing/publication.ts';
@@ -41,13 +41,13 @@ function importLines(
 async function rowOf(kind: 'suppliers' | 'contracts' | 'solicitations', id: string) {
   const { kysely } = made.database;
   const publications = await kysely.selectFrom('catalog.publications').selectAll().execute();
-  const instants = new Map(publications.map(({ number, instant }) => [number, instant]));
+  const timestamps = new Map(publications.map(({ number, instant }) => [number, instant]));
   const row = await kysely.selectFrom(`catalog.${kind}`).selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   const { updated_publication: updated = row.changed_publication } = row as Partial<SolicitationRow>;
   return {
     document: JSON.parse(`${row.document}}`) as Record<string, unknown>,
-    changedAt: instants.get(row.changed_publication),
-    updatedAt: row.updated_at ?? instants.get(updated),
+    changedAt: timestamps.get(row.changed_publication),
+    updatedAt: row.updated_at ?? timestamps.get(updated),
   };
 }
 
@@ -58,14 +58,14 @@ function removed(report: PublicationReport): Record<string, number> {
 describe('publication', () => {
   test('publishes nothing where nothing changed', async () => {
     const report = await importLines(SMALL_CATALOG);
-    expect(report.instant).toBeNull();
+    expect(report.timestamp).toBeNull();
     expect(report.kinds.contracts).toEqual({ added: 0, changed: 0, unchanged: 2, removed: 0 });
     expect(await made.database.kysely.selectFrom('catalog.publications').selectAll().execute()).toHaveLength(1);
   });
 
   test('counts and writes nothing on a dry run', async () => {
     const report = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] }, { dryRun: true });
-    expect(report).toMatchObject({ instant: null, kinds: { coops: { added: 1 } } });
+    expect(report).toMatchObject({ timestamp: null, kinds: { coops: { added: 1 } } });
     expect(await made.database.kysely.selectFrom('catalog.coops').selectAll().execute()).toHaveLength(1);
   });
 
@@ -73,10 +73,12 @@ describe('publication', () => {
     const first = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
     nowMs -= 86_400_000;
     const second = await importLines({ coops: [{ id: 'co_y', name: 'Z' }] });
-    const granted = await inTransaction(made.database, (transaction) => drawInstant(transaction, () => 0));
+    const granted = await inTransaction(made.database, (transaction) => nextCommitTimestamp(transaction, () => 0));
     const third = await importLines({ coops: [{ id: 'co_y', name: 'W' }] });
-    const series = [first.instant, second.instant, granted, third.instant].map((instant) => Date.parse(instant ?? ''));
-    expect(series.slice(1).map((instant, index) => instant - (series[index] ?? 0))).toEqual([2, 2, 2]);
+    const series = [first.timestamp, second.timestamp, granted, third.timestamp].map((timestamp) =>
+      Date.parse(timestamp ?? ''),
+    );
+    expect(series.slice(1).map((timestamp, index) => timestamp - (series[index] ?? 0))).toEqual([2, 2, 2]);
   });
 
   test('goes on after a publication whose announcement a crash kept from being written', async () => {
@@ -84,8 +86,8 @@ describe('publication', () => {
       .insertInto('catalog.publications')
       .values({ number: 7, instant: '2031-01-01T00:00:00.000Z', token: '' })
       .execute();
-    const { instant } = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
-    expect(instant).toBe('2031-01-01T00:00:00.002Z');
+    const { timestamp } = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
+    expect(timestamp).toBe('2031-01-01T00:00:00.002Z');
   });
 
   test('reads gzip, a byte order mark, CRLF, empty lines and a last line without an end', async () => {
@@ -134,25 +136,25 @@ describe('updated_at', () => {
     made = await createTestDatabase();
     const brought = { ...solicitation('sol_1', 1), updated_at: '2020-05-05T00:00:00+02:00' };
     const future = { ...solicitation('sol_2', 2), updated_at: '2040-01-01T00:00:00Z' };
-    const { instant } = await importLines({
+    const { timestamp } = await importLines({
       'lead-entities': SMALL_CATALOG['lead-entities'],
       solicitations: [brought, future, solicitation('sol_3', 3)],
     });
     expect((await rowOf('solicitations', 'sol_1')).updatedAt).toBe('2020-05-04T22:00:00.000Z');
-    expect((await rowOf('solicitations', 'sol_2')).updatedAt).toBe(instant);
-    expect((await rowOf('solicitations', 'sol_3')).updatedAt).toBe(instant);
-    expect((await rowOf('solicitations', 'sol_1')).changedAt).toBe(instant);
+    expect((await rowOf('solicitations', 'sol_2')).updatedAt).toBe(timestamp);
+    expect((await rowOf('solicitations', 'sol_3')).updatedAt).toBe(timestamp);
+    expect((await rowOf('solicitations', 'sol_1')).changedAt).toBe(timestamp);
   });
 
   test('is the publication, and not what is brought, for a record that comes later or changes', async () => {
-    const { instant } = await importLines({
+    const { timestamp } = await importLines({
       solicitations: [
         { ...solicitation('sol_1', 1), title: 'Changed', updated_at: '2020-01-01T00:00:00Z' },
         { ...solicitation('sol_3', 3), updated_at: '2020-01-01T00:00:00Z' },
       ],
     });
-    expect((await rowOf('solicitations', 'sol_1')).updatedAt).toBe(instant);
-    expect((await rowOf('solicitations', 'sol_3')).updatedAt).toBe(instant);
+    expect((await rowOf('solicitations', 'sol_1')).updatedAt).toBe(timestamp);
+    expect((await rowOf('solicitations', 'sol_3')).updatedAt).toBe(timestamp);
   });
 
   test('of a solicitation stays with its notices, documents and questions, and so does what a sync compares', async () => {
@@ -170,17 +172,17 @@ describe('updated_at', () => {
   });
 
   test('of a solicitation follows its requested items and NIGP codes', async () => {
-    const { instant } = await importLines({
+    const { timestamp } = await importLines({
       solicitations: [{ ...solicitation('sol_1', 1), nigp_codes: [] }],
     });
-    expect((await rowOf('solicitations', 'sol_1')).updatedAt).toBe(instant);
+    expect((await rowOf('solicitations', 'sol_1')).updatedAt).toBe(timestamp);
   });
 
   test('of a solicitation stays when its lead entity is renamed, while a sync shows it', async () => {
     const before = await rowOf('solicitations', 'sol_1');
-    const { instant, renderedAnew } = await importLines({ 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] });
+    const { timestamp, renderedAnew } = await importLines({ 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] });
     const after = await rowOf('solicitations', 'sol_1');
-    expect(after).toMatchObject({ updatedAt: before.updatedAt, changedAt: instant });
+    expect(after).toMatchObject({ updatedAt: before.updatedAt, changedAt: timestamp });
     expect(after.document['lead_entity']).toEqual({ id: 'le_a', name: 'Town of A' });
     // sol_1 and ctr_1 belong to le_a.
     expect(renderedAnew).toBe(2);
@@ -189,11 +191,11 @@ describe('updated_at', () => {
   test('of a solicitation stays, and a sync shows it, where one import renames its lead entity and adds a notice', async () => {
     const before = await rowOf('solicitations', 'sol_1');
     const notice = { id: 1, title: 'Addendum', body: '', created_at: '2026-01-01T00:00:00Z' };
-    const { instant } = await importLines({
+    const { timestamp } = await importLines({
       'lead-entities': [{ id: 'le_a', name: 'Town of A' }],
       solicitations: [{ ...solicitation('sol_1', 1), notices: [notice] }],
     });
-    expect(await rowOf('solicitations', 'sol_1')).toMatchObject({ updatedAt: before.updatedAt, changedAt: instant });
+    expect(await rowOf('solicitations', 'sol_1')).toMatchObject({ updatedAt: before.updatedAt, changedAt: timestamp });
   });
 
   test.each([
@@ -203,9 +205,9 @@ describe('updated_at', () => {
     ['a supplier', { suppliers: [{ ...supplier('sup_1'), email: 'a@example.com' }] }],
   ])('of a contract follows the change of %s, whose new form it shows', async (_what, files: ImportLines) => {
     const untouched = await rowOf('contracts', 'ctr_2');
-    const { instant } = await importLines(files);
+    const { timestamp } = await importLines(files);
     const touched = await rowOf('contracts', 'ctr_1');
-    expect(touched).toMatchObject({ updatedAt: instant, changedAt: instant });
+    expect(touched).toMatchObject({ updatedAt: timestamp, changedAt: timestamp });
     expect(JSON.stringify(touched.document)).toMatch(/Town of A|renamed|a@example.com/);
     // ctr_2 references another lead entity, no coop and another supplier, but the same city service.
     if (!('city-services' in files)) expect(await rowOf('contracts', 'ctr_2')).toEqual(untouched);
@@ -215,10 +217,10 @@ describe('updated_at', () => {
     const before = await rowOf('suppliers', 'sup_1');
     await importLines({ suppliers: [{ ...supplier('sup_1'), about: 'Tunnels' }] });
     expect(await rowOf('suppliers', 'sup_1')).toEqual(before);
-    const { instant } = await importLines({
+    const { timestamp } = await importLines({
       certifications: [{ abbreviation: 'MBE', name: 'Minority Business Enterprise', type: 'technical' }],
     });
-    expect((await rowOf('suppliers', 'sup_1')).updatedAt).toBe(instant);
+    expect((await rowOf('suppliers', 'sup_1')).updatedAt).toBe(timestamp);
   });
 });
 
@@ -236,7 +238,7 @@ describe('removal', () => {
 
   test('only notes what was not there to remove', async () => {
     const report = await importLines({ coops: [{ id: 'co_none', deleted: true }] });
-    expect(report).toMatchObject({ instant: null, notes: ['coops.ndjson:1: co_none was not there to remove'] });
+    expect(report).toMatchObject({ timestamp: null, notes: ['coops.ndjson:1: co_none was not there to remove'] });
   });
 
   test('with replace removes what the files of the kinds present no longer hold', async () => {
@@ -267,9 +269,9 @@ describe('removal', () => {
   });
 
   test('lets two solicitations swap their refs in one import', async () => {
-    const { instant } = await importLines({
+    const { timestamp } = await importLines({
       solicitations: [solicitation('sol_1', 2), { ...solicitation('sol_2', 1), lead_entity_id: 'le_b' }],
     });
-    expect(instant).not.toBeNull();
+    expect(timestamp).not.toBeNull();
   });
 });

@@ -41,6 +41,6 @@ export async function cityNames({ kysely }: OpenDatabase): Promise<string[]> {
 
 /** Imports a new name for the first lead entity; returns the timestamp of the release. */
 export async function renameCity(database: OpenDatabase, name: string): Promise<string> {
-  const { instant } = await publishLines(database, { 'lead-entities': [{ id: 'le_a', name }] });
-  return instant ?? '';
+  const { timestamp } = await publishLines(database, { 'lead-entities': [{ id: 'le_a', name }] });
+  return timestamp ?? '';
 }

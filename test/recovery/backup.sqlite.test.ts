@@ -131,9 +131,9 @@ test('waits for a publication that is between its two commits', { timeout: 120_0
   if (made.config.engine !== 'sqlite') return;
   const { catalog, access } = sqliteFiles(made.config.path);
   const [first, second] = [new SqliteConnection(catalog), new SqliteConnection(access)];
-  const instant = new Date(Date.now() + 1_000).toISOString();
-  second.exec(`begin immediate; update clock set last_instant = '${instant}', last_publication = '${instant}'`);
-  first.exec(`insert into publications (number, instant, token) values (2, '${instant}', '')`);
+  const timestamp = new Date(Date.now() + 1_000).toISOString();
+  second.exec(`begin immediate; update clock set last_instant = '${timestamp}', last_publication = '${timestamp}'`);
+  first.exec(`insert into publications (number, instant, token) values (2, '${timestamp}', '')`);
   const target = join(folder, 'b');
   const backingUp = runPds(['backup', target], settings);
   // The backup has begun.
@@ -142,8 +142,8 @@ test('waits for a publication that is between its two commits', { timeout: 120_0
   second.exec('commit');
   for (const connection of [first, second]) connection.close();
   expect((await backingUp).code).toBe(0);
-  expect(ask(target, 'catalog', 'select max(instant) from publications')).toBe(instant);
-  expect(ask(target, 'access', 'select last_publication from clock')).toBe(instant);
+  expect(ask(target, 'catalog', 'select max(instant) from publications')).toBe(timestamp);
+  expect(ask(target, 'access', 'select last_publication from clock')).toBe(timestamp);
 });
 
 test('both files are of one moment, with imports and grants at work all the time', async () => {

@@ -1,7 +1,7 @@
 import { revokeKey } from '../../src/access/key-admin.ts';
 import { setPartner } from '../../src/access/partner-admin.ts';
 import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
-import type { Clock } from '../../src/instant.ts';
+import type { Clock } from '../../src/timestamp.ts';
 import { contract, publishLines } from '../support/publishing.ts';
 
 /** Changes a PostgreSQL database directly, bypassing any proxy of the service. */
@@ -23,14 +23,14 @@ export async function readNumber({ kysely }: OpenDatabase): Promise<number> {
 export async function makeLostChanges(database: OpenDatabase, clock: Clock): Promise<string> {
   const published = await publishLines(database, releaseOf('Lost'), { clock });
   await setPartner(database, clock, 'acme', { requestsPerMinute: 1_000_001 });
-  return String(published.instant);
+  return String(published.timestamp);
 }
 
 /** Makes two other changes: a release, and a revoked key. Returns the timestamp of the release. */
 export async function makeOtherChanges(database: OpenDatabase, revokedKey: string, clock: Clock): Promise<string> {
   const published = await publishLines(database, releaseOf('Other'), { clock });
   await revokeKey(database, clock, revokedKey.slice(9, 17));
-  return String(published.instant);
+  return String(published.timestamp);
 }
 
 /** A new release of a contract and a certification of the small catalog. */

@@ -56,10 +56,10 @@ test('every sync is given all that it may see, once, with the updated_at that it
       expect(before.ids.length).toBeGreaterThan(0);
       expect((await sync(partner, kind, before.watermark)).ids).toEqual([]);
 
-      const { instant } = await recover(service.database, { clock: Date.now });
+      const { timestamp } = await recover(service.database, { clock: Date.now });
       await service.noticeChanges();
       // A client that has seen lost changes syncs from a later timestamp than any in the database.
-      const after = await sync(partner, kind, instant);
+      const after = await sync(partner, kind, timestamp);
       expect(after.records).toEqual(before.records);
       expect((await sync(partner, kind, after.watermark)).ids).toEqual([]);
     }
@@ -71,16 +71,16 @@ test('the instant is later than all that is known, than the clock, and than what
   const clockMs = Date.now() - DAY_MS;
   const first = await recover(service.database, { clock: () => clockMs });
   const known = await kysely.selectFrom('catalog.publications').select('instant').orderBy('number').execute();
-  expect(known.at(-1)?.instant).toBe(first.instant);
-  expect(known.every(({ instant }) => instant <= first.instant)).toBe(true);
+  expect(known.at(-1)?.instant).toBe(first.timestamp);
+  expect(known.every(({ instant }) => instant <= first.timestamp)).toBe(true);
   expect(first.lastEvent).toBe(known.at(-2)?.instant);
 
   const seen = new Date(Date.now() + 60_000).toISOString();
-  const { instant } = await recover(service.database, { clock: Date.now, after: seen });
-  expect(instant > seen).toBe(true);
+  const { timestamp } = await recover(service.database, { clock: Date.now, after: seen });
+  expect(timestamp > seen).toBe(true);
   // Later timestamps continue from there.
-  const { instant: next } = await publishLines(service.database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
-  expect((next ?? '') > instant).toBe(true);
+  const { timestamp: next } = await publishLines(service.database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
+  expect((next ?? '') > timestamp).toBe(true);
 });
 
 test('pds recover says how old partners and keys are, and that revoked keys may be good again', async () => {

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { inTransaction } from '../../src/database/database.ts';
-import { raiseAccessVersion } from '../../src/database/series.ts';
+import { raiseAccessVersion } from '../../src/database/commit-timestamps.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 

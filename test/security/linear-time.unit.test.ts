@@ -10,7 +10,7 @@ import {
   cursorParameter,
   freeText,
   idParameter,
-  instantParameter,
+  timestampParameter,
   limitParameter,
   oneOfParameter,
   parseParameters,
@@ -20,7 +20,7 @@ import { readPath, routedUrl } from '../../src/http/request-target.ts';
 import { LONGEST_HEAD_BYTES } from '../../src/http/server-options.ts';
 import { Tokenizer } from '../../src/index/tokenizer.ts';
 import { queryWords, wordsOf } from '../../src/index/words.ts';
-import { parseInstant } from '../../src/instant.ts';
+import { parseTimestamp } from '../../src/timestamp.ts';
 import { decodeCursor } from '../../src/paging/cursor.ts';
 import { linePreparer } from '../../src/publishing/line-preparer.ts';
 import { readLines } from '../../src/publishing/lines.ts';
@@ -106,7 +106,7 @@ const OF_THE_HEAD: [name: string, read: (text: string) => unknown][] = [
 
 const PARAMETERS = {
   ...{ q: freeText, limit: limitParameter, cursor: cursorParameter, state: stateParameter },
-  ...{ certifications: certificationsParameter, id: idParameter('/v1/things', ''), at: instantParameter('') },
+  ...{ certifications: certificationsParameter, id: idParameter('/v1/things', ''), at: timestampParameter('') },
   status: oneOfParameter(openEnum('Status', ['open'], ''), ''),
 };
 
@@ -131,7 +131,7 @@ const OF_ANY_LENGTH: [name: string, read: (text: string) => unknown][] = [
     (text) => tolerant(() => parseParameters(`/?${name}=${text}`, PARAMETERS)),
   ]),
   ['an unknown parameter', (text) => tolerant(() => parseParameters(`/?${text}`, PARAMETERS))],
-  ['an instant', (text) => [parseInstant(text), parseInstant(`2026-01-01T00:00:00.${text}`)]],
+  ['an instant', (text) => [parseTimestamp(text), parseTimestamp(`2026-01-01T00:00:00.${text}`)]],
   ['a cursor', (text) => decodeCursor(Buffer.alloc(32), BINDING, text)],
   ['words', (text) => [wordsOf(text), queryWords(text.slice(0, 800))]],
   ['a location', (text) => [stateOfLocation(text), stateOfLocation(`${text}, PA`)]],

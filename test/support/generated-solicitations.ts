@@ -8,7 +8,7 @@ const MIDDLE = Date.parse('2026-04-15T09:00:00.000Z');
 const LAST = Date.parse('2026-12-31T23:59:59.999Z');
 
 /** A timestamp around 2026-04-15T09:00:00Z, or exactly that, in one of several notations. */
-export const awkwardInstant = fc
+export const awkwardTimestamp = fc
   .tuple(
     fc.oneof(
       { weight: 9, arbitrary: fc.integer({ min: FIRST, max: LAST }) },
@@ -43,11 +43,11 @@ const requestedItem = maybe(
   { file_type: fileType, instructions: either(awkwardText) },
 );
 
-const notice = fc.record({ title: awkwardName, body: awkwardText, created_at: awkwardInstant });
+const notice = fc.record({ title: awkwardName, body: awkwardText, created_at: awkwardTimestamp });
 
 const question = maybe(
-  { title: awkwardName, body: awkwardText, created_at: awkwardInstant },
-  { answer: either(awkwardText), answered_at: either(awkwardInstant) },
+  { title: awkwardName, body: awkwardText, created_at: awkwardTimestamp },
+  { answer: either(awkwardText), answered_at: either(awkwardTimestamp) },
 );
 
 const nigpCode = fc.record({
@@ -64,16 +64,16 @@ export function generatedSolicitation(leadEntities: readonly string[]): fc.Arbit
       status: fc.constantFrom('draft', 'open', 'open', 'open', 'closed', 'awarded', 'cancelled'),
       lead_entity_id: fc.constantFrom(...leadEntities),
       require_intent_registration: fc.boolean(),
-      created_at: awkwardInstant,
+      created_at: awkwardTimestamp,
     },
     {
       issuing_organization: either(awkwardName),
-      open_at: either(awkwardInstant),
-      close_at: either(awkwardInstant),
-      questions_due_at: either(awkwardInstant),
-      intent_to_bid_due_at: either(awkwardInstant),
+      open_at: either(awkwardTimestamp),
+      close_at: either(awkwardTimestamp),
+      questions_due_at: either(awkwardTimestamp),
+      intent_to_bid_due_at: either(awkwardTimestamp),
       description: either(awkwardText),
-      updated_at: awkwardInstant,
+      updated_at: awkwardTimestamp,
       nigp_codes: fc.array(nigpCode, { maxLength: 4 }),
       notices: fc.array(notice, { maxLength: 3 }).map(numbered),
       questions: fc.array(question, { maxLength: 3 }).map(numbered),

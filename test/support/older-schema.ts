@@ -34,7 +34,7 @@ export function olderDocument(id: string): string {
 
 /** Inserts a publication in the schema of the catalog's first three steps. */
 export async function insertOlderPublication({ kysely }: Database, number = 1): Promise<void> {
-  const instant = `2026-01-0${number}T00:00:00.000Z`;
-  await sql`insert into catalog.publications (number, instant) values (${number}, ${instant})`.execute(kysely);
-  await sql`update access.clock set last_publication = ${instant}, last_instant = ${instant}`.execute(kysely);
+  const timestamp = `2026-01-0${number}T00:00:00.000Z`;
+  await sql`insert into catalog.publications (number, instant) values (${number}, ${timestamp})`.execute(kysely);
+  await sql`update access.clock set last_publication = ${timestamp}, last_instant = ${timestamp}`.execute(kysely);
 }

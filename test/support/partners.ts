@@ -3,7 +3,7 @@ import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
 import type { Kind } from '../../src/access/scope.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import type { Clock } from '../../src/instant.ts';
+import type { Clock } from '../../src/timestamp.ts';
 import type { ModelScope } from '../model/model.ts';
 
 /** A partner to create, with its grants. */

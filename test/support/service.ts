@@ -6,7 +6,7 @@ import type { Partner } from '../../src/access/scope.ts';
 import { buildApp } from '../../src/app.ts';
 import { readConfig, type DatabaseConfig } from '../../src/config.ts';
 import { openForServing, type Engine, type OpenDatabase } from '../../src/database/database.ts';
-import type { Clock } from '../../src/instant.ts';
+import type { Clock } from '../../src/timestamp.ts';
 import { readCursorSecret } from '../../src/paging/cursor-secret.ts';
 import { publish } from '../../src/publishing/publication.ts';
 import { listSources } from '../../src/publishing/source.ts';
@@ -84,8 +84,8 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
   const partners = new Map<string, TestPartner>();
   const publishEach = async (paths: readonly string[] = []): Promise<void> => {
     for (const path of paths) {
-      const { instant } = await publish(database, await listSources(path), { clock, ...blockSize });
-      published.push({ path, publishedAt: instant ?? '' });
+      const { timestamp } = await publish(database, await listSources(path), { clock, ...blockSize });
+      published.push({ path, publishedAt: timestamp ?? '' });
     }
   };
   await publishEach(setup.directories);

@@ -4,7 +4,7 @@ import {
   cursorParameter,
   freeText,
   idParameter,
-  instantParameter,
+  timestampParameter,
   limitParameter,
   querystringSchema,
 } from '../../http/parameters.ts';
@@ -25,7 +25,7 @@ const parameters = {
   coop: idParameter('/v1/coops', 'Only contracts of this cooperative'),
   supplier: idParameter('/v1/suppliers', 'Only contracts with this supplier'),
   city_service: idParameter('/v1/city-services', 'Only contracts for this city service'),
-  updated_since: instantParameter(
+  updated_since: timestampParameter(
     'Only contracts that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your ' +
       'last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier.',
   ),

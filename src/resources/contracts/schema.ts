@@ -1,6 +1,14 @@
 import { Type } from 'typebox';
 import { pageOf } from '../../http/openapi-responses.ts';
-import { describedRef, filledText, idText, instant, nullable, nullableRef, refTo } from '../../http/openapi-schemas.ts';
+import {
+  describedRef,
+  filledText,
+  idText,
+  timestamp,
+  nullable,
+  nullableRef,
+  refTo,
+} from '../../http/openapi-schemas.ts';
 import { namedRef } from '../schemas.ts';
 import { embeddedSupplier } from '../suppliers/schema.ts';
 
@@ -14,7 +22,7 @@ export const contract = Type.Object(
     coop: nullableRef(namedRef, 'The cooperative that the contract belongs to; null if it belongs to none.'),
     suppliers: Type.Array(refTo(embeddedSupplier), { description: 'The suppliers on the contract.' }),
     city_services: Type.Array(refTo(namedRef), { description: 'The city services that the contract covers.' }),
-    updated_at: instant('The last change of anything that is shown here, suppliers and names included.'),
+    updated_at: timestamp('The last change of anything that is shown here, suppliers and names included.'),
   },
   { $id: 'Contract', description: 'A cooperative purchasing contract.' },
 );

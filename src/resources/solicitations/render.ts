@@ -9,10 +9,10 @@ import { withoutClosingBrace } from '../finished-text.ts';
 export function renderSolicitation(record: SolicitationRecord, leadEntity: string): string {
   const { id, ref, reference_number, title, status, issuing_organization } = record;
   const { open_at, close_at, questions_due_at, intent_to_bid_due_at } = record;
-  const instants = JSON.stringify({ open_at, close_at, questions_due_at, intent_to_bid_due_at });
+  const timestamps = JSON.stringify({ open_at, close_at, questions_due_at, intent_to_bid_due_at });
   return (
     withoutClosingBrace(JSON.stringify({ id, ref, reference_number, title, status, issuing_organization })) +
-    `,"lead_entity":${leadEntity},${withoutClosingBrace(instants.slice(1))}`
+    `,"lead_entity":${leadEntity},${withoutClosingBrace(timestamps.slice(1))}`
   );
 }
 

@@ -4,7 +4,7 @@ import {
   cursorParameter,
   freeText,
   idParameter,
-  instantParameter,
+  timestampParameter,
   limitParameter,
   oneOfParameter,
   querystringSchema,
@@ -27,11 +27,13 @@ const filterParameters = {
     'Only solicitations of this stored status; one whose deadline has passed is still `open`.',
   ),
   lead_entity: idParameter('/v1/lead-entities', 'Only solicitations of this issuer'),
-  closing_after: instantParameter('Only solicitations that close at this instant or later; none without a close date.'),
-  closing_before: instantParameter(
+  closing_after: timestampParameter(
+    'Only solicitations that close at this instant or later; none without a close date.',
+  ),
+  closing_before: timestampParameter(
     'Only solicitations that close at this instant or earlier; none without a close date.',
   ),
-  updated_since: instantParameter(
+  updated_since: timestampParameter(
     'Only solicitations that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your ' +
       'last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier. ' +
       'New notices, documents and questions do not count: re-read the detail for them.',

@@ -3,7 +3,7 @@ import { pageOf } from '../../http/openapi-responses.ts';
 import {
   describedRef,
   filledText,
-  instant,
+  timestamp,
   int64,
   NIGP_PATTERN,
   nullable,
@@ -45,11 +45,11 @@ const listFields = {
     description:
       'True while the status is `open` and `close_at` is absent or in the future, at the moment of the request.',
   }),
-  open_at: nullable(instant('When bidding opens.')),
-  close_at: nullable(instant('When bidding closes; from then on `is_open` is false.')),
-  questions_due_at: nullable(instant('Until when questions may be asked.')),
-  intent_to_bid_due_at: nullable(instant('Until when intent to bid may be registered.')),
-  updated_at: instant(
+  open_at: nullable(timestamp('When bidding opens.')),
+  close_at: nullable(timestamp('When bidding closes; from then on `is_open` is false.')),
+  questions_due_at: nullable(timestamp('Until when questions may be asked.')),
+  intent_to_bid_due_at: nullable(timestamp('Until when intent to bid may be registered.')),
+  updated_at: timestamp(
     'The last change of the solicitation itself. Notices, documents and questions do not move it: re-read the detail.',
   ),
 };
@@ -109,7 +109,7 @@ const notice = Type.Object(
     id: int64({ description: 'The id of the notice.' }),
     title: filledText({ description: 'The title of the notice.' }),
     body: Type.String({ description: 'The text of the notice.' }),
-    created_at: instant('When it was published.'),
+    created_at: timestamp('When it was published.'),
   },
   { $id: 'SolicitationNotice', description: 'A public announcement of the issuer, such as an addendum.' },
 );
@@ -120,8 +120,8 @@ const question = Type.Object(
     title: filledText({ description: 'The title of the question.' }),
     body: Type.String({ description: 'The text of the question.' }),
     answer: nullable(Type.String({ description: 'The answer of the issuer; null until there is one.' })),
-    answered_at: nullable(instant('When it was answered.')),
-    created_at: instant('When it was asked.'),
+    answered_at: nullable(timestamp('When it was answered.')),
+    created_at: timestamp('When it was asked.'),
   },
   { $id: 'SolicitationQuestion', description: 'A published question, without who asked it, and its answer.' },
 );
@@ -133,7 +133,7 @@ export const solicitationDetail = Type.Object(
     require_intent_registration: Type.Boolean({
       description: 'Whether bidders must register their intent before they submit.',
     }),
-    created_at: instant('When it was created.'),
+    created_at: timestamp('When it was created.'),
     nigp_codes: Type.Array(refTo(nigpCode), { description: 'NIGP classes of 3, 5, 7 or 11 digits.' }),
     documents: Type.Array(refTo(document), { description: 'Supporting documents, as metadata only.' }),
     requested_items: Type.Array(refTo(requestedItem), { description: 'What bidders are asked to supply.' }),

@@ -5,7 +5,7 @@ import {
   cursorParameter,
   freeText,
   idParameter,
-  instantParameter,
+  timestampParameter,
   limitParameter,
   querystringSchema,
   stateParameter,
@@ -27,7 +27,7 @@ const parameters = {
   state: stateParameter,
   certifications: certificationsParameter,
   city_service: idParameter('/v1/city-services', 'Only suppliers that offer this city service'),
-  updated_since: instantParameter(
+  updated_since: timestampParameter(
     'Only suppliers that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your ' +
       'last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier.',
   ),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { pageOf } from '../../http/openapi-responses.ts';
-import { filledText, idText, instant, nullable } from '../../http/openapi-schemas.ts';
+import { filledText, idText, timestamp, nullable } from '../../http/openapi-schemas.ts';
 import { abbreviationText } from '../certifications/schema.ts';
 import { STATES } from './states.ts';
 
@@ -44,7 +44,7 @@ export const supplier = Type.Object(
         'the detail shows all.',
       examples: [['DBE', 'MBE', 'SBE']],
     }),
-    updated_at: instant('The last change of anything that is shown here.'),
+    updated_at: timestamp('The last change of anything that is shown here.'),
   },
   { $id: 'Supplier', description: 'A supplier.' },
 );

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseInstant } from '../src/instant.ts';
+import { parseTimestamp } from '../src/timestamp.ts';
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
@@ -10,7 +10,7 @@ test.each([2023, 2024, 1900, 2000])('of %i, the days that the calendar has are r
       const date = `${year}-${two(month)}-${two(day)}`;
       const expected = day >= 1 && day <= days ? `${date}T08:09:10.000Z` : null;
       for (const time of ['T08:09:10Z', 'T08:09:10.000Z', 't08:09:10z', 'T10:09:10+02:00']) {
-        expect(parseInstant(date + time), date + time).toBe(expected);
+        expect(parseTimestamp(date + time), date + time).toBe(expected);
       }
     }
   }
@@ -26,5 +26,5 @@ test.each([
   ['2026-01-02 23:59:59Z', null],
   ['2026-01-02T23:59:5xZ', null],
 ])('%s is read as %s', (text, expected) => {
-  expect(parseInstant(text)).toBe(expected);
+  expect(parseTimestamp(text)).toBe(expected);
 });

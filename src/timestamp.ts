@@ -13,7 +13,7 @@ const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))
  * @returns null if the text is not a timestamp (no offset, no time, an impossible date), or if its offset moves it out
  *   of the years 0000 to 9999, which this form cannot express.
  */
-export function parseInstant(text: string): string | null {
+export function parseTimestamp(text: string): string | null {
   if (isUsual(text)) return text.length === SECONDS_FORM.length ? `${text.slice(0, -1)}.000Z` : text;
   const match = RFC_3339.exec(text);
   if (match === null) return null;
@@ -64,18 +64,18 @@ function isUsual(text: string): boolean {
 }
 
 /** The stored and served form of a time in milliseconds. */
-export function formatInstant(epochMs: number): string {
+export function formatTimestamp(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
 /** The timestamp one millisecond later. */
-export function nextMillisecond(instant: string): string {
-  return addMilliseconds(instant, 1);
+export function nextMillisecond(timestamp: string): string {
+  return addMilliseconds(timestamp, 1);
 }
 
 /** The timestamp moved by a number of milliseconds, which can be negative. */
-export function addMilliseconds(instant: string, milliseconds: number): string {
-  return formatInstant(Date.parse(instant) + milliseconds);
+export function addMilliseconds(timestamp: string, milliseconds: number): string {
+  return formatTimestamp(Date.parse(timestamp) + milliseconds);
 }
 
 /** The latest of several timestamps. */

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import { addMilliseconds, EPOCH, formatInstant, latestOf, type Clock } from '../instant.ts';
+import { addMilliseconds, EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import type { Database } from './database.ts';
 
 /**
  * Commit timestamps are at least 2 ms apart. The millisecond before each one is the watermark of the one before, so no
  * `updated_at` taken from a commit timestamp equals a watermark.
  */
-const LEAST_DISTANCE_MS = 2;
+const MIN_DISTANCE_MS = 2;
 
 /**
  * Returns the next commit timestamp, shared by publications and grant changes: at least two milliseconds later than
@@ -20,7 +20,7 @@ const LEAST_DISTANCE_MS = 2;
  * @param transaction must be a transaction; on SQLite, one that has not read from `access` before.
  * @param after a timestamp that the new one must also exceed, if the database does not hold all earlier ones.
  */
-export async function drawInstant(transaction: Database, clock: Clock, after = EPOCH): Promise<string> {
+export async function nextCommitTimestamp(transaction: Database, clock: Clock, after = EPOCH): Promise<string> {
   const { kysely } = transaction;
   await raiseAccessVersion(transaction);
   const drawn = await kysely
@@ -33,11 +33,11 @@ export async function drawInstant(transaction: Database, clock: Clock, after = E
         .as('published'),
     )
     .executeTakeFirstOrThrow();
-  const now = formatInstant(clock());
-  const earliest = addMilliseconds(latestOf(drawn.last_instant, drawn.published ?? EPOCH, after), LEAST_DISTANCE_MS);
-  const instant = now > earliest ? now : earliest;
-  await kysely.updateTable('access.clock').set({ last_instant: instant }).execute();
-  return instant;
+  const now = formatTimestamp(clock());
+  const earliest = addMilliseconds(latestOf(drawn.last_instant, drawn.published ?? EPOCH, after), MIN_DISTANCE_MS);
+  const timestamp = now > earliest ? now : earliest;
+  await kysely.updateTable('access.clock').set({ last_instant: timestamp }).execute();
+  return timestamp;
 }
 
 /**
