@@ -1,6 +1,6 @@
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
-import { raiseAccessVersion } from '../database/commit-timestamps.ts';
+import { bumpRevision } from '../database/commit-timestamps.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { AccessError } from './access-error.ts';
 import { digestOf, isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
@@ -49,7 +49,7 @@ export function issueKey(
   { environment, lifetimeMs }: { environment: KeyEnvironment; lifetimeMs: number | null },
 ): Promise<NewKey> {
   return inTransaction(database, async (transaction) => {
-    await raiseAccessVersion(transaction);
+    await bumpRevision(transaction);
     const issued = await insertKey(transaction, clock(), partnerName, environment, lifetimeMs);
     const { id: keyId, expiresAt } = issued.details;
     const details = { environment, expires_at: expiresAt };
@@ -72,7 +72,7 @@ export function rotateKey(
   overlapMs: number,
 ): Promise<{ issued: NewKey; replaced: ReplacedKey }> {
   return inTransaction(database, async (transaction) => {
-    await raiseAccessVersion(transaction);
+    await bumpRevision(transaction);
     const nowMs = clock();
     const old = await getKey(transaction, nowMs, keyId);
     if (old.state !== 'active') {
@@ -115,7 +115,7 @@ export function revokeKey(
   keyId: string,
 ): Promise<{ key: KeyDetails; isChanged: boolean }> {
   return inTransaction(database, async (transaction) => {
-    await raiseAccessVersion(transaction);
+    await bumpRevision(transaction);
     const nowMs = clock();
     const before = await getKey(transaction, nowMs, keyId);
     if (before.state === 'revoked') return { key: before, isChanged: false };

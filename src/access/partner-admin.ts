@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
-import { nextCommitTimestamp, raiseAccessVersion } from '../database/commit-timestamps.ts';
+import { nextCommitTimestamp, bumpRevision } from '../database/commit-timestamps.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { AccessError } from './access-error.ts';
 import { parseStoredKinds } from './partner-records.ts';
@@ -127,7 +127,7 @@ export async function setPartner(
 ): Promise<void> {
   const { requestsPerMinute, kinds } = settings;
   await inTransaction(database, async (transaction) => {
-    await raiseAccessVersion(transaction);
+    await bumpRevision(transaction);
     const { id } = await getPartnerReference(transaction, name);
     const row = transaction.kysely.selectFrom('access.partners').select(['requests_per_minute', 'kinds']);
     const before = await row.where('id', '=', id).executeTakeFirstOrThrow();
@@ -187,7 +187,7 @@ function changeSuspension(
 ): Promise<boolean> {
   const suspendedAt = change === 'suspend' ? formatTimestamp(clock()) : null;
   return inTransaction(database, async (transaction) => {
-    await raiseAccessVersion(transaction);
+    await bumpRevision(transaction);
     const { id } = await getPartnerReference(transaction, name);
     const changed = await transaction.kysely
       .updateTable('access.partners')

@@ -157,12 +157,12 @@ function showReading(
   };
 }
 
-function jsonOf({ timestamp, kinds, renderedAnew, notes }: PublicationReport): object {
-  return { published_at: timestamp, kinds, rendered_anew: renderedAnew, notes };
+function jsonOf({ timestamp, kinds, rerendered, notes }: PublicationReport): object {
+  return { published_at: timestamp, kinds, rendered_anew: rerendered, notes };
 }
 
 function describeReport(report: PublicationReport, directory: string, { dryRun }: ImportOptions): string[] {
-  const { timestamp, kinds, renderedAnew, notes } = report;
+  const { timestamp, kinds, rerendered, notes } = report;
   const rows = Object.entries(kinds).map(([kind, counts]) => [
     ...[counts.added, counts.changed, counts.unchanged, counts.removed].map(String),
     kind,
@@ -174,7 +174,7 @@ function describeReport(report: PublicationReport, directory: string, { dryRun }
       : `Published ${basename(directory)} at ${timestamp}.`;
   return [
     ...renderColumns([['ADDED', 'CHANGED', 'UNCHANGED', 'REMOVED', 'KIND'], ...rows]),
-    ...(renderedAnew > 0 ? [`${renderedAnew} other records changed with what they embed.`] : []),
+    ...(rerendered > 0 ? [`${rerendered} other records changed with what they embed.`] : []),
     ...notes,
     outcome,
   ];

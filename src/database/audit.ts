@@ -35,7 +35,7 @@ const DAY_MS = 86_400_000;
 
 /**
  * Records a change in the caller's transaction, so that both commit or neither, and deletes entries past their
- * retention. Call it only if something changed, and after `raiseAccessVersion`: its lock puts the entries in commit
+ * retention. Call it only if something changed, and after `bumpRevision`: its lock puts the entries in commit
  * order.
  */
 export async function recordChange(

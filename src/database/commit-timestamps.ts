@@ -22,7 +22,7 @@ const MIN_DISTANCE_MS = 2;
  */
 export async function nextCommitTimestamp(transaction: Database, clock: Clock, after = EPOCH): Promise<string> {
   const { kysely } = transaction;
-  await raiseAccessVersion(transaction);
+  await bumpRevision(transaction);
   const drawn = await kysely
     .selectFrom('access.clock')
     .select('last_instant')
@@ -44,7 +44,7 @@ export async function nextCommitTimestamp(transaction: Database, clock: Clock, a
  * Bumps the revision, so that running servers notice a change of partners, keys, grants or the catalog. Must be the
  * first statement of a change.
  */
-export async function raiseAccessVersion({ kysely }: Database): Promise<void> {
+export async function bumpRevision({ kysely }: Database): Promise<void> {
   await kysely
     .updateTable('access.clock')
     .set({ version: sql<number>`version + 1`, token: randomUUID() })

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
-import { nextCommitTimestamp, raiseAccessVersion } from '../database/commit-timestamps.ts';
+import { nextCommitTimestamp, bumpRevision } from '../database/commit-timestamps.ts';
 import { SQLITE_FULL, sqliteCode } from '../database/sqlite-errors.ts';
 import type { Clock } from '../timestamp.ts';
 
@@ -45,7 +45,7 @@ export async function announceCutOff(database: OpenDatabase): Promise<string | n
   if (database.engine === 'postgres' || (await findUnannounced(database)) === null) return null;
   return inTransaction(database, async (transaction) => {
     // Waits for an import that is between its two commits: it holds the lock on `access` until the second.
-    await raiseAccessVersion(transaction);
+    await bumpRevision(transaction);
     const timestamp = await findUnannounced(transaction);
     if (timestamp !== null)
       await transaction.kysely.updateTable('access.clock').set({ last_publication: timestamp }).execute();

@@ -7,7 +7,7 @@ import { numbersInGap } from './former-search.ts';
 import type { MovedRecord } from '../index/index-changes.ts';
 import { placeInBlocks } from './place-records.ts';
 import type { NumberedKind } from './records.ts';
-import type { Run } from './run.ts';
+import type { ImportContext } from './import-context.ts';
 import { MAX_LINE_BYTES } from './size-limits.ts';
 import type { Source } from './source.ts';
 
@@ -66,19 +66,22 @@ interface StoredRecord {
  * Reads a source's keys and assigns each new one a position between its neighbors. If there is no room, a few records
  * around it move; if its block is full, the block is split. No other block changes.
  */
-export async function planPositions(run: Run, source: Source & { kind: NumberedKind }): Promise<PositionPlan> {
+export async function planPositions(
+  context: ImportContext,
+  source: Source & { kind: NumberedKind },
+): Promise<PositionPlan> {
   const plan = new PositionPlan(await readKeys(source));
-  const blocks = await run.index[source.kind].blocks();
+  const blocks = await context.index[source.kind].blocks();
   let place = 0;
   for (const [index, block] of blocks.entries()) {
     const nextId = blocks[index + 1]?.firstId ?? null;
     const end = nextId === null ? plan.keys.length : lowerBound(plan.keys, nextId);
-    if (end > place && (await mayHaveNew(run.database, source.kind, plan.keys.slice(place, end))))
-      await planBlock(run, source.kind, plan, { place, end, block, nextId });
-    await run.pause();
+    if (end > place && (await mayHaveNew(context.database, source.kind, plan.keys.slice(place, end))))
+      await planBlock(context, source.kind, plan, { place, end, block, nextId });
+    await context.pause();
     place = end;
   }
-  await run.index[source.kind].write();
+  await context.index[source.kind].write();
   return plan;
 }
 
@@ -91,12 +94,12 @@ interface BlockOfKeys {
 }
 
 async function planBlock(
-  run: Run,
+  context: ImportContext,
   kind: NumberedKind,
   plan: PositionPlan,
   { place: start, end, block, nextId }: BlockOfKeys,
 ): Promise<void> {
-  const stored = await loadStored(run.database, kind, block.firstId, nextId);
+  const stored = await loadStored(context.database, kind, block.firstId, nextId);
   /** All of the block's records in id order: positions within it, null for new ones. */
   const positions: (number | null)[] = [];
   /** The plan indexes of the new records' keys. */
@@ -114,9 +117,9 @@ async function planBlock(
     }
   }
   if (places.length === 0) return;
-  const placed = placeInBlocks(positions, run.blockSize, nextId === null);
-  const numbers = await numbersFor(run, kind, plan, { stored, positions, places });
-  const index = run.index[kind];
+  const placed = placeInBlocks(positions, context.blockSize, nextId === null);
+  const numbers = await numbersFor(context, kind, plan, { stored, positions, places });
+  const index = context.index[kind];
   const blockNumbers = [block.number];
   const moved: MovedRecord[] = [];
   let [ofStored, ofNew] = [0, 0];
@@ -124,8 +127,8 @@ async function planBlock(
     const place = positions[at] === null ? places[ofNew] : undefined;
     const record = positions[at] === null ? undefined : stored[ofStored];
     const id = record?.id ?? plan.keys[place ?? -1] ?? '';
-    const blockNumber = (blockNumbers[Math.floor(placeInParts / run.blockSize)] ??= await index.addBlock(id));
-    const to = blockNumber * BLOCK_SIZE + (placeInParts % run.blockSize);
+    const blockNumber = (blockNumbers[Math.floor(placeInParts / context.blockSize)] ??= await index.addBlock(id));
+    const to = blockNumber * BLOCK_SIZE + (placeInParts % context.blockSize);
     if (place !== undefined) {
       plan.assign(place, numbers[ofNew] ?? Number.NaN, to);
       index.expectNew(blockNumber);
@@ -140,7 +143,7 @@ async function planBlock(
 
 /** Row numbers for the new records: in id order as long as servers of the previous version need that. */
 async function numbersFor(
-  run: Run,
+  context: ImportContext,
   kind: NumberedKind,
   plan: PositionPlan,
   {
@@ -150,7 +153,7 @@ async function numbersFor(
   }: { stored: readonly StoredRecord[]; positions: readonly (number | null)[]; places: readonly number[] },
 ): Promise<number[]> {
   const numbers: number[] = [];
-  if (run.formerSearch === null) return places.map(() => run.index[kind].nextNumber());
+  if (context.formerSearch === null) return places.map(() => context.index[kind].nextNumber());
   let ofStored = 0;
   for (let at = 0; at < positions.length; at += 1) {
     if (positions[at] !== null) {
@@ -160,8 +163,8 @@ async function numbersFor(
     let end = at;
     while (end < positions.length && positions[end] === null) end += 1;
     const id = plan.keys[places[numbers.length] ?? -1] ?? '';
-    const left = stored[ofStored - 1]?.number ?? (await neighbourOf(run.database, kind, id, 'before'));
-    const right = stored[ofStored]?.number ?? (await neighbourOf(run.database, kind, id, 'after'));
+    const left = stored[ofStored - 1]?.number ?? (await neighbourOf(context.database, kind, id, 'before'));
+    const right = stored[ofStored]?.number ?? (await neighbourOf(context.database, kind, id, 'after'));
     numbers.push(...numbersInGap(end - at, left, right));
     at = end - 1;
   }

@@ -17,8 +17,8 @@ import { RECORD_KINDS, type RecordKind } from './records.ts';
 import { References } from './references.ts';
 import { openFormerSearch } from './former-search.ts';
 import { applyRemovals, type PublishedKind } from './removals.ts';
-import { renderAnew } from './render-anew.ts';
-import type { Counts, KindWriter, Run } from './run.ts';
+import { rerender } from './rerender.ts';
+import type { Counts, RecordWriter, ImportContext } from './import-context.ts';
 import type { Source } from './source.ts';
 import { updateSupplierVisibility } from './supplier-visibility.ts';
 import { certificationWriter } from './write-certifications.ts';
@@ -55,7 +55,7 @@ export interface PublicationReport {
   timestamp: string | null;
   kinds: Partial<Record<RecordKind, Counts>>;
   /** Records that changed only because one that they embed did. */
-  renderedAnew: number;
+  rerendered: number;
   notes: string[];
 }
 
@@ -94,7 +94,7 @@ export async function publish(
  * SQLite's statements resolve in microtasks, so a loop over them keeps signals from being handled. Pausing handles
  * them, and ends an interrupted import.
  */
-function pauseOf({ throwIfInterrupted }: PublishOptions): Run['pause'] {
+function pauseOf({ throwIfInterrupted }: PublishOptions): ImportContext['pause'] {
   return async () => {
     await setImmediate();
     throwIfInterrupted?.();
@@ -118,28 +118,28 @@ async function publishWithin(
 ): Promise<PublicationReport> {
   await lockCatalog(database, options);
   await refuseOtherFormats(sources);
-  const run = await startRun(database, options);
+  const context = await createImportContext(database, options);
   const notes: string[] = [];
   let locationsWithoutState = 0;
   const published = new Map<RecordKind, PublishedKind>();
   for (const kind of RECORD_KINDS) {
     const source = sources.find((candidate) => candidate.kind === kind);
     if (source === undefined) continue;
-    const writer = await writerFor(run, kind, () => (locationsWithoutState += 1));
+    const writer = await writerFor(context, kind, () => (locationsWithoutState += 1));
     const onRead = (bytes: number, lines: number): void => options.onRead?.(source, bytes, lines);
-    published.set(kind, { source, writer, outcome: await publishKind(run, source, writer, onRead) });
-    await run.pause();
+    published.set(kind, { source, writer, outcome: await publishKind(context, source, writer, onRead) });
+    await context.pause();
   }
-  run.problems.throwIfAny();
-  await applyRemovals(run, published, {
+  context.problems.throwIfAny();
+  await applyRemovals(context, published, {
     replace: options.replace ?? false,
     allowRemovals: options.allowRemovals ?? false,
     onNote: (note) => notes.push(note),
   });
   for (const { source, writer, outcome } of published.values()) await writer.finish?.(source.name, outcome.lines);
-  run.problems.throwIfAny();
-  const renderedAnew = await renderAnew(run, published);
-  run.problems.throwIfAny();
+  context.problems.throwIfAny();
+  const rerendered = await rerender(context, published);
+  context.problems.throwIfAny();
 
   if (locationsWithoutState > 0) {
     notes.push(`${locationsWithoutState} locations are not of the form "City, ST", and give no state`);
@@ -148,20 +148,20 @@ async function publishWithin(
     [...published].map(([kind, { outcome }]) => [kind, outcome.counts]),
   );
   const isChanged =
-    renderedAnew > 0 || Object.values(kinds).some((count) => count.added + count.changed + count.removed > 0);
-  if (!isChanged || options.dryRun === true) return { timestamp: null, kinds, renderedAnew, notes };
-  if (touches(kinds.contracts)) await updateSupplierVisibility(run);
+    rerendered > 0 || Object.values(kinds).some((count) => count.added + count.changed + count.removed > 0);
+  if (!isChanged || options.dryRun === true) return { timestamp: null, kinds, rerendered, notes };
+  if (touches(kinds.contracts)) await updateSupplierVisibility(context);
   const rebuilt: BlockOfKind[] = [];
-  for (const kind of INDEXED_KINDS) rebuilt.push(...(await run.index[kind].finish()));
-  await buildBlocks(database, rebuilt, run.pause);
-  await run.formerSearch?.finish();
-  const timestamp = await announce(run, options.clock);
+  for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
+  await buildBlocks(database, rebuilt, context.pause);
+  await context.formerSearch?.finish();
+  const timestamp = await announce(context, options.clock);
   const details = {
     ...{ directory: options.directory, published_at: timestamp, ...(options.replace === true && { replace: true }) },
-    ...{ kinds: countsThatAreNotZero(kinds), rendered_anew: renderedAnew },
+    ...{ kinds: countsThatAreNotZero(kinds), rendered_anew: rerendered },
   };
   await recordChange(database, options.clock, { action: 'import', details });
-  return { timestamp, kinds, renderedAnew, notes };
+  return { timestamp, kinds, rerendered, notes };
 }
 
 function countsThatAreNotZero(kinds: PublicationReport['kinds']): Record<string, Partial<Counts>> {
@@ -176,7 +176,7 @@ function touches(counts: Counts | undefined): boolean {
   return counts !== undefined && counts.added + counts.changed + counts.removed > 0;
 }
 
-async function startRun(database: Database, options: PublishOptions): Promise<Run> {
+async function createImportContext(database: Database, options: PublishOptions): Promise<ImportContext> {
   const { kysely } = database;
   const emptyKinds = new Set<RecordKind>();
   const token = randomUUID();
@@ -189,9 +189,9 @@ async function startRun(database: Database, options: PublishOptions): Promise<Ru
     publication: await nextPublication(database),
     problems: new ProblemList(),
     references: await References.load(database),
-    changed: Object.fromEntries(kinds.map((kind) => [kind, new Set<string>()])) as Run['changed'],
+    changed: Object.fromEntries(kinds.map((kind) => [kind, new Set<string>()])) as ImportContext['changed'],
     former: { 'lead-entities': new Map(), coops: new Map() },
-    assumedSuppliers: new Set(),
+    presentSuppliers: new Set(),
     emptyKinds,
     latestUpdatedAt: '',
     index: {
@@ -207,27 +207,27 @@ async function startRun(database: Database, options: PublishOptions): Promise<Ru
 }
 
 async function writerFor(
-  run: Run,
+  context: ImportContext,
   kind: RecordKind,
   onLocationWithoutState: () => void,
-): Promise<KindWriter<RecordKind>> {
+): Promise<RecordWriter<RecordKind>> {
   switch (kind) {
     case 'certifications':
-      return await certificationWriter(run);
+      return await certificationWriter(context);
     case 'suppliers':
-      return await supplierWriter(run, onLocationWithoutState);
+      return await supplierWriter(context, onLocationWithoutState);
     case 'contracts':
-      return await contractWriter(run);
+      return await contractWriter(context);
     case 'solicitations':
-      return await solicitationWriter(run);
+      return await solicitationWriter(context);
     default:
-      return namedRefWriter(run, kind);
+      return namedRefWriter(context, kind);
   }
 }
 
 /** Completes the publication. An imported `updated_at` later than its timestamp is replaced by it. */
-async function announce(run: Run, clock: Clock): Promise<string> {
-  const { database, publication, token, emptyKinds, latestUpdatedAt } = run;
+async function announce(context: ImportContext, clock: Clock): Promise<string> {
+  const { database, publication, token, emptyKinds, latestUpdatedAt } = context;
   const timestamp = await announcePublication(database, { number: publication, token }, clock);
   if (latestUpdatedAt <= timestamp) return timestamp;
   for (const kind of emptyKinds) {
@@ -237,9 +237,6 @@ async function announce(run: Run, clock: Clock): Promise<string> {
   return timestamp;
 }
 
-function changesIn({ kinds, renderedAnew }: PublicationReport): number {
-  return Object.values(kinds).reduce(
-    (sum, { added, changed, removed }) => sum + added + changed + removed,
-    renderedAnew,
-  );
+function changesIn({ kinds, rerendered }: PublicationReport): number {
+  return Object.values(kinds).reduce((sum, { added, changed, removed }) => sum + added + changed + removed, rerendered);
 }

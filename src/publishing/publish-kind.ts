@@ -7,7 +7,7 @@ import { openPreparation, RecordTooLargeError } from './preparation.ts';
 import { loadLineHashes } from './record-table.ts';
 import { isNumbered, keyField, type NumberedKind, type RecordKind } from './records.ts';
 import { contentHash } from './rows.ts';
-import type { Counts, Entry, KindWriter, Run } from './run.ts';
+import type { Counts, Entry, RecordWriter, ImportContext } from './import-context.ts';
 import { MAX_LINE_BYTES } from './size-limits.ts';
 import { ArchiveTooLargeError, type Source } from './source.ts';
 
@@ -29,11 +29,11 @@ export interface KindOutcome {
   removals: string[];
 }
 
-/** Reads a whole source: checks every line and writes new and changed records. Problems are added to `run.problems`. */
+/** Reads a whole source: checks every line and writes new and changed records. Adds problems to `context.problems`. */
 export async function publishKind<K extends RecordKind>(
-  run: Run,
+  context: ImportContext,
   source: Source & { kind: K },
-  writer: KindWriter<K>,
+  writer: RecordWriter<K>,
   onRead: (bytes: number, lines: number) => void,
 ): Promise<KindOutcome> {
   const outcome: KindOutcome = {
@@ -43,15 +43,15 @@ export async function publishKind<K extends RecordKind>(
   };
   const preparation = openPreparation(source.kind, source.size);
   try {
-    const plan = isNumberedSource(source) ? await planPositions(run, source) : null;
-    const publisher = batchPublisher(run, source, writer, plan, outcome);
+    const plan = isNumberedSource(source) ? await planPositions(context, source) : null;
+    const publisher = batchPublisher(context, source, writer, plan, outcome);
     /** Batches in preparation while earlier ones are written. */
     const ahead: { lines: number; open: OpenLine[]; prepared: Promise<PreparedLine<K>[]> }[] = [];
     /** The batch being written while the next ones are read and prepared. */
     let writing: Promise<void> = Promise.resolve();
     const start = async (lines: readonly Line[]): Promise<void> => {
       // Stored hashes are read between two writes: both use the same connection.
-      if (!run.emptyKinds.has(source.kind)) await writing;
+      if (!context.emptyKinds.has(source.kind)) await writing;
       const open = await publisher.passUnchanged(lines);
       ahead.push({ lines: lines.length, open, prepared: preparation.prepare(open.map(({ bytes }) => bytes)) });
     };
@@ -86,7 +86,7 @@ export async function publishKind<K extends RecordKind>(
     writer.checkWhole?.(source.name);
   } catch (error) {
     if (!isReadError(error)) throw error;
-    run.problems.add({ file: source.name, line: null, field: '', reason: `cannot be read: ${error.message}` });
+    context.problems.add({ file: source.name, line: null, field: '', reason: `cannot be read: ${error.message}` });
   } finally {
     await preparation.close();
   }
@@ -107,15 +107,15 @@ interface OpenLine extends Line {
 }
 
 function batchPublisher<K extends RecordKind>(
-  run: Run,
+  context: ImportContext,
   source: Source & { kind: K },
-  writer: KindWriter<K>,
+  writer: RecordWriter<K>,
   plan: PositionPlan | null,
   outcome: KindOutcome,
 ) {
   const { kind, name } = source;
   const report = (line: number, field: string, reason: string): void =>
-    run.problems.add({ file: name, line, field, reason });
+    context.problems.add({ file: name, line, field, reason });
 
   const plannedLines = plan === null ? null : new PlannedKeyLines(plan);
   const otherLines = new Map<string, number>();
@@ -127,7 +127,7 @@ function batchPublisher<K extends RecordKind>(
     if (bytes.length <= maxBytes) return false;
     report(number, '', `is ${bytes.length} bytes long; a line of this file must have at most ${maxBytes}`);
     const key = startingKey(bytes);
-    if (key !== null) writer.assume?.(key);
+    if (key !== null) writer.markAsPresent?.(key);
     return true;
   };
 
@@ -141,7 +141,7 @@ function batchPublisher<K extends RecordKind>(
   };
 
   const lineHashes = async (keys: string[]): Promise<ReadonlyMap<string, string>> =>
-    isNumbered(kind) && !run.emptyKinds.has(kind) ? loadLineHashes(run.database, kind, keys) : new Map();
+    isNumbered(kind) && !context.emptyKinds.has(kind) ? loadLineHashes(context.database, kind, keys) : new Map();
 
   /** Counts lines unchanged since the last import, and returns the others. */
   const passUnchanged = async (lines: readonly Line[]): Promise<OpenLine[]> => {
@@ -162,8 +162,8 @@ function batchPublisher<K extends RecordKind>(
 
   const entryOf = ({ number: line, ...open }: OpenLine, prepared: PreparedLine<K>): Entry<K> | null => {
     if (prepared.type === 'bad') {
-      for (const problem of prepared.problems) run.problems.add({ file: name, line, ...problem });
-      if (prepared.key !== null) writer.assume?.(prepared.key);
+      for (const problem of prepared.problems) context.problems.add({ file: name, line, ...problem });
+      if (prepared.key !== null) writer.markAsPresent?.(prepared.key);
       return null;
     }
     if (open.isRepeated) return null;
@@ -188,13 +188,13 @@ function batchPublisher<K extends RecordKind>(
       return open === undefined ? [] : (entryOf(open, line) ?? []);
     });
     await writer.check?.(entries, name);
-    if (run.problems.isEmpty) {
+    if (context.problems.isEmpty) {
       const { added, changed, unchanged } = await writer.write(entries);
       outcome.counts.added += added;
       outcome.counts.changed += changed;
       outcome.counts.unchanged += unchanged;
     } else {
-      for (const { key } of entries) writer.assume?.(key);
+      for (const { key } of entries) writer.markAsPresent?.(key);
     }
   };
 

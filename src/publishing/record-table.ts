@@ -3,7 +3,7 @@ import { isOneOf } from '../database/engine-sql.ts';
 import type { Tables } from '../database/tables.ts';
 import type { NumberedKind } from './records.ts';
 import { deleteRows } from './rows.ts';
-import type { Run } from './run.ts';
+import type { ImportContext } from './import-context.ts';
 
 /** A table of references from records, and its column with the record's id. */
 type ChildTable = {
@@ -40,7 +40,7 @@ export function rowOf({ number, position }: { number: number; position: number }
 
 /** Removes records from their table, the index and the tables that list their references. */
 export async function removeRecords(
-  { database, index, formerSearch }: Run,
+  { database, index, formerSearch }: ImportContext,
   kind: NumberedKind,
   ids: readonly string[],
   children: readonly ChildTable[] = [],

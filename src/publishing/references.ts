@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
-import type { Entry } from './run.ts';
+import type { Entry } from './import-context.ts';
 import type { CertificationRecord, RecordKind } from './records.ts';
 
 export type NamedRefKind = 'lead-entities' | 'coops' | 'city-services';

@@ -1,7 +1,7 @@
 import { keyField, RECORD_KINDS, type RecordKind } from './records.ts';
 import { inBatches } from './rows.ts';
 import type { KindOutcome } from './publish-kind.ts';
-import type { KindWriter, Run } from './run.ts';
+import type { RecordWriter, ImportContext } from './import-context.ts';
 import type { Source } from './source.ts';
 
 const BATCH_KEYS = 500;
@@ -12,7 +12,7 @@ const MOST_REMOVED = 1 / 5;
 /** The outcome of publishing one kind. */
 export interface PublishedKind {
   source: Source;
-  writer: KindWriter<RecordKind>;
+  writer: RecordWriter<RecordKind>;
   outcome: KindOutcome;
 }
 
@@ -27,7 +27,7 @@ interface RemovalOptions {
  * from the last kind to the first, so that only references that remain in the end prevent a removal.
  */
 export async function applyRemovals(
-  run: Run,
+  context: ImportContext,
   kinds: ReadonlyMap<RecordKind, PublishedKind>,
   options: RemovalOptions,
 ): Promise<void> {
@@ -45,7 +45,7 @@ export async function applyRemovals(
     // Does not count what this import added.
     const before = present.size - outcome.counts.added;
     if (absent.length > before * MOST_REMOVED && !options.allowRemovals) {
-      run.problems.add({
+      context.problems.add({
         file: source.name,
         line: null,
         field: '',
@@ -56,12 +56,12 @@ export async function applyRemovals(
       continue;
     }
     for (const keys of inBatches([...asked, ...absent], BATCH_KEYS)) {
-      await run.pause();
+      await context.pause();
       const referrers = (await writer.findReferrers?.(keys)) ?? new Map<string, string>();
       for (const [key, referrer] of referrers) {
         const line = outcome.lines.get(key) ?? null;
         const reason = `${key} cannot be removed: ${referrer} refers to it`;
-        run.problems.add({ file: source.name, line, field: keyField(kind), reason });
+        context.problems.add({ file: source.name, line, field: keyField(kind), reason });
       }
       if (referrers.size === 0) await writer.remove(keys);
     }

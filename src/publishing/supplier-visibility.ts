@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { facetTerm, pathTerms } from '../index/terms.ts';
 import { insertRows } from './rows.ts';
-import type { Run } from './run.ts';
+import type { ImportContext } from './import-context.ts';
 
 const PATHS = [
   { table: 'catalog.supplier_lead_entities', column: 'lead_entity_id', facet: 'lead_entity' },
@@ -22,9 +22,9 @@ interface Path {
  * publication that added them; new pairs get this one, so that a sync finds a supplier that a contract has added. Reads
  * all contracts, so it is called only if one changed.
  */
-export async function updateSupplierVisibility(run: Run): Promise<void> {
-  const { database, publication } = run;
-  const index = run.index.suppliers;
+export async function updateSupplierVisibility(context: ImportContext): Promise<void> {
+  const { database, publication } = context;
+  const index = context.index.suppliers;
   for (const { table, column, facet } of PATHS) {
     const path = sql.table(table);
     const owner = sql.ref(column);

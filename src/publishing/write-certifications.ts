@@ -2,12 +2,12 @@ import { sql } from 'kysely';
 import { isOneOf } from '../database/engine-sql.ts';
 import { renderCertification } from '../resources/certifications/render.ts';
 import { deleteRows, writeRows } from './rows.ts';
-import type { KindWriter, Run } from './run.ts';
+import type { RecordWriter, ImportContext } from './import-context.ts';
 
 /** Writes certifications, whose key is the abbreviation. */
-export async function certificationWriter(run: Run): Promise<KindWriter<'certifications'>> {
-  const { database } = run;
-  const known = run.references.certifications;
+export async function certificationWriter(context: ImportContext): Promise<RecordWriter<'certifications'>> {
+  const { database } = context;
+  const known = context.references.certifications;
   const stored = await database.kysely
     .selectFrom('catalog.certifications')
     .select(['abbreviation', 'number', 'document'])
@@ -16,7 +16,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
   let lastNumber = stored.reduce((last, { number }) => Math.max(last, number), 0);
   const lines = new Map<string, number>();
   return {
-    assume: (key) => known.set(key, 'sbe'),
+    markAsPresent: (key) => known.set(key, 'sbe'),
     async check(entries) {
       for (const { key, line } of entries) lines.set(key, line);
     },
@@ -33,7 +33,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
         counts[old === undefined ? 'added' : 'changed'] += 1;
         // Suppliers show only abbreviations, but sort them by type.
         if (old !== undefined && known.get(record.abbreviation) !== record.type) {
-          run.changed.certifications.add(record.abbreviation);
+          context.changed.certifications.add(record.abbreviation);
         }
         known.set(record.abbreviation, record.type);
         rows.push({
@@ -42,7 +42,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
         });
       }
       await writeRows(database, 'catalog.certifications', 'abbreviation', rows);
-      run.formerSearch?.noteWritten(
+      context.formerSearch?.noteWritten(
         'certifications',
         rows.map(({ row }) => row.number),
       );
@@ -58,7 +58,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
       return new Map(rows.map(({ key, referrer }) => [key, `supplier ${referrer}`]));
     },
     async remove(keys) {
-      await run.formerSearch?.remove(
+      await context.formerSearch?.remove(
         'certifications',
         keys.flatMap((key) => before.get(key)?.number ?? []),
       );
@@ -80,7 +80,7 @@ export async function certificationWriter(run: Run): Promise<KindWriter<'certifi
         if (other === undefined) continue;
         const line = lines.get(abbreviation) ?? lines.get(other) ?? null;
         const reason = `${JSON.stringify(name)} is the name of both ${other} and ${abbreviation} (case aside)`;
-        run.problems.add({ file, line, field: 'name', reason });
+        context.problems.add({ file, line, field: 'name', reason });
       }
     },
   };

@@ -4,7 +4,7 @@ import { danglingReferences, loadSupplierBytes, loadSupplierDocuments, type Refe
 import type { ContractRecord } from './records.ts';
 import { listIds, removeRecords, rowOf } from './record-table.ts';
 import { replaceChildRows, writeRows } from './rows.ts';
-import { keptUpdatedAt, plannedRow, type Entry, type KindWriter, type Run } from './run.ts';
+import { importedUpdatedAt, plannedRow, type Entry, type RecordWriter, type ImportContext } from './import-context.ts';
 import { batchesBySize, contractBytes, MAX_BATCH_BYTES, MAX_CONTRACT_BYTES } from './size-limits.ts';
 
 const CHILD_TABLES = [
@@ -13,11 +13,11 @@ const CHILD_TABLES = [
 ] as const;
 
 /** Writes contracts. Every field is served, so any change of the record changes `updated_at`. */
-export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>> {
-  const { database, references, publication } = run;
+export async function contractWriter(context: ImportContext): Promise<RecordWriter<'contracts'>> {
+  const { database, references, publication } = context;
   const { engine, kysely } = database;
 
-  const index = run.index.contracts;
+  const index = context.index.contracts;
 
   const loadStored = (keys: readonly string[]) =>
     kysely
@@ -41,24 +41,24 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
             'supplier_ids[]',
             supplier_ids,
             'supplier',
-            (id) => supplierBytes.has(id) || run.assumedSuppliers.has(id),
+            (id) => supplierBytes.has(id) || context.presentSuppliers.has(id),
           ),
           ...danglingReferences(entry, 'city_service_ids[]', city_service_ids, 'city service', (id) =>
             cityServices.has(id),
           ),
         ]) {
-          run.problems.add({ file, ...problem });
+          context.problems.add({ file, ...problem });
         }
         const bytes = contractBytes(entry.record, references, supplierBytes);
         if (bytes > MAX_CONTRACT_BYTES) {
           const reason = `is ${bytes} bytes long with the suppliers and city services that it names; a contract must have at most ${MAX_CONTRACT_BYTES}`;
-          run.problems.add({ file, line: entry.line, field: '', reason });
+          context.problems.add({ file, line: entry.line, field: '', reason });
         }
       }
     },
     async write(entries) {
       const counts = { added: 0, changed: 0, unchanged: 0 };
-      const keys = run.emptyKinds.has('contracts') ? [] : entries.map(({ key }) => key);
+      const keys = context.emptyKinds.has('contracts') ? [] : entries.map(({ key }) => key);
       const stored = new Map((await loadStored(keys)).map((row) => [row.id, row]));
       const changed = [];
       for (const { key, row, lineHash, hash, record, updatedAt } of entries) {
@@ -74,7 +74,7 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
           isNew: before === undefined,
           lineHash,
           ...(before === undefined ? plannedRow({ key, row }) : rowOf(before)),
-          updatedAt: before === undefined ? keptUpdatedAt(run, 'contracts', updatedAt) : null,
+          updatedAt: before === undefined ? importedUpdatedAt(context, 'contracts', updatedAt) : null,
         });
       }
       const supplierBytes = await loadSupplierBytes(
@@ -110,18 +110,18 @@ export async function contractWriter(run: Run): Promise<KindWriter<'contracts'>>
         for (const { row } of rows) index.replace(row.position, former.get(row.id) ?? null, row);
         await index.writeIfLarge();
       }
-      run.formerSearch?.noteWritten(
+      context.formerSearch?.noteWritten(
         'contracts',
         changed.map(({ number }) => number),
       );
       await writeChildren(
-        run,
+        context,
         changed.map(({ record }) => record),
       );
       return counts;
     },
     listKeys: () => listIds(database, 'contracts'),
-    remove: (keys) => removeRecords(run, 'contracts', keys, CHILD_TABLES),
+    remove: (keys) => removeRecords(context, 'contracts', keys, CHILD_TABLES),
   };
 }
 
@@ -150,7 +150,7 @@ export function renderContractRecord(
   });
 }
 
-async function writeChildren({ database }: Run, records: readonly ContractRecord[]): Promise<void> {
+async function writeChildren({ database }: ImportContext, records: readonly ContractRecord[]): Promise<void> {
   const ids = records.map(({ id }) => id);
   const suppliers = records.flatMap((record) =>
     record.supplier_ids.map((supplier_id) => ({ contract_id: record.id, supplier_id })),

@@ -3,7 +3,7 @@ import { isOneOf } from '../database/engine-sql.ts';
 import { renderNamedRef } from '../resources/reference-lists/render.ts';
 import { NAMED_REF_TABLES, type NamedRefKind } from './references.ts';
 import { deleteRows, writeRows } from './rows.ts';
-import type { KindWriter, Run } from './run.ts';
+import type { RecordWriter, ImportContext } from './import-context.ts';
 
 /** The references to each kind: table, column, and the column of the referring record. */
 const REFERRERS: Record<NamedRefKind, { table: string; column: string; referrer: string; what: string }[]> = {
@@ -19,12 +19,12 @@ const REFERRERS: Record<NamedRefKind, { table: string; column: string; referrer:
 };
 
 /** Writes lead entities, coops and city services. */
-export function namedRefWriter(run: Run, kind: NamedRefKind): KindWriter<NamedRefKind> {
-  const { database } = run;
+export function namedRefWriter(context: ImportContext, kind: NamedRefKind): RecordWriter<NamedRefKind> {
+  const { database } = context;
   const table = NAMED_REF_TABLES[kind];
-  const known = run.references.named[kind];
+  const known = context.references.named[kind];
   return {
-    assume: (key) => known.set(key, ''),
+    markAsPresent: (key) => known.set(key, ''),
     async write(entries) {
       const counts = { added: 0, changed: 0, unchanged: 0 };
       const rows = [];
@@ -37,8 +37,8 @@ export function namedRefWriter(run: Run, kind: NamedRefKind): KindWriter<NamedRe
         }
         counts[before === undefined ? 'added' : 'changed'] += 1;
         if (before !== undefined) {
-          run.changed[kind].add(record.id);
-          if (kind !== 'city-services') run.former[kind].set(record.id, before);
+          context.changed[kind].add(record.id);
+          if (kind !== 'city-services') context.former[kind].set(record.id, before);
         }
         known.set(record.id, document);
         rows.push({ row: { ...record, document }, isNew: before === undefined });

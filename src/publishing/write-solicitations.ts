@@ -5,15 +5,15 @@ import { insertLeadEntity } from './line-preparer.ts';
 import { listIds, removeRecords, rowOf } from './record-table.ts';
 import { inBatches, writeRows } from './rows.ts';
 import { WrittenRefs } from './written-refs.ts';
-import { keptUpdatedAt, plannedRow, type KindWriter, type Run } from './run.ts';
+import { importedUpdatedAt, plannedRow, type RecordWriter, type ImportContext } from './import-context.ts';
 
 const REFS_AT_ONCE = 5_000;
 
 /** Writes solicitations. Drafts are stored but never served. */
-export async function solicitationWriter(run: Run): Promise<KindWriter<'solicitations'>> {
-  const { database, references, publication } = run;
+export async function solicitationWriter(context: ImportContext): Promise<RecordWriter<'solicitations'>> {
+  const { database, references, publication } = context;
   const { engine, kysely } = database;
-  const index = run.index.solicitations;
+  const index = context.index.solicitations;
   const writtenRefs = new WrittenRefs();
 
   const loadStored = (keys: readonly string[]) =>
@@ -32,19 +32,19 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
         for (const problem of danglingReferences(entry, 'lead_entity_id', [lead_entity_id], 'lead entity', (id) =>
           leadEntities.has(id),
         )) {
-          run.problems.add({ file, ...problem });
+          context.problems.add({ file, ...problem });
         }
         writtenRefs.add(entry.record.ref, entry.line);
       }
     },
     checkWhole(file) {
       for (const { ref, line, first } of writtenRefs.repeated()) {
-        run.problems.add({ file, line, field: 'ref', reason: `${ref} stands on line ${first} already` });
+        context.problems.add({ file, line, field: 'ref', reason: `${ref} stands on line ${first} already` });
       }
     },
     async write(entries) {
       const counts = { added: 0, changed: 0, unchanged: 0 };
-      const keys = run.emptyKinds.has('solicitations') ? [] : entries.map(({ key }) => key);
+      const keys = context.emptyKinds.has('solicitations') ? [] : entries.map(({ key }) => key);
       const stored = new Map((await loadStored(keys)).map((row) => [row.id, row]));
       const changed = [];
       for (const { key, row: planned, lineHash, hash, record, updatedAt } of entries) {
@@ -57,8 +57,8 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
         // Notices, documents and questions neither change `updated_at` nor make a record appear in a sync.
         const keepsOwn = before?.own_hash === record.own_hash ? before : null;
         // A renamed lead entity makes it appear in a sync, without changing `updated_at`.
-        const isRenamed = run.changed['lead-entities'].has(record.lead_entity_id);
-        const brought = before === undefined ? keptUpdatedAt(run, 'solicitations', updatedAt) : null;
+        const isRenamed = context.changed['lead-entities'].has(record.lead_entity_id);
+        const brought = before === undefined ? importedUpdatedAt(context, 'solicitations', updatedAt) : null;
         changed.push({
           isNew: before === undefined,
           row: {
@@ -84,24 +84,24 @@ export async function solicitationWriter(run: Run): Promise<KindWriter<'solicita
       await writeRows(database, 'catalog.solicitations', 'id', changed);
       for (const row of rows) index.replace(row.position, former.get(row.id) ?? null, row);
       await index.writeIfLarge();
-      run.formerSearch?.noteWritten(
+      context.formerSearch?.noteWritten(
         'solicitations',
         rows.map(({ number }) => number),
       );
       return counts;
     },
     listKeys: () => listIds(database, 'solicitations'),
-    remove: (keys) => removeRecords(run, 'solicitations', keys),
+    remove: (keys) => removeRecords(context, 'solicitations', keys),
     /** Reports refs that a stored record outside the import already has. Served by the index on ref. */
     async finish(file, lines) {
-      if (run.emptyKinds.has('solicitations')) return;
+      if (context.emptyKinds.has('solicitations')) return;
       for (const refs of inBatches(writtenRefs.all(), REFS_AT_ONCE)) {
         const { rows } = await sql<{ ref: number; first: string; second: string }>`
           select ref, min(id) as first, max(id) as second from catalog.solicitations
           where ${isOneOf(engine, sql.ref('ref'), refs)} group by ref having count(*) > 1`.execute(kysely);
         for (const { ref, first, second } of rows) {
           const line = lines.get(second) ?? lines.get(first) ?? null;
-          run.problems.add({ file, line, field: 'ref', reason: `${ref} is the ref of ${first} and ${second}` });
+          context.problems.add({ file, line, field: 'ref', reason: `${ref} is the ref of ${first} and ${second}` });
         }
       }
     },

@@ -6,7 +6,7 @@ import { danglingReferences } from './references.ts';
 import type { SupplierRecord } from './records.ts';
 import { listIds, removeRecords, rowOf } from './record-table.ts';
 import { replaceChildRows, writeRows } from './rows.ts';
-import { keptUpdatedAt, plannedRow, type Entry, type KindWriter, type Run } from './run.ts';
+import { importedUpdatedAt, plannedRow, type Entry, type RecordWriter, type ImportContext } from './import-context.ts';
 
 const CHILD_TABLES = [
   { table: 'catalog.supplier_certifications', column: 'supplier_id' },
@@ -16,10 +16,13 @@ const CHILD_TABLES = [
 ] as const;
 
 /** Writes suppliers; `onLocationWithoutState` is called for each location not of the form `City, ST`. */
-export async function supplierWriter(run: Run, onLocationWithoutState: () => void): Promise<KindWriter<'suppliers'>> {
-  const { database, references, publication } = run;
+export async function supplierWriter(
+  context: ImportContext,
+  onLocationWithoutState: () => void,
+): Promise<RecordWriter<'suppliers'>> {
+  const { database, references, publication } = context;
   const { engine, kysely } = database;
-  const index = run.index.suppliers;
+  const index = context.index.suppliers;
 
   const loadStored = (keys: readonly string[]) =>
     kysely
@@ -50,7 +53,7 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
   };
 
   return {
-    assume: (key) => run.assumedSuppliers.add(key),
+    markAsPresent: (key) => context.presentSuppliers.add(key),
     async check(entries, file) {
       for (const entry of entries) {
         const { certifications, city_service_ids: services, location } = entry.record;
@@ -63,13 +66,13 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
             references.named['city-services'].has(id),
           ),
         ]) {
-          run.problems.add({ file, ...problem });
+          context.problems.add({ file, ...problem });
         }
       }
     },
     async write(entries) {
       const counts = { added: 0, changed: 0, unchanged: 0 };
-      const keys = run.emptyKinds.has('suppliers') ? [] : entries.map(({ key }) => key);
+      const keys = context.emptyKinds.has('suppliers') ? [] : entries.map(({ key }) => key);
       const stored = new Map((await loadStored(keys)).map((row) => [row.id, row]));
       const changed: Entry<'suppliers'>[] = [];
       const rows: ReturnType<typeof render>[] = [];
@@ -83,10 +86,10 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
         const row = render(entry, before === undefined ? plannedRow(entry) : rowOf(before));
         if (before === undefined) {
           counts.added += 1;
-          row.updated_at = keptUpdatedAt(run, 'suppliers', entry.updatedAt);
+          row.updated_at = importedUpdatedAt(context, 'suppliers', entry.updatedAt);
         } else {
           counts.changed += 1;
-          if (before.document !== row.document) run.changed.suppliers.add(entry.key);
+          if (before.document !== row.document) context.changed.suppliers.add(entry.key);
           else if (
             before.certifications_all === row.certifications_all &&
             before.certifications_preview === row.certifications_preview
@@ -106,7 +109,7 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
         rows.map((row) => ({ row, isNew: !stored.has(row.id) })),
       );
       await writeChildren(
-        run,
+        context,
         changed.map(({ record }) => record),
       );
       for (const [at, row] of rows.entries()) {
@@ -116,7 +119,7 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
         index.replace(row.position, before, { ...row, city_services, paths: before?.paths ?? [] });
       }
       await index.writeIfLarge();
-      run.formerSearch?.noteWritten(
+      context.formerSearch?.noteWritten(
         'suppliers',
         rows.map(({ number }) => number),
       );
@@ -129,11 +132,11 @@ export async function supplierWriter(run: Run, onLocationWithoutState: () => voi
         where ${isOneOf(engine, sql.ref('supplier_id'), keys)} group by 1`.execute(kysely);
       return new Map(rows.map(({ key, referrer }) => [key, `contract ${referrer}`]));
     },
-    remove: (keys) => removeRecords(run, 'suppliers', keys, CHILD_TABLES),
+    remove: (keys) => removeRecords(context, 'suppliers', keys, CHILD_TABLES),
   };
 }
 
-async function writeChildren({ database }: Run, records: readonly SupplierRecord[]): Promise<void> {
+async function writeChildren({ database }: ImportContext, records: readonly SupplierRecord[]): Promise<void> {
   const ids = records.map(({ id }) => id);
   const certifications = records.flatMap((record) =>
     record.certifications.map((abbreviation) => ({ supplier_id: record.id, abbreviation })),

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { recordChange, type Change } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { recordHistory } from '../database/history.ts';
-import { raiseAccessVersion } from '../database/commit-timestamps.ts';
+import { bumpRevision } from '../database/commit-timestamps.ts';
 import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
 import { ALL, CHANGED, changeTerms, INDEXED_KINDS, type IndexedKind } from '../index/terms.ts';
 import { announcePublication, nextPublication, tidyUp } from '../publishing/announce.ts';
@@ -85,7 +85,7 @@ export async function recover(
     const records = await markRecordsChanged(transaction, publication);
     for (const kind of INDEXED_KINDS) await markAllInIndex(transaction, kind, { number: publication, token });
     // Locks `access`, so that the values read below stay current.
-    await raiseAccessVersion(transaction);
+    await bumpRevision(transaction);
     const lastEvent = await readLastEvent(transaction);
     const newestTrace = await readNewestTrace(transaction);
     const timestamp = await announcePublication(transaction, { number: publication, token }, clock, after);

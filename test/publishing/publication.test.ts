@@ -180,12 +180,12 @@ describe('updated_at', () => {
 
   test('of a solicitation stays when its lead entity is renamed, while a sync shows it', async () => {
     const before = await rowOf('solicitations', 'sol_1');
-    const { timestamp, renderedAnew } = await importLines({ 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] });
+    const { timestamp, rerendered } = await importLines({ 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] });
     const after = await rowOf('solicitations', 'sol_1');
     expect(after).toMatchObject({ updatedAt: before.updatedAt, changedAt: timestamp });
     expect(after.document['lead_entity']).toEqual({ id: 'le_a', name: 'Town of A' });
     // sol_1 and ctr_1 belong to le_a.
-    expect(renderedAnew).toBe(2);
+    expect(rerendered).toBe(2);
   });
 
   test('of a solicitation stays, and a sync shows it, where one import renames its lead entity and adds a notice', async () => {

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { inTransaction } from '../../src/database/database.ts';
-import { raiseAccessVersion } from '../../src/database/commit-timestamps.ts';
+import { bumpRevision } from '../../src/database/commit-timestamps.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -21,7 +21,7 @@ afterEach(() => service.close());
 async function replaceLastChange(revokedKeyId: string): Promise<void> {
   await inTransaction(service.database, async (transaction) => {
     const { kysely } = transaction;
-    await raiseAccessVersion(transaction);
+    await bumpRevision(transaction);
     await kysely
       .updateTable('access.clock')
       .set({ version: sql<number>`version - 1` })

@@ -8,7 +8,7 @@ import type { ContractRecord, RecordKind } from './records.ts';
 import { loadSupplierBytes, loadSupplierDocuments } from './references.ts';
 import type { PublishedKind } from './removals.ts';
 import { inBatches } from './rows.ts';
-import type { Run } from './run.ts';
+import type { ImportContext } from './import-context.ts';
 import { batchesBySize, contractBytes, MAX_BATCH_BYTES, MAX_CONTRACT_BYTES } from './size-limits.ts';
 import { renderContractRecord } from './write-contracts.ts';
 
@@ -25,28 +25,28 @@ type PublishedKinds = ReadonlyMap<RecordKind, PublishedKind>;
  * @param published the sources of this import, to name the one that caused a problem.
  * @returns the number of records that changed only because of this.
  */
-export async function renderAnew(run: Run, published: PublishedKinds): Promise<number> {
+export async function rerender(context: ImportContext, published: PublishedKinds): Promise<number> {
   return (
-    (await renderSuppliersAnew(run)) +
-    (await replaceNames(run, 'contracts', 'lead-entities')) +
-    (await replaceNames(run, 'contracts', 'coops')) +
-    (await renderContractsAnew(run, published)) +
-    (await replaceNames(run, 'solicitations', 'lead-entities'))
+    (await rerenderSuppliers(context)) +
+    (await replaceNames(context, 'contracts', 'lead-entities')) +
+    (await replaceNames(context, 'contracts', 'coops')) +
+    (await rerenderContracts(context, published)) +
+    (await replaceNames(context, 'solicitations', 'lead-entities'))
   );
 }
 
-async function renderSuppliersAnew(run: Run): Promise<number> {
-  const { engine, kysely } = run.database;
+async function rerenderSuppliers(context: ImportContext): Promise<number> {
+  const { engine, kysely } = context.database;
   const ids = await idsWhere(
-    run.database,
+    context.database,
     'supplier_certifications',
     'supplier_id',
     'abbreviation',
-    run.changed.certifications,
+    context.changed.certifications,
   );
   let changed = 0;
   for (const batch of inBatches([...ids], BATCH_RECORDS)) {
-    await run.pause();
+    await context.pause();
     const held = await kysely
       .selectFrom('catalog.supplier_certifications')
       .select(['supplier_id', 'abbreviation'])
@@ -57,7 +57,7 @@ async function renderSuppliersAnew(run: Run): Promise<number> {
       const { all, preview } = renderCertifications(
         certifications.map(({ abbreviation }) => ({
           abbreviation,
-          type: run.references.certifications.get(abbreviation) ?? 'sbe',
+          type: context.references.certifications.get(abbreviation) ?? 'sbe',
         })),
       );
       const stale = await kysely
@@ -67,11 +67,11 @@ async function renderSuppliersAnew(run: Run): Promise<number> {
         .where((eb) => eb.or([eb('certifications_all', '!=', all), eb('certifications_preview', '!=', preview)]))
         .execute();
       if (stale.length === 0) continue;
-      run.index.suppliers.markChanged(stale, run.publication);
+      context.index.suppliers.markChanged(stale, context.publication);
       await kysely
         .updateTable('catalog.suppliers')
         .set({ certifications_all: all, certifications_preview: preview })
-        .set({ changed_publication: run.publication, updated_at: null })
+        .set({ changed_publication: context.publication, updated_at: null })
         .where('id', '=', id)
         .execute();
       changed += 1;
@@ -80,29 +80,29 @@ async function renderSuppliersAnew(run: Run): Promise<number> {
   return changed;
 }
 
-async function renderContractsAnew(run: Run, published: PublishedKinds): Promise<number> {
-  const { database } = run;
+async function rerenderContracts(context: ImportContext, published: PublishedKinds): Promise<number> {
+  const { database } = context;
   const ids = new Set([
     ...(await idsWhere(
       database,
       'contract_city_services',
       'contract_id',
       'city_service_id',
-      run.changed['city-services'],
+      context.changed['city-services'],
     )),
-    ...(await idsWhere(database, 'contract_suppliers', 'contract_id', 'supplier_id', run.changed.suppliers)),
+    ...(await idsWhere(database, 'contract_suppliers', 'contract_id', 'supplier_id', context.changed.suppliers)),
   ]);
   let changed = 0;
   for (const batch of inBatches([...ids], BATCH_RECORDS)) {
-    await run.pause();
+    await context.pause();
     const sizes = await database.kysely
       .selectFrom('catalog.contracts')
       .select(['id', sql<number>`octet_length(document)`.as('bytes')])
       .where((eb) => isOneOf(database.engine, eb.ref('id'), batch))
       .execute();
     for (const few of batchesBySize(sizes, ({ bytes }) => bytes, MAX_BATCH_BYTES)) {
-      changed += await renderFewContracts(
-        run,
+      changed += await rerenderFewContracts(
+        context,
         published,
         few.map(({ id }) => id),
       );
@@ -112,8 +112,12 @@ async function renderContractsAnew(run: Run, published: PublishedKinds): Promise
 }
 
 /** Rerenders these contracts, whose stored documents fit into memory together. */
-async function renderFewContracts(run: Run, published: PublishedKinds, ids: readonly string[]): Promise<number> {
-  const { database, references } = run;
+async function rerenderFewContracts(
+  context: ImportContext,
+  published: PublishedKinds,
+  ids: readonly string[],
+): Promise<number> {
+  const { database, references } = context;
   const { engine, kysely } = database;
   const rows = await kysely
     .selectFrom('catalog.contracts')
@@ -125,7 +129,7 @@ async function renderFewContracts(run: Run, published: PublishedKinds, ids: read
     position,
     changed_publication,
     // Already counted when a name in it was replaced.
-    isCounted: changed_publication === run.publication,
+    isCounted: changed_publication === context.publication,
     record: recordOf(parseRenderedContract(document)),
   }));
   const supplierBytes = await loadSupplierBytes(
@@ -135,12 +139,12 @@ async function renderFewContracts(run: Run, published: PublishedKinds, ids: read
   const bytesOf = ({ record }: (typeof contracts)[number]): number => contractBytes(record, references, supplierBytes);
   const isTooLarge = (contract: (typeof contracts)[number]): boolean => bytesOf(contract) > MAX_CONTRACT_BYTES;
   for (const contract of contracts.filter(isTooLarge)) {
-    run.problems.add(tooLargeNow(run, published, contract.record, bytesOf(contract), supplierBytes));
+    context.problems.add(tooLargeNow(context, published, contract.record, bytesOf(contract), supplierBytes));
   }
   const fitting = contracts.filter((contract) => !isTooLarge(contract));
   let changed = 0;
   for (const batch of batchesBySize(fitting, bytesOf, MAX_BATCH_BYTES)) {
-    await run.pause();
+    await context.pause();
     const suppliers = await loadSupplierDocuments(
       database,
       batch.flatMap(({ record }) => record.supplier_ids),
@@ -149,8 +153,8 @@ async function renderFewContracts(run: Run, published: PublishedKinds, ids: read
       const document = renderContractRecord(record, references, suppliers);
       return document === before ? [] : [{ ...stored, id: record.id, document }];
     });
-    run.index.contracts.markChanged(renewed, run.publication);
-    await writeDocuments(run, renewed);
+    context.index.contracts.markChanged(renewed, context.publication);
+    await writeDocuments(context, renewed);
     changed += renewed.filter(({ isCounted }) => !isCounted).length;
   }
   return changed;
@@ -168,7 +172,7 @@ function recordOf(contract: RenderedContract): ContractRecord {
 
 /** The contract may be in none of the files, so this names the largest changed record that it embeds. */
 function tooLargeNow(
-  { changed, references }: Run,
+  { changed, references }: ImportContext,
   published: PublishedKinds,
   record: ContractRecord,
   bytes: number,
@@ -200,15 +204,19 @@ function tooLargeNow(
  *
  * @returns the number of records that changed.
  */
-async function replaceNames(run: Run, table: 'contracts' | 'solicitations', kind: 'lead-entities' | 'coops') {
-  const { engine, kysely } = run.database;
+async function replaceNames(
+  context: ImportContext,
+  table: 'contracts' | 'solicitations',
+  kind: 'lead-entities' | 'coops',
+) {
+  const { engine, kysely } = context.database;
   const field = kind === 'coops' ? 'coop' : 'lead_entity';
   const contains = sql.raw(engine === 'sqlite' ? 'instr' : 'strpos');
   let changed = 0;
-  for (const [id, former] of run.former[kind]) {
-    await run.pause();
+  for (const [id, former] of context.former[kind]) {
+    await context.pause();
     const before = `"${field}":${former}`;
-    const after = `"${field}":${run.references.named[kind].get(id) ?? 'null'}`;
+    const after = `"${field}":${context.references.named[kind].get(id) ?? 'null'}`;
     const isStale = sql`${sql.ref(`${field}_id`)} = ${id} and ${contains}(document, ${before}) > 0`;
     // Drafts are not in the index.
     const isServed = table === 'contracts' ? sql`1 = 1` : sql`status <> 'draft'`;
@@ -216,10 +224,10 @@ async function replaceNames(run: Run, table: 'contracts' | 'solicitations', kind
       select position, changed_publication from ${sql.table(`catalog.${table}`)} where ${isStale} and ${isServed}`.execute(
       kysely,
     );
-    run.index[table].markChanged(served, run.publication);
-    await run.index[table].writeIfLarge();
+    context.index[table].markChanged(served, context.publication);
+    await context.index[table].writeIfLarge();
     const { numAffectedRows } = await sql`update ${sql.table(`catalog.${table}`)}
-      set document = replace(document, ${before}, ${after}), changed_publication = ${run.publication}${touch(table)}
+      set document = replace(document, ${before}, ${after}), changed_publication = ${context.publication}${touch(table)}
       where ${isStale}`.execute(kysely);
     changed += Number(numAffectedRows ?? 0);
   }
@@ -252,7 +260,7 @@ function touch(table: 'contracts' | 'solicitations'): RawBuilder<unknown> {
 
 /** Writes rerendered contracts. */
 async function writeDocuments(
-  { database: { engine, kysely }, publication }: Run,
+  { database: { engine, kysely }, publication }: ImportContext,
   documents: readonly { id: string; document: string }[],
 ): Promise<void> {
   if (documents.length === 0) return;

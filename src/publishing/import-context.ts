@@ -9,7 +9,7 @@ import type { NumberedKind, RecordKind } from './records.ts';
 import type { References } from './references.ts';
 
 /** The state that one publication passes through its steps. */
-export interface Run {
+export interface ImportContext {
   /** The transaction of this publication. */
   readonly database: Database;
   /** The number of this publication. Its timestamp is drawn at the end. */
@@ -23,7 +23,7 @@ export interface Run {
   /** The rendered NamedRefs of lead entities and coops before they were renamed, by id. */
   readonly former: Record<'lead-entities' | 'coops', Map<string, string>>;
   /** Suppliers not written because the import has problems: contracts can still refer to them. */
-  readonly assumedSuppliers: Set<string>;
+  readonly presentSuppliers: Set<string>;
   /** Kinds that were empty before: their records keep the imported `updated_at`. */
   readonly emptyKinds: ReadonlySet<RecordKind>;
   /** The latest imported `updated_at` that was stored. */
@@ -63,9 +63,9 @@ export function plannedRow({ key, row }: Pick<Entry<RecordKind>, 'key' | 'row'>)
 }
 
 /** The `updated_at` to store for a new record: the imported one if its kind was empty before, otherwise null. */
-export function keptUpdatedAt(run: Run, kind: RecordKind, updatedAt: string | null): string | null {
-  if (updatedAt === null || !run.emptyKinds.has(kind)) return null;
-  if (updatedAt > run.latestUpdatedAt) run.latestUpdatedAt = updatedAt;
+export function importedUpdatedAt(context: ImportContext, kind: RecordKind, updatedAt: string | null): string | null {
+  if (updatedAt === null || !context.emptyKinds.has(kind)) return null;
+  if (updatedAt > context.latestUpdatedAt) context.latestUpdatedAt = updatedAt;
   return updatedAt;
 }
 
@@ -77,12 +77,12 @@ export interface Counts {
 }
 
 /** How one kind is checked, written and removed. */
-export interface KindWriter<K extends RecordKind> {
+export interface RecordWriter<K extends RecordKind> {
   /**
    * Treats a record as present although problems keep it from being written, so that one problem does not cause a
    * hundred dangling references.
    */
-  assume?(key: string): void;
+  markAsPresent?(key: string): void;
   /** Reports dangling references. Can run even if other problems prevent writing. */
   check?(entries: readonly Entry<K>[], file: string): Promise<void>;
   /** Reports problems that need the whole source. */
