@@ -23,7 +23,7 @@ export interface MarketFacts {
 }
 
 const PAGE = 25;
-const MOST_IDS = 120_000;
+const MAX_IDS = 120_000;
 const MIDDLE_LEAD_ENTITIES = 5;
 
 /** Reads the facts from the plain tables. */
@@ -55,15 +55,15 @@ export async function readFacts(postgres: PostgresCluster, database: string): Pr
        group by 1, 2 having count(*) > ${PAGE} order by md5(lead_entity_id || status)`,
     ),
     solicitationIds: await ids(
-      `select id from plain.solicitations where status <> 'draft' order by md5(id) limit ${MOST_IDS}`,
+      `select id from plain.solicitations where status <> 'draft' order by md5(id) limit ${MAX_IDS}`,
     ),
     deepIds: await ids(
       `select id from plain.solicitations where status <> 'draft' order by id
-       offset ${Math.floor(0.9 * solicitations)} limit ${MOST_IDS}`,
+       offset ${Math.floor(0.9 * solicitations)} limit ${MAX_IDS}`,
     ),
     contractIds: await ids(
       `select id from (select id from plain.contracts order by id desc offset ${PAGE}) as page
-       order by md5(id) limit ${MOST_IDS}`,
+       order by md5(id) limit ${MAX_IDS}`,
     ),
   };
 }

@@ -8,11 +8,11 @@ import type { Settings } from './context.ts';
 const LONG_AGO = Date.parse('1990-01-01T00:00:00.000Z');
 
 /** No server here serves more uncached pages per second. */
-const MOST_A_SECOND = 20_000;
+const MAX_PAGES_PER_SECOND = 20_000;
 
 /** The number of questions that suffices for all rounds without repeating any. */
 export function questionsNeeded({ rounds, seconds }: Settings): number {
-  return (rounds + 1) * seconds * MOST_A_SECOND;
+  return (rounds + 1) * seconds * MAX_PAGES_PER_SECOND;
 }
 
 /**

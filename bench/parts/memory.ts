@@ -28,7 +28,7 @@ const LONG_PAGES = 20_000;
 const COUNTED_WORDS = 500;
 
 const BOUND = 400_000_000;
-const MOST_SECONDS = 600;
+const MAX_SECONDS = 600;
 
 export const memory: Part = {
   name: 'memory',
@@ -62,7 +62,7 @@ async function ask({ settings }: BenchContext, service: RunningService, question
   for (const [index] of everything.entries()) {
     const asked = requests.slice(index * piece, (index + 1) * piece);
     let done = 0;
-    for (let passed = 0; done < asked.length && passed < MOST_SECONDS; passed += settings.seconds) {
+    for (let passed = 0; done < asked.length && passed < MAX_SECONDS; passed += settings.seconds) {
       const { requests: answered } = await runLoad({
         port: service.port,
         headers: service.headers(index),

@@ -5,10 +5,10 @@ import { note } from '../measure/progress.ts';
 import { newBound } from '../measure/questions.ts';
 
 const BOUND = 300_000_000;
-const LONGEST_PAGE = 100;
+const MAX_PAGE_SIZE = 100;
 
 /** Full listings take long, and more rounds add no information. */
-const MOST_WALKS = 3;
+const MAX_ROUNDS = 3;
 
 export const walk: Part = {
   name: 'walk',
@@ -17,11 +17,11 @@ export const walk: Part = {
     const { settings, store, market } = context;
     const running = await context.services();
     const rates = running.map((): number[] => []);
-    for (let round = 0; round < Math.min(settings.rounds, MOST_WALKS); round++) {
+    for (let round = 0; round < Math.min(settings.rounds, MAX_ROUNDS); round++) {
       for (const [index, service] of running.entries()) {
         // A cursor belongs to its filters, so a new bound makes every page of the listing an uncached one.
         const path = addressOf(
-          { kind: 'list', limit: LONGEST_PAGE, filters: { closingAfter: newBound(BOUND + round) } },
+          { kind: 'list', limit: MAX_PAGE_SIZE, filters: { closingAfter: newBound(BOUND + round) } },
           undefined,
         );
         const { records, seconds } = await walkList({ port: service.port, headers: service.headers(round), path });

@@ -45,7 +45,7 @@ export interface Settings {
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 /** 11.5 days. A timer longer than 2^31 - 1 ms (24.8 days) fires immediately. */
-const LONGEST_MS = 1_000_000_000;
+const MAX_DURATION_MS = 1_000_000_000;
 
 /** @throws TypeError that names the wrong option and never contains the key. */
 export function readOptions(options: ClientOptions): Settings {
@@ -64,7 +64,7 @@ export function readOptions(options: ClientOptions): Settings {
     apiKey,
     // Browsers throw "Illegal invocation" if `fetch` is called as a method of another object.
     ask: fetch ?? ((input, init) => globalThis.fetch(input, init)),
-    timeoutMs: between(1, timeoutMs, LONGEST_MS, 'timeoutMs'),
+    timeoutMs: between(1, timeoutMs, MAX_DURATION_MS, 'timeoutMs'),
     retry: readRetryOptions(retry === false ? { retries: 0 } : retry),
     cache,
     onAnswer,
@@ -97,9 +97,9 @@ function readRetryOptions(given: Partial<RetryOptions>): RetryOptions {
   if (!Number.isSafeInteger(retries)) throw new TypeError('retry.retries has to be a whole number');
   return {
     retries: between(0, retries, Number.MAX_SAFE_INTEGER, 'retry.retries'),
-    minDelayMs: between(0, minDelayMs, LONGEST_MS, 'retry.minDelayMs'),
-    maxDelayMs: between(0, maxDelayMs, LONGEST_MS, 'retry.maxDelayMs'),
-    longestRetryAfterMs: between(0, longestRetryAfterMs, LONGEST_MS, 'retry.longestRetryAfterMs'),
+    minDelayMs: between(0, minDelayMs, MAX_DURATION_MS, 'retry.minDelayMs'),
+    maxDelayMs: between(0, maxDelayMs, MAX_DURATION_MS, 'retry.maxDelayMs'),
+    longestRetryAfterMs: between(0, longestRetryAfterMs, MAX_DURATION_MS, 'retry.longestRetryAfterMs'),
   };
 }
 

@@ -20,7 +20,7 @@ export const fail = (about: string, message: string, advice: string): Finding =>
 });
 
 /** Longer than any check that works. */
-const LONGEST_MS = 6_000;
+const CHECK_TIMEOUT_MS = 6_000;
 
 /**
  * Returns a check's findings, or a finding that it timed out or failed: the other checks are reported all the same.
@@ -34,9 +34,9 @@ export async function within(
 ): Promise<Finding[]> {
   const { promise: late, resolve: giveUp } = Promise.withResolvers<Finding[]>();
   const timer = setTimeout(() => {
-    const message = `no answer within ${LONGEST_MS / 1_000} seconds`;
+    const message = `no answer within ${CHECK_TIMEOUT_MS / 1_000} seconds`;
     giveUp([fail(about, message, 'does it hang, or is it overloaded, or does a network on the way drop packets?')]);
-  }, LONGEST_MS);
+  }, CHECK_TIMEOUT_MS);
   try {
     return await Promise.race([check(), late]);
   } catch (error) {

@@ -2,17 +2,17 @@ import { write, writeSync } from 'node:fs';
 import { printableJson } from '../printable.ts';
 
 /** The largest atomic write to a pipe (`PIPE_BUF` on Linux), so that lines of several processes do not mix. */
-const LARGEST_WRITE_BYTES = 4_096;
+const MAX_WRITE_BYTES = 4_096;
 
 /**
  * Lines are written in batches of this size, or after this delay: each write wakes a thread, which takes as long as a
  * tenth of a request.
  */
 const GATHERED_BYTES = 3_500;
-const LONGEST_GATHERING_MS = 100;
+const MAX_BUFFERING_MS = 100;
 
 /** Maximum backlog while the disk is full or the reader stalls; further lines are dropped and counted. */
-const MOST_WAITING_BYTES = 4 * 1024 * 1024;
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 
 /** How long shutdown waits for the last lines. */
 const LAST_WRITE_MS = 1_000;
@@ -52,18 +52,18 @@ export class LogOutput {
   write(json: string): void {
     const line = printableJson(json);
     const bytes = Buffer.byteLength(line);
-    if (this.#waitingBytes + bytes > MOST_WAITING_BYTES) {
+    if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
       this.#dropped += 1;
       return;
     }
-    if (this.#linesBytes + bytes > LARGEST_WRITE_BYTES) this.#gather();
+    if (this.#linesBytes + bytes > MAX_WRITE_BYTES) this.#gather();
     this.#lines.push(line);
     this.#linesBytes += bytes;
     this.#waitingBytes += bytes;
     if (this.#hasFailed) return;
     if (this.#linesBytes >= GATHERED_BYTES) this.#gather();
     if (this.#chunks.length > 0) this.#writeNext();
-    this.#timer ??= setTimeout(() => this.#writeAll(), LONGEST_GATHERING_MS).unref();
+    this.#timer ??= setTimeout(() => this.#writeAll(), MAX_BUFFERING_MS).unref();
   }
 
   /** Writes the backlog, and calls back when it is written, has failed or takes longer than `LAST_WRITE_MS`. */
@@ -133,7 +133,7 @@ export class LogOutput {
   }
 
   #noticeFailure(error: NodeJS.ErrnoException): void {
-    this.#timer ??= setTimeout(() => this.#writeAll(), LONGEST_GATHERING_MS).unref();
+    this.#timer ??= setTimeout(() => this.#writeAll(), MAX_BUFFERING_MS).unref();
     // The pipe is non-blocking and full: temporary.
     if (error.code === 'EAGAIN') return;
     if (!this.#hasFailed) this.#options.onFailure(error);

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Operator } from '../database/audit.ts';
 
 /** Names are cut at this length: the environment could make them any length. */
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 
 /** The user running this process, according to the operating system. */
 export function operatorOfProcess({ auditRetentionDays }: Config): Operator {
@@ -27,5 +27,5 @@ function nameOfUser(): string {
 
 /** Replaces whitespace and control characters, so that a name stays within its line and column. */
 function printable(name: string): string {
-  return name.replace(/[\p{C}\p{Z}]+/gu, '_').slice(0, LONGEST_NAME);
+  return name.replace(/[\p{C}\p{Z}]+/gu, '_').slice(0, MAX_NAME_LENGTH);
 }

@@ -7,7 +7,7 @@ import { formatTimestamp, parseTimestamp } from '../timestamp.ts';
 const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 };
 
 // A century: longer than any key's lifetime, and far from the end of the calendar.
-const LONGEST_MS = 36_500 * UNIT_MS.d;
+const MAX_DURATION_MS = 36_500 * UNIT_MS.d;
 
 /**
  * Parses a duration such as `365d`, `12h` or `30m` into milliseconds.
@@ -17,7 +17,7 @@ const LONGEST_MS = 36_500 * UNIT_MS.d;
 export function parseDurationMs(text: string): number {
   const match = /^(\d{1,8})([dhm])$/.exec(text);
   const durationMs = Number(match?.[1]) * UNIT_MS[(match?.[2] ?? 'd') as keyof typeof UNIT_MS];
-  if (match === null || durationMs > LONGEST_MS) {
+  if (match === null || durationMs > MAX_DURATION_MS) {
     throw new InvalidArgumentError('It must be days, hours or minutes, such as 365d, 12h or 30m, up to 36500d.');
   }
   return durationMs;

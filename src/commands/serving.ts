@@ -25,7 +25,7 @@ import { startTracing } from './tracing.ts';
  * The listen backlog. The system drops further connection attempts, and clients retry after one, two and four seconds:
  * with Node's 511, some clients of a rush waited through all three. The system has its own limit too.
  */
-const MOST_UNACCEPTED = 4_096;
+const MAX_UNACCEPTED_CONNECTIONS = 4_096;
 
 /** A listening server. */
 export interface Serving {
@@ -96,7 +96,7 @@ export async function startServing(
   const readiness = new Readiness(database, parts);
   boundConnections(app.server, logger);
   const host = await resolveHost(config.host, 'PDS_HOST or --host');
-  await app.listen({ host, port: config.port, backlog: MOST_UNACCEPTED });
+  await app.listen({ host, port: config.port, backlog: MAX_UNACCEPTED_CONNECTIONS });
   usage.start();
   const everything = opened.move();
   return {

@@ -4,7 +4,7 @@ import type { CommandContext } from './context.ts';
 import { renderColumns } from './output.ts';
 
 /** Maximum bars per chart; for more days, each bar covers several. */
-const MOST_BARS = 60;
+const MAX_BARS = 60;
 
 /** `pds usage [NAME]`: shows the requests of all partners, or of one by key and endpoint. */
 export async function showUsage(
@@ -51,7 +51,7 @@ function figuresOf<Subject>({ days, requests, records, limited, failed }: UsageL
 
 /** Draws a bar per day, scaled to the busiest. */
 function chartOf(requestsByDay: readonly number[]): string {
-  const daysOfABar = Math.ceil(requestsByDay.length / MOST_BARS);
+  const daysOfABar = Math.ceil(requestsByDay.length / MAX_BARS);
   const bars: number[] = [];
   // Backwards from today, so that only the first bar can cover fewer days.
   for (let until = requestsByDay.length; until > 0; until -= daysOfABar) {

@@ -111,7 +111,7 @@ function holdsTables(file: string): boolean {
 }
 
 /** Below this the disk counts as full: SQLite's WAL index alone needs about as much. */
-const LEAST_FREE_BYTES = 64 * 1024;
+const MIN_FREE_BYTES = 64 * 1024;
 
 /**
  * Describes a SQLite error for operators, and what to do.
@@ -156,7 +156,7 @@ function fullMessage(named: string): string {
 function isFull(file: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(dirname(file));
-    return bavail * bsize < LEAST_FREE_BYTES;
+    return bavail * bsize < MIN_FREE_BYTES;
   } catch {
     return false;
   }

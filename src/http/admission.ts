@@ -8,7 +8,7 @@ import { TickBudget } from './tick-budget.ts';
  * Requests that can be in flight at once. PostgreSQL runs ten of them, the rest queue for a connection: at a few
  * milliseconds each, the last in the queue waits about 100 ms.
  */
-const MOST_IN_FLIGHT = 256;
+const MAX_IN_FLIGHT = 256;
 
 /** Holder id for requests whose key is still being looked up. */
 const NOBODY_YET = 0;
@@ -28,7 +28,7 @@ declare module 'fastify' {
 
 /** Limits how many requests this process accepts at once. */
 export class Admission {
-  readonly #permits = new FairSemaphore<number>(MOST_IN_FLIGHT);
+  readonly #permits = new FairSemaphore<number>(MAX_IN_FLIGHT);
   readonly #tickBudget = new TickBudget<number>();
   readonly #onRefused: () => void;
   #refused = 0;

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { FoundPartner, PartnerDirectory } from '../access/partner-directory.ts';
 import type { Admission } from './admission.ts';
 import { tooManyFailures, unauthorized } from './errors.ts';
-import { goOnWith } from './go-on-with.ts';
+import { finishHook } from './finish-hook.ts';
 import { onlyHeader } from './raw-headers.ts';
 import type { KnownRequests } from './cached-responses.ts';
 import type { RateLimitResult, RateLimiter } from './request-counts.ts';
@@ -49,7 +49,7 @@ export function addAuthentication(
         )
         .then(() => done(), done);
     } else if (found === null) {
-      goOnWith(rateLimiter.countFailure(request.ip), refuse, done);
+      finishHook(rateLimiter.countFailure(request.ip), refuse, done);
     } else {
       accept(request, found);
       done();

@@ -16,7 +16,7 @@ const BROTLI = {
 
 /** Cached Accept-Encoding values. Only a handful exist in practice, one per kind of client. */
 const REMEMBERED_SPELLINGS = 64;
-const LONGEST_REMEMBERED = 128;
+const MAX_REMEMBERED_LENGTH = 128;
 
 const compressBrotli = promisify(brotliCompress);
 const compressGzip = promisify(gzip);
@@ -67,7 +67,7 @@ function rememberChoices(): typeof chooseEncoding {
     const remembered = choices.get(accepted);
     if (remembered !== undefined) return remembered;
     const chosen = chooseEncoding(accepted);
-    if (accepted.length <= LONGEST_REMEMBERED) choices.set(accepted, chosen);
+    if (accepted.length <= MAX_REMEMBERED_LENGTH) choices.set(accepted, chosen);
     return chosen;
   };
 }

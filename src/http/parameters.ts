@@ -36,7 +36,7 @@ export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
 
 /** Maximum length of free text, in code points. */
-const LONGEST_TEXT = 200;
+const MAX_TEXT_LENGTH = 200;
 
 /**
  * Parses a request's query. Nothing is ignored, guessed or coerced: a value either has exactly one meaning or is
@@ -117,15 +117,15 @@ export const cursorParameter: Parameter<string> = {
 /** Free text to search for, in Unicode's composed form; blank text counts as not given. */
 export const freeText: Parameter<string | undefined> = {
   schema: Type.String({
-    maxLength: LONGEST_TEXT,
+    maxLength: MAX_TEXT_LENGTH,
     description:
       'Words to search for, such as `fire safety`; a record matches when all of them do. A word matches where one of the words of the ' +
       'record begins with it, or has the same English stem. Case, accents and punctuation do not matter.',
   }),
   parse(value) {
     const text = value.normalize('NFC');
-    if (Array.from(text).length > LONGEST_TEXT)
-      throw new InvalidParameter(`must have no more than ${LONGEST_TEXT} characters`);
+    if (Array.from(text).length > MAX_TEXT_LENGTH)
+      throw new InvalidParameter(`must have no more than ${MAX_TEXT_LENGTH} characters`);
     return isBlank(text) ? undefined : text;
   },
 };

@@ -6,7 +6,7 @@ import { decodeText, queryOf } from './request-target.ts';
 const FARTHEST_SUGGESTION = 2;
 
 /** Maximum length of client text quoted in a message. */
-const LONGEST_QUOTE = 60;
+const MAX_QUOTE_LENGTH = 60;
 
 /**
  * The decoded names and values of a URL's query, in order. A name without `=` has an empty value.
@@ -41,7 +41,7 @@ export function unknownParameterMessage(name: string, known: readonly string[]):
 }
 
 function nearestName(name: string, known: readonly string[]): string | null {
-  if (known.length === 0 || name.length > LONGEST_QUOTE) return null;
+  if (known.length === 0 || name.length > MAX_QUOTE_LENGTH) return null;
   // "lead" or "city" is a prefix rather than a typo, and its meaning is clear.
   const begun = name.length > 1 ? known.find((candidate) => candidate.startsWith(name)) : undefined;
   if (begun !== undefined) return begun;
@@ -52,5 +52,5 @@ function nearestName(name: string, known: readonly string[]): string | null {
 }
 
 function quote(text: string): string {
-  return JSON.stringify(text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text);
+  return JSON.stringify(text.length > MAX_QUOTE_LENGTH ? `${text.slice(0, MAX_QUOTE_LENGTH)}…` : text);
 }

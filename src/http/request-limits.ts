@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Partner } from '../access/scope.ts';
 import { rateLimited } from './errors.ts';
-import { goOnWith } from './go-on-with.ts';
+import { finishHook } from './finish-hook.ts';
 import type { KnownRequests } from './cached-responses.ts';
 import type { RateLimitResult, RateLimiter } from './request-counts.ts';
 import { findPartner } from './route-config.ts';
@@ -17,7 +17,7 @@ export function addRequestLimit(app: FastifyInstance, rateLimiter: RateLimiter, 
       done();
       return;
     }
-    goOnWith(
+    finishHook(
       known.get(request.raw)?.limitResult ?? rateLimiter.countRequest(partner),
       (limitResult) => {
         reply.headers(limitHeaders(partner, rateLimiter, limitResult));

@@ -6,7 +6,7 @@ import { makeRequestLogger } from './request-logger.ts';
 import { routedUrl } from './request-target.ts';
 
 /** Maximum size of the request line and all headers together. */
-export const LONGEST_HEAD_BYTES = 16_384;
+export const MAX_HEAD_BYTES = 16_384;
 
 /*
  * A client that sends slowly, or does not read, occupies a connection; Node's own limits are one and five minutes. A
@@ -36,7 +36,7 @@ export function serverOptions({ config, logger }: Services) {
       // `parameters.ts` parses the query, from the raw URL.
       querystringParser: () => ({}),
       // The limit on the head also limits the length of an ID; an ID that is too long simply does not exist.
-      maxParamLength: LONGEST_HEAD_BYTES,
+      maxParamLength: MAX_HEAD_BYTES,
     },
     frameworkErrors: sendError,
     // `unparsed-requests.ts` responds to all of these errors.
@@ -49,7 +49,7 @@ export function serverOptions({ config, logger }: Services) {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
-      maxHeaderSize: LONGEST_HEAD_BYTES,
+      maxHeaderSize: MAX_HEAD_BYTES,
       requireHostHeader: false,
     },
   } satisfies FastifyServerOptions & { http: object };

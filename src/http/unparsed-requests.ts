@@ -7,7 +7,7 @@ import { JSON_TYPE } from './error-handling.ts';
 import { methodNotAllowed, renderError, validationFailed, type ApiError } from './errors.ts';
 import { REQUEST_ID_HEADER, requestIds } from './request-id.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
-import { LONGEST_HEAD_BYTES } from './server-options.ts';
+import { MAX_HEAD_BYTES } from './server-options.ts';
 
 /** How long a refused connection is still read from, so that a reset does not overtake the response. */
 const LINGER_MS = 1_000;
@@ -58,7 +58,7 @@ function refusalMessage(code: string | undefined): string {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return 'The request did not arrive in time.';
     case 'HPE_HEADER_OVERFLOW':
-      return `The address and the headers are too long: together they may have ${LONGEST_HEAD_BYTES} bytes.`;
+      return `The address and the headers are too long: together they may have ${MAX_HEAD_BYTES} bytes.`;
     default:
       return 'The request is not one of HTTP/1.1.';
   }

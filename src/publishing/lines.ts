@@ -1,5 +1,5 @@
 /** Far beyond any record: keeps a file that is not NDJSON from filling the memory. */
-const LONGEST_LINE_BYTES = 8 * 1024 * 1024;
+const DEFAULT_MAX_LINE_BYTES = 8 * 1024 * 1024;
 
 const LINE_FEED = 0x0a;
 const OPENING_BRACE = 0x7b;
@@ -41,7 +41,7 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
     }
     pending.push(chunk.subarray(start));
     pendingBytes += chunk.length - start;
-    if (pendingBytes > LONGEST_LINE_BYTES) {
+    if (pendingBytes > DEFAULT_MAX_LINE_BYTES) {
       throw new LineTooLongError(`line ${number + 1} is longer than 8 MiB: is this newline-delimited JSON?`);
     }
     yield lines;

@@ -7,7 +7,7 @@ import type { RecordKind } from './records.ts';
 const WORTH_A_THREAD_BYTES = 8 * 1024 * 1024;
 
 /** The main thread writes; more than two workers would wait for it. */
-const MOST_THREADS = 2;
+const MAX_THREADS = 2;
 
 /** A line is within the length limit, but its parsed value exceeds a thread's memory. */
 export class RecordTooLargeError extends Error {
@@ -46,7 +46,7 @@ export function openPreparation<K extends RecordKind>(kind: K, sourceBytes: numb
     const prepare = linePreparer(kind);
     return { prepare: async (lines) => lines.map(prepare), close: async () => undefined };
   }
-  const count = Math.max(1, Math.min(MOST_THREADS, availableParallelism() - 1));
+  const count = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1));
   const threads = Array.from({ length: count }, () => startThread(kind));
   let turn = 0;
   return {

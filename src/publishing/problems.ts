@@ -24,13 +24,13 @@ export interface ReportedProblem extends Omit<Problem, 'found'> {
 }
 
 /** Reading stops at this many distinct problems. */
-const MOST_PROBLEMS = 100;
+const MAX_PROBLEMS = 100;
 
 /** How many lines are listed per problem. */
 const MAX_LISTED_LINES = 5;
 
 /** Maximum characters of a field path or reason: both can repeat input of any length. */
-const LONGEST_QUOTE = 300;
+const MAX_QUOTE_LENGTH = 300;
 
 /** Maximum characters of a quoted value. */
 const MAX_QUOTED_VALUE = 60;
@@ -56,7 +56,7 @@ export class ImportRefusedError extends Error {
 
   /** Whether reading stopped early because there were too many. */
   get isCutShort(): boolean {
-    return this.problems.length >= MOST_PROBLEMS;
+    return this.problems.length >= MAX_PROBLEMS;
   }
 }
 
@@ -94,7 +94,7 @@ export class ProblemList {
       same.lastLine = line;
       same.hasOtherValues ||= found !== same.found;
     }
-    if (this.#problems.size >= MOST_PROBLEMS) this.throwIfAny();
+    if (this.#problems.size >= MAX_PROBLEMS) this.throwIfAny();
   }
 
   get isEmpty(): boolean {
@@ -145,5 +145,5 @@ export function quoteValue(value: unknown): string {
 }
 
 function shortened(text: string): string {
-  return text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text;
+  return text.length > MAX_QUOTE_LENGTH ? `${text.slice(0, MAX_QUOTE_LENGTH)}…` : text;
 }

@@ -28,7 +28,7 @@ const SUSPECT_ESCAPE = /\\u(0000|[dD][89a-fA-F])/;
  * Lines longer than this, in characters, report only their first problem. A line of a few megabytes can have millions,
  * which would fill the memory.
  */
-const LONGEST_TOLD_IN_FULL = 256 * 1024;
+const MAX_FULLY_REPORTED_LENGTH = 256 * 1024;
 
 /** Creates the parser for one kind's lines; its schemas are compiled once. */
 export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
@@ -64,7 +64,7 @@ export function lineParser<K extends RecordKind>(kind: K): LineParser<K> {
     const fields = value as Record<string, unknown>;
     const name = typeof fields[key] === 'string' ? fields[key] : null;
     const removes = Object.hasOwn(fields, 'deleted');
-    const isLong = line.length > LONGEST_TOLD_IN_FULL;
+    const isLong = line.length > MAX_FULLY_REPORTED_LENGTH;
     const problems = schemaProblems(removes ? 'isRemoval' : 'isRecord', fields, isLong);
     // Only for valid records: fields outside the schema can be nested to any depth.
     if (problems.length === 0 && SUSPECT_ESCAPE.test(line)) problems.push(...unstorableText(fields, ''));

@@ -7,7 +7,7 @@ import type { Source } from './source.ts';
 const BATCH_KEYS = 500;
 
 /** `--replace` refuses to remove more than this share of a kind: a truncated file looks the same. */
-const MOST_REMOVED = 1 / 5;
+const MAX_REMOVED_SHARE = 1 / 5;
 
 /** The outcome of publishing one kind. */
 export interface PublishedKind {
@@ -44,7 +44,7 @@ export async function applyRemovals(
     const absent = options.replace ? [...present].filter((key) => outcome.lines.get(key) === undefined) : [];
     // Does not count what this import added.
     const before = present.size - outcome.counts.added;
-    if (absent.length > before * MOST_REMOVED && !options.allowRemovals) {
+    if (absent.length > before * MAX_REMOVED_SHARE && !options.allowRemovals) {
       context.problems.add({
         file: source.name,
         line: null,

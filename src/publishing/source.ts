@@ -19,7 +19,7 @@ export interface Source {
 }
 
 /** Records compress to between a fifth and a twentieth of their size; a decompression bomb to a thousandth. */
-const LARGEST_EXPANSION = 250;
+const MAX_EXPANSION_RATIO = 250;
 
 /** Below this size any expansion is harmless. */
 const HARMLESS_BYTES = 64 * 1024 * 1024;
@@ -176,8 +176,8 @@ async function* bounded(chunks: AsyncIterable<Uint8Array>, packedBytes: () => nu
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.length;
-    if (bytes > HARMLESS_BYTES && bytes > LARGEST_EXPANSION * packedBytes()) {
-      throw new ArchiveTooLargeError(`it unpacks to more than ${LARGEST_EXPANSION} times its size`);
+    if (bytes > HARMLESS_BYTES && bytes > MAX_EXPANSION_RATIO * packedBytes()) {
+      throw new ArchiveTooLargeError(`it unpacks to more than ${MAX_EXPANSION_RATIO} times its size`);
     }
     yield chunk;
   }

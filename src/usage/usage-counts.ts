@@ -2,7 +2,7 @@ import type { UsageRow } from '../database/tables.ts';
 import type { ObservedRequest } from '../http/request-observers.ts';
 
 /** Maximum number of counters. There is one per key, endpoint and day with requests. */
-const MOST_COUNTERS = 20_000;
+const MAX_COUNTERS = 20_000;
 
 /** Endpoint of requests that match no route. */
 const UNKNOWN_ENDPOINT = 'unknown';
@@ -43,7 +43,7 @@ export class UsageCounts {
     const endpoint = route ?? UNKNOWN_ENDPOINT;
     let counter = key.endpoints.get(endpoint);
     if (counter === undefined) {
-      if (this.#counters === MOST_COUNTERS) {
+      if (this.#counters === MAX_COUNTERS) {
         this.#dropped += 1;
         return;
       }

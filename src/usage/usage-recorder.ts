@@ -11,7 +11,7 @@ const INTERVAL_MS = 5_000;
 
 /** Retry soon, because locks are short; but only this often, because an outage can last for days. */
 const RETRY_MS = 500;
-const MOST_RETRIES = 10;
+const MAX_RETRIES = 10;
 
 /** From this many failures in a row it is not just a collision with another writer, and is logged. */
 const FAILURES_TO_TELL = 3;
@@ -144,7 +144,7 @@ export class UsageRecorder {
     this.#timer = setTimeout(() => {
       void this.write().then(() => {
         if (this.#timer === undefined) return;
-        const isRetry = this.#failuresInARow > 0 && this.#failuresInARow <= MOST_RETRIES;
+        const isRetry = this.#failuresInARow > 0 && this.#failuresInARow <= MAX_RETRIES;
         this.#writeLater(isRetry ? RETRY_MS : INTERVAL_MS);
       });
     }, afterMs).unref();

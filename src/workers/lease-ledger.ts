@@ -9,8 +9,8 @@ const SHARE_DIVISOR = 2;
  * Unless more requests are waiting, a lease is at most this many, or this fraction of the quota if that is more. A
  * partner loses that much when a worker is killed.
  */
-const LARGEST_LEASE = 64;
-const LARGEST_PART = 0.01;
+const MAX_LEASE = 64;
+const MAX_LEASE_FRACTION = 0.01;
 
 /** How long to wait for a recalled lease. Shorter than the requesting worker's own timeout. */
 const RECALL_TIMEOUT_MS = 500;
@@ -104,7 +104,7 @@ export class LeaseLedger {
       this.#recall(key, holders, { worker, ask });
     } else if (left > 0) {
       const share = Math.floor(left / (SHARE_DIVISOR * this.#options.workers));
-      const largest = Math.max(LARGEST_LEASE, Math.floor(quota * LARGEST_PART));
+      const largest = Math.max(MAX_LEASE, Math.floor(quota * MAX_LEASE_FRACTION));
       const size = Math.min(left, Math.max(wanted, Math.min(share, largest)));
       held.set(worker, { size, quota });
       this.#options.send(worker, { type: 'grant', key, endsAtMs, quota, size, taken: taken + size });

@@ -7,13 +7,13 @@ const STABLE_MS = 10_000;
 
 /** The pause before replacing a worker that died early, doubled each time its replacement does too. */
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 30_000;
+const MAX_PAUSE_MS = 30_000;
 
 /**
  * After this many failed starts in a row, with no worker serving, the whole service ends so that the failure is
  * visible.
  */
-const MOST_FAILED_STARTS = 5;
+const MAX_FAILED_STARTS = 5;
 
 export interface WorkerPoolOptions {
   readonly size: number;
@@ -156,7 +156,7 @@ export class WorkerPool {
     this.#reason = '';
     if (this.#phase === 'starting') {
       this.#started.reject(new Error(reason));
-    } else if (this.#serving.size === 0 && history.failedStarts >= MOST_FAILED_STARTS) {
+    } else if (this.#serving.size === 0 && history.failedStarts >= MAX_FAILED_STARTS) {
       this.#options.onLost(reason);
     } else {
       this.#replace(worker, reason, history);
@@ -166,7 +166,7 @@ export class WorkerPool {
   #replace(worker: Worker, reason: string, history: History): void {
     const { earlyDeaths } = history;
     this.#replacements += 1;
-    const pauseMs = earlyDeaths === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (earlyDeaths - 1));
+    const pauseMs = earlyDeaths === 0 ? 0 : Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (earlyDeaths - 1));
     this.#options.logger.warn({ worker: worker.process.pid, reason, pauseMs }, 'a worker is replaced');
     setTimeout(() => {
       if (this.#phase === 'serving') this.#fork(history);

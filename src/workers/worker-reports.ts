@@ -10,7 +10,7 @@ const PATIENCE_MS = 1_000;
 /**
  * A worker that left this many looks unanswered gets no more until it responds, because messages to it would pile up.
  */
-const MOST_UNANSWERED = 3;
+const MAX_UNANSWERED = 3;
 
 /** State of a worker that was asked before. */
 interface KnownWorker {
@@ -56,7 +56,7 @@ export class WorkerReports {
     for (const worker of workers) {
       const known = this.#known.get(worker) ?? { unanswered: 0, metrics: [] };
       this.#known.set(worker, known);
-      if (known.unanswered >= MOST_UNANSWERED) continue;
+      if (known.unanswered >= MAX_UNANSWERED) continue;
       known.unanswered += 1;
       round.waitingFor.add(worker);
       this.#send(worker, { type: 'look', number, wantsMetrics });

@@ -7,7 +7,7 @@ import type { Answer, Ask } from '../support/client.ts';
 const RECOVERY_MS = 1_000 + 2_000;
 
 /** A request that cannot be served fails within two seconds; the rest as above. */
-const LONGEST_REFUSAL_MS = 2_000 + 2_000;
+const MAX_REFUSAL_MS = 2_000 + 2_000;
 
 const PAUSE_MS = 50;
 
@@ -58,7 +58,7 @@ export class PatientClient {
       this.#asked += 1;
       if (answer.status !== 500) return answer;
       expect(this.#outages.excuse(askedAtMs), `${path}: ${answer.body}`).toBe(true);
-      expect(performance.now() - askedAtMs).toBeLessThan(LONGEST_REFUSAL_MS);
+      expect(performance.now() - askedAtMs).toBeLessThan(MAX_REFUSAL_MS);
       expectEnvelope(answer);
       await delay(PAUSE_MS);
     }

@@ -7,7 +7,7 @@ import type { TestPartner } from '../support/partners.ts';
 import { dataOf, pathOf } from './asking.ts';
 
 /** Long lists are read in larger pages, so that no request takes seconds. */
-const MOST_PAGES = 60;
+const MAX_PAGES = 60;
 
 /** Sends one request as a partner, and compares the response with the model's. */
 export class AnswerCheck {
@@ -43,7 +43,7 @@ export class AnswerCheck {
     // They differ only for `updated_since`, for records that became visible more than once.
     const least =
       filters['updated_since'] === undefined ? most : this.#model.list(kind, filters, partner.scope, now, 'least');
-    const smallestLimit = Math.min(100, Math.ceil(most.length / MOST_PAGES));
+    const smallestLimit = Math.min(100, Math.ceil(most.length / MAX_PAGES));
     const limits = question.limits.map((limit) => Math.max(limit, smallestLimit));
     const pages = await walkList(this.#get, pathOf(question), partner.key, limits);
     for (const page of pages) expect(page.status, page.body).toBe(200);

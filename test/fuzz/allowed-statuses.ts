@@ -1,4 +1,4 @@
-import { LONGEST_HEAD_BYTES } from '../../src/http/server-options.ts';
+import { MAX_HEAD_BYTES } from '../../src/http/server-options.ts';
 import type { FuzzRequest } from './fuzz-requests.ts';
 
 const READ_METHODS = new Set(['GET', 'HEAD']);
@@ -7,7 +7,7 @@ const READ_METHODS = new Set(['GET', 'HEAD']);
 const ANY = [200, 304, 400, 401, 403, 404, 405, 429];
 
 /** Below this length, how separators count toward the parser's limit cannot matter. */
-const SURELY_SHORT_BYTES = LONGEST_HEAD_BYTES - 1_500;
+const SURELY_SHORT_BYTES = MAX_HEAD_BYTES - 1_500;
 
 /** Renders a request as Latin-1 text, one character per byte. Its connection closes after the response. */
 export function renderRequest({ method, target, authorization, headers, body }: FuzzRequest): string {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LONGEST_HEAD_BYTES } from '../../src/http/server-options.ts';
+import { MAX_HEAD_BYTES } from '../../src/http/server-options.ts';
 import { exchangeBytes, parseAnswers, readToEnd, type RawAnswer } from '../support/raw-http.ts';
 import { createTestApp, type TestApp } from './test-app.ts';
 
@@ -64,10 +64,10 @@ describe('what the HTTP parser refuses has an id and the envelope', () => {
   });
 
   test('headers or an address that are too long, and the answer arrives whole', async () => {
-    const long = 'x'.repeat(LONGEST_HEAD_BYTES * 8);
+    const long = 'x'.repeat(MAX_HEAD_BYTES * 8);
     for (const bytes of [get('/health', `X-Long: ${long}\r\n`), get(`/v1/contracts?q=${long}`)]) {
       const [answer] = await exchange(bytes);
-      expect(expectRefusal(answer)).toContain(String(LONGEST_HEAD_BYTES));
+      expect(expectRefusal(answer)).toContain(String(MAX_HEAD_BYTES));
     }
   });
 

@@ -12,7 +12,7 @@ const test = testWith('systemd');
 const run = promisify(execFile);
 
 /** The limit of "OK" in `systemd-analyze security`, whose scale of exposure from 0 to 10 is in tenths here. */
-const MOST_EXPOSURE = 20;
+const MAX_EXPOSURE = 20;
 
 const UNIT = fillIn('partner-data-service.service', {
   // The program must exist.
@@ -40,7 +40,7 @@ describe('the unit', () => {
   );
 
   test('leaves the service no more than it needs', async () => {
-    const check = ['security', '--offline=true', `--threshold=${MOST_EXPOSURE}`, '--no-pager'];
+    const check = ['security', '--offline=true', `--threshold=${MAX_EXPOSURE}`, '--no-pager'];
     await run('systemd-analyze', [...check, write('partner-data-service.service')]);
     const open = write('partner-data-service.service', UNIT.replace('CapabilityBoundingSet=\n', ''));
     await expect(run('systemd-analyze', [...check, open])).rejects.toThrow();

@@ -5,7 +5,7 @@ import { findInstalled, testWith } from '../support/installed-programs.ts';
 import { publishLines, solicitation } from '../support/publishing.ts';
 import { Explorable, HOSTILE, type Explorer } from './explorer-service.ts';
 
-const MOST_BYTES = 100_000;
+const MAX_PAGE_BYTES = 100_000;
 
 const explorable = new Explorable();
 let explorer: Explorer;
@@ -232,7 +232,7 @@ describe('the explorer', () => {
         .map(({ transferSize }) => transferSize)`,
     );
     expect(sizes.length).toBeGreaterThan(20);
-    expect(sizes.reduce((sum, it) => sum + it, 0)).toBeLessThan(MOST_BYTES);
+    expect(sizes.reduce((sum, it) => sum + it, 0)).toBeLessThan(MAX_PAGE_BYTES);
     expect([...record.origins, ...explorer.record.origins]).toEqual([explorable.service.url, explorable.service.url]);
     expect([...record.complaints, ...explorer.record.complaints]).toEqual([]);
   });

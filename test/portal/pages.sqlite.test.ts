@@ -9,7 +9,7 @@ import { testWith } from '../support/installed-programs.ts';
 const PATHS = GUIDES.map(({ path }) => path);
 
 /** The maximum transfer size of a page with its resources, uncached. */
-const MOST_BYTES = 100_000;
+const MAX_PAGE_BYTES = 100_000;
 
 const READERS: Readonly<Record<string, BrowserContextOptions>> = {
   'a light screen': { colorScheme: 'light', viewport: { width: 1280, height: 900 } },
@@ -84,7 +84,7 @@ describe.each(Object.entries(READERS))('on %s', (_name, options) => {
   });
 });
 
-testWith('chromium')(`every page takes less than ${MOST_BYTES} bytes on the wire the first time`, async () => {
+testWith('chromium')(`every page takes less than ${MAX_PAGE_BYTES} bytes on the wire the first time`, async () => {
   for (const path of PATHS) {
     await withPage({}, async (page) => {
       const network = await page.context().newCDPSession(page);
@@ -93,7 +93,7 @@ testWith('chromium')(`every page takes less than ${MOST_BYTES} bytes on the wire
       network.on('Network.loadingFinished', ({ encodedDataLength }) => (bytes += encodedDataLength));
       await page.goto(`${origin}${path}`);
       expect(bytes, path).toBeGreaterThan(1000);
-      expect(bytes, path).toBeLessThan(MOST_BYTES);
+      expect(bytes, path).toBeLessThan(MAX_PAGE_BYTES);
     });
   }
 });

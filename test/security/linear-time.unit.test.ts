@@ -17,7 +17,7 @@ import {
   stateParameter,
 } from '../../src/http/parameters.ts';
 import { readPath, routedUrl } from '../../src/http/request-target.ts';
-import { LONGEST_HEAD_BYTES } from '../../src/http/server-options.ts';
+import { MAX_HEAD_BYTES } from '../../src/http/server-options.ts';
 import { Tokenizer } from '../../src/index/tokenizer.ts';
 import { queryWords, wordsOf } from '../../src/index/words.ts';
 import { parseTimestamp } from '../../src/timestamp.ts';
@@ -31,7 +31,7 @@ import { stateOfLocation } from '../../src/resources/suppliers/states.ts';
  * The CPU time allowed for one text. Linear code takes a thousandth of it; quadratic code ten times as much, for about
  * 10^10 steps. The text is sixteen times as long as a request head can be.
  */
-const MOST_MS = 2_000;
+const MAX_DURATION_MS = 2_000;
 const LENGTH = 256 * 1024;
 
 /** Texts on which ambiguous regular expressions backtrack. */
@@ -173,14 +173,14 @@ describe('a text of any form is read in a time that grows no faster than its len
     '%s',
     (_name, read) => {
       const { ms, piece } = slowest(read, LENGTH);
-      expect(ms, piece).toBeLessThan(MOST_MS);
+      expect(ms, piece).toBeLessThan(MAX_DURATION_MS);
     },
     120_000,
   );
 
   test.each(OF_THE_HEAD)('%s, as long as the head of a request may be', (_name, read) => {
-    const { ms, piece } = slowest(read, LONGEST_HEAD_BYTES);
-    expect(ms, piece).toBeLessThan(MOST_MS / 10);
+    const { ms, piece } = slowest(read, MAX_HEAD_BYTES);
+    expect(ms, piece).toBeLessThan(MAX_DURATION_MS / 10);
   });
 });
 

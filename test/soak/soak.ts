@@ -29,7 +29,7 @@ const ACCESS_PAUSE_MS = 3_000;
 const CHANGED_AT_ONCE = 60;
 
 /** The memory growth that counts as flat, which allows for uncollected garbage. Short runs do not check it. */
-const MOST_GROWTH_MB = 40;
+const MAX_GROWTH_MB = 40;
 const LONG_MINUTES = 5;
 
 const { minutes, postgres, workers } = new Command('soak')
@@ -89,7 +89,7 @@ try {
   await delay(STALE_MS);
   const after = heldBy(pids);
   const grownMb = growthOf(held.map(({ residentMb }) => residentMb));
-  if (minutes >= LONG_MINUTES && grownMb > MOST_GROWTH_MB) soak.problem(`memory grew by ${grownMb} MB`);
+  if (minutes >= LONG_MINUTES && grownMb > MAX_GROWTH_MB) soak.problem(`memory grew by ${grownMb} MB`);
   // The first requests open database connections and similar.
   if (minutes >= LONG_MINUTES && growthOf(held.map(({ descriptors }) => descriptors)) > 2)
     soak.problem('descriptors grew');

@@ -30,7 +30,7 @@ export interface WriterOrders {
 }
 
 const RETRY_MS = 100;
-const LONGEST_OUTAGE_MS = 20_000;
+const MAX_OUTAGE_MS = 20_000;
 
 export const LEAD_ENTITIES = ['le_0', 'le_1', 'le_2', 'le_3'];
 export const COOPS = ['co_0', 'co_1'];
@@ -104,7 +104,7 @@ async function persist(step: () => Promise<unknown>): Promise<void> {
       await step();
       return;
     } catch (error) {
-      if (attempt === LONGEST_OUTAGE_MS / RETRY_MS || !isConnectionLost(error)) throw error;
+      if (attempt === MAX_OUTAGE_MS / RETRY_MS || !isConnectionLost(error)) throw error;
       await delay(RETRY_MS);
     }
   }

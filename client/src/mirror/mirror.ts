@@ -32,7 +32,7 @@ export interface MirrorSurroundings {
 }
 
 /** The clock is checked at least this often. */
-const LONGEST_PAUSE_MS = 60_000;
+const MAX_PAUSE_MS = 60_000;
 
 /** Enough to survive a service restart: the delays add up to 18 seconds on average, at most 36. */
 const RETRIES = { retries: 8, minDelayMs: 250, maxDelayMs: 10_000 };
@@ -127,10 +127,10 @@ async function watch(
 async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Promise<void> {
   for (;;) {
     const deadlineMs = await store.refreshOpen(clock());
-    const untilMs = deadlineMs === null ? LONGEST_PAUSE_MS : Math.max(0, deadlineMs - clock());
+    const untilMs = deadlineMs === null ? MAX_PAUSE_MS : Math.max(0, deadlineMs - clock());
     const leftMs = atMs - performance.now();
     if (leftMs <= 0) return;
-    await pause(Math.min(leftMs, untilMs, LONGEST_PAUSE_MS), stop);
+    await pause(Math.min(leftMs, untilMs, MAX_PAUSE_MS), stop);
   }
 }
 

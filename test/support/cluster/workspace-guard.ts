@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  * given as its first argument.
  */
 
-const LONGEST_END_MS = 5_000;
+const MAX_SHUTDOWN_MS = 5_000;
 
 const folder = process.argv[2];
 if (folder === undefined) throw new Error('which folder?');
@@ -33,7 +33,7 @@ for (const [pid, signal] of processes) {
   // A stopped process acts on no signal but SIGKILL until it is continued.
   send(pid, 'SIGCONT');
 }
-const deadline = Date.now() + LONGEST_END_MS;
+const deadline = Date.now() + MAX_SHUTDOWN_MS;
 while (Date.now() < deadline && [...processes.keys()].some((pid) => send(pid, 0))) await delay(20);
 for (const pid of processes.keys()) send(pid, 'SIGKILL');
 rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });

@@ -14,7 +14,7 @@ import { recordLink } from './links.js';
 const DAY_MS = 86_400_000;
 const WEEK_MS = 7 * DAY_MS;
 const WEEKS = 13;
-const LARGEST_PAGE = '100';
+const MAX_PAGE_SIZE = '100';
 
 /**
  * @param {View} view
@@ -56,7 +56,7 @@ export async function showTimeline(view) {
 /** How many of the first weeks fit together in one page of the list. @param {readonly number[]} counts */
 function countFitting(counts) {
   let sum = 0;
-  const tooMany = counts.findIndex((count) => (sum += count) > Number(LARGEST_PAGE));
+  const tooMany = counts.findIndex((count) => (sum += count) > Number(MAX_PAGE_SIZE));
   return tooMany === -1 ? counts.length : tooMany;
 }
 
@@ -66,7 +66,7 @@ function countFitting(counts) {
  * @returns {Promise<{ data: Solicitation[], meta: { next_cursor: string | null } }>}
  */
 function readPage(view, weeks) {
-  return view.ask('/v1/solicitations', { ...closingWithin(weeks), limit: LARGEST_PAGE });
+  return view.ask('/v1/solicitations', { ...closingWithin(weeks), limit: MAX_PAGE_SIZE });
 }
 
 /** Weeks that do not overlap: the first starts now, the others at midnight UTC. @param {number} nowMs @returns {Week[]} */

@@ -1,4 +1,4 @@
-// The requests and state available to a view.
+// What a view is given to work with.
 
 import { RequestsPanel } from './requests-panel.js';
 
@@ -6,16 +6,16 @@ import { RequestsPanel } from './requests-panel.js';
 
 /**
  * @typedef {{ id: string, name: string }} Named
- * @typedef {{ names: Named[], isAll: boolean }} Names the first entries of a reference list, and whether they are all of it
+ * @typedef {{ names: Named[], isAll: boolean }} Names the first ones of a reference list, and whether these are all
  */
 
-/** Concurrent requests in `askEach`. */
+/** How many requests a view has under way at once. */
 const AT_ONCE = 2;
 
-/** Pages of 100. Capped because every request counts against the partner's limit. */
-const MOST_PAGES_OF_NAMES = 5;
+/** Of 100 each: every request counts against the partner's limit. */
+const MAX_PAGES_OF_NAMES = 5;
 
-/** One view, from when it is opened until another replaces it. */
+/** One view, from the moment it is opened until another takes its place. */
 export class View {
   #session;
   #names;
@@ -23,7 +23,7 @@ export class View {
 
   /**
    * @param {Session} session
-   * @param {Map<string, Names>} names reference lists already read in this session, by path
+   * @param {Map<string, Names>} names reference lists that were read with this session
    */
   constructor(session, names) {
     this.#session = session;
@@ -32,17 +32,17 @@ export class View {
     this.signal = this.#ended.signal;
   }
 
-  /** The service's time, in milliseconds since 1970. */
+  /** The service's time in milliseconds. */
   now() {
     return this.#session.now(this.signal);
   }
 
   /**
-   * Sends a GET request and lists it below the view. Throws like `Session.ask`.
+   * Asks the service, and shows the request below the view.
    *
    * @param {string} path
    * @param {URLSearchParams | Readonly<Record<string, string>>} parameters
-   * @returns {Promise<any>} the response's body
+   * @returns {Promise<any>} the answer's body
    */
   ask(path, parameters = {}) {
     const query = new URLSearchParams(parameters).toString();
@@ -52,7 +52,7 @@ export class View {
   }
 
   /**
-   * Counts the solicitations that match. No other resource has an endpoint that counts.
+   * How many solicitations match: the one thing that can be counted without being read.
    *
    * @param {Readonly<Record<string, string>>} filters
    * @returns {Promise<number>}
@@ -64,8 +64,8 @@ export class View {
   }
 
   /**
-   * Runs `work` on each item, two at a time, in order. After the first failure no further item is started: it would
-   * most likely fail as well, and every request counts against the limit.
+   * Does something with each, two at a time, in order. The first that fails ends it, since those after it would most
+   * likely fail as well, and every request counts.
    *
    * @template Item, Result
    * @param {readonly Item[]} items
@@ -93,10 +93,10 @@ export class View {
   }
 
   /**
-   * The first records of a reference list, at most 500; requested once per session.
+   * The first records of a reference list; asked once in a session.
    *
    * @param {string} path
-   * @param {{ isBehindView: boolean }} options whether the view shows these names, so that the requests are listed
+   * @param {{ isBehindView: boolean }} options whether what is shown is made of it, so that the requests are told
    * @returns {Promise<Names>}
    */
   async readNames(path, { isBehindView }) {
@@ -106,7 +106,7 @@ export class View {
     const names = [];
     /** @type {string | null} */
     let cursor = '';
-    for (let page = 0; page < MOST_PAGES_OF_NAMES && cursor !== null; page++) {
+    for (let page = 0; page < MAX_PAGES_OF_NAMES && cursor !== null; page++) {
       const parameters = { limit: '100', ...(cursor !== '' && { cursor }) };
       /** @type {{ data: Named[], meta: { next_cursor: string | null } }} */
       const body = isBehindView
@@ -120,14 +120,14 @@ export class View {
     return read;
   }
 
-  /** Opens an address as a new history entry. @param {string} address */
+  /** Shows another place, which Back leaves again. @param {string} address */
   open(address) {
-    // Setting the same hash fires no event, so dispatch one: the view is then requested again.
+    // The same address again is a wish to ask again.
     if (location.hash === address) window.dispatchEvent(new HashChangeEvent('hashchange'));
     else location.hash = address;
   }
 
-  /** Aborts requests in flight. */
+  /** Gives up what is under way. */
   end() {
     this.#ended.abort();
   }

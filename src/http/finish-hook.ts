@@ -4,7 +4,7 @@
  *
  * @param use can throw, like a hook.
  */
-export function goOnWith<T>(value: T | Promise<T>, use: (value: T) => void, done: (error?: Error) => void): void {
+export function finishHook<T>(value: T | Promise<T>, use: (value: T) => void, done: (error?: Error) => void): void {
   if (value instanceof Promise) {
     value.then(use).then(() => done(), done);
     return;
