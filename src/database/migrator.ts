@@ -170,9 +170,7 @@ async function completeMigration(
 /** The setting for the oldest schema version of a group whose servers can use the current one. */
 const oldestServedName = (group: TableGroup): string => `oldest_served_${group}`;
 
-/**
- * Records which older servers can use the schema. If the setting is missing, they refuse the database, which is safe.
- */
+/** Records which older servers can use the schema. Without the setting they refuse the database, which is safe. */
 async function noteOldestServed(database: Database, includesDeferred: boolean): Promise<void> {
   for (const group of GROUPS) {
     const last = Math.max((await lastApplied(database, group)) ?? 0, dueMigrations(group, includesDeferred).length);
@@ -220,10 +218,7 @@ export async function prepareSchema(
   return migrate(database, clock, options);
 }
 
-/**
- * Refuses a database that has lost one group of tables. The first migration would fill an empty group, and hide the
- * loss.
- */
+/** Refuses a database that has lost one group of tables: the first migration would fill it again, and hide the loss. */
 async function refuseHalfLost(database: Database): Promise<void> {
   const lost = (await findLost(database)) && (await findLost(database));
   // Checked twice: a first migration may have completed between the reads.
