@@ -1,9 +1,9 @@
-// The one place that knows the key, and the one that asks the service.
+// Sends all requests to the service. No other module stores the key.
 
 import { AnswerError, NoAnswerError } from './errors.js';
 
 /**
- * What is left of the partner's requests, as the RateLimit headers of an answer tell it.
+ * The partner's remaining requests, from the RateLimit headers of a response.
  *
  * @typedef {object} Quota
  * @property {number} quota requests in a window
@@ -11,24 +11,24 @@ import { AnswerError, NoAnswerError } from './errors.js';
  * @property {number} resetSeconds until the window ends
  */
 
-/** What keys are made of. With other characters `fetch` can throw, and its message repeats the key. */
+/** The characters of a key. With others `fetch` can throw an error whose message contains the key. */
 const SENDABLE = /^[\w-]+$/;
 
-/** For an answer that does not come; the slowest good ones take a few seconds. */
+/** Request timeout. The slowest successful responses take a few seconds. */
 const MAX_WAIT_MS = 30_000;
 
-/** Asks with one key, which lives as long as this object and stands nowhere else. */
+/** Sends requests with one key, which is stored only here and lives as long as this object. */
 export class Session {
   #key;
   #onQuota;
   #onRefused;
-  /** How far the service's clock is ahead of this machine's; null before the first answer. @type {number | null} */
+  /** How far the service's clock is ahead of this machine's; null before the first response. @type {number | null} */
   #aheadMs = null;
 
   /**
    * @param {string} key
-   * @param {(quota: Quota) => void} onQuota is told after each answer that carries it
-   * @param {(error: AnswerError) => void} onRefused is told when the service does not accept the key, or no longer
+   * @param {(quota: Quota) => void} onQuota called after each response with RateLimit headers
+   * @param {(error: AnswerError) => void} onRefused called if the service rejects the key (401)
    */
   constructor(key, onQuota, onRefused) {
     this.#key = key;
@@ -42,13 +42,13 @@ export class Session {
   }
 
   /**
-   * The body of a 200.
+   * Sends a GET request. Rejects with the signal's reason if it is aborted.
    *
    * @param {string} path with its query
    * @param {AbortSignal} signal
-   * @returns {Promise<any>} as the interface describes it
-   * @throws {AnswerError} where it is another status, or no answer of the interface's
-   * @throws {NoAnswerError} where there is none
+   * @returns {Promise<any>} the body of a 200, as the API describes it
+   * @throws {AnswerError} for any other status, or a body that is not JSON
+   * @throws {NoAnswerError} if no complete response arrives within `MAX_WAIT_MS`, or the network fails
    */
   async ask(path, signal) {
     const answer = await this.#fetch(path, signal);
@@ -64,13 +64,13 @@ export class Session {
   }
 
   /**
-   * The service's time, which decides what is open, to the second: this machine's clock may be wrong.
+   * The service's time, accurate to the second. It decides what is open; this machine's clock can be wrong.
    *
    * @param {AbortSignal} signal
    * @returns {Promise<number>} milliseconds since 1970
    */
   async now(signal) {
-    // Any answer tells it; this one costs no request of the partner's.
+    // Any response has the time; this one does not count against the partner's limit.
     if (this.#aheadMs === null) await this.ask('/health', signal);
     return Date.now() + (this.#aheadMs ?? 0);
   }
@@ -80,7 +80,7 @@ export class Session {
     try {
       return await fetch(path, {
         headers: { Authorization: `Bearer ${this.#key}` },
-        // Neither the records nor a digest of the key (by Vary: Authorization) is to stay on the partner's disk.
+        // Keeps the records, and a digest of the key (because of Vary: Authorization), off the partner's disk.
         cache: 'no-store',
         credentials: 'omit',
         redirect: 'error',
@@ -93,7 +93,7 @@ export class Session {
   }
 }
 
-/** @param {Response} answer @param {AbortSignal} signal @returns {Promise<any>} null where it is no JSON */
+/** @param {Response} answer @param {AbortSignal} signal @returns {Promise<any>} null if it is not JSON */
 async function readBody(answer, signal) {
   try {
     return await answer.json();
@@ -105,10 +105,10 @@ async function readBody(answer, signal) {
 }
 
 /**
- * `RateLimit-Policy: "partner";q=600;w=60` and `RateLimit: "partner";r=595;t=60`.
+ * Parses `RateLimit-Policy: "partner";q=600;w=60` and `RateLimit: "partner";r=595;t=60`.
  *
  * @param {Headers} headers
- * @returns {Quota | null}
+ * @returns {Quota | null} null if a value is missing
  */
 function readQuota(headers) {
   const quota = /;\s*q=(\d+)/.exec(headers.get('ratelimit-policy') ?? '')?.[1];

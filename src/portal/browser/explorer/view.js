@@ -1,4 +1,4 @@
-// What a view is given to work with.
+// The requests and state available to a view.
 
 import { RequestsPanel } from './requests-panel.js';
 
@@ -6,16 +6,16 @@ import { RequestsPanel } from './requests-panel.js';
 
 /**
  * @typedef {{ id: string, name: string }} Named
- * @typedef {{ names: Named[], isAll: boolean }} Names the first ones of a reference list, and whether these are all
+ * @typedef {{ names: Named[], isAll: boolean }} Names the first entries of a reference list, and whether they are all of it
  */
 
-/** How many requests a view has under way at once. */
+/** Concurrent requests in `askEach`. */
 const AT_ONCE = 2;
 
-/** Of 100 each: every request counts against the partner's limit. */
+/** Pages of 100. Capped because every request counts against the partner's limit. */
 const MAX_PAGES_OF_NAMES = 5;
 
-/** One view, from the moment it is opened until another takes its place. */
+/** One view, from when it is opened until another replaces it. */
 export class View {
   #session;
   #names;
@@ -23,7 +23,7 @@ export class View {
 
   /**
    * @param {Session} session
-   * @param {Map<string, Names>} names reference lists that were read with this session
+   * @param {Map<string, Names>} names reference lists already read in this session, by path
    */
   constructor(session, names) {
     this.#session = session;
@@ -32,17 +32,17 @@ export class View {
     this.signal = this.#ended.signal;
   }
 
-  /** The service's time in milliseconds. */
+  /** The service's time, in milliseconds since 1970. */
   now() {
     return this.#session.now(this.signal);
   }
 
   /**
-   * Asks the service, and shows the request below the view.
+   * Sends a GET request and lists it below the view. Throws like `Session.ask`.
    *
    * @param {string} path
    * @param {URLSearchParams | Readonly<Record<string, string>>} parameters
-   * @returns {Promise<any>} the answer's body
+   * @returns {Promise<any>} the response's body
    */
   ask(path, parameters = {}) {
     const query = new URLSearchParams(parameters).toString();
@@ -52,7 +52,7 @@ export class View {
   }
 
   /**
-   * How many solicitations match: the one thing that can be counted without being read.
+   * Counts the solicitations that match. No other resource has an endpoint that counts.
    *
    * @param {Readonly<Record<string, string>>} filters
    * @returns {Promise<number>}
@@ -64,8 +64,8 @@ export class View {
   }
 
   /**
-   * Does something with each, two at a time, in order. The first that fails ends it, since those after it would most
-   * likely fail as well, and every request counts.
+   * Runs `work` on each item, two at a time, in order. After the first failure no further item is started: it would
+   * most likely fail as well, and every request counts against the limit.
    *
    * @template Item, Result
    * @param {readonly Item[]} items
@@ -93,10 +93,10 @@ export class View {
   }
 
   /**
-   * The first records of a reference list; asked once in a session.
+   * The first records of a reference list, at most 500; requested once per session.
    *
    * @param {string} path
-   * @param {{ isBehindView: boolean }} options whether what is shown is made of it, so that the requests are told
+   * @param {{ isBehindView: boolean }} options whether the view shows these names, so that the requests are listed
    * @returns {Promise<Names>}
    */
   async readNames(path, { isBehindView }) {
@@ -120,14 +120,14 @@ export class View {
     return read;
   }
 
-  /** Shows another place, which Back leaves again. @param {string} address */
+  /** Opens an address as a new history entry. @param {string} address */
   open(address) {
-    // The same address again is a wish to ask again.
+    // Setting the same hash fires no event, so dispatch one: the view is then requested again.
     if (location.hash === address) window.dispatchEvent(new HashChangeEvent('hashchange'));
     else location.hash = address;
   }
 
-  /** Gives up what is under way. */
+  /** Aborts requests in flight. */
   end() {
     this.#ended.abort();
   }
