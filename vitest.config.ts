@@ -69,8 +69,8 @@ function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Each worker also keeps its database server busy. The default tests mostly wait rather than compute.
-    maxWorkers: isDefaultSet ? 3 : 2,
+    // One more than cores: most tests wait for a process, a socket or a database more than they compute.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     setupFiles: ['test/support/clean-environment.ts'],
