@@ -1,19 +1,22 @@
 import { defineConfig } from 'vitest/config';
 
 /**
- * The folders that `npm test` runs in each project: under three minutes on two cores, with only what `npm ci` installs.
+ * The folders that `npm test` runs in each project: under four minutes on two cores, with only what `npm ci` installs.
  * `npm run test:all` runs every folder. A new test file belongs to the set of its folder.
  */
 const DEFAULT_FOLDERS = {
-  sqlite: ['access', 'conformance', 'docs', 'http', 'index', 'publishing', 'sync'].map((name) => `test/${name}`),
+  sqlite: ['access', 'conformance', 'docs', 'http', 'index', 'publishing', 'rate-limiting', 'sync'].map(
+    (name) => `test/${name}`,
+  ),
   postgres: ['conformance', 'index', 'sync'].map((name) => `test/${name}`),
   client: ['client/test'],
 };
 
 /** Files in these folders that only `npm run test:all` runs, and why. */
 const ONLY_IN_ALL = [
-  // Needs Redis.
-  'test/http/redis-rate-limiter.test.ts',
+  // Need Redis.
+  'test/http/redis-rate-limiter.sqlite.test.ts',
+  'test/rate-limiting/redis-*.sqlite.test.ts',
   // Repeats the model's requests as PostgreSQL's reader role.
   'test/conformance/reader-role.postgres.test.ts',
   // Repeats the model's requests on both engines.
@@ -23,7 +26,7 @@ const ONLY_IN_ALL = [
   // Downloads other runtimes.
   'client/test/platforms/**',
   // Imports hundreds of megabytes, built to exhaust memory.
-  'test/publishing/hostile-files.test.ts',
+  'test/publishing/hostile-files.sqlite.test.ts',
   // Changes thousands of records in each import.
   'test/index/rebuilt-blocks.test.ts',
   // Imports after each statement of many queries.
@@ -33,6 +36,10 @@ const ONLY_IN_ALL = [
   // Start a mirror process for each way that a copy or a clock can be wrong.
   'client/test/mirror/damage.test.ts',
   'client/test/mirror/clock.test.ts',
+  // Starts a mirror process for each way that it can be used.
+  'client/test/mirror/mirror.test.ts',
+  // Start workers, kill them, and count their requests.
+  'test/http/serving-process.sqlite.test.ts',
   // Waits for a minute to pass.
   'client/test/mirror/waiting.test.ts',
 ];
@@ -82,6 +89,7 @@ export default defineConfig({
           name: 'sqlite',
           ...filesOf('sqlite', [ALONE, BOTH, POSTGRES]),
           provide: { engine: 'sqlite' },
+          globalSetup: ['test/support/built-portal.ts'],
         },
       },
       {

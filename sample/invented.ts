@@ -1,5 +1,5 @@
 import type { NamedRecord } from '../src/publishing/records.ts';
-import type { SolicitationRecord } from '../src/resources/solicitations/record.ts';
+import type { SolicitationRecord } from '../src/resources/solicitations/render.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -10,8 +10,8 @@ for (const problem of problems) process.stderr.write(`${problem}\n`);
 process.stdout.write(
   problems.length === 0
     ? `${Object.keys(dependencies.manifest.dependencies).length} run-time dependencies, ` +
-        `${runtimePackages(dependencies.lock).length} packages with what they bring: all rules hold.\n`
-    : `${problems.length} problems with dependencies.\n`,
+        `${runtimePackages(dependencies.lock).length} packages including transitive ones: all rules pass.\n`
+    : `${problems.length} dependency problems.\n`,
 );
 process.exitCode = problems.length === 0 ? 0 : 1;
 
@@ -25,9 +25,7 @@ function vulnerabilities(): string[] {
   const { stdout } = runNpm('audit', '--omit=dev', '--json');
   const { vulnerabilities: found } = (parse(stdout) as Audit | null) ?? {};
   if (found === undefined) {
-    process.stdout.write(
-      'The registry at hand offers no advisories (npm audit): whether vulnerabilities are known was NOT checked.\n',
-    );
+    process.stdout.write('The registry offers no advisories (npm audit): known vulnerabilities were NOT checked.\n');
     return [];
   }
   return Object.entries(found).map(([name, { severity, via }]) => {
@@ -47,7 +45,7 @@ function deprecated(): string[] {
   });
   const unknown = reasons.filter(({ isKnown }) => !isKnown).map(({ name }) => name);
   if (unknown.length > 0) {
-    process.stdout.write(`The registry did not answer for ${unknown.join(', ')}: NOT checked for deprecation.\n`);
+    process.stdout.write(`The registry did not respond for ${unknown.join(', ')}: NOT checked for deprecation.\n`);
   }
   return reasons.flatMap(({ name, reason }) => (reason === undefined ? [] : [`${name} is deprecated: ${reason}`]));
 }

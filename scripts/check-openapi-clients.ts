@@ -59,7 +59,7 @@ function installGenerators(): void {
       return;
     } catch (error) {
       if (attempt === INSTALL_ATTEMPTS) throw error;
-      process.stderr.write(`npm ci failed, trying again: ${String(error)}\n`);
+      process.stderr.write(`npm ci failed, retrying: ${String(error)}\n`);
     }
   }
 }
@@ -84,7 +84,7 @@ function checkClients(document: string): void {
   run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', clients], PROGRAM_TIMEOUT_MS);
   for (const file of readdirSync(clients).filter((it) => it.endsWith('.ts'))) {
     const names = new Set(readFileSync(join(clients, file), 'utf8').match(MADE_UP_NAME));
-    if (names.size > 0) throw new Error(`${file} has made-up names: ${[...names].join(', ')}`);
+    if (names.size > 0) throw new Error(`${file} has generated names: ${[...names].join(', ')}`);
     process.stdout.write(`${document}: ${file} compiles\n`);
   }
 }

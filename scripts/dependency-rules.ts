@@ -85,26 +85,28 @@ function isInstalled(folder: string): boolean {
 function versionProblems({ manifest }: Dependencies): string[] {
   return Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })
     .filter(([, version]) => !EXACT.test(version))
-    .map(([name, version]) => `${name} is not pinned to a version: ${version}`);
+    .map(([name, version]) => `${name} is not pinned to an exact version: ${version}`);
 }
 
 function lockProblems({ manifest, lock }: Dependencies): string[] {
   const problems: string[] = [];
   const { '': root, ...installed } = lock.packages;
-  if (lock.lockfileVersion !== 3) problems.push(`the lock file is of version ${lock.lockfileVersion}, not 3`);
+  if (lock.lockfileVersion !== 3) problems.push(`the lock file has version ${lock.lockfileVersion}; expected 3`);
   for (const group of ['dependencies', 'devDependencies'] as const) {
-    const [asked, locked] = [manifest[group], root?.[group] ?? {}];
-    for (const name of new Set([...Object.keys(asked), ...Object.keys(locked)])) {
+    const [wanted, locked] = [manifest[group], root?.[group] ?? {}];
+    for (const name of new Set([...Object.keys(wanted), ...Object.keys(locked)])) {
       const version = installed[`node_modules/${name}`]?.version;
-      if (asked[name] !== locked[name] || (asked[name] !== undefined && asked[name] !== version)) {
-        problems.push(`${name}: package.json says ${asked[name] ?? 'nothing'}, the lock file ${version ?? 'nothing'}`);
+      if (wanted[name] !== locked[name] || (wanted[name] !== undefined && wanted[name] !== version)) {
+        problems.push(
+          `${name}: package.json has ${wanted[name] ?? 'no version'}, the lock file ${version ?? 'no version'}`,
+        );
       }
     }
   }
   for (const [folder, { integrity, resolved, deprecated, link }] of Object.entries(installed)) {
     if (link || !isInstalled(folder)) continue;
-    if (resolved !== undefined) problems.push(`${folder}: the lock file names where it came from (${resolved})`);
-    if (integrity?.startsWith('sha512-') !== true) problems.push(`${folder}: the lock file has no SHA-512 of it`);
+    if (resolved !== undefined) problems.push(`${folder}: the lock file contains a registry URL (${resolved})`);
+    if (integrity?.startsWith('sha512-') !== true) problems.push(`${folder}: the lock file has no SHA-512`);
     if (deprecated !== undefined) problems.push(`${folder} is deprecated: ${deprecated}`);
   }
   return problems;
@@ -119,20 +121,17 @@ function scriptProblems({ manifest: { allowScripts }, lock }: Dependencies): str
   return [
     ...[...withScript]
       .filter((name) => allowScripts[name] === undefined)
-      .map((name) => `${name} runs a script when it is installed, which allowScripts in package.json does not let it`),
+      .map((name) => `${name} has an install script that allowScripts in package.json does not list`),
     ...Object.keys(allowScripts)
       .filter((name) => !withScript.has(name))
-      .map((name) => `allowScripts in package.json names ${name}, which has no script to run`),
+      .map((name) => `allowScripts in package.json lists ${name}, which has no install script`),
   ];
 }
 
 function licenseProblems({ lock }: Dependencies): string[] {
   return runtimePackages(lock)
     .filter(({ license }) => !alternativesIn(license).some((one) => ACCEPTED_LICENSES.has(one)))
-    .map(
-      ({ name, version, license }) =>
-        `${name} ${version} is under a license that is not accepted: ${license || 'none'}`,
-    );
+    .map(({ name, version, license }) => `${name} ${version} has a license that is not accepted: ${license || 'none'}`);
 }
 
 /** `(MIT OR CC0-1.0)` offers a choice. */
@@ -152,7 +151,7 @@ function guideProblems({ manifest, guide }: Dependencies): string[] {
       .map((name) => `docs/dependencies.md does not say what ${name} is for`),
     ...[...reasons.keys()]
       .filter((name) => !names.includes(name))
-      .map((name) => `docs/dependencies.md names ${name}, which is no dependency`),
+      .map((name) => `docs/dependencies.md lists ${name}, which is not a dependency`),
   ];
 }
 
@@ -169,12 +168,10 @@ function useProblems({ manifest, sources }: Dependencies): string[] {
   }
   const names = Object.keys(manifest.dependencies);
   return [
-    ...names
-      .filter((name) => !usedIn.has(name))
-      .map((name) => `${name} is not used by anything that runs in production`),
+    ...names.filter((name) => !usedIn.has(name)).map((name) => `${name} is not imported by production code`),
     ...[...usedIn]
       .filter(([name]) => !names.includes(name) && !name.startsWith('node:') && !builtinModules.includes(name))
-      .map(([name, path]) => `${path} imports ${name}, which is no dependency`),
+      .map(([name, path]) => `${path} imports ${name}, which is not a dependency`),
   ];
 }
 

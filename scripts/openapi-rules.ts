@@ -7,7 +7,7 @@ import rulesets from '@stoplight/spectral-rulesets';
 const RULES_OFF: Readonly<Record<string, string>> = {
   'owasp:api4:2023-array-limit': 'The import sets no limit to the lists inside a record. Pages have maxItems.',
   'owasp:api4:2023-string-limit': 'Free text of the import has no limit. Where there is one, maxLength says it.',
-  'owasp:api4:2023-string-restricted': 'Free text has no pattern. Where there is one, it is given.',
+  'owasp:api4:2023-string-restricted': 'Free text has no pattern; other strings declare theirs.',
   'owasp:api8:2023-define-cors-origin': 'Browsers of other origins have no access: an API key is a secret of a server.',
 };
 
@@ -15,7 +15,7 @@ const HEALTH = /^paths\.\/health\./;
 
 /** Exceptions to a rule by location, each with the reason. */
 const EXCEPTIONS: readonly (readonly [rule: string, place: RegExp, reason: string])[] = [
-  ['owasp:api2:2023-read-restricted', HEALTH, 'It needs no key, so that load balancers can ask it.'],
+  ['owasp:api2:2023-read-restricted', HEALTH, 'It needs no key, so that load balancers can request it.'],
   ['owasp:api4:2023-rate-limit', HEALTH, 'It is not limited.'],
   ['owasp:api4:2023-rate-limit', /\.responses\.401\.headers$/, 'A 401 has no partner, and so no limit to report.'],
   ['owasp:api4:2023-rate-limit-responses-429', HEALTH, 'It is not limited.'],

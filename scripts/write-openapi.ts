@@ -5,7 +5,7 @@ import { format, resolveConfig } from 'prettier';
 import { PartnerDirectory } from '../src/access/partner-directory.ts';
 import { buildApp } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
-import { openForServing } from '../src/database/database.ts';
+import { openForServing } from '../src/database/open.ts';
 
 // Writes the checked-in OpenAPI documents. A test compares them with those that the service serves.
 

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openForCommands } from '../src/database/database.ts';
-import { migrate } from '../src/database/migrator.ts';
+import { openForCommands } from '../src/database/open.ts';
+import { migrate } from '../src/database/migrations/migrator.ts';
 import { startServer } from '../test/support/postgres.ts';
 import { describeQueries } from './queries/describe-queries.ts';
 

@@ -21,7 +21,7 @@ if (status === 0) {
   if (file === undefined) process.stdout.write(text);
   else writeFileSync(file, text);
 } else {
-  process.stderr.write(`npm could not make the bill of materials:\n${stderr}`);
+  process.stderr.write(`npm could not create the bill of materials:\n${stderr}`);
   process.exitCode = 1;
 }
 

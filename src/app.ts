@@ -1,88 +1,102 @@
-import { fastify, type FastifyInstance } from 'fastify';
-import { addAdmission, makeAdmission } from './http/admission.ts';
-import { addAuthentication } from './http/authentication.ts';
-import { addCaching } from './http/caching.ts';
-import { addCompression } from './http/compression.ts';
-import { trackConnections } from './http/connections.ts';
-import { addDraining } from './http/draining.ts';
-import { addErrorHandling } from './http/error-handling.ts';
-import { registerHealth } from './http/health.ts';
-import { addCachedResponses } from './http/cached-responses.ts';
-import { addOpenApi, registerOpenApi } from './http/openapi.ts';
-import { addPathCheck } from './http/path-check.ts';
-import { addPermissionCheck } from './http/permission-check.ts';
-import { addRequestCheck, endUnclearConnections } from './http/request-check.ts';
-import { InMemoryRateLimiter, type RateLimiter } from './http/request-counts.ts';
-import { addRequestId } from './http/request-id.ts';
-import { addRequestLimit } from './http/request-limits.ts';
-import { addRequestObservers, logRequests } from './http/request-observers.ts';
-import { addRouteConfig } from './http/route-config.ts';
-import { addSecurityHeaders } from './http/security-headers.ts';
-import { serverOptions } from './http/server-options.ts';
-import { endSlowReaders } from './http/slow-readers.ts';
-import { addUnparsedRequests } from './http/unparsed-requests.ts';
-import { addCursorCheck } from './paging/cursor-check.ts';
+import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import { addOpenApi, disableSchemaCompilers, registerOpenApi } from './http/openapi/openapi.ts';
+import { addCommonSteps, addPartnerPipeline, addPublicPipeline } from './http/request/pipeline.ts';
+import { logRequests } from './http/request/request-observers.ts';
+import { sendError } from './http/response/errors.ts';
+import { requestIds } from './http/response/headers.ts';
+import { ResponseCache } from './http/response/response-cache.ts';
+import { makeAdmission } from './http/server/admission.ts';
+import { Connections } from './http/server/connections.ts';
+import { addDraining } from './http/server/draining.ts';
+import { registerHealth } from './http/server/health.ts';
+import { routedUrl } from './http/server/request-target.ts';
+import { createHttpServer, MAX_HEAD_BYTES } from './http/server/server.ts';
+import { UnparsedRequests } from './http/server/unparsed-requests.ts';
 import { SetCache } from './index/set-cache.ts';
+import { makeCursorCheck } from './paging/cursor-check.ts';
 import { registerPortal } from './portal/portal.ts';
+import { InMemoryRateLimiter } from './rate-limiting/in-memory-rate-limiter.ts';
+import { RequestLimits } from './rate-limiting/request-limits.ts';
 import { CertificationList } from './resources/certifications/certification-list.ts';
-import { registerCertifications } from './resources/certifications/routes.ts';
-import { registerContracts } from './resources/contracts/routes.ts';
-import { registerReferenceLists } from './resources/reference-lists/routes.ts';
-import { registerSolicitations } from './resources/solicitations/routes.ts';
-import { registerSuppliers } from './resources/suppliers/routes.ts';
+import { registerCertifications } from './resources/certifications/certifications.ts';
+import { registerContracts } from './resources/contracts/contracts.ts';
+import { registerKey } from './resources/key/key.ts';
+import { registerReferenceLists } from './resources/reference-lists/reference-lists.ts';
+import { registerSolicitations } from './resources/solicitations/solicitations.ts';
+import { registerSuppliers } from './resources/suppliers/suppliers.ts';
 import type { Services } from './services.ts';
 
 /** Size of a process's cache of index bitmaps. */
 const INDEX_CACHE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Builds the HTTP server with all its routes, not yet listening. Registrations are in the order in which a request
- * passes them.
+ * Builds the HTTP server with all its routes, not yet listening.
+ *
+ * @param addRoutes registers further routes under /v1, for tests of what every route does.
  */
 export async function buildApp(
   services: Services,
-  rateLimiter: RateLimiter = new InMemoryRateLimiter(),
+  limits: RequestLimits = new RequestLimits(new InMemoryRateLimiter()),
+  addRoutes: (v1: FastifyInstance) => void = () => undefined,
 ): Promise<FastifyInstance> {
-  const app: FastifyInstance = fastify(serverOptions(services));
-  const observers = [logRequests(app.log), ...services.observers];
-  const known = addCachedResponses(app, services, rateLimiter, observers); // 200, 304: cached responses end here
-  const connections = trackConnections(app.server);
-  addUnparsedRequests(app, connections);
-  endSlowReaders(app, connections);
+  const { config, clock, cursorSecret, database, directory, logger } = services;
+  const loggerInstance: FastifyBaseLogger = logger;
+  const admission = makeAdmission(logger);
+  const connections = new Connections();
+  const unparsed = new UnparsedRequests(connections, logger);
+  const observers = [logRequests(logger), ...services.observers];
+  const responseCache = new ResponseCache(clock);
+  const app: FastifyInstance = fastify({
+    serverFactory: (handle) =>
+      createHttpServer({ directory, clock, limits, responseCache, observers, connections, admission, logger }, handle),
+    clientErrorHandler: (error, socket) => unparsed.refuse(error, socket),
+    frameworkErrors: sendError,
+    loggerInstance,
+    // A logger for each request would cost more than its one log line. Lines about a request get its ID explicitly.
+    childLoggerFactory: (parent) => parent,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: requestIds(),
+    requestIdHeader: false,
+    // X-Forwarded-For is trusted from these addresses only; clients can forge the leftmost address in it.
+    trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
+    rewriteUrl: ({ url = '/' }) => routedUrl(url),
+    routerOptions: {
+      // `parameters.ts` parses the query, from the raw URL.
+      querystringParser: () => ({}),
+      // The limit on the head also limits the length of an ID; an ID that is too long simply does not exist.
+      maxParamLength: MAX_HEAD_BYTES,
+    },
+    return503OnClosing: false,
+  });
+  app.decorate('admission', admission).decorate('responseCache', responseCache);
+  app.setErrorHandler(sendError);
+  app.server.on('connect', (_request, socket) => unparsed.refuseConnect(socket));
   addDraining(app, connections);
-  addRouteConfig(app);
+  addCommonSteps(app, observers);
+  await addOpenApi(app, config);
 
-  // For every request.
-  addRequestId(app);
-  addRequestObservers(app, observers);
-  addErrorHandling(app);
-  addSecurityHeaders(app);
-  addCaching(app);
-  addCompression(app);
-  endUnclearConnections(app);
-
-  // The checks before a handler, each with the status of its refusal.
-  const admission = makeAdmission(app);
-  addAuthentication(app, services.directory, rateLimiter, { known, admission }); // 401, or 429 after many
-  addRequestLimit(app, rateLimiter, known); // 429
-  addAdmission(app, admission); // 429
-  addPathCheck(app); // 404, 405
-  addRequestCheck(app); // 400
-  addCursorCheck(app, services.cursorSecret); // 400
-  addPermissionCheck(app); // 403
-
-  await addOpenApi(app, services.config);
-  registerHealth(app);
-  registerOpenApi(app);
-
-  const certifications = new CertificationList(services.database);
-  const sets = new SetCache(INDEX_CACHE_BYTES);
-  registerContracts(app, services, sets);
-  registerSuppliers(app, services, sets, certifications);
-  registerSolicitations(app, services, sets);
-  registerCertifications(app, services, certifications);
-  registerReferenceLists(app, services);
-
-  registerPortal(app);
+  await app.register(async (pages) => {
+    disableSchemaCompilers(pages);
+    addPublicPipeline(pages);
+    registerHealth(pages);
+    registerOpenApi(pages);
+    await registerPortal(pages, directory);
+  });
+  await app.register(
+    async (v1) => {
+      disableSchemaCompilers(v1);
+      addPartnerPipeline(v1, { directory, clock, limits, admission, checkCursor: makeCursorCheck(v1, cursorSecret) });
+      const sets = new SetCache(INDEX_CACHE_BYTES);
+      const certifications = new CertificationList(database);
+      registerContracts(v1, services, sets);
+      registerSuppliers(v1, services, sets, certifications);
+      registerSolicitations(v1, services, sets);
+      registerCertifications(v1, services, certifications);
+      registerReferenceLists(v1, services);
+      registerKey(v1, services);
+      addRoutes(v1);
+    },
+    { prefix: '/v1' },
+  );
   return app;
 }

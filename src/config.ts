@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net';
+import { SETTINGS, type Setting } from './settings.ts';
 
 export type Environment = 'dev' | 'uat' | 'production';
 
@@ -31,7 +31,7 @@ export interface Config {
   readonly auditRetentionDays: number;
 }
 
-/** The environment variables are invalid. */
+/** Settings are invalid. */
 export class ConfigError extends Error {
   override name = 'ConfigError';
   /** All problems, one sentence each; the message has one line per problem. */
@@ -43,97 +43,80 @@ export class ConfigError extends Error {
   }
 }
 
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+/** The origin of a setting's value. */
+export type Origin =
+  | { readonly from: 'default' | 'environment' | 'option' }
+  | { readonly from: 'file'; readonly file: string; readonly line: number };
 
-interface Variable {
-  default: string;
-  accepts: string;
-  /** Parses the value; undefined if it is invalid. */
-  parse(value: string): unknown;
+/** Completes `It is set …`. */
+export function describeOrigin(origin: Origin): string {
+  if (origin.from === 'file') return `in ${origin.file}:${origin.line}`;
+  return { default: 'by default', environment: 'in the environment', option: 'by an option' }[origin.from];
 }
 
-const VARIABLES = {
-  PDS_ENVIRONMENT: {
-    default: 'dev',
-    accepts: 'one of dev, uat, production',
-    parse: (value) => oneOf(['dev', 'uat', 'production'], value),
-  },
-  PDS_DATABASE_URL: {
-    default: 'sqlite:data/pds.sqlite',
-    accepts: 'sqlite:PATH of a file, or postgres://…, with sslmode=verify-full or disable where it names one',
-    parse: parseDatabaseUrl,
-  },
-  PDS_REPLICA_URLS: {
-    default: '',
-    accepts:
-      'postgres://… of replicas, comma-separated, with sslmode=verify-full or disable where they name one, beside a ' +
-      'PDS_DATABASE_URL that is postgres://… too',
-    parse: parseReplicaUrls,
-  },
-  PDS_REDIS_URL: {
-    default: '',
-    accepts: 'redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE] or rediss://… (TLS), special characters percent-encoded',
-    parse: (value) => (value === '' ? null : isRedisUrl(value) ? value : undefined),
-  },
-  PDS_HOST: { default: '127.0.0.1', accepts: 'a host name or an address', parse: (value) => value.trim() || undefined },
-  PDS_PORT: { default: '8080', accepts: 'a whole number from 0 to 65535', parse: (value) => integer(value, 0, 65_535) },
-  PDS_PUBLIC_URL: {
-    default: '',
-    accepts: 'https://HOST[:PORT] or http://HOST[:PORT], without a path',
-    parse: (value) => (value === '' ? null : parseOrigin(value)),
-  },
-  PDS_ADMIN_HOST: {
-    default: '127.0.0.1',
-    accepts: 'a host name or an address',
-    parse: (value) => value.trim() || undefined,
-  },
-  PDS_ADMIN_PORT: {
-    default: '8081',
-    accepts: 'a whole number from 0 to 65535',
-    parse: (value) => integer(value, 0, 65_535),
-  },
-  PDS_REQUESTS_PER_MINUTE: {
-    default: '600',
-    accepts: 'a whole number from 1 to 1000000',
-    parse: (value) => integer(value, 1, 1_000_000),
-  },
-  PDS_TRUSTED_PROXIES: {
-    default: '',
-    accepts: 'addresses or networks, comma-separated (10.0.0.1,10.1.0.0/16)',
-    parse: parseNetworks,
-  },
-  PDS_LOG_LEVEL: {
-    default: 'info',
-    accepts: `one of ${LOG_LEVELS.join(', ')}`,
-    parse: (value) => oneOf(LOG_LEVELS, value),
-  },
-  PDS_USAGE_RETENTION_DAYS: {
-    default: '400',
-    accepts: 'a whole number from 1 to 36500',
-    parse: (value) => integer(value, 1, 36_500),
-  },
-  PDS_AUDIT_RETENTION_DAYS: {
-    default: '1830',
-    accepts: 'a whole number from 1 to 36500',
-    parse: (value) => integer(value, 1, 36_500),
-  },
-} satisfies Record<string, Variable>;
+/** Returns where the value of a variable is from. */
+export type OriginOf = (name: string) => Origin;
+
+/** A setting in force, valid or not. */
+export interface FoundSetting {
+  readonly name: string;
+  /** The text of the variable, or the default. Can contain a password. */
+  readonly text: string;
+  /** The parsed value; undefined if it is invalid. */
+  readonly value: unknown;
+  readonly origin: Origin;
+  /** The error, without the name: `must be …`; null if the value is valid. Never contains the value. */
+  readonly problem: string | null;
+}
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+const fromEnvironment: OriginOf = () => ({ from: 'environment' });
 
 /**
- * Reads the `PDS_…` variables. An unknown one is an error: a misspelled setting that is silently ignored would only be
- * discovered in production.
- *
- * @throws ConfigError with all problems at once. Values are not repeated, because one can contain a password.
+ * All settings, in the order of `SETTINGS`, and then each unknown `PDS_…` variable with its problem: a misspelled setting
+ * that is silently ignored would only be discovered in production.
  */
-export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const problems: string[] = [];
-  const read = (name: keyof typeof VARIABLES): unknown => {
-    const variable: Variable = VARIABLES[name];
-    const parsed = variable.parse(environment[name] ?? variable.default);
-    if (parsed === undefined) problems.push(`${name} must be ${variable.accepts}`);
-    return parsed;
-  };
-  const config = {
+export function findSettings(variables: Variables, originOf: OriginOf = fromEnvironment): FoundSetting[] {
+  const known = Object.entries<Setting>(SETTINGS).map(([name, setting]): FoundSetting => {
+    const set = variables[name];
+    const text = set ?? setting.default;
+    const value = setting.parse(text);
+    const isWrong = value === undefined || (name === 'PDS_REPLICA_URLS' && text.trim() !== '' && isSqlite(variables));
+    return {
+      ...{ name, text, value },
+      origin: set === undefined ? { from: 'default' } : originOf(name),
+      problem: isWrong ? `must be ${setting.accepts}` : null,
+    };
+  });
+  const unknown = Object.entries(variables).flatMap(([name, text]): FoundSetting[] => {
+    if (!name.startsWith('PDS_') || Object.hasOwn(SETTINGS, name) || text === undefined) return [];
+    const problem = `is not a known setting. Accepted: ${Object.keys(SETTINGS).join(', ')}`;
+    return [{ name, text, value: undefined, origin: originOf(name), problem }];
+  });
+  return [...known, ...unknown];
+}
+
+/** Only a primary on PostgreSQL has replicas. */
+function isSqlite({ PDS_DATABASE_URL: url = SETTINGS.PDS_DATABASE_URL.default }: Variables): boolean {
+  return url.startsWith('sqlite:');
+}
+
+/**
+ * Reads the settings from variables.
+ *
+ * @throws ConfigError with all problems at once, each with its origin. Values are not repeated, because one can contain
+ *   a password.
+ */
+export function readConfig(variables: Variables, originOf: OriginOf = fromEnvironment): Config {
+  const settings = findSettings(variables, originOf);
+  const problems = settings.flatMap(({ name, problem, origin }) =>
+    problem === null ? [] : [`${name} ${problem}. It is set ${describeOrigin(origin)}`],
+  );
+  if (problems.length > 0) throw new ConfigError(problems);
+  const values = new Map(settings.map(({ name, value }) => [name, value]));
+  const read = (name: keyof typeof SETTINGS): unknown => values.get(name);
+  return Object.freeze({
     environment: read('PDS_ENVIRONMENT'),
     database: read('PDS_DATABASE_URL'),
     replicaUrls: read('PDS_REPLICA_URLS'),
@@ -148,97 +131,5 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     logLevel: read('PDS_LOG_LEVEL'),
     usageRetentionDays: read('PDS_USAGE_RETENTION_DAYS'),
     auditRetentionDays: read('PDS_AUDIT_RETENTION_DAYS'),
-  } as Config;
-  if (problems.length === 0 && config.replicaUrls.length > 0 && config.database.engine === 'sqlite') {
-    problems.push(`PDS_REPLICA_URLS must be ${VARIABLES.PDS_REPLICA_URLS.accepts}`);
-  }
-  for (const name of Object.keys(environment)) {
-    if (name.startsWith('PDS_') && !Object.hasOwn(VARIABLES, name)) {
-      problems.push(`${name} is not a setting of this version; the settings are ${Object.keys(VARIABLES).join(', ')}`);
-    }
-  }
-  if (problems.length > 0) throw new ConfigError(problems);
-  return Object.freeze(config);
-}
-
-function oneOf<T extends string>(values: readonly T[], value: string): T | undefined {
-  return values.find((known) => known === value);
-}
-
-/** Parses a whole number in plain decimal digits within bounds; undefined otherwise. */
-export function integer(value: string, least: number, most: number): number | undefined {
-  if (!/^\d{1,15}$/.test(value)) return undefined;
-  const number = Number(value);
-  return number >= least && number <= most ? number : undefined;
-}
-
-function parseDatabaseUrl(value: string): DatabaseConfig | undefined {
-  // To SQLite, a path that begins with a colon is not a file, such as ":memory:".
-  const path = /^sqlite:(?:\/\/(?=\/))?([^:].*)$/.exec(value)?.[1];
-  if (path !== undefined) return { engine: 'sqlite', path };
-  return isPostgresUrl(value) ? { engine: 'postgres', url: value } : undefined;
-}
-
-function parseReplicaUrls(value: string): string[] | undefined {
-  if (value.trim() === '') return [];
-  const urls = value.split(',').map((url) => url.trim());
-  return urls.every(isPostgresUrl) ? urls : undefined;
-}
-
-/**
- * Whether the URL is unambiguous about TLS: full verification or no encryption. Any `sslmode` in between has two
- * meanings: in libpq `require` verifies nothing, while in the library used here it means `verify-full`.
- */
-function hasPlainTls(url: URL): boolean {
-  const modes = url.searchParams.getAll('sslmode');
-  return modes.every((mode) => mode === 'verify-full' || mode === 'disable') && !url.searchParams.has('ssl');
-}
-
-function isPostgresUrl(value: string): boolean {
-  return isUrlOf(/^postgres(ql)?:$/, value) && hasPlainTls(new URL(value));
-}
-
-function isUrlOf(protocol: RegExp, value: string): boolean {
-  return URL.canParse(value) && value.includes('://') && protocol.test(new URL(value).protocol);
-}
-
-/** Parses a URL that is nothing but an origin: the service must be at the root of a host. */
-function parseOrigin(value: string): string | undefined {
-  if (!isUrlOf(/^https?:$/, value)) return undefined;
-  const { origin, href } = new URL(value);
-  return href === `${origin}/` && !/[?#]/.test(value) ? origin : undefined;
-}
-
-function isRedisUrl(value: string): boolean {
-  if (!isUrlOf(/^rediss?:$/, value)) return false;
-  const { hostname, username, password, pathname, search, hash } = new URL(value);
-  // An unused parameter would be a silently ignored setting.
-  const hasNoMore = /^(\/\d{0,5})?$/.test(pathname) && search === '' && hash === '';
-  return hostname !== '' && hasNoMore && isDecodable(username) && isDecodable(password);
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function parseNetworks(value: string): string[] | undefined {
-  const networks = value.split(',').map((network) => network.trim());
-  if (value.trim() === '') return [];
-  return networks.every(isNetwork) ? networks : undefined;
-}
-
-function isNetwork(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/');
-  const version = isIP(address);
-  if (version === 0 || rest.length > 0) return false;
-  if (prefix === undefined) return true;
-  const bits = integer(prefix, 0, version === 4 ? 32 : 128);
-  if (bits === undefined) return false;
-  new BlockList().addSubnet(address, bits, version === 4 ? 'ipv4' : 'ipv6');
-  return true;
+  } as Config);
 }

@@ -1,6 +1,8 @@
 /** Milliseconds since 1970, UTC. Passed in wherever time matters, so that tests can set it. */
 export type Clock = () => number;
 
+export const DAY_MS = 86_400_000;
+
 export const EPOCH = '1970-01-01T00:00:00.000Z';
 
 // RFC 3339 section 5.6, upper- or lower-case letters.
@@ -68,6 +70,11 @@ export function formatTimestamp(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
+/** The UTC day of a time in milliseconds, such as `2026-04-15`. */
+export function dayOf(epochMs: number): string {
+  return formatTimestamp(epochMs).slice(0, 10);
+}
+
 /** The timestamp one millisecond later. */
 export function nextMillisecond(timestamp: string): string {
   return addMilliseconds(timestamp, 1);
@@ -81,4 +88,9 @@ export function addMilliseconds(timestamp: string, milliseconds: number): string
 /** The latest of several timestamps. */
 export function latestOf(first: string, ...others: string[]): string {
   return others.reduce((latest, other) => (other > latest ? other : latest), first);
+}
+
+/** The last UTC days in order, ending today. */
+export function lastDays(nowMs: number, dayCount: number): string[] {
+  return Array.from({ length: dayCount }, (_, index) => dayOf(nowMs - (dayCount - 1 - index) * DAY_MS));
 }

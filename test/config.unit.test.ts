@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../src/config.ts';
 
-test('without settings the service is for development, on a SQLite file, reachable from this machine alone', () => {
+test('the default settings are for development: a SQLite file, reachable from this machine only', () => {
   expect(readConfig({ PATH: '/bin' })).toEqual({
     environment: 'dev',
     database: { engine: 'sqlite', path: 'data/pds.sqlite' },
@@ -20,7 +20,7 @@ test('without settings the service is for development, on a SQLite file, reachab
   });
 });
 
-test('all problems are told at once, by their names, and no value is repeated', () => {
+test('all invalid settings are reported at once, by name and without their values', () => {
   const settings = {
     PDS_PORT: '0x50',
     PDS_DATABASE_URL: 'mysql://u:hunter2@db',
@@ -50,7 +50,7 @@ test.each([
   ['sqlite:/var/x.sqlite', { engine: 'sqlite', path: '/var/x.sqlite' }],
   ['sqlite:///var/x.sqlite', { engine: 'sqlite', path: '/var/x.sqlite' }],
   ['postgres://u@h/d', { engine: 'postgres', url: 'postgres://u@h/d' }],
-])('PDS_DATABASE_URL may be %s', (url, database) => {
+])('PDS_DATABASE_URL can be %s', (url, database) => {
   expect(readConfig({ PDS_DATABASE_URL: url }).database).toEqual(database);
 });
 
@@ -77,7 +77,7 @@ test.each([
   ['PDS_PUBLIC_URL', 'https://api.example.com/partners'],
   ['PDS_PUBLIC_URL', 'https://user:hunter2@api.example.com'],
   ['PDS_PUBLIC_URL', 'https://api.example.com?x=1'],
-])('%s is refused as %j', (name, value) => {
+])('%s is rejected with the value %j', (name, value) => {
   expect(() => readConfig({ [name]: value })).toThrow(name);
 });
 

@@ -3,7 +3,7 @@ import { parseTimestamp } from '../src/timestamp.ts';
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
-test.each([2023, 2024, 1900, 2000])('of %i, the days that the calendar has are read, and no others', (year) => {
+test.each([2023, 2024, 1900, 2000])('in %i, exactly the days of the calendar are accepted', (year) => {
   for (let month = 0; month <= 13; month += 1) {
     const days = month >= 1 && month <= 12 ? new Date(Date.UTC(year, month, 0)).getUTCDate() : 0;
     for (let day = 0; day <= 32; day += 1) {

@@ -1,4 +1,4 @@
-import { STATES } from '../../src/resources/suppliers/states.ts';
+import { STATES } from '../../src/us-states.ts';
 import type { Random } from './random.ts';
 import { zipfShares } from './zipf.ts';
 

@@ -1,4 +1,4 @@
-import { STATES } from '../../src/resources/suppliers/states.ts';
+import { STATES } from '../../src/us-states.ts';
 import { momentOf, FIRST_YEAR, LAST_YEAR, pastDaysAfter } from './instants.ts';
 import type { Random } from './random.ts';
 import type { CertificationRecord, NamedRecord } from './reference-lists.ts';

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { findRunAs, providePrograms } from '../../test/support/postgres-programs.ts';
+import { findRunAs, providePrograms } from '../../test/support/postgres/postgres-programs.ts';
 import { OTHER_CORE } from '../machine/cores.ts';
 import { findFreePort } from '../machine/ports.ts';
 import { startProcess, type StartedProcess } from '../machine/processes.ts';

@@ -34,6 +34,8 @@ export interface Gap {
   part: string;
   candidate: string;
   reason: string;
+  /** Number of solicitations in the market. */
+  size?: number | undefined;
 }
 
 /** The latest results of each part. */
@@ -58,17 +60,19 @@ export function readResults(file = RESULTS_FILE): Results {
 export class ResultsStore {
   readonly results: Results;
   readonly #file: string;
+  #size: number | undefined;
 
   constructor(file = RESULTS_FILE) {
     this.#file = file;
     this.results = readResults(file);
   }
 
-  /** Drops earlier results of this part at this size, and its gaps at any size. */
+  /** Drops earlier results and gaps of this part at this size. */
   beginPart(part: string, size: number): void {
     const { results } = this;
     results.measurements = results.measurements.filter((one) => one.part !== part || one.size !== size);
-    results.gaps = results.gaps.filter((gap) => gap.part !== part);
+    results.gaps = results.gaps.filter((gap) => gap.part !== part || gap.size !== size);
+    this.#size = size;
   }
 
   add(measurement: Measurement): void {
@@ -76,8 +80,10 @@ export class ResultsStore {
   }
 
   addGap(gap: Gap): void {
-    const isKnown = this.results.gaps.some((known) => known.part === gap.part && known.candidate === gap.candidate);
-    if (!isKnown) this.results.gaps.push(gap);
+    const isKnown = this.results.gaps.some(
+      (known) => known.part === gap.part && known.candidate === gap.candidate && known.size === this.#size,
+    );
+    if (!isKnown) this.results.gaps.push({ ...gap, size: this.#size });
   }
 
   endPart(part: string): void {

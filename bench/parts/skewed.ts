@@ -8,15 +8,15 @@ import { createPartner } from '../market/partners.ts';
 import { runPds } from '../market/pds.ts';
 import { measureCold, reportCold } from '../measure/cold.ts';
 import type { BaseContext, Part } from '../measure/context.ts';
-import { combinationsOf } from '../../test/support/filter-combinations.ts';
-import { renamed, SKEWED_SOLICITATIONS, skewedCatalog } from '../../test/support/skewed-catalog.ts';
-import { SKEWED_PARTNERS, skewedFilters } from '../../test/support/skewed-filters.ts';
+import { combinationsOf } from '../../test/support/records/filter-combinations.ts';
+import { renamed, SKEWED_SOLICITATIONS, skewedCatalog } from '../../test/support/records/skewed-catalog.ts';
+import { SKEWED_PARTNERS, skewedFilters } from '../../test/support/records/skewed-filters.ts';
 import { SKEWED_PART } from './part-names.ts';
 
 const DATABASE = 'pds_skewed';
 
-/** A smoke run takes every 60th combination. */
-const SMOKE_STEP = 60;
+/** A smoke run takes every 300th combination. */
+const SMOKE_STEP = 300;
 
 const WARM_UP_REQUESTS = 300;
 

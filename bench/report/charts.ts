@@ -32,7 +32,7 @@ export function drawSpeed(figures: Figures, folder: string): Chart[] {
     const services: string[] = Object.values(SERVICE_NAMES);
     const svg = draw(760, 110 + 34 * bars.length, {
       title: { text: title, subtext: 'requests a second, server on one core, logarithmic', left: 12, top: 8 },
-      grid: { left: 12, right: 70, top: 64, bottom: 16, containLabel: true },
+      grid: { left: 40, right: 70, top: 64, bottom: 16, containLabel: true },
       xAxis: { type: 'log', min: 10 },
       yAxis: { type: 'category', data: bars.map(({ name }) => name), axisTick: { show: false } },
       series: [

@@ -19,15 +19,15 @@ export async function writeReport(results: Results, folder = REPORT_FOLDER): Pro
   const charts = { speed: drawSpeed(figures, folder), growth: drawGrowth(figures, folder) };
   const dates = Object.values(results.measuredAt).sort();
   const sections = [
-    '# What was measured',
-    'Written by `npm run bench`; `node bench/report.ts` writes it anew from `results.json`.',
+    '# Measurements',
+    'Written by `npm run bench`; `node bench/report.ts` writes it again from `results.json`.',
     '## Machine',
     results.machine === null ? '' : machineText(results.machine),
     dates.length === 0 ? '' : `- measured ${dayOf(dates[0])} to ${dayOf(dates.at(-1))} (UTC)`,
-    '## How',
+    '## Method',
     methodText(results),
-    '## Aims',
-    'Of one server process. A figure in **bold** misses the aim; nothing is aimed at for a figure in parentheses.',
+    '## Targets',
+    'For one server process. Figures in **bold** miss the target; those in parentheses have none.',
     targetTable(judgeTargets(figures), figures.marketSizes),
     '## Ratios at every size',
     'Requests a second ÷ those of the hand-written minimum, and CPU time of server and database together for a request.',
@@ -42,7 +42,7 @@ export async function writeReport(results: Results, folder = REPORT_FOLDER): Pro
       `\`npm run bench -- ${name}\`, ${dayOf(results.measuredAt[name])}`,
       tablesOf(figures, name),
     ]),
-    '## What could not be measured',
+    '## Not measured',
     gapsText(results),
   ];
   await writeFormatted(join(folder, 'RESULTS.md'), sections.join('\n\n'));
@@ -51,7 +51,7 @@ export async function writeReport(results: Results, folder = REPORT_FOLDER): Pro
 
 function targetTable(targets: readonly Target[], sizes: readonly number[]): string {
   return markdownTable(
-    ['work', 'database', 'aim', ...sizes.map(sizeText)],
+    ['work', 'database', 'target', ...sizes.map(sizeText)],
     targets.map(({ work, engine, aim, unit, results }) => [
       work,
       engine === 'sqlite' ? 'SQLite' : 'PostgreSQL',
@@ -74,9 +74,12 @@ function pictures(charts: readonly Chart[]): string {
 }
 
 function gapsText({ gaps }: Results): string {
-  if (gaps.length === 0) return 'Everything was.';
+  if (gaps.length === 0) return 'Everything was measured.';
   return gaps
-    .map(({ part, candidate, reason }) => `- ${candidate} (${part}): ${reason.replace(/\s+/g, ' ')}`)
+    .map(({ part, candidate, reason, size }) => {
+      const market = size === undefined ? '' : ` at ${size} solicitations`;
+      return `- ${candidate} (${part}${market}): ${reason.replace(/\s+/g, ' ')}`;
+    })
     .join('\n');
 }
 

@@ -8,7 +8,7 @@ const interrupted = new AbortController();
 process.once('SIGINT', () => interrupted.abort(new Error('Ctrl-C')));
 const signal = AbortSignal.any([interrupted.signal, AbortSignal.timeout(60_000)]);
 
-/** Where to resume, even in a later run: cursors do not expire. */
+/** The cursor to resume from. It does not expire, so a later run can use it too. */
 let cursor: string | undefined;
 let contracts = 0;
 try {
@@ -19,7 +19,7 @@ try {
   }
 } catch (error) {
   if (!(error instanceof AbortedError)) throw error;
-  console.log(`${contracts} contracts until: ${(error.cause as Error).message}`);
+  console.log(`${contracts} contracts before the abort: ${(error.cause as Error).message}`);
 }
 for await (const contract of client.contracts.list({ cursor })) {
   console.log(`the next one is ${contract.id}`);

@@ -4,6 +4,7 @@ import type {
   Count,
   CountSolicitationsData,
   Health,
+  Key,
   ListCertificationsData,
   ListCityServicesData,
   ListContractsData,
@@ -63,7 +64,7 @@ export interface SolicitationResource extends RecordResource<
 
 /**
  * The whole API. Requests reject with a `PartnerDataError`, with two exceptions: an invalid `Date` in a filter throws a
- * `RangeError`, and errors thrown by your `cache` or `onAnswer` propagate unchanged.
+ * `RangeError`, and errors thrown by your `cache`, `onAnswer` or `onKeyExpiring` propagate unchanged.
  */
 export interface Client {
   readonly contracts: RecordResource<Contract, ContractFilters>;
@@ -74,6 +75,8 @@ export interface Client {
   readonly leadEntities: ListResource<NamedRef, PageFilters>;
   readonly cityServices: ListResource<NamedRef, PageFilters>;
   readonly coops: ListResource<NamedRef, PageFilters>;
+  /** The key itself: when it ends, what its partner can see, its limit and its requests. */
+  key(options?: RequestOptions): Promise<Key>;
   /** Checks that the service is up. Works without a valid key. */
   health(options?: RequestOptions): Promise<Health>;
 }
@@ -98,7 +101,7 @@ export function createClient(options: ClientOptions): Client {
       const { data, info } = await transport.get<Detail>(target, request);
       // `get('count')` on solicitations reaches the count endpoint, the one path below a list that is not a record.
       if (typeof data.id !== 'string')
-        throw new UnexpectedAnswerError(info.status, `${target}: the answer is no record`);
+        throw new UnexpectedAnswerError(info.status, `${target}: the response is not a record`);
       return data;
     },
   });
@@ -111,7 +114,7 @@ export function createClient(options: ClientOptions): Client {
         const target = `/v1/solicitations/count${queryString(filters)}`;
         const { data, info } = await transport.get<Count>(target, request);
         if (typeof data.total !== 'number')
-          throw new UnexpectedAnswerError(info.status, `${target}: the answer is no count`);
+          throw new UnexpectedAnswerError(info.status, `${target}: the response is not a count`);
         return data.total;
       },
     },
@@ -119,6 +122,7 @@ export function createClient(options: ClientOptions): Client {
     leadEntities: lists<NamedRef, PageFilters>('/v1/lead-entities'),
     cityServices: lists<NamedRef, PageFilters>('/v1/city-services'),
     coops: lists<NamedRef, PageFilters>('/v1/coops'),
+    key: async (request) => (await transport.get<Key>('/v1/key', request)).data,
     health: async (request) => (await transport.get<Health>('/health', request)).data,
   };
 }

@@ -28,6 +28,7 @@ export {
   ValidationFailedError,
 } from './errors.ts';
 export type { ApiErrorDetails } from './errors.ts';
+export type { KeyExpiry } from './key-expiry.ts';
 export type { Page, RecordList } from './lists.ts';
 export type { AnswerInfo, ClientOptions } from './options.ts';
 export type { RateLimit } from './rate-limit.ts';
@@ -38,6 +39,7 @@ export type {
   Contract,
   EmbeddedSupplier,
   Health,
+  Key,
   NamedRef,
   Solicitation,
   SolicitationDetail,

@@ -52,9 +52,12 @@ export class RecordList<T> implements AsyncIterable<T> {
     const target = this.#path + queryString(query);
     const { data, headers, info } = await this.#transport.get<ListBody<T>>(target, this.#options);
     const watermark = headers.get('x-sync-watermark');
-    if (!isListBody(data)) throw new UnexpectedAnswerError(info.status, `${target}: the answer is no list`);
+    if (!isListBody(data)) throw new UnexpectedAnswerError(info.status, `${target}: the response is not a list`);
     if (watermark === null)
-      throw new UnexpectedAnswerError(info.status, `${target}: a proxy took away the header X-Sync-Watermark`);
+      throw new UnexpectedAnswerError(
+        info.status,
+        `${target}: the response has no X-Sync-Watermark header; a proxy may have removed it`,
+      );
     return {
       data: data.data,
       nextCursor: data.meta.next_cursor,

@@ -1,4 +1,5 @@
 import type { AnswerCache } from './cache.ts';
+import type { KeyExpiry } from './key-expiry.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { DEFAULT_RETRIES, type RetryOptions } from './retries.ts';
 
@@ -28,6 +29,11 @@ export interface ClientOptions {
   readonly cache?: AnswerCache | undefined;
   /** Called for each HTTP response, before it is processed. An error it throws ends the request. */
   readonly onAnswer?: ((answer: AnswerInfo) => void) | undefined;
+  /**
+   * Called when the service announces the end of the key: 30 days before, or when it was rotated. Once for each end. An
+   * error it throws ends the request. Default: a line to `console.warn`.
+   */
+  readonly onKeyExpiring?: ((expiry: KeyExpiry) => void) | undefined;
 }
 
 /** The validated options, with defaults filled in. */
@@ -35,11 +41,12 @@ export interface Settings {
   /** Without a trailing slash. */
   readonly base: string;
   readonly apiKey: string;
-  readonly ask: typeof fetch;
+  readonly fetch: typeof fetch;
   readonly timeoutMs: number;
   readonly retry: RetryOptions;
   readonly cache: AnswerCache | undefined;
   readonly onAnswer: ((answer: AnswerInfo) => void) | undefined;
+  readonly onKeyExpiring: ((expiry: KeyExpiry) => void) | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -49,25 +56,28 @@ const MAX_DURATION_MS = 1_000_000_000;
 
 /** @throws TypeError that names the wrong option and never contains the key. */
 export function readOptions(options: ClientOptions): Settings {
-  const { baseUrl, apiKey, fetch, timeoutMs = DEFAULT_TIMEOUT_MS, retry = {}, cache, onAnswer, ...others } = options;
+  const { baseUrl, apiKey, fetch, timeoutMs = DEFAULT_TIMEOUT_MS, retry = {}, ...more } = options;
+  const { cache, onAnswer, onKeyExpiring, ...others } = more;
   refuseUnknown('', others);
   expectFunction('fetch', fetch);
   expectFunction('onAnswer', onAnswer);
+  expectFunction('onKeyExpiring', onKeyExpiring);
   if (cache !== undefined)
     for (const name of ['get', 'set'])
       expectFunction(`cache.${name}`, (cache as unknown as Record<string, unknown>)[name], true);
   // Anything but visible ASCII would make `fetch` fail on each request, with the key in the error message.
   if (typeof apiKey !== 'string' || !/^[!-~]+$/.test(apiKey))
-    throw new TypeError('apiKey has to be a key, as it was given to you');
+    throw new TypeError('apiKey must be an API key, exactly as issued');
   return {
     base: readBaseUrl('baseUrl', baseUrl),
     apiKey,
     // Browsers throw "Illegal invocation" if `fetch` is called as a method of another object.
-    ask: fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    fetch: fetch ?? ((input, init) => globalThis.fetch(input, init)),
     timeoutMs: between(1, timeoutMs, MAX_DURATION_MS, 'timeoutMs'),
     retry: readRetryOptions(retry === false ? { retries: 0 } : retry),
     cache,
     onAnswer,
+    onKeyExpiring,
   };
 }
 
@@ -79,9 +89,9 @@ export function readOptions(options: ClientOptions): Settings {
 export function readBaseUrl(name: string, baseUrl: string): string {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw new TypeError(`${name} has to be an absolute URL, such as https://api.example.com`);
+    throw new TypeError(`${name} must be an absolute URL, such as https://api.example.com`);
   if (url.username + url.password + url.search + url.hash !== '')
-    throw new TypeError(`${name} has to be without a user, a password, a query and a fragment`);
+    throw new TypeError(`${name} must not contain a user, a password, a query or a fragment`);
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
@@ -94,7 +104,7 @@ function readRetryOptions(given: Partial<RetryOptions>): RetryOptions {
     ...others
   } = given;
   refuseUnknown('retry.', others);
-  if (!Number.isSafeInteger(retries)) throw new TypeError('retry.retries has to be a whole number');
+  if (!Number.isSafeInteger(retries)) throw new TypeError('retry.retries must be a whole number');
   return {
     retries: between(0, retries, Number.MAX_SAFE_INTEGER, 'retry.retries'),
     minDelayMs: between(0, minDelayMs, MAX_DURATION_MS, 'retry.minDelayMs'),
@@ -105,16 +115,16 @@ function readRetryOptions(given: Partial<RetryOptions>): RetryOptions {
 
 /** Without this, a misspelled option would be silently ignored. */
 function refuseUnknown(prefix: string, others: object): void {
-  for (const name of Object.keys(others)) throw new TypeError(`${prefix}${name} is no option`);
+  for (const name of Object.keys(others)) throw new TypeError(`${prefix}${name} is not an option`);
 }
 
 function expectFunction(name: string, value: unknown, isNeeded = false): void {
   if (typeof value !== 'function' && (isNeeded || value !== undefined))
-    throw new TypeError(`${name} has to be a function`);
+    throw new TypeError(`${name} must be a function`);
 }
 
 function between(least: number, value: number, most: number, name: string): number {
   // Written as an inclusion test because NaN must be refused too.
   if (typeof value === 'number' && value >= least && value <= most) return value;
-  throw new TypeError(`${name} has to be a number from ${least} to ${most}`);
+  throw new TypeError(`${name} must be a number from ${least} to ${most}`);
 }

@@ -1,4 +1,5 @@
 import { apiErrorOf, ConnectionError, TimeoutError, UnexpectedAnswerError, type PartnerDataError } from './errors.ts';
+import { KeyExpiryNotice } from './key-expiry.ts';
 import { readOptions, type AnswerInfo, type ClientOptions, type Settings } from './options.ts';
 import { readRateLimit, readRetryAfter } from './rate-limit.ts';
 import { pause, pauseBefore, throwIfAborted } from './retries.ts';
@@ -19,7 +20,7 @@ export interface Answer<T> {
  * Transient statuses, which are retried: rate limit (429), service failure (500), and a proxy that cannot reach the
  * service (502, 503, 504). With any other status, a retry would fail the same way.
  */
-const PASSING_STATUSES: readonly number[] = [429, 500, 502, 503, 504];
+const RETRYABLE_STATUSES: readonly number[] = [429, 500, 502, 503, 504];
 
 /** A failed attempt that can be retried, with the error to throw if it is not. */
 interface Failure {
@@ -30,10 +31,12 @@ interface Failure {
 /** Sends requests, retries transient failures, and parses responses. */
 export class Transport {
   readonly #settings: Settings;
+  readonly #keyExpiry: KeyExpiryNotice;
 
   /** @throws TypeError if an option is unknown or invalid. */
   constructor(options: ClientOptions) {
     this.#settings = readOptions(options);
+    this.#keyExpiry = new KeyExpiryNotice(this.#settings.apiKey, this.#settings.onKeyExpiring);
   }
 
   /**
@@ -58,9 +61,9 @@ export class Transport {
     signal: AbortSignal | undefined,
   ): Promise<Answer<T> | Failure> {
     const { apiKey, cache, onAnswer } = this.#settings;
-    const kept = await cache?.get(target);
+    const cached = await cache?.get(target);
     const headers: Record<string, string> = { authorization: `Bearer ${apiKey}`, accept: 'application/json' };
-    if (kept !== undefined) headers['if-none-match'] = kept.etag;
+    if (cached !== undefined) headers['if-none-match'] = cached.etag;
     const received = await this.#receive(target, headers, signal);
     if ('error' in received) return received;
     const { response, body } = received;
@@ -68,11 +71,12 @@ export class Transport {
     const requestId = response.headers.get('x-request-id');
     const info = { path: target, status, requestId, rateLimit: readRateLimit(response.headers), attempt };
     onAnswer?.(info);
-    const isKept = status === 304 && kept !== undefined;
-    if (status !== 200 && !isKept) return this.#refuse(target, response, body);
-    const data = parseObject(isKept ? kept.body : body, target, status) as T;
+    this.#keyExpiry.note(response.headers);
+    const isCached = status === 304 && cached !== undefined;
+    if (status !== 200 && !isCached) return this.#refuse(target, response, body);
+    const data = parseObject(isCached ? cached.body : body, target, status) as T;
     const etag = response.headers.get('etag');
-    if (!isKept && etag !== null) await cache?.set(target, { etag, body });
+    if (!isCached && etag !== null) await cache?.set(target, { etag, body });
     return { data, headers: response.headers, info };
   }
 
@@ -82,7 +86,7 @@ export class Transport {
     headers: Record<string, string>,
     signal: AbortSignal | undefined,
   ): Promise<{ response: Response; body: string } | Failure> {
-    const { base, ask, timeoutMs } = this.#settings;
+    const { base, fetch, timeoutMs } = this.#settings;
     // An already aborted signal fires no event.
     throwIfAborted(signal);
     // Not AbortSignal.any or AbortSignal.timeout: early Node 20 releases lack `any` or garbage-collect the signals.
@@ -92,13 +96,13 @@ export class Transport {
     signal?.addEventListener('abort', end, { once: true });
     try {
       // A redirect could carry the key to another host.
-      const response = await ask(base + target, { headers, signal: ended.signal, redirect: 'manual' });
+      const response = await fetch(base + target, { headers, signal: ended.signal, redirect: 'manual' });
       return { response, body: await response.text() };
     } catch (cause) {
       throwIfAborted(signal);
       const error = ended.signal.aborted
-        ? new TimeoutError(`${target}: no complete answer from ${base} within ${timeoutMs} ms`)
-        : new ConnectionError(`${target}: no complete answer from ${base}`, { cause });
+        ? new TimeoutError(`${target}: no complete response from ${base} within ${timeoutMs} ms`)
+        : new ConnectionError(`${target}: no complete response from ${base}: ${reasonOf(cause)}`, { cause });
       return { error, retryAfterMs: null };
     } finally {
       clearTimeout(timer);
@@ -109,12 +113,15 @@ export class Transport {
   /** Returns a failure that can be retried, and throws any other. */
   #refuse(target: string, { status, headers }: Response, body: string): Failure {
     const retryAfterSeconds = readRetryAfter(headers, Date.now());
-    const said = readErrorBody(body);
+    const details = readErrorBody(body);
     const error =
-      said === null
+      details === null
         ? new UnexpectedAnswerError(status, `${target}: ${this.#unexpected(status)}`)
-        : apiErrorOf({ ...said, status, requestId: headers.get('x-request-id') ?? said.requestId }, retryAfterSeconds);
-    if (!PASSING_STATUSES.includes(status)) throw error;
+        : apiErrorOf(
+            { ...details, status, requestId: headers.get('x-request-id') ?? details.requestId },
+            retryAfterSeconds,
+          );
+    if (!RETRYABLE_STATUSES.includes(status)) throw error;
     return { error, retryAfterMs: retryAfterSeconds === null ? null : retryAfterSeconds * 1_000 };
   }
 
@@ -122,8 +129,8 @@ export class Transport {
     const { base } = this.#settings;
     // With `redirect: 'manual'`, browsers return an opaque redirect, whose status is 0.
     return status === 0 || (status > 300 && status < 400 && status !== 304)
-      ? `${base} redirects, which is not followed, since it could carry the key elsewhere: correct baseUrl`
-      : `${status} from ${base}, which is no answer of the service: is baseUrl right, and does a proxy stand between?`;
+      ? `${base} returned a redirect. Redirects are not followed, because they could send the key to another host: correct baseUrl`
+      : `status ${status} from ${base} is not a response of the service: check baseUrl, and any proxy on the way`;
   }
 }
 
@@ -136,7 +143,7 @@ function parseObject(text: string, target: string, status: number): object {
     cause = error;
   }
   if (typeof data === 'object' && data !== null) return data;
-  throw new UnexpectedAnswerError(status, `${target}: the answer is no JSON object of the service`, { cause });
+  throw new UnexpectedAnswerError(status, `${target}: the response is not a JSON object`, { cause });
 }
 
 function readErrorBody(body: string): { code: string; message: string; requestId: string | null } | null {
@@ -148,4 +155,12 @@ function readErrorBody(body: string): { code: string; message: string; requestId
   } catch {
     return null;
   }
+}
+
+/** Why `fetch` failed: Node's own message is only "fetch failed", and its cause has the reason. */
+function reasonOf(error: unknown): string {
+  const { cause = error } = error as { cause?: unknown };
+  // If a host has several addresses, the message is empty and the code is the same for all.
+  const { message = '', code = '' } = cause as { message?: string; code?: string };
+  return message || code || String(error);
 }

@@ -29,7 +29,7 @@ const client = (server: FaultyServer, options: Partial<ClientOptions> = {}): Ret
 /** Asserts that a request was aborted, with the signal's reason as its cause. */
 async function expectAborted(promise: Promise<unknown>, reason: unknown): Promise<void> {
   const error: unknown = await promise.then(
-    () => expect.fail('it gave an answer'),
+    () => expect.fail('the request succeeded'),
     (thrown: unknown) => thrown,
   );
   expect(error).toBeInstanceOf(AbortedError);
@@ -45,7 +45,7 @@ describe('an AbortSignal ends', () => {
     expect(server.received).toEqual([]);
   });
 
-  test('a request that is decided by the cache for as long', async () => {
+  test('a request while an asynchronous cache is read', async () => {
     const server = await start((response) => sendJson(response, {}));
     const controller = new AbortController();
     const cache = {
@@ -60,12 +60,12 @@ describe('an AbortSignal ends', () => {
   });
 
   test.each<[string, Misbehave]>([
-    ['a request that is not answered', () => undefined],
-    ['a body in its midst', sendForever],
+    ['a request without a response', () => undefined],
+    ['a partially received body', sendForever],
   ])('%s, and its connection', async (_, misbehave) => {
     const controller = new AbortController();
-    const server = await start((response, place, request) => {
-      misbehave(response, place, request);
+    const server = await start((response, index, request) => {
+      misbehave(response, index, request);
       setImmediate(() => controller.abort(reason));
     });
     await expectAborted(client(server).contracts.get('a', { signal: controller.signal }), reason);
@@ -78,42 +78,42 @@ describe('an AbortSignal ends', () => {
     const server = await start((response) => sendError(response, 429, 'rate_limited', { 'retry-after': '60' }));
     // By then the one-minute delay before the retry has begun.
     const onAnswer = (): void => void setImmediate(() => controller.abort(reason));
-    const walk = Array.fromAsync(client(server, { onAnswer }).contracts.list({}, { signal: controller.signal }));
-    await expectAborted(walk, reason);
+    const listing = Array.fromAsync(client(server, { onAnswer }).contracts.list({}, { signal: controller.signal }));
+    await expectAborted(listing, reason);
     expect(server.received).toHaveLength(1);
   });
 
-  test('a walk between its pages', async () => {
+  test('a listing between two pages', async () => {
     const server = await start((response) =>
       sendJson(response, { data: [{ id: 'a' }], meta: { next_cursor: 'more', limit: 1 } }, 200, {
         'x-sync-watermark': '2026-04-15T09:00:00.000Z',
       }),
     );
     const controller = new AbortController();
-    const walk = async (): Promise<void> => {
+    const listing = async (): Promise<void> => {
       for await (const page of client(server).coops.list({}, { signal: controller.signal }).pages()) {
         expect(page.nextCursor).toBe('more');
         if (server.received.length === 2) controller.abort(reason);
       }
     };
-    await expectAborted(walk(), reason);
+    await expectAborted(listing(), reason);
     expect(server.received).toHaveLength(2);
   });
 
-  test('nothing else: no listener is left on a signal that lives on', async () => {
-    const server = await start((response, place) =>
-      place % 2 === 0 ? sendError(response, 500, 'internal_error') : sendJson(response, { status: 'ok' }),
+  test('nothing else: no listener remains on a long-lived signal', async () => {
+    const server = await start((response, index) =>
+      index % 2 === 0 ? sendError(response, 500, 'internal_error') : sendJson(response, { status: 'ok' }),
     );
     const { signal } = new AbortController();
     let listeners = 0;
     const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
-    signal.addEventListener = (...given: Parameters<typeof add>) => {
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
       listeners += 1;
-      add(...given);
+      add(...args);
     };
-    signal.removeEventListener = (...given: Parameters<typeof remove>) => {
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
       listeners -= 1;
-      remove(...given);
+      remove(...args);
     };
     for (let i = 0; i < 3; i += 1) await client(server, { retry: { minDelayMs: 1 } }).health({ signal });
     expect(server.received).toHaveLength(6);
@@ -123,20 +123,20 @@ describe('an AbortSignal ends', () => {
 
 describe('a timeout', () => {
   test.each<[string, Misbehave]>([
-    ['no answer', () => undefined],
-    ['a body that does not end', sendForever],
-  ])('ends %s, and its connection, and says after how long', async (_, misbehave) => {
+    ['a request without a response', () => undefined],
+    ['a request with an endless body', sendForever],
+  ])('ends %s and its connection, with the time in the message', async (_, misbehave) => {
     const server = await start(misbehave);
-    const asked = client(server, { timeoutMs: 300, retry: false }).contracts.get('a');
-    await expect(asked).rejects.toBeInstanceOf(TimeoutError);
-    await expect(asked).rejects.toThrow(/300 ms/);
+    const request = client(server, { timeoutMs: 300, retry: false }).contracts.get('a');
+    await expect(request).rejects.toBeInstanceOf(TimeoutError);
+    await expect(request).rejects.toThrow(/300 ms/);
     expect(server.received).toHaveLength(1);
     await server.received[0]?.closed;
   });
 
-  test('is of one attempt, and not of the retries together', async () => {
-    const server = await start((response, place) => {
-      if (place === 3) sendJson(response, { status: 'ok' });
+  test('applies to each attempt, not to all retries together', async () => {
+    const server = await start((response, index) => {
+      if (index === 3) sendJson(response, { status: 'ok' });
     });
     const options = { timeoutMs: 800, retry: { minDelayMs: 1, maxDelayMs: 1 } };
     expect(await client(server, options).health()).toEqual({ status: 'ok' });

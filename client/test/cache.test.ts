@@ -5,7 +5,7 @@ import type { TestService } from '../../test/support/service.ts';
 import { createClient, memoryCache, type AnswerCache, type CachedAnswer, type Client } from '../src/index.ts';
 import { startSampleService } from './support/sample-service.ts';
 
-describe('with a cache', () => {
+describe('a client with a cache', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startSampleService();
@@ -29,19 +29,19 @@ describe('with a cache', () => {
     return { client, statuses: take };
   }
 
-  test('what did not change is not sent again, and is given as before', async () => {
+  test('receives 304 for unchanged pages, and returns them as before', async () => {
     const { client, statuses } = watchedClient(memoryCache());
-    const walk = (): Promise<unknown[]> => Array.fromAsync(client.leadEntities.list({ limit: 50 }).pages());
-    const first = await walk();
+    const listAll = (): Promise<unknown[]> => Array.fromAsync(client.leadEntities.list({ limit: 50 }).pages());
+    const first = await listAll();
     expect(statuses()).toEqual([200, 200]);
     const withoutRequest = (page: unknown): object => ({ ...(page as object), requestId: null, rateLimit: null });
     for (let again = 0; again < 2; again += 1) {
-      expect((await walk()).map(withoutRequest)).toEqual(first.map(withoutRequest));
+      expect((await listAll()).map(withoutRequest)).toEqual(first.map(withoutRequest));
       expect(statuses()).toEqual([304, 304]);
     }
   });
 
-  test('what changed is given as it is: a notice that does not move updated_at', async () => {
+  test('returns changed records, also if updated_at is unchanged', async () => {
     const { client, statuses } = watchedClient(memoryCache());
     const notice = { id: 1, title: 'Addendum', body: 'The date moves.', created_at: '2026-04-14T00:00:00Z' };
     const publish = async (notices: object[]): Promise<void> => {
@@ -61,20 +61,20 @@ describe('with a cache', () => {
     expect(after.updated_at).toBe(before.updated_at);
   });
 
-  test('that is asynchronous, answers are kept by path and query; errors are not', async () => {
-    const kept = new Map<string, CachedAnswer>();
+  test('caches responses by path and query in an asynchronous cache, but no errors', async () => {
+    const cached = new Map<string, CachedAnswer>();
     const { client } = watchedClient({
-      get: async (path) => kept.get(path),
-      set: async (path, answer) => void kept.set(path, answer),
+      get: async (path) => cached.get(path),
+      set: async (path, response) => void cached.set(path, response),
     });
     await client.solicitations.count({ status: 'open' });
     await expect(client.contracts.get('none')).rejects.toThrow();
-    expect([...kept.keys()]).toEqual(['/v1/solicitations/count?status=open']);
-    expect(JSON.stringify([...kept])).not.toContain(service.partner('all').key);
+    expect([...cached.keys()]).toEqual(['/v1/solicitations/count?status=open']);
+    expect(JSON.stringify([...cached])).not.toContain(service.partner('all').key);
   });
 });
 
-test('memoryCache keeps the answers that were used last, and no more than so many', () => {
+test('memoryCache evicts the least recently used responses beyond its maximum', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd', 'e');
   const use = fc.record({ kind: fc.constantFrom('get', 'set'), name });
   fc.assert(
@@ -83,10 +83,10 @@ test('memoryCache keeps the answers that were used last, and no more than so man
       // Names in order of use, most recent last.
       let model: string[] = [];
       for (const { kind, name: used } of uses) {
-        const isKept = model.includes(used);
+        const isCached = model.includes(used);
         if (kind === 'get') {
-          expect(cache.get(used)).toEqual(isKept ? { etag: used, body: '{}' } : undefined);
-          if (!isKept) continue;
+          expect(cache.get(used)).toEqual(isCached ? { etag: used, body: '{}' } : undefined);
+          if (!isCached) continue;
         } else {
           void cache.set(used, { etag: used, body: '{}' });
         }

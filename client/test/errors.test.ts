@@ -22,12 +22,12 @@ import { startSampleService } from './support/sample-service.ts';
 /** Returns the reason a promise was rejected with. */
 function refusal(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
-    (value) => expect.fail(`it gave ${JSON.stringify(value)}`),
+    (value) => expect.fail(`resolved with ${JSON.stringify(value)}`),
     (error: unknown) => error,
   );
 }
 
-describe('each code of the service has a class, with status, code, message and request id', () => {
+describe('each error code has a class, with status, code, message and request id:', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startSampleService();
@@ -39,18 +39,18 @@ describe('each code of the service has a class, with status, code, message and r
 
   async function expectRefusal(
     promise: Promise<unknown>,
-    kind: new (...given: never[]) => ApiError,
+    kind: new (...args: never[]) => ApiError,
     expected: { name: string; status: number; code: string; message: RegExp },
   ): Promise<void> {
     const error = await refusal(promise);
     expect(error).toBeInstanceOf(kind);
     expect(error).toBeInstanceOf(PartnerDataError);
-    const { message, ...said } = expected;
-    expect(error).toMatchObject({ ...said, requestId: expect.stringMatching(/^req_/) as string });
+    const { message, ...properties } = expected;
+    expect(error).toMatchObject({ ...properties, requestId: expect.stringMatching(/^req_/) as string });
     expect((error as Error).message).toMatch(message);
   }
 
-  test('400 for a parameter that the service does not take', async () => {
+  test('400 for a parameter that the service rejects', async () => {
     await expectRefusal(Array.fromAsync(clientOf('all').contracts.list({ limit: 1_000 })), ValidationFailedError, {
       name: 'ValidationFailedError',
       status: 400,
@@ -59,7 +59,7 @@ describe('each code of the service has a class, with status, code, message and r
     });
   });
 
-  test('401 for a key that is none', async () => {
+  test('401 for an invalid key', async () => {
     const client = createClient({ baseUrl: service.url, apiKey: 'pds_test_wrong' });
     await expectRefusal(client.contracts.get('x'), UnauthorizedError, {
       name: 'UnauthorizedError',
@@ -69,7 +69,7 @@ describe('each code of the service has a class, with status, code, message and r
     });
   });
 
-  test('403 for a kind of resource that the partner may not ask for', async () => {
+  test('403 for a kind of record that the partner cannot read', async () => {
     await expectRefusal(Array.fromAsync(clientOf('suppliers-only').contracts.list()), ForbiddenError, {
       name: 'ForbiddenError',
       status: 403,
@@ -78,7 +78,7 @@ describe('each code of the service has a class, with status, code, message and r
     });
   });
 
-  test('404 for whatever is the id of no record', async () => {
+  test('404 for any id without a record', async () => {
     const client = clientOf('all');
     const real = 'sup_pa_swank_construction_company_llc_1949';
     const ids = fc.oneof(
@@ -114,32 +114,32 @@ describe('each code of the service has a class, with status, code, message and r
     expect(retryAfterSeconds).toBeLessThanOrEqual(60);
   });
 
-  test('the answer of a count is taken for no record', async () => {
+  test('UnexpectedAnswerError if an id leads to the response of another path', async () => {
     expect(await refusal(clientOf('all').solicitations.get('count'))).toBeInstanceOf(UnexpectedAnswerError);
   });
 });
 
-describe('answers that are not as the service gives them', () => {
+describe('a faulty response', () => {
   async function clientFor(misbehave: Misbehave): Promise<Client> {
     const server = await startFaultyServer(misbehave);
     onTestFinished(() => server.close());
     return createClient({ baseUrl: server.url, apiKey: 'key', retry: false });
   }
 
-  test('500 is told as an error of the service', async () => {
+  test('with status 500 becomes an InternalServerError', async () => {
     const client = await clientFor((response) => sendError(response, 500, 'internal_error'));
     const error = await refusal(client.health());
     expect(error).toBeInstanceOf(InternalServerError);
     expect(error).toMatchObject({ status: 500, requestId: 'req_test', message: 'This is internal_error.' });
   });
 
-  test('a code that is not known yet is an ApiError', async () => {
+  test('with an unknown code becomes an ApiError', async () => {
     const error = await refusal((await clientFor((response) => sendError(response, 410, 'gone'))).health());
     expect((error as Error).constructor).toBe(ApiError);
     expect(error).toMatchObject({ name: 'ApiError', status: 410, code: 'gone' });
   });
 
-  test('whatever the code, the error is an ApiError that repeats it', () => {
+  test('with any code becomes an ApiError with that code', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.constantFrom('toString', '__proto__', 'constructor')), (code) => {
         const error = apiErrorOf({ status: 400, code, message: 'why', requestId: null }, null);
@@ -152,8 +152,8 @@ describe('answers that are not as the service gives them', () => {
   test.each<[string, Misbehave]>([
     ["a proxy's page with 200", (response) => sendHtml(response, 200)],
     ["a proxy's page with 404", (response) => sendHtml(response, 404)],
-    ['no JSON object', (response) => response.end('null')],
-    ['no list', (response) => sendJson(response, { data: {} }, 200, { 'x-sync-watermark': 'now' })],
+    ['JSON that is not an object', (response) => response.end('null')],
+    ['JSON that is not a list', (response) => sendJson(response, { data: {} }, 200, { 'x-sync-watermark': 'now' })],
     [
       'a list without a cursor',
       (response) => sendJson(response, { data: [], meta: { limit: 1 } }, 200, { 'x-sync-watermark': 'now' }),
@@ -162,16 +162,16 @@ describe('answers that are not as the service gives them', () => {
       'a list without its watermark',
       (response) => sendJson(response, { data: [], meta: { next_cursor: null, limit: 1 } }),
     ],
-    ['an error of another form', (response) => sendJson(response, { error: 'no' }, 400)],
-    ['304 to who has nothing', (response) => response.writeHead(304).end()],
-  ])('%s is an unexpected answer', async (_, misbehave) => {
+    ['an error in another format', (response) => sendJson(response, { error: 'no' }, 400)],
+    ['304 without a cached response', (response) => response.writeHead(304).end()],
+  ])('%s becomes an UnexpectedAnswerError', async (_, misbehave) => {
     const client = await clientFor(misbehave);
     const error = await refusal(Array.fromAsync(client.contracts.list()));
     expect(error).toBeInstanceOf(UnexpectedAnswerError);
     expect((error as Error).message).toMatch(/^\/v1\/contracts: /);
   });
 
-  test('a redirect is not followed: the key goes to no other host', async () => {
+  test('that is a redirect is not followed, so the key goes to no other host', async () => {
     const other = await startFaultyServer((response) => sendJson(response, { status: 'ok' }));
     onTestFinished(() => other.close());
     const client = await clientFor((response) => response.writeHead(302, { location: other.url }).end());
@@ -181,7 +181,7 @@ describe('answers that are not as the service gives them', () => {
     expect(other.received).toEqual([]);
   });
 
-  test('a port where nobody listens is told as a connection that failed, with its cause', async () => {
+  test('that never arrives becomes a ConnectionError with its cause', async () => {
     const server = await startFaultyServer(() => undefined);
     await server.close();
     const client = createClient({ baseUrl: server.url, apiKey: 'key', retry: false });
@@ -192,7 +192,7 @@ describe('answers that are not as the service gives them', () => {
   });
 });
 
-describe('options that are wrong are refused at once', () => {
+describe('invalid options throw a TypeError immediately', () => {
   test.each<[string, Record<string, unknown>]>([
     ['baseUrl', { baseUrl: 'api.example.com' }],
     ['baseUrl', { baseUrl: 'file:///etc' }],

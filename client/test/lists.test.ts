@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TestService } from '../../test/support/service.ts';
+import { dataOf, type ListedRecord } from '../../test/support/client.ts';
 import { publishLines, supplier } from '../../test/support/publishing.ts';
 import { createClient, type Client } from '../src/index.ts';
 import { startSampleService } from './support/sample-service.ts';
@@ -15,9 +16,8 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 /** Fetches the records of a list without the client. */
-async function recordsOf(path: string): Promise<unknown[]> {
-  const pages = await service.walk(path, service.partner('all').key, [100]);
-  return pages.flatMap(({ body }) => (JSON.parse(body) as { data: unknown[] }).data);
+async function recordsOf(path: string): Promise<ListedRecord[]> {
+  return dataOf(...(await service.listAllPages(path, service.partner('all').key, [100])));
 }
 
 describe('a list', () => {
@@ -29,13 +29,13 @@ describe('a list', () => {
     ['leadEntities', '/v1/lead-entities'],
     ['cityServices', '/v1/city-services'],
     ['coops', '/v1/coops'],
-  ] as const)('of %s gives all records of %s, in their order', async (name, path) => {
+  ] as const)('of %s yields all records of %s in order', async (name, path) => {
     const records = await Array.fromAsync<unknown>(client[name].list({ limit: 100 }));
     expect(records.length).toBeGreaterThan(1);
     expect(records).toEqual(await recordsOf(path));
   });
 
-  test('gives the same records whatever the size of its pages, and wherever a walk breaks off and goes on', async () => {
+  test('yields the same records with any page size, and when continued from a cursor', async () => {
     const all = await recordsOf('/v1/lead-entities');
     const limit = fc.integer({ min: 1, max: 100 });
     await fc.assert(
@@ -58,32 +58,40 @@ describe('a list', () => {
     );
   });
 
-  test('may be walked again, and asks nothing before it is', async () => {
-    const asked: string[] = [];
+  test('can be iterated again, and sends no request before it is iterated', async () => {
+    const requested: string[] = [];
     const { key } = service.partner('all');
-    const watched = createClient({ baseUrl: service.url, apiKey: key, onAnswer: ({ path }) => void asked.push(path) });
+    const watched = createClient({
+      baseUrl: service.url,
+      apiKey: key,
+      onAnswer: ({ path }) => void requested.push(path),
+    });
     const list = watched.coops.list({ limit: 1 });
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
     const first = await Array.fromAsync(list);
-    expect(asked.map((path) => path.replace(/cursor=[^&]+/, 'cursor=…'))).toEqual([
+    expect(requested.map((path) => path.replace(/cursor=[^&]+/, 'cursor=…'))).toEqual([
       '/v1/coops?limit=1',
       '/v1/coops?limit=1&cursor=…',
     ]);
     expect(await Array.fromAsync(list)).toEqual(first);
   });
 
-  test('asks for no page that is not read', async () => {
-    const asked: string[] = [];
+  test('requests no page that is not read', async () => {
+    const requested: string[] = [];
     const { key } = service.partner('all');
-    const watched = createClient({ baseUrl: service.url, apiKey: key, onAnswer: ({ path }) => void asked.push(path) });
+    const watched = createClient({
+      baseUrl: service.url,
+      apiKey: key,
+      onAnswer: ({ path }) => void requested.push(path),
+    });
     for await (const contract of watched.contracts.list()) {
       expect(contract.id).toMatch(/^ctr_/);
       break;
     }
-    expect(asked).toEqual(['/v1/contracts']);
+    expect(requested).toEqual(['/v1/contracts']);
   });
 
-  test('has pages with their size, their request, the limit, and one watermark for the walk', async () => {
+  test('has pages with data, request id, limit, rate limit and one watermark', async () => {
     const pages = await Array.fromAsync(client.solicitations.list({ limit: 90 }).pages());
     expect(pages.map(({ data }) => data.length)).toEqual([90, 90, 90, 90, 49]);
     expect(new Set(pages.map(({ limit }) => limit))).toEqual(new Set([90]));
@@ -97,11 +105,10 @@ describe('a list', () => {
     }
   });
 
-  test('takes the filters of the interface, instants as dates too, and leaves out what is undefined', async () => {
+  test('accepts the documented filters, dates as Date objects, and ignores undefined ones', async () => {
     const ids = async (list: AsyncIterable<{ id: string }>): Promise<string[]> =>
       (await Array.fromAsync(list)).map(({ id }) => id);
-    const found = async (path: string): Promise<unknown[]> =>
-      (await recordsOf(path)).map((record) => (record as { id: string }).id);
+    const found = async (path: string): Promise<string[]> => (await recordsOf(path)).map(({ id }) => id);
     const at = '2026-04-01T12:30:00.250Z';
     expect(await ids(client.solicitations.list({ closing_after: new Date(at), status: 'open', q: undefined }))).toEqual(
       await found(`/v1/solicitations?status=open&closing_after=${at}`),
@@ -118,7 +125,7 @@ describe('a list', () => {
     expect(await ids(client.contracts.list({ q: 'fire', limit: 100 }))).toEqual(await found('/v1/contracts?q=fire'));
   });
 
-  test('gives with the watermark of one walk what changed until the next, and nothing else', async () => {
+  test('with the watermark of an earlier listing yields exactly the changes since then', async () => {
     const [{ watermark } = { watermark: '' }] = await Array.fromAsync(client.suppliers.list().pages());
     const since = async (from: string): Promise<string[]> =>
       (await Array.fromAsync(client.suppliers.list({ updated_since: from }))).map(({ id }) => id);
@@ -136,11 +143,10 @@ describe('a list', () => {
   });
 });
 
-describe('single answers', () => {
-  test('are the records of the details, solicitations by id and by ref', async () => {
+describe('single responses', () => {
+  test('are details, of solicitations by id and by ref', async () => {
     const [contract] = await recordsOf('/v1/contracts?q=asphalt');
-    const { id } = contract as { id: string };
-    expect(await client.contracts.get(id)).toEqual(contract);
+    expect(await client.contracts.get(contract?.id ?? '')).toEqual(contract);
     expect((await client.suppliers.get('sup_pa_swank_construction_company_llc_1949')).name).toMatch(/^SWANK/);
     for await (const { id: solicitation, ref } of client.solicitations.list({ limit: 1 })) {
       const detail = await client.solicitations.get(solicitation);
@@ -151,7 +157,7 @@ describe('single answers', () => {
     }
   });
 
-  test('are the count, and whether the service is well', async () => {
+  test('are the count and the health', async () => {
     const found = await Array.fromAsync(client.solicitations.list({ q: 'services', limit: 100 }));
     expect(await client.solicitations.count({ q: 'services' })).toBe(found.length);
     expect(await client.solicitations.count()).toBeGreaterThan(found.length);

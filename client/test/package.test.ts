@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { dataOf, idsOf } from '../../test/support/client.ts';
 import type { TestService } from '../../test/support/service.ts';
 import { installPackedClient, type InstalledClient } from './support/installed-client.ts';
 import { ROOT, run } from './support/programs.ts';
@@ -32,7 +33,7 @@ function runOnService(file: string): Promise<string> {
 }
 
 describe('the package', () => {
-  test('holds what runs, its types and its documents, and brings no other package', () => {
+  test('contains its code, types and documents, and depends on no other package', () => {
     const packages = join(installed.project, 'node_modules');
     const visible = readdirSync(packages).filter((name) => !name.startsWith('.'));
     expect(visible).toEqual(['partner-data-client']);
@@ -43,7 +44,7 @@ describe('the package', () => {
     expect(files.filter((file) => !/^(dist\/.*\.(js|d\.ts)|LICENSE|[A-Z]+\.md|package\.json)$/.test(file))).toEqual([]);
   });
 
-  test("keeps publint's rules", async () => {
+  test('passes publint', async () => {
     expect(await run('publint', ['run', installed.source, '--strict'])).toContain('All good!');
   });
 
@@ -52,7 +53,7 @@ describe('the package', () => {
     expect(await run(command, ['--help'], { cwd: installed.project })).toContain('PARTNER_DATA_KEY');
   });
 
-  test('has types that are found wherever ES modules are (attw)', async () => {
+  test('has types that every resolution of ES modules finds (attw)', async () => {
     // attw exits with an error if it finds a problem.
     const report = await run('attw', [installed.tarball, '--profile', 'esm-only', '--format', 'ascii']);
     expect(report).toContain('node16 (from ESM): 🟢 (ESM)');
@@ -60,13 +61,13 @@ describe('the package', () => {
   });
 
   test.each([
-    ['for Node, its examples too', { module: 'nodenext', types: ['node'] }, ['program.ts', 'examples/*.ts']],
+    ['for Node, including the examples', { module: 'nodenext', types: ['node'] }, ['program.ts', 'examples/*.ts']],
     [
       'for bundlers and browsers',
       { module: 'esnext', moduleResolution: 'bundler', lib: ['es2023', 'dom'], types: [] },
       ['program.ts'],
     ],
-  ])('is typed for strict programs %s', async (name, options, include) => {
+  ])('has types for strict programs %s', async (name, options, include) => {
     const { project } = installed;
     writeFileSync(join(project, 'program.ts'), TYPED_PROGRAM);
     const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true };
@@ -79,23 +80,22 @@ describe('the package', () => {
 });
 
 describe('the examples', () => {
-  test("the README's first one, in five lines, gives the first answer", async () => {
+  test("the README's first example, five lines long, prints records", async () => {
     expect(firstOfReadme.trimEnd().split('\n')).toHaveLength(5);
-    const pages = await service.walk('/v1/contracts?q=asphalt', service.partner('all').key, [25]);
-    const records = pages.flatMap(({ body }) => (JSON.parse(body) as { data: { id: string; name: string }[] }).data);
+    const pages = await service.listAllPages('/v1/contracts?q=asphalt', service.partner('all').key, [25]);
+    const records = dataOf(...pages);
     expect(records.length).toBeGreaterThan(1);
-    const lines = records.map(({ id, name }) => `${id} ${name}\n`);
+    const lines = records.map(({ id, name }) => `${id} ${String(name)}\n`);
     expect(await runOnService('first.ts')).toBe(lines.join(''));
   });
 
-  test('list.ts lists', async () => {
+  test('list.ts prints a list', async () => {
     const lines = (await runOnService('list.ts')).trimEnd().split('\n');
-    const { body } = await service.get('/v1/contracts?q=asphalt&limit=100', { key: service.partner('all').key });
-    const { data } = JSON.parse(body) as { data: { id: string }[] };
-    expect(lines.map((line) => line.split(' ')[0])).toEqual(data.map(({ id }) => id));
+    const response = await service.get('/v1/contracts?q=asphalt&limit=100', { key: service.partner('all').key });
+    expect(lines.map((line) => line.split(' ')[0])).toEqual(idsOf(response));
   });
 
-  test('count.ts counts, and shows a solicitation', async () => {
+  test('count.ts prints a count and a solicitation', async () => {
     const { body } = await service.get('/v1/solicitations/count?status=open&q=services', {
       key: service.partner('all').key,
     });
@@ -109,12 +109,12 @@ describe('the examples', () => {
     ]);
   });
 
-  test('sync.ts brings a copy in step, with nothing to do the second time', async () => {
+  test('sync.ts updates a copy, and receives nothing the second time', async () => {
     expect(await runOnService('sync.ts')).toMatch(/^3278 changed; 3278 suppliers, as of \d{4}-.*Z\n$/);
     expect(await runOnService('sync.ts')).toMatch(/^0 changed; 3278 suppliers, as of \d{4}-.*Z\n$/);
   });
 
-  test('errors.ts says what to do about each error', async () => {
+  test('errors.ts prints advice for each error', async () => {
     const lines = (await runOnService('errors.ts')).trimEnd().split('\n');
     expect(lines).toEqual([
       expect.stringMatching(/^take it out of your copy: /),
@@ -123,12 +123,14 @@ describe('the examples', () => {
     ]);
   });
 
-  test('abort.ts ends a walk, and goes on behind it', async () => {
-    expect(await runOnService('abort.ts')).toMatch(/^500 contracts until: enough\nthe next one is ctr_\S+\n$/);
+  test('abort.ts aborts a listing, and continues it', async () => {
+    expect(await runOnService('abort.ts')).toMatch(
+      /^500 contracts before the abort: enough\nthe next one is ctr_\S+\n$/,
+    );
   });
 });
 
-test('the types are those that are generated from docs/openapi.json (npm run client:types)', async () => {
+test('the types are up to date with docs/openapi.json (npm run client:types)', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'pds-client-types-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const generated = join(ROOT, 'client/src/generated');

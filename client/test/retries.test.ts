@@ -26,7 +26,7 @@ import {
 type Fault = [Misbehave, new (...given: never[]) => Error];
 
 /** Transient failures: how to cause each, and the error thrown if it persists. */
-const PASSING: Readonly<Record<string, Fault>> = {
+const TRANSIENT: Readonly<Record<string, Fault>> = {
   'a dropped connection': [drop, ConnectionError],
   'half a body': [sendHalf, ConnectionError],
   '429': [(response) => sendError(response, 429, 'rate_limited', { 'retry-after': '0' }), RateLimitedError],
@@ -39,8 +39,8 @@ const PASSING: Readonly<Record<string, Fault>> = {
 
 /** Transient failures that only a timeout detects. */
 const SILENT: Readonly<Record<string, Fault>> = {
-  'a body that does not end': [sendForever, TimeoutError],
-  'no answer': [() => undefined, TimeoutError],
+  'an endless body': [sendForever, TimeoutError],
+  'no response': [() => undefined, TimeoutError],
 };
 
 /** Longer than a successful response takes on a busy machine. */
@@ -54,35 +54,35 @@ async function start(misbehave: Misbehave): Promise<FaultyServer> {
   return server;
 }
 
-async function ask(server: FaultyServer, options: Partial<ClientOptions>): Promise<unknown> {
+async function list(server: FaultyServer, options: Partial<ClientOptions>): Promise<unknown> {
   const client = createClient({ baseUrl: server.url, apiKey: 'key', ...options });
   return Array.fromAsync(client.contracts.list());
 }
 
-describe('what may pass is asked for again', () => {
-  test.each(Object.entries({ ...PASSING, ...SILENT }))('after %s', async (name, [misbehave]) => {
-    const server = await start((response, place, request) =>
-      place === 0 ? misbehave(response, place, request) : sendList(response, [{ id: 'a' }]),
+describe('a transient failure is retried', () => {
+  test.each(Object.entries({ ...TRANSIENT, ...SILENT }))('after %s', async (name, [misbehave]) => {
+    const server = await start((response, index, request) =>
+      index === 0 ? misbehave(response, index, request) : sendList(response, [{ id: 'a' }]),
     );
-    expect(await ask(server, { retry: QUICK, ...(name in SILENT && { timeoutMs: PATIENCE_MS }) })).toEqual([
+    expect(await list(server, { retry: QUICK, ...(name in SILENT && { timeoutMs: PATIENCE_MS }) })).toEqual([
       { id: 'a' },
     ]);
     expect(server.received).toHaveLength(2);
   });
 
-  test('as often as was allowed, and the last failure is thrown', async () => {
-    const faults = fc.array(fc.constantFrom(...Object.keys(PASSING)), { maxLength: 5 });
+  test('up to the configured number of times, and then thrown', async () => {
+    const faults = fc.array(fc.constantFrom(...Object.keys(TRANSIENT)), { maxLength: 5 });
     await fc.assert(
       fc.asyncProperty(faults, fc.nat(4), async (names, retries) => {
-        const server = await startFaultyServer((response, place, request) => {
-          const [misbehave] = PASSING[names[place] ?? ''] ?? [];
+        const server = await startFaultyServer((response, index, request) => {
+          const [misbehave] = TRANSIENT[names[index] ?? ''] ?? [];
           if (misbehave === undefined) sendList(response, []);
-          else misbehave(response, place, request);
+          else misbehave(response, index, request);
         });
         try {
-          const outcome = await ask(server, { retry: { ...QUICK, retries } }).catch((e: unknown) => e);
+          const outcome = await list(server, { retry: { ...QUICK, retries } }).catch((e: unknown) => e);
           expect(server.received).toHaveLength(Math.min(names.length, retries) + 1);
-          const [, thrown] = PASSING[names[retries] ?? ''] ?? [];
+          const [, thrown] = TRANSIENT[names[retries] ?? ''] ?? [];
           if (thrown === undefined) expect(outcome).toEqual([]);
           else expect(outcome).toBeInstanceOf(thrown);
         } finally {
@@ -95,20 +95,20 @@ describe('what may pass is asked for again', () => {
 
   test.each([400, 401, 403, 404, 405, 410])('but never after %i', async (status) => {
     const server = await start((response) => sendError(response, status, 'some_code'));
-    await expect(ask(server, { retry: QUICK })).rejects.toMatchObject({ status });
+    await expect(list(server, { retry: QUICK })).rejects.toMatchObject({ status });
     expect(server.received).toHaveLength(1);
   });
 
-  test('and not at all where retries are switched off', async () => {
+  test('but not if retries are disabled', async () => {
     const server = await start((response) => sendError(response, 500, 'internal_error'));
-    await expect(ask(server, { retry: false })).rejects.toBeInstanceOf(InternalServerError);
+    await expect(list(server, { retry: false })).rejects.toBeInstanceOf(InternalServerError);
     expect(server.received).toHaveLength(1);
   });
 
-  test('as often as by default where an option is undefined', async () => {
+  test('with defaults for undefined options', async () => {
     const server = await start(drop);
     const retry = { ...QUICK, retries: undefined } as never;
-    await expect(ask(server, { retry })).rejects.toBeInstanceOf(ConnectionError);
+    await expect(list(server, { retry })).rejects.toBeInstanceOf(ConnectionError);
     expect(server.received).toHaveLength(1 + DEFAULT_RETRIES.retries);
   });
 });
@@ -118,29 +118,29 @@ describe('Retry-After', () => {
     ['in seconds', () => '1'],
     ['as a date', () => new Date(Date.now() + 2_000).toUTCString()],
   ])('%s is waited for', async (_, value) => {
-    let mayAskAtMs = 0;
-    const server = await start((response, place) => {
-      if (place > 0) {
+    let retryAtMs = 0;
+    const server = await start((response, index) => {
+      if (index > 0) {
         sendList(response, []);
         return;
       }
       const retryAfter = value();
       const waitMs = retryAfter === '1' ? 1_000 : Date.parse(retryAfter) - Date.now();
-      mayAskAtMs = performance.now() + waitMs;
+      retryAtMs = performance.now() + waitMs;
       sendError(response, 429, 'rate_limited', { 'retry-after': retryAfter });
     });
-    await ask(server, { retry: QUICK });
+    await list(server, { retry: QUICK });
     // Timers can fire a millisecond early.
-    expect(server.received[1]?.atMs).toBeGreaterThanOrEqual(mayAskAtMs - 1);
+    expect(server.received[1]?.atMs).toBeGreaterThanOrEqual(retryAtMs - 1);
   });
 
-  test('that is longer than was allowed is not waited for: the error tells it', async () => {
+  test('beyond the configured maximum is not waited for, and reported in the error', async () => {
     const server = await start((response) => sendError(response, 429, 'rate_limited', { 'retry-after': '91' }));
-    await expect(ask(server, {})).rejects.toMatchObject({ name: 'RateLimitedError', retryAfterSeconds: 91 });
+    await expect(list(server, {})).rejects.toMatchObject({ name: 'RateLimitedError', retryAfterSeconds: 91 });
     expect(server.received).toHaveLength(1);
   });
 
-  test('is read in seconds and as a date, never as less than 0; what is neither is none', () => {
+  test('is read in seconds or as a date, never below 0, and ignored if malformed', () => {
     const read = (value: string, nowMs = 0): number | null =>
       readRetryAfter(new Headers({ 'retry-after': value }), nowMs);
     fc.assert(
@@ -156,7 +156,7 @@ describe('Retry-After', () => {
   });
 });
 
-test('pauses are random up to a bound that doubles, never less than Retry-After, and end with the retries', () => {
+test('pauses are random within a doubling bound, at least Retry-After, and end with the retries', () => {
   const options = fc.record({
     retries: fc.nat(50),
     minDelayMs: fc.nat(5_000),
@@ -180,7 +180,7 @@ test('pauses are random up to a bound that doubles, never less than Retry-After,
   );
 });
 
-test('RateLimit headers are read as the service writes them; without one of them there is no limit to tell', () => {
+test('RateLimit headers are read as the service sends them, and incomplete ones are ignored', () => {
   fc.assert(
     fc.property(fc.nat(), fc.nat(), fc.nat(), fc.nat(), (quota, windowSeconds, remaining, resetSeconds) => {
       const policy = { 'ratelimit-policy': `"partner";q=${quota};w=${windowSeconds}` };

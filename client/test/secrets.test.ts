@@ -13,7 +13,7 @@ import {
 
 const KEY = 'pds_test_secret_that_nobody_else_may_read';
 
-test('a key is in the Authorization header alone: in no URL, error, cache, nor what is told or printed', async () => {
+test('the key is sent in the Authorization header only: it is in no URL, error, cache, callback or printed value', async () => {
   const behaviours = [
     drop,
     sendHalf,
@@ -25,19 +25,19 @@ test('a key is in the Authorization header alone: in no URL, error, cache, nor w
     (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
     (response) => sendJson(response, { status: 'ok' }, 200, { etag: '"1"' }),
   ] satisfies Parameters<typeof startFaultyServer>[0][];
-  const server = await startFaultyServer((response, place) => behaviours[place]?.(response));
-  const told: unknown[] = [];
-  const kept = memoryCache();
-  const cache: typeof kept = {
-    get: (path) => kept.get(path),
-    set: (...given) => {
-      told.push(given);
-      return kept.set(...given);
+  const server = await startFaultyServer((response, index) => behaviours[index]?.(response));
+  const seen: unknown[] = [];
+  const memory = memoryCache();
+  const cache: typeof memory = {
+    get: (path) => memory.get(path),
+    set: (...args) => {
+      seen.push(args);
+      return memory.set(...args);
     },
   };
-  const onAnswer = (answer: unknown): void => void told.push(answer);
+  const onAnswer = (response: unknown): void => void seen.push(response);
   const client = createClient({ baseUrl: server.url, apiKey: KEY, timeoutMs: 1_000, retry: false, cache, onAnswer });
-  told.push(client, client.contracts.list({ q: 'fire' }), client.contracts.list().pages());
+  seen.push(client, client.contracts.list({ q: 'fire' }), client.contracts.list().pages());
   const errors: unknown[] = [];
   while (server.received.length < behaviours.length)
     await client.health().catch((error: unknown) => errors.push(error));
@@ -45,7 +45,7 @@ test('a key is in the Authorization header alone: in no URL, error, cache, nor w
   expect(errors).toHaveLength(behaviours.length - 1);
   expect(server.received.map(({ authorization }) => authorization)).toEqual(behaviours.map(() => `Bearer ${KEY}`));
   const stacks = errors.map((error) => (error as Error).stack);
-  const shown = [told, errors, stacks, server.received.map(({ url }) => url)].map((some) => [
+  const shown = [seen, errors, stacks, server.received.map(({ url }) => url)].map((some) => [
     inspect(some, { depth: 12, showHidden: true }),
     JSON.stringify(some),
   ]);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createIndex, orderedText, type Migration } from '../../src/database/migration.ts';
+import { createIndex, orderedText, type Migration } from '../../src/database/migrations/migration.ts';
 
 export const partnersAndKeys: Migration = {
   number: 1,

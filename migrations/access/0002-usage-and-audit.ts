@@ -1,4 +1,4 @@
-import { createIndex, orderedText, type Migration } from '../../src/database/migration.ts';
+import { createIndex, orderedText, type Migration } from '../../src/database/migrations/migration.ts';
 
 /** Requests of partners per day, and actions of operators. */
 export const usageAndAudit: Migration = {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { orderedText, type Migration } from '../../src/database/migration.ts';
+import { orderedText, type Migration } from '../../src/database/migrations/migration.ts';
 
 /**
  * Adds a random token to the number in `access.clock`, written by every change: two timelines that reach the same

@@ -1,4 +1,4 @@
-import { orderedText, type Migration } from '../../src/database/migration.ts';
+import { orderedText, type Migration } from '../../src/database/migrations/migration.ts';
 
 /** Copies the privileges on grants, so that services need no new ones before they are upgraded. */
 const PRIVILEGES = `do $$

@@ -1,4 +1,4 @@
-import { orderedText, type Migration } from '../../src/database/migration.ts';
+import { orderedText, type Migration } from '../../src/database/migrations/migration.ts';
 
 /**
  * Stores the expiry that a key was issued with, separately from `expires_at`, which a rotation brings forward. Servers

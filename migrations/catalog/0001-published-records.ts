@@ -1,4 +1,4 @@
-import { createIndex, orderedText, rowNumber, type Migration } from '../../src/database/migration.ts';
+import { createIndex, orderedText, rowNumber, type Migration } from '../../src/database/migrations/migration.ts';
 
 export const publishedRecords: Migration = {
   number: 1,

@@ -1,4 +1,4 @@
-import type { Migration } from '../../src/database/migration.ts';
+import type { Migration } from '../../src/database/migrations/migration.ts';
 
 const SEARCHED = ['certifications', 'suppliers', 'contracts', 'solicitations'];
 

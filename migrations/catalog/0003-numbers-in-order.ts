@@ -1,4 +1,4 @@
-import { createIndex, orderedText, type Migration } from '../../src/database/migration.ts';
+import { createIndex, orderedText, type Migration } from '../../src/database/migrations/migration.ts';
 import type { Engine } from '../../src/database/database.ts';
 import { renumberStatements, STRIDE } from './renumbering.ts';
 

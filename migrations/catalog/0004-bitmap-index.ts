@@ -1,5 +1,5 @@
 import type { Engine } from '../../src/database/database.ts';
-import { createIndex, orderedText, type Migration } from '../../src/database/migration.ts';
+import { createIndex, orderedText, type Migration } from '../../src/database/migrations/migration.ts';
 
 const RECORDS = ['suppliers', 'contracts', 'solicitations'] as const;
 

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../../src/database/database.ts';
-import type { Migration } from '../../src/database/migration.ts';
-import { fillIndex } from '../../src/index/fill-index.ts';
+import type { Migration } from '../../src/database/migrations/migration.ts';
+import { rebuildIndex } from '../../src/index/write/rebuild-index.ts';
+import { INDEXED_KINDS } from '../../src/kinds.ts';
 
 /**
  * Fills the bitmap index from the stored records. Servers of the previous version continue to use the former search.
@@ -26,7 +27,9 @@ export const indexFilled: Migration = {
     await (transaction.engine === 'sqlite'
       ? readFts5Words(transaction, onRead)
       : readTsvectorWords(transaction, onRead));
-    await fillIndex(transaction, onProgress);
+    await rebuildIndex(transaction, INDEXED_KINDS, randomUUID(), ({ what, ...progress }) =>
+      onProgress({ ...progress, what: `Indexing ${what}` }),
+    );
   },
 };
 

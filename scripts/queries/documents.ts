@@ -13,11 +13,14 @@ const TITLES: Readonly<Record<Area, string>> = {
 
 const PARAMETERS: Readonly<Record<string, string>> = {
   after: 'the id that a cursor names; empty for the first page',
+  at: 'the time of the scrape',
   bytes: 'the most bytes that the texts of a page may have',
   coops: 'the coops that are granted',
   day: 'a date, as `2026-04-15`',
+  days: 'dates, as `2026-04-15`',
   earlier: 'five seconds before `since`',
   endpoint: 'the route',
+  environment: '`live` or `test`',
   event: 'one millisecond before `since`: when the event was if `since` is a watermark',
   failed: 'requests that failed',
   found: 'the positions, or keys, of the records of the page, in their order',

@@ -6,7 +6,7 @@ import { writeMarket } from '../../bench/dataset/market.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import type { Tables } from '../../src/database/tables.ts';
 import { publish } from '../../src/publishing/publication.ts';
-import { listSources } from '../../src/publishing/source.ts';
+import { listSources } from '../../src/publishing/read/source.ts';
 
 /** Large enough that PostgreSQL prefers an index wherever one helps, small enough for a test. */
 const SIZE = {

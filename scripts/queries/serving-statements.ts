@@ -1,28 +1,25 @@
 import type { RawBuilder } from 'kysely';
-import { loadByKeyId, loadPartner } from '../../src/access/partner-records.ts';
+import { findStoredKey, findPartnerById } from '../../src/access/partner-records.ts';
 import type { Scope } from '../../src/access/scope.ts';
 import type { Engine, OpenDatabase } from '../../src/database/database.ts';
-import { readSchemaState } from '../../src/database/migrator.ts';
+import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { READ_REVISION } from '../../src/database/revision.ts';
 import { StatementCache } from '../../src/database/statement.ts';
-import {
-  openUsageStore,
-  SQLITE_USAGE_STATEMENTS,
-  transactionStatus,
-  type UsageStore,
-} from '../../src/database/usage-store.ts';
+import { openUsageStore, SQLITE_USAGE_STATEMENTS, type UsageStore } from '../../src/usage/usage-store.ts';
 import { readBlocks, readPosition, readSets } from '../../src/index/statements.ts';
-import { LastPublication } from '../../src/monitoring/last-publication.ts';
+import { listExpiringKeys } from '../../src/access/key-expiry.ts';
+import { readLastRelease } from '../../src/monitoring/serving-metrics.ts';
 import { recordStatement, type RecordQuery } from '../../src/paging/send-record.ts';
-import { readCursorSecret } from '../../src/paging/cursor-secret.ts';
-import { seenEvents } from '../../src/paging/events.ts';
-import { pageStatement, sizesStatement, storedWhole, type ListedRecords } from '../../src/paging/page-statement.ts';
-import { knownEvents } from '../../src/paging/updated-since.ts';
+import { readCursorSecret } from '../../src/paging/cursor.ts';
+import { knownEvents, seenEvents } from '../../src/paging/events.ts';
+import { pageStatement, sizesStatement, storedWhole, type ListedRecords } from '../../src/paging/pages.ts';
 import { readCertifications } from '../../src/resources/certifications/certification-list.ts';
-import { findContract, listedContracts } from '../../src/resources/contracts/query.ts';
-import { namedRefIds, type NamedRefTable } from '../../src/resources/reference-lists/query.ts';
-import { findSolicitation, listedSolicitations } from '../../src/resources/solicitations/query.ts';
-import { findSupplier, listedSuppliers } from '../../src/resources/suppliers/query.ts';
+import { findContract, listedContracts } from '../../src/resources/contracts/contracts.ts';
+import { ownKey } from '../../src/resources/key/key.ts';
+import { NAMED_REF_KINDS, TABLE_OF } from '../../src/kinds.ts';
+import { namedRefIds } from '../../src/resources/reference-lists/reference-lists.ts';
+import { findSolicitation, listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';
+import { findSupplier, listedSuppliers } from '../../src/resources/suppliers/suppliers.ts';
 import { watchStatements } from './watched-database.ts';
 
 /** The documents that list the statements. */
@@ -44,7 +41,7 @@ const EVERYTHING: Scope = { everythingSince: '', leadEntities: new Map(), coops:
 const SCOPES: readonly Scope[] = [EVERYTHING, { ...EVERYTHING, everythingSince: null }];
 
 const INDEXED = ['suppliers', 'contracts', 'solicitations'] as const;
-const NAMED_REFS: readonly NamedRefTable[] = ['lead_entities', 'coops', 'city_services'];
+const NAMED_REFS = NAMED_REF_KINDS.map((kind) => TABLE_OF[kind]);
 
 const LISTED: readonly ListedRecords[] = [
   listedSuppliers,
@@ -127,6 +124,7 @@ function templates(engine: Engine): Template[] {
       'The last events, and what an `updated_since` means, before the first page of a sync.',
       knownEvents,
     ],
+    ['service', 'own key', 'The key of a request to `/v1/key`, with its requests per day.', ownKey(engine)],
     ['lists', 'seen events', 'The last events, after a count.', seenEvents],
   ];
 }
@@ -157,18 +155,21 @@ async function otherStatements(database: OpenDatabase): Promise<ServingStatement
     }
   };
   await record('A key that is not cached, with its partner and grants.', [['key', 'key_id']], (it) =>
-    loadByKeyId(it, '', 0),
+    findStoredKey(it, '', 0),
   );
   await record('A partner whose grants changed while a page was read.', [['partner', 'partner_id']], (it) =>
-    loadPartner(it, 0, 0),
+    findPartnerById(it, 0, 0),
   );
   await record(
     'At the start the secret that signs cursors. During an upgrade the oldest version that can serve.',
     [['setting', 'name']],
     readCursorSecret,
   );
-  await record('For the metrics, when the revision is another one.', [['last publication']], (it) =>
-    new LastPublication(it, { revision: null }).read(),
+  await record('For the metrics, when the revision has changed.', [['last publication']], readLastRelease);
+  await record(
+    'For the metrics, when the revision has changed: which keys end, and when.',
+    [['keys that end', 'environment', 'at']],
+    (it) => listExpiringKeys(it, 'live', ''),
   );
   await record(
     'For `/readyz`, at most every ten seconds: which migrations ran.',
@@ -192,12 +193,7 @@ async function otherStatements(database: OpenDatabase): Promise<ServingStatement
   }
   const storeOf = (it: OpenDatabase): UsageStore => openUsageStore({ engine: 'postgres', url: '' }, it);
   const row = { day: '', partner_id: 0, key_id: '', endpoint: '', requests: 0, records: 0, limited: 0, failed: 0 };
-  await record(usage.add, [['transaction of usage'], ['usage', ...columns]], (it) => storeOf(it).add([row]));
-  await record(
-    'After a connection was lost at a commit: whether it took place.',
-    [['fate of usage', 'transaction']],
-    (it) => transactionStatus('0').execute(it.kysely),
-  );
+  await record(usage.add, [['usage', ...columns]], (it) => storeOf(it).add([row]));
   await record(usage.deleteOneDay, [['old usage', 'day']], (it) => storeOf(it).deleteOneDayBefore(''));
   return statements;
 }

@@ -1,9 +1,11 @@
+import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
 import type { Clock } from '../timestamp.ts';
 import { AccessError } from './access-error.ts';
+import { findNearest, type Named } from './nearest.ts';
 import { getPartnerReference } from './partner-admin.ts';
 
 /** The grants that one command adds or removes. */
@@ -30,11 +32,26 @@ export interface Grant {
   readonly grantedAt: string;
 }
 
-type GrantKind = 'lead_entity' | 'coop';
+/** The kinds of grant, each with its value in `access.grants`, its table and its name in messages. */
+const KINDS = {
+  leadEntities: { kind: 'lead_entity', table: 'catalog.lead_entities', label: 'lead entity' },
+  coops: { kind: 'coop', table: 'catalog.coops', label: 'coop' },
+} as const;
 
-const CATALOG_TABLE = { lead_entity: 'catalog.lead_entities', coop: 'catalog.coops' } as const;
+/** Per kind. More wrong ids are not typing errors. */
+const MAX_SUGGESTIONS = 3;
 
-const SHOWN_AS = { lead_entity: 'lead entity', coop: 'coop' };
+type GrantKind = (typeof KINDS)[keyof typeof KINDS];
+
+async function forEachKind(
+  { leadEntities, coops }: Grants,
+  work: (kind: GrantKind, ids: readonly string[]) => Promise<string[]>,
+): Promise<Pick<Grants, 'leadEntities' | 'coops'>> {
+  return {
+    leadEntities: leadEntities.length === 0 ? [] : await work(KINDS.leadEntities, leadEntities),
+    coops: coops.length === 0 ? [] : await work(KINDS.coops, coops),
+  };
+}
 
 /**
  * Adds grants to a partner, all or none, at one commit timestamp. Releases draw theirs from the same sequence, so an
@@ -42,27 +59,31 @@ const SHOWN_AS = { lead_entity: 'lead entity', coop: 'coop' };
  *
  * @throws AccessError if there is no such partner, or the catalog does not contain an ID.
  */
-export function grant(database: Database, clock: Clock, partnerName: string, asked: Grants): Promise<GrantOutcome> {
+export function grant(database: Database, clock: Clock, partnerName: string, requested: Grants): Promise<GrantOutcome> {
   return inTransaction(database, async (transaction) => {
     const timestamp = await nextCommitTimestamp(transaction, clock);
     const partner = await getPartnerReference(transaction, partnerName);
-    const unknown = [
-      ...(await missingFromCatalog(transaction, 'lead_entity', asked.leadEntities)),
-      ...(await missingFromCatalog(transaction, 'coop', asked.coops)),
-    ];
-    if (unknown.length > 0) throw new AccessError(`the catalog holds no ${unknown.join(', no ')}: nothing was granted`);
+    const missing = {
+      everything: false,
+      ...(await forEachKind(requested, (kind, ids) => missingFromCatalog(transaction, kind, ids))),
+    };
+    if (isSomething(missing)) {
+      const meant = await suggest(missing, ({ table }) =>
+        transaction.kysely.selectFrom(table).select(['id', 'name']).orderBy('id').execute(),
+      );
+      throw new AccessError(`not in the catalog: ${named(missing)}. Nothing was granted.${meant}${findWith(missing)}`);
+    }
 
     const granted: Grants = {
-      everything: asked.everything && (await grantEverything(transaction, partner.id, timestamp)),
-      leadEntities: await insertGrants(transaction, partner.id, 'lead_entity', asked.leadEntities, timestamp),
-      coops: await insertGrants(transaction, partner.id, 'coop', asked.coops, timestamp),
+      everything: requested.everything && (await grantEverything(transaction, partner.id, timestamp)),
+      ...(await forEachKind(requested, (kind, ids) => insertGrants(transaction, partner.id, kind, ids, timestamp))),
     };
     if (isSomething(granted)) {
       await noteChange(transaction, partner.id, timestamp);
       const details = detailsOf(granted);
       await recordChange(transaction, clock, { action: 'partner grant', partner: partnerName, details });
     }
-    return { granted, unchanged: without(asked, granted) };
+    return { granted, unchanged: without(requested, granted) };
   });
 }
 
@@ -74,17 +95,22 @@ export function grant(database: Database, clock: Clock, partnerName: string, ask
  *
  * @throws AccessError if there is no such partner, or something is not granted to it.
  */
-export async function revoke(database: Database, clock: Clock, partnerName: string, asked: Grants): Promise<void> {
+export async function revoke(database: Database, clock: Clock, partnerName: string, requested: Grants): Promise<void> {
   await inTransaction(database, async (transaction) => {
     const timestamp = await nextCommitTimestamp(transaction, clock);
     const partner = await getPartnerReference(transaction, partnerName);
     const revoked: Grants = {
-      everything: asked.everything && (await revokeEverything(transaction, partner.id)),
-      leadEntities: await deleteGrants(transaction, partner.id, 'lead_entity', asked.leadEntities),
-      coops: await deleteGrants(transaction, partner.id, 'coop', asked.coops),
+      everything: requested.everything && (await revokeEverything(transaction, partner.id)),
+      ...(await forEachKind(requested, (kind, ids) => deleteGrants(transaction, partner.id, kind, ids))),
     };
-    const notGranted = without(asked, revoked);
-    if (isSomething(notGranted)) throw notGrantedError(partnerName, notGranted);
+    const notGranted = without(requested, revoked);
+    if (isSomething(notGranted)) {
+      const meant = await suggest(notGranted, (kind) => grantsOfKind(transaction, partner.id, kind));
+      throw new AccessError(
+        `not granted to "${partnerName}": ${named(notGranted)}. Nothing was revoked.${meant} ` +
+          `"pds partner show ${partnerName}" lists its grants.${findWith(notGranted)}`,
+      );
+    }
     if (!isSomething(revoked)) return;
     await noteChange(transaction, partner.id, timestamp);
     const details = detailsOf(revoked);
@@ -103,21 +129,22 @@ export async function listGrants(
 ): Promise<{ leadEntities: Grant[]; coops: Grant[] }> {
   const partner = await getPartnerReference(database, partnerName);
   return {
-    leadEntities: await grantsOfKind(database, partner.id, 'lead_entity'),
-    coops: await grantsOfKind(database, partner.id, 'coop'),
+    leadEntities: await grantsOfKind(database, partner.id, KINDS.leadEntities),
+    coops: await grantsOfKind(database, partner.id, KINDS.coops),
   };
 }
 
-/** The IDs that are not in the catalog, formatted for the operator. */
-async function missingFromCatalog(transaction: Database, kind: GrantKind, ids: readonly string[]): Promise<string[]> {
-  if (ids.length === 0) return [];
-  const found = await transaction.kysely
-    .selectFrom(CATALOG_TABLE[kind])
+async function missingFromCatalog(
+  { engine, kysely }: Database,
+  { table }: GrantKind,
+  ids: readonly string[],
+): Promise<string[]> {
+  const rows = await kysely
+    .selectFrom(table)
     .select('id')
-    .where((eb) => isOneOf(transaction.engine, eb.ref('id'), ids))
+    .where((eb) => isOneOf(engine, eb.ref('id'), ids))
     .execute();
-  const missing = new Set(ids).difference(new Set(found.map((row) => row.id)));
-  return [...missing].map((id) => `${SHOWN_AS[kind]} "${id}"`);
+  return [...new Set(ids).difference(new Set(rows.map(({ id }) => id)))];
 }
 
 async function grantEverything({ kysely }: Database, partnerId: number, timestamp: string): Promise<boolean> {
@@ -143,38 +170,25 @@ async function revokeEverything({ kysely }: Database, partnerId: number): Promis
 async function insertGrants(
   { engine, kysely }: Database,
   partnerId: number,
-  kind: GrantKind,
+  { kind, table }: GrantKind,
   ids: readonly string[],
   timestamp: string,
 ): Promise<string[]> {
-  if (ids.length === 0) return [];
-  const inserted = await kysely
-    .insertInto('access.grants')
-    .columns(['partner_id', 'kind', 'resource_id', 'granted_at'])
-    .expression((eb) =>
-      eb
-        .selectFrom(CATALOG_TABLE[kind])
-        .select((e) => [
-          e.cast<number>(e.val(partnerId), engine === 'postgres' ? 'bigint' : 'integer').as('partner_id'),
-          e.cast<GrantKind>(e.val(kind), 'text').as('kind'),
-          'id',
-          e.cast<string>(e.val(timestamp), 'text').as('granted_at'),
-        ])
-        .where((e) => isOneOf(engine, e.ref('id'), ids)),
-    )
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('resource_id')
-    .execute();
-  return inserted.map((row) => row.resource_id);
+  // Selected from the catalog, since one parameter per row would limit the number of ids.
+  const { rows } = await sql<{ resource_id: string }>`
+    insert into access.grants (partner_id, kind, resource_id, granted_at)
+    select cast(${partnerId} as bigint), ${sql.lit(kind)}, id, cast(${timestamp} as text)
+    from ${sql.table(table)} where ${isOneOf(engine, sql.ref('id'), ids)}
+    on conflict do nothing returning resource_id`.execute(kysely);
+  return rows.map((row) => row.resource_id);
 }
 
 async function deleteGrants(
   { engine, kysely }: Database,
   partnerId: number,
-  kind: GrantKind,
+  { kind }: GrantKind,
   ids: readonly string[],
 ): Promise<string[]> {
-  if (ids.length === 0) return [];
   const deleted = await kysely
     .deleteFrom('access.grants')
     .where('partner_id', '=', partnerId)
@@ -195,16 +209,15 @@ async function noteChange({ kysely }: Database, partnerId: number, timestamp: st
     .execute();
 }
 
-async function grantsOfKind({ kysely }: Database, partnerId: number, kind: GrantKind): Promise<Grant[]> {
-  const rows = await kysely
+async function grantsOfKind({ kysely }: Database, partnerId: number, { kind, table }: GrantKind): Promise<Grant[]> {
+  return kysely
     .selectFrom('access.grants as granted')
-    .leftJoin(`${CATALOG_TABLE[kind]} as named`, 'named.id', 'granted.resource_id')
-    .select(['granted.resource_id', 'granted.granted_at', 'named.name'])
+    .leftJoin(`${table} as named`, 'named.id', 'granted.resource_id')
+    .select(['granted.resource_id as id', 'granted.granted_at as grantedAt', 'named.name'])
     .where('granted.partner_id', '=', partnerId)
     .where('granted.kind', '=', kind)
     .orderBy('granted.resource_id')
     .execute();
-  return rows.map((row) => ({ id: row.resource_id, name: row.name, grantedAt: row.granted_at }));
 }
 
 /** For the audit trail: the non-empty grants, by ID. */
@@ -228,13 +241,41 @@ function without(all: Grants, removed: Grants): Grants {
   };
 }
 
-function notGrantedError(partnerName: string, { everything, leadEntities, coops }: Grants): AccessError {
-  const names = [
-    ...(everything ? ['everything'] : []),
-    ...leadEntities.map((id) => `lead entity "${id}"`),
-    ...coops.map((id) => `coop "${id}"`),
+/** Suggests what was meant, such as ` Did you mean lead entity "le_1" (City)?`; empty if nothing is similar. */
+async function suggest(
+  { leadEntities, coops }: Grants,
+  readAll: (kind: GrantKind) => Promise<readonly Named[]>,
+): Promise<string> {
+  const meant: string[] = [];
+  for (const [kind, ids] of [
+    [KINDS.leadEntities, leadEntities],
+    [KINDS.coops, coops],
+  ] as const) {
+    if (ids.length === 0) continue;
+    const all = await readAll(kind);
+    for (const id of ids.slice(0, MAX_SUGGESTIONS)) {
+      const nearest = findNearest(id, all);
+      if (nearest !== null)
+        meant.push(`${kind.label} "${nearest.id}"${nearest.name === null ? '' : ` (${nearest.name})`}`);
+    }
+  }
+  return meant.length === 0 ? '' : ` Did you mean ${meant.join(', ')}?`;
+}
+
+/** A sentence with the command that finds IDs of these kinds, after a space. */
+function findWith({ leadEntities, coops }: Grants): string {
+  const commands = [
+    ...(leadEntities.length > 0 ? ['"pds find lead-entity TEXT"'] : []),
+    ...(coops.length > 0 ? ['"pds find coop TEXT"'] : []),
   ];
-  return new AccessError(
-    `not granted to "${partnerName}": ${names.join(', ')}. Nothing was revoked; "pds partner show ${partnerName}" lists its grants`,
-  );
+  return commands.length === 0 ? '' : ` Find ids by name with ${commands.join(' or ')}`;
+}
+
+/** Names grants in a message for the operator. */
+function named({ everything, leadEntities, coops }: Grants): string {
+  return [
+    ...(everything ? ['everything'] : []),
+    ...leadEntities.map((id) => `${KINDS.leadEntities.label} "${id}"`),
+    ...coops.map((id) => `${KINDS.coops.label} "${id}"`),
+  ].join(', ');
 }

@@ -3,8 +3,9 @@ import { inTransaction, type Database } from '../database/database.ts';
 import { bumpRevision } from '../database/commit-timestamps.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { AccessError } from './access-error.ts';
-import { digestOf, isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
+import { checkLabel, digestOf, isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
 import { getPartnerReference } from './partner-admin.ts';
+import { formerName } from './partner-lifecycle.ts';
 
 export type KeyState = 'active' | 'expired' | 'revoked';
 
@@ -12,6 +13,8 @@ export type KeyState = 'active' | 'expired' | 'revoked';
 export interface KeyDetails {
   readonly id: string;
   readonly partner: string;
+  /** The operator's note of what the key is for; null for none. */
+  readonly label: string | null;
   readonly environment: KeyEnvironment;
   readonly state: KeyState;
   readonly createdAt: string;
@@ -22,6 +25,12 @@ export interface KeyDetails {
   /** The public ID of the latest key that replaced this one; null if it was not rotated. */
   readonly replacedBy: string | null;
   readonly revokedAt: string | null;
+}
+
+/** A key with its last use. */
+export interface ListedKey extends KeyDetails {
+  /** The UTC day of its last request, such as `2026-04-15`; null if no stored usage counts one. */
+  readonly lastUsedOn: string | null;
 }
 
 /** A key after its rotation. */
@@ -36,23 +45,33 @@ export interface NewKey {
   readonly details: KeyDetails;
 }
 
+/** How a key is issued. */
+export interface KeyOptions {
+  readonly environment: KeyEnvironment;
+  readonly lifetimeMs: number | null;
+  readonly label?: string | null;
+}
+
 /**
  * Issues a key to a partner.
  *
  * @param lifetimeMs null for a key that never expires.
- * @throws AccessError if there is no such partner.
+ * @param label null for none; see `checkLabel`.
+ * @throws AccessError if there is no such partner, or the label is refused.
  */
-export function issueKey(
+export async function issueKey(
   database: Database,
   clock: Clock,
   partnerName: string,
-  { environment, lifetimeMs }: { environment: KeyEnvironment; lifetimeMs: number | null },
+  options: KeyOptions,
 ): Promise<NewKey> {
+  const { environment, label = null } = options;
+  if (label !== null) checkLabel(label);
   return inTransaction(database, async (transaction) => {
     await bumpRevision(transaction);
-    const issued = await insertKey(transaction, clock(), partnerName, environment, lifetimeMs);
+    const issued = await insertKey(transaction, clock(), partnerName, options);
     const { id: keyId, expiresAt } = issued.details;
-    const details = { environment, expires_at: expiresAt };
+    const details = { environment, expires_at: expiresAt, ...(label !== null && { label }) };
     await recordChange(transaction, clock, { action: 'key issue', partner: partnerName, keyId, details });
     return issued;
   });
@@ -60,8 +79,8 @@ export function issueKey(
 
 /**
  * Issues a key that replaces another. The old key remains valid for the overlap, or for that of an earlier rotation if
- * it ends later, but never beyond its original lifetime. The new key is for the same environment, and its lifetime is
- * as long as the old key's original one.
+ * it ends later, but never beyond its original lifetime. The new key has the same environment and label, and its
+ * lifetime is as long as the old key's original one.
  *
  * @throws AccessError if there is no such key, or it is no longer valid.
  */
@@ -78,9 +97,9 @@ export function rotateKey(
     if (old.state !== 'active') {
       throw new AccessError(`key ${keyId} is ${old.state}: issue a new one with "pds key issue ${old.partner}"`);
     }
-    const { issuedExpiresAt } = old;
+    const { environment, issuedExpiresAt, label } = old;
     const lifetimeMs = issuedExpiresAt === null ? null : Date.parse(issuedExpiresAt) - Date.parse(old.createdAt);
-    const issued = await insertKey(transaction, nowMs, old.partner, old.environment, lifetimeMs);
+    const issued = await insertKey(transaction, nowMs, old.partner, { environment, lifetimeMs, label });
     const overlapEnd = formatTimestamp(nowMs + overlapMs);
     const promisedEnd = findPromisedEnd(old);
     const keepsEarlierOverlap = promisedEnd !== null && promisedEnd > overlapEnd;
@@ -91,7 +110,10 @@ export function rotateKey(
       .set({ expires_at: expiresAt, replaced_by: issued.details.id })
       .where('id', '=', keyId)
       .execute();
-    const details = { good_until: expiresAt, replaced_by: issued.details.id, expires_at: issued.details.expiresAt };
+    const details = {
+      ...{ good_until: expiresAt, replaced_by: issued.details.id, expires_at: issued.details.expiresAt },
+      ...(label !== null && { label }),
+    };
     await recordChange(transaction, clock, { action: 'key rotate', partner: old.partner, keyId, details });
     return { issued, replaced: { ...(await getKey(transaction, nowMs, keyId)), keepsEarlierOverlap } };
   });
@@ -130,21 +152,58 @@ export function revokeKey(
 }
 
 /**
- * Keys in order of issue, grouped by partner.
+ * Changes a key's label, also of a key that is no longer valid. Servers do not read labels.
+ *
+ * @returns the key, and whether anything changed.
+ * @throws AccessError if there is no such key, or the label is refused.
+ */
+export async function labelKey(
+  database: Database,
+  clock: Clock,
+  keyId: string,
+  label: string,
+): Promise<{ key: KeyDetails; isChanged: boolean }> {
+  checkLabel(label);
+  return inTransaction(database, async (transaction) => {
+    await bumpRevision(transaction);
+    const before = await getKey(transaction, clock(), keyId);
+    if (before.label === label) return { key: before, isChanged: false };
+    await transaction.kysely.updateTable('access.keys').set({ label }).where('id', '=', keyId).execute();
+    const details = { label: { from: before.label, to: label } };
+    await recordChange(transaction, clock, { action: 'key label', partner: before.partner, keyId, details });
+    return { key: { ...before, label }, isChanged: true };
+  });
+}
+
+/**
+ * Keys in order of issue, grouped by partner, with their last use.
  *
  * @param partnerName null for all partners.
  * @throws AccessError if there is no such partner.
  */
-export async function listKeys(database: Database, clock: Clock, partnerName: string | null): Promise<KeyDetails[]> {
-  if (partnerName !== null) await getPartnerReference(database, partnerName);
+export async function listKeys(database: Database, clock: Clock, partnerName: string | null): Promise<ListedKey[]> {
+  const partnerId = partnerName === null ? null : (await getPartnerReference(database, partnerName)).id;
+  const lastUses = await readLastUses(database, partnerId);
   const rows = await keyRows(database)
-    .$if(partnerName !== null, (query) => query.where('partner.name', '=', partnerName))
+    .where('partner.deleted_at', 'is', null)
+    .$if(partnerId !== null, (query) => query.where('partner.id', '=', partnerId))
     .orderBy('partner.name')
     .orderBy('key.created_at')
     .orderBy('key.id')
     .execute();
   const nowMs = clock();
-  return rows.map((row) => toDetails(row, nowMs));
+  return rows.map((key) => ({ ...withState(key, nowMs), lastUsedOn: lastUses.get(key.id) ?? null }));
+}
+
+/** The last day with a request, by key. Scans the usage of all stored days once. */
+async function readLastUses({ kysely }: Database, partnerId: number | null): Promise<Map<string, string>> {
+  const rows = await kysely
+    .selectFrom('access.usage')
+    .select((eb) => ['key_id', eb.fn.max('day').as('day')])
+    .$if(partnerId !== null, (query) => query.where('partner_id', '=', partnerId))
+    .groupBy('key_id')
+    .execute();
+  return new Map(rows.map(({ key_id: keyId, day }) => [keyId, day]));
 }
 
 /** Details of a key by its full text; null if it was not issued here, even if its public ID was. */
@@ -154,14 +213,17 @@ export async function findKey(database: Database, clock: Clock, key: string): Pr
     .where('key.id', '=', id)
     .where('key.digest', '=', digestOf(key))
     .executeTakeFirst();
-  return row === undefined ? null : toDetails(row, clock());
+  return row === undefined ? null : withState({ ...row, partner: formerName(row.partner) }, clock());
 }
 
 async function getKey(database: Database, nowMs: number, keyId: string): Promise<KeyDetails> {
   if (!isKeyId(keyId)) throw notAnId(keyId);
-  const row = await keyRows(database).where('key.id', '=', keyId).executeTakeFirst();
-  if (row === undefined) throw new AccessError(`there is no key ${keyId}: "pds key list" shows the ids of all keys`);
-  return toDetails(row, nowMs);
+  const row = await keyRows(database)
+    .where('key.id', '=', keyId)
+    .where('partner.deleted_at', 'is', null)
+    .executeTakeFirst();
+  if (row === undefined) throw new AccessError(`there is no key ${keyId}: "pds key list" lists all`);
+  return withState(row, nowMs);
 }
 
 /** Does not repeat the argument, which could be a whole key and end up in a log. */
@@ -169,8 +231,8 @@ function notAnId(given: string): AccessError {
   const wholeKey = parseKey(given.trim());
   return new AccessError(
     wholeKey === null
-      ? 'a key is named by its public id, the 8 characters after "pds_live_" or "pds_test_": "pds key list" shows them'
-      : `give only the public id, ${wholeKey.id}: a whole key has no place on a command line, where others can read it`,
+      ? 'pass the public id of the key, the 8 characters after "pds_live_" or "pds_test_": "pds key list" shows it'
+      : `pass only the public id, ${wholeKey.id}: others can read a whole key on a command line`,
   );
 }
 
@@ -178,8 +240,7 @@ async function insertKey(
   transaction: Database,
   nowMs: number,
   partnerName: string,
-  environment: KeyEnvironment,
-  lifetimeMs: number | null,
+  { environment, lifetimeMs, label = null }: KeyOptions,
 ): Promise<NewKey> {
   const partner = await getPartnerReference(transaction, partnerName);
   const { key, id, digest } = issueKeyText(environment);
@@ -194,6 +255,7 @@ async function insertKey(
       created_at: formatTimestamp(nowMs),
       expires_at: expiresAt,
       issued_expires_at: expiresAt,
+      label,
     })
     .execute();
   return { key, details: await getKey(transaction, nowMs, id) };
@@ -205,33 +267,19 @@ function keyRows({ kysely }: Database) {
     .innerJoin('access.partners as partner', 'partner.id', 'key.partner_id')
     .select([
       'key.id',
-      'partner.name as partner_name',
+      'partner.name as partner',
+      'key.label',
       'key.environment',
-      'key.created_at',
-      'key.expires_at',
-      'key.issued_expires_at',
-      'key.replaced_by',
-      'key.revoked_at',
+      'key.created_at as createdAt',
+      'key.expires_at as expiresAt',
+      'key.issued_expires_at as issuedExpiresAt',
+      'key.replaced_by as replacedBy',
+      'key.revoked_at as revokedAt',
     ]);
 }
 
-type KeyListRow = Awaited<ReturnType<ReturnType<typeof keyRows>['execute']>>[number];
-
-function toDetails(row: KeyListRow, nowMs: number): KeyDetails {
-  return {
-    id: row.id,
-    partner: row.partner_name,
-    environment: row.environment,
-    state: stateAt(row, formatTimestamp(nowMs)),
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    issuedExpiresAt: row.issued_expires_at,
-    replacedBy: row.replaced_by,
-    revokedAt: row.revoked_at,
-  };
-}
-
-function stateAt(row: KeyListRow, now: string): KeyState {
-  if (row.revoked_at !== null) return 'revoked';
-  return row.expires_at !== null && row.expires_at <= now ? 'expired' : 'active';
+function withState(key: Omit<KeyDetails, 'state'>, nowMs: number): KeyDetails {
+  const { revokedAt, expiresAt } = key;
+  const isExpired = expiresAt !== null && expiresAt <= formatTimestamp(nowMs);
+  return { ...key, state: revokedAt !== null ? 'revoked' : isExpired ? 'expired' : 'active' };
 }

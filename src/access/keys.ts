@@ -1,11 +1,18 @@
 import { hash, randomInt, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Environment } from '../config.ts';
+import { printable } from '../printable.ts';
+import { AccessError } from './access-error.ts';
 
 /** The installations that accept a key: `live` for production, `test` for all others. */
-export type KeyEnvironment = 'live' | 'test';
+export const KEY_ENVIRONMENTS = ['live', 'test'] as const;
+
+export type KeyEnvironment = (typeof KEY_ENVIRONMENTS)[number];
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** In code points. */
+const MAX_LABEL_LENGTH = 64;
+
 const ID_LENGTH = 8;
 // log2(62^38) = 226 bits: cannot be guessed, so a fast digest is safe to store.
 const SECRET_LENGTH = 38;
@@ -14,6 +21,12 @@ const CHECKSUM_LENGTH = 6;
 
 const KEY = /^(pds_(live|test)_([0-9A-Za-z]{8})_[0-9A-Za-z]{38})([0-9A-Za-z]{6})$/;
 const KEY_ID = /^[0-9A-Za-z]{8}$/;
+
+/** The demo partner's API key. It is public: the README shows it. */
+export const DEMO_KEY = 'pds_test_demodemo_ThisKeyIsPublishedForEveryoneToTryDemo092oRd';
+
+/** The demo key's public ID. Only the `dev` environment accepts it. */
+export const DEMO_KEY_ID = 'demodemo';
 
 /** A newly generated key. `key` is shown once; `id` and `digest` are stored. */
 export interface IssuedKey {
@@ -86,6 +99,21 @@ const KEYS_IN_TEXT = /pds_(live|test)_([0-9A-Za-z]{8})_[0-9A-Za-z]+/g;
 /** Redacts all keys in a text down to their public IDs. */
 export function withoutKeys(text: string): string {
   return text.replace(KEYS_IN_TEXT, 'pds_$1_$2_…');
+}
+
+/**
+ * Checks a key's label: 1 to 64 characters, not only spaces, none of them invisible, and no key in it.
+ *
+ * @throws AccessError for any other text, which the message does not repeat.
+ */
+export function checkLabel(label: string): void {
+  const isPrintable = printable(label) === label && label.trim() === label;
+  if (isPrintable && label !== '' && Array.from(label).length <= MAX_LABEL_LENGTH && withoutKeys(label) === label)
+    return;
+  throw new AccessError(
+    `a label is 1 to ${MAX_LABEL_LENGTH} printable characters, such as "billing system", ` +
+      'without a space at either end, and contains no key',
+  );
 }
 
 /** SHA-256 of the whole key in hexadecimal, the form that is stored. */

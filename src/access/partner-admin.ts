@@ -1,11 +1,11 @@
-import { sql } from 'kysely';
+import { sql, type NotNull } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { nextCommitTimestamp, bumpRevision } from '../database/commit-timestamps.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { AccessError } from './access-error.ts';
 import { parseStoredKinds } from './partner-records.ts';
-import type { Kind } from './scope.ts';
+import type { Kind } from '../kinds.ts';
 
 // Names are typed into commands and written to logs, so they contain nothing that a shell or a log must quote.
 const NAME = /^(?!pds_(?:live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -57,8 +57,7 @@ export async function insertPartner(
   { name, timestamp, everything }: { name: string; timestamp: string; everything: boolean },
 ): Promise<PartnerReference> {
   checkPartnerName(name);
-  const taken = await findPartnerLike(transaction, name);
-  if (taken !== null) throw new AccessError(`a partner named "${taken.name}" exists already: choose another name`);
+  await refuseTakenName(transaction, name);
   const partner = await transaction.kysely
     .insertInto('access.partners')
     .values({
@@ -83,7 +82,7 @@ export async function insertPartner(
 export function checkPartnerName(name: string): void {
   if (NAME.test(name)) return;
   throw new AccessError(
-    'the name of a partner is 1 to 64 letters (A-Z, a-z), digits, ".", "_" and "-", begins with a letter or digit, ' +
+    'a partner name is 1 to 64 letters (A-Z, a-z), digits, ".", "_" and "-", begins with a letter or digit, ' +
       'and is not a key',
   );
 }
@@ -96,6 +95,16 @@ export async function findPartnerLike({ kysely }: Database, name: string): Promi
     .where(sql<string>`lower(name)`, '=', name.toLowerCase())
     .executeTakeFirst();
   return found ?? null;
+}
+
+/**
+ * @param exceptId a partner that can have the name already.
+ * @throws AccessError if another partner has the name, ignoring case.
+ */
+export async function refuseTakenName(database: Database, name: string, exceptId?: number): Promise<void> {
+  const taken = await findPartnerLike(database, name);
+  if (taken === null || taken.id === exceptId) return;
+  throw new AccessError(`a partner named "${taken.name}" already exists: choose another name`);
 }
 
 /**
@@ -170,13 +179,16 @@ export async function getPartnerReference({ kysely }: Database, name: string): P
     .selectFrom('access.partners')
     .select(['id', 'name'])
     .where('name', '=', name)
+    .where('deleted_at', 'is', null)
     .executeTakeFirst();
   if (row === undefined) throw noPartner(name);
   return row;
 }
 
 function noPartner(name: string): AccessError {
-  return new AccessError(`there is no partner "${name}": "pds partner list" shows all, "pds partner create" makes one`);
+  return new AccessError(
+    `there is no partner "${name}": "pds partner list" lists all, "pds partner create" creates one`,
+  );
 }
 
 function changeSuspension(
@@ -205,45 +217,35 @@ function summaryRows({ kysely }: Database, clock: Clock) {
   const now = formatTimestamp(clock());
   return kysely
     .selectFrom('access.partners as partner')
+    .where('partner.deleted_at', 'is', null)
     .select([
       'partner.name',
-      'partner.created_at',
-      'partner.suspended_at',
-      'partner.requests_per_minute',
+      'partner.created_at as createdAt',
+      'partner.suspended_at as suspendedAt',
+      'partner.requests_per_minute as requestsPerMinute',
       'partner.kinds',
-      'partner.everything_since',
+      'partner.everything_since as everythingSince',
     ])
     .select((eb) => {
       const grants = eb
         .selectFrom('access.grants as granted')
         .select((e) => e.fn.countAll<number>().as('count'))
         .whereRef('granted.partner_id', '=', 'partner.id');
+      const keys = eb
+        .selectFrom('access.keys as key')
+        .select((e) => e.fn.countAll<number>().as('count'))
+        .whereRef('key.partner_id', '=', 'partner.id')
+        .where('key.revoked_at', 'is', null)
+        .where((e) => e.or([e('key.expires_at', 'is', null), e('key.expires_at', '>', now)]));
       return [
-        grants.where('granted.kind', '=', 'lead_entity').as('lead_entity_count'),
-        grants.where('granted.kind', '=', 'coop').as('coop_count'),
-        eb
-          .selectFrom('access.keys as key')
-          .select((e) => e.fn.countAll<number>().as('count'))
-          .whereRef('key.partner_id', '=', 'partner.id')
-          .where('key.revoked_at', 'is', null)
-          .where((e) => e.or([e('key.expires_at', 'is', null), e('key.expires_at', '>', now)]))
-          .as('active_key_count'),
+        grants.where('granted.kind', '=', 'lead_entity').as('leadEntityCount'),
+        grants.where('granted.kind', '=', 'coop').as('coopCount'),
+        keys.as('activeKeyCount'),
       ];
-    });
+    })
+    .$narrowType<{ leadEntityCount: NotNull; coopCount: NotNull; activeKeyCount: NotNull }>();
 }
 
-type SummaryRow = Awaited<ReturnType<ReturnType<typeof summaryRows>['execute']>>[number];
-
-function toSummary(row: SummaryRow): PartnerSummary {
-  return {
-    name: row.name,
-    createdAt: row.created_at,
-    suspendedAt: row.suspended_at,
-    requestsPerMinute: row.requests_per_minute,
-    kinds: parseStoredKinds(row.kinds),
-    everythingSince: row.everything_since,
-    leadEntityCount: row.lead_entity_count ?? 0,
-    coopCount: row.coop_count ?? 0,
-    activeKeyCount: row.active_key_count ?? 0,
-  };
+function toSummary(row: Omit<PartnerSummary, 'kinds'> & { kinds: string | null }): PartnerSummary {
+  return { ...row, kinds: parseStoredKinds(row.kinds) };
 }

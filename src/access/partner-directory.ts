@@ -4,9 +4,9 @@ import type { Environment } from '../config.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import { numberOf, type Revision } from '../database/revision.ts';
 import type { Clock } from '../timestamp.ts';
-import { DEMO_KEY_ID } from './demo-key.ts';
-import { digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from './keys.ts';
-import { loadByKeyId, loadPartner, type KnownKey } from './partner-records.ts';
+import { EXPIRY_NOTICE_MS, type KeyExpiry } from './key-expiry.ts';
+import { DEMO_KEY_ID, digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from './keys.ts';
+import { findPartnerById, findStoredKey } from './partner-records.ts';
 import type { Partner } from './scope.ts';
 
 /**
@@ -21,8 +21,8 @@ const OUTAGE_POLL_INTERVAL_MS = 250;
 /** How long cached keys remain valid while the database cannot be read. */
 const GRACE_MS = 30_000;
 
-/** Maximum number of cached keys. Only existing keys are cached, so guesses cannot evict them. */
-const REMEMBERED_KEYS = 10_000;
+/** Maximum number of cached keys. Only issued keys are cached, so guesses cannot evict them. */
+const MAX_CACHED_KEYS = 10_000;
 
 export interface PartnerDirectoryOptions {
   readonly database: OpenDatabase;
@@ -40,6 +40,8 @@ export interface PartnerDirectoryOptions {
 export interface FoundPartner {
   readonly partner: Partner;
   readonly keyId: string;
+  /** Null for a key without an end. */
+  readonly expiry: KeyExpiry | null;
 }
 
 /** The database as this process sees it, from polling the revision twice a second. */
@@ -52,9 +54,10 @@ export interface DirectoryState {
   readonly version: number;
 }
 
-/** A verified key. It remains valid until it expires or another revision is noticed. */
-interface GoodKey {
-  readonly found: FoundPartner;
+/** A key that was issued here, as of its partner's revision. */
+interface CachedKey {
+  readonly owner: FoundPartner;
+  /** Minus infinity for a revoked key. */
   readonly expiresAtMs: number;
 }
 
@@ -67,13 +70,8 @@ interface GoodKey {
 export class PartnerDirectory {
   readonly #options: PartnerDirectoryOptions;
   readonly #now: () => number;
-  /** By public ID. */
-  readonly #known = new LRUCache<string, KnownKey>({ max: REMEMBERED_KEYS });
-  /**
-   * By digest, which identifies a verified key on its own. Not by the key's text: long-lived memory must not contain
-   * keys, in case someone gets to read it.
-   */
-  readonly #good = new LRUCache<string, GoodKey>({ max: REMEMBERED_KEYS });
+  /** By digest, not by the key's text: long-lived memory must not contain keys, in case someone gets to read it. */
+  readonly #cache = new LRUCache<string, CachedKey>({ max: MAX_CACHED_KEYS });
   #revision: Revision | null = null;
   #versionReadAtMs = Number.NEGATIVE_INFINITY;
   #isReachable = true;
@@ -110,17 +108,14 @@ export class PartnerDirectory {
    * @throws the database's error, as a rejection, if the key is not cached.
    */
   findByKey(key: string): FoundPartner | null | Promise<FoundPartner | null> {
-    const good = this.#findGood(key);
-    if (good !== null) return this.#unlessExpired(good);
-
+    const cached = this.#findCached(key);
+    if (cached !== null) return this.#unlessExpired(cached);
     const { environment } = this.#options;
     const parsed = parseKey(key);
     if (parsed?.environment !== keyEnvironmentOf(environment)) return null;
     // The demo key is public: a database filled in `dev` must not accept it in another environment.
     if (parsed.id === DEMO_KEY_ID && environment !== 'dev') return null;
-    const known = this.#remembered(parsed.id);
-    if (known !== null) return this.#verify(key, parsed, known);
-    return this.#load(parsed.id).then((loaded) => loaded && this.#verify(key, parsed, loaded));
+    return this.#load(key, parsed);
   }
 
   /** The newest revision of `access.clock` known here; null before the first read. */
@@ -134,10 +129,10 @@ export class PartnerDirectory {
     return { isReachable: this.#isReachable, versionAgeMs, version: numberOf(this.#revision ?? '0') };
   }
 
-  /** Like `findByKey`, but only for verified keys in the cache; null for any other key, valid or not. */
-  findGoodKey(key: string): FoundPartner | null {
-    const good = this.#findGood(key);
-    return good === null ? null : this.#unlessExpired(good);
+  /** Like `findByKey`, but only for cached keys; null for any other key, valid or not. */
+  findCachedKey(key: string): FoundPartner | null {
+    const cached = this.#findCached(key);
+    return cached === null ? null : this.#unlessExpired(cached);
   }
 
   /**
@@ -147,55 +142,44 @@ export class PartnerDirectory {
    */
   async refresh(partnerId: number): Promise<Partner | null> {
     const before = this.#revision;
-    const partner = await loadPartner(this.#options.database, partnerId, this.#options.requestsPerMinute);
+    const partner = await findPartnerById(this.#options.database, partnerId, this.#options.requestsPerMinute);
     if (partner !== null) this.#notice(partner.revision, before);
     return partner;
   }
 
-  #findGood(key: string): GoodKey | null {
-    const good = this.#isGraceOver() ? undefined : this.#good.get(digestOf(key));
-    return good?.found.partner.revision === this.#revision ? good : null;
+  #findCached(key: string): CachedKey | null {
+    const cached = this.#isGraceOver() ? undefined : this.#cache.get(digestOf(key));
+    return cached?.owner.partner.revision === this.#revision ? cached : null;
   }
 
-  #verify(key: string, { id, environment }: ParsedKey, known: KnownKey): FoundPartner | null {
-    if (!hasDigest(key, known.digest) || known.environment !== environment || known.revokedAt !== null) return null;
-    const expiresAtMs = known.expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(known.expiresAt);
-    const good = { found: { partner: known.partner, keyId: id }, expiresAtMs };
-    this.#good.set(known.digest, good);
-    return this.#unlessExpired(good);
-  }
-
-  #unlessExpired({ found, expiresAtMs }: GoodKey): FoundPartner | null {
-    return this.#options.clock() < expiresAtMs ? found : null;
-  }
-
-  #remembered(keyId: string): KnownKey | null {
-    if (this.#isGraceOver()) return null;
-    const known = this.#known.get(keyId);
-    return known?.partner.revision === this.#revision ? known : null;
+  #unlessExpired({ owner, expiresAtMs }: CachedKey): FoundPartner | null {
+    return this.#options.clock() < expiresAtMs ? owner : null;
   }
 
   #isGraceOver(): boolean {
     return this.#now() - this.#versionReadAtMs > GRACE_MS;
   }
 
-  async #load(keyId: string): Promise<KnownKey | null> {
+  async #load(key: string, { id, environment }: ParsedKey): Promise<FoundPartner | null> {
     const { database, requestsPerMinute } = this.#options;
     let before = this.#revision;
-    let loaded = await loadByKeyId(database, keyId, requestsPerMinute);
+    let stored = await findStoredKey(database, id, requestsPerMinute);
     // Another revision was noticed during the read, so what it returned may be older. A second read begins after that
     // change.
-    if (loaded !== null && this.#revision !== before && loaded.partner.revision !== this.#revision) {
+    if (stored !== null && this.#revision !== before && stored.partner.revision !== this.#revision) {
       before = this.#revision;
-      loaded = await loadByKeyId(database, keyId, requestsPerMinute);
+      stored = await findStoredKey(database, id, requestsPerMinute);
     }
-    if (loaded === null) {
-      this.#known.delete(keyId);
-      return null;
-    }
-    this.#known.set(keyId, loaded);
-    this.#notice(loaded.partner.revision, before);
-    return loaded;
+    if (stored === null) return null;
+    const { partner, digest, expiresAt, replacedBy, revokedAt } = stored;
+    this.#notice(partner.revision, before);
+    if (!hasDigest(key, digest) || stored.environment !== environment) return null;
+    const endsAtMs = expiresAt === null ? Infinity : Date.parse(expiresAt);
+    const noticeFromMs = replacedBy === null ? endsAtMs - EXPIRY_NOTICE_MS : -Infinity;
+    const owner = { partner, keyId: id, expiry: expiresAt === null ? null : { expiresAt, noticeFromMs } };
+    const cached = { owner, expiresAtMs: revokedAt === null ? endsAtMs : -Infinity };
+    this.#cache.set(digest, cached);
+    return this.#unlessExpired(cached);
   }
 
   /**
@@ -211,10 +195,10 @@ export class PartnerDirectory {
 
   async #readRevision(): Promise<void> {
     // Taken before the read, because a read that hangs for seconds reflects the state when it began.
-    const askedAtMs = this.#now();
+    const startedAtMs = this.#now();
     const before = this.#revision;
     this.#notice(await this.#options.database.readRevision(), before);
-    this.#versionReadAtMs = askedAtMs;
+    this.#versionReadAtMs = startedAtMs;
   }
 
   #pollLater(): void {
@@ -227,12 +211,12 @@ export class PartnerDirectory {
     const { logger } = this.#options;
     try {
       await this.#readRevision();
-      if (!this.#isReachable) logger?.info('the version of partners and keys can be read again');
+      if (!this.#isReachable) logger?.info('the database can be polled again');
       this.#isReachable = true;
     } catch (error) {
       // Logged once per outage, not twice a second.
       if (this.#isReachable && this.#isStarted) {
-        logger?.warn({ err: error }, 'the version of partners and keys cannot be read; known keys stay good for 30 s');
+        logger?.warn({ err: error }, 'the database cannot be polled; cached keys remain valid for 30 s');
       }
       this.#isReachable = false;
     }

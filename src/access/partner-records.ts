@@ -2,32 +2,35 @@ import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { revision } from '../database/revision.ts';
 import type { KeyEnvironment } from './keys.ts';
-import { KINDS, type Kind, type Partner } from './scope.ts';
+import { type Partner } from './scope.ts';
+import { KINDS_AS_LISTED, type Kind } from '../kinds.ts';
 
 /** A stored key, with its partner. */
-export interface KnownKey {
+export interface StoredKey {
   readonly partner: Partner;
   readonly digest: string;
   readonly environment: KeyEnvironment;
   readonly expiresAt: string | null;
+  /** Set once the key was rotated: `expiresAt` is then the end of the overlap. */
+  readonly replacedBy: string | null;
   readonly revokedAt: string | null;
 }
 
 /**
- * Loads a key by its public ID, with its partner and all the partner's grants, in one statement and therefore one
+ * Reads a key by its public ID, with its partner and all the partner's grants, in one statement and therefore one
  * snapshot. Served by the primary keys of keys, partners and grants.
  *
  * @param requestsPerMinute default for partners without a limit of their own.
  * @returns null if there is no such key.
  */
-export async function loadByKeyId(
+export async function findStoredKey(
   database: Database,
   keyId: string,
   requestsPerMinute: number,
-): Promise<KnownKey | null> {
+): Promise<StoredKey | null> {
   const rows = await partnerRows(database)
     .innerJoin('access.keys as key', 'key.partner_id', 'partner.id')
-    .select(['key.digest', 'key.environment', 'key.expires_at', 'key.revoked_at'])
+    .select(['key.digest', 'key.environment', 'key.expires_at', 'key.replaced_by', 'key.revoked_at'])
     .where('key.id', '=', keyId)
     .execute();
   const [first] = rows;
@@ -37,12 +40,13 @@ export async function loadByKeyId(
     digest: first.digest,
     environment: first.environment,
     expiresAt: first.expires_at,
+    replacedBy: first.replaced_by,
     revokedAt: first.revoked_at,
   };
 }
 
-/** Loads a partner by ID; otherwise like `loadByKeyId`. */
-export async function loadPartner(
+/** Reads a partner by ID; otherwise like `findStoredKey`. */
+export async function findPartnerById(
   database: Database,
   partnerId: number,
   requestsPerMinute: number,
@@ -56,7 +60,7 @@ export async function loadPartner(
 export function parseStoredKinds(stored: string | null): Kind[] | null {
   if (stored === null) return null;
   const names = stored.split(',');
-  return KINDS.filter((kind) => names.includes(kind));
+  return KINDS_AS_LISTED.filter((kind) => names.includes(kind));
 }
 
 // One row per grant, or one with nulls for a partner without grants.

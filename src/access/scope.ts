@@ -1,17 +1,5 @@
 import type { Revision } from '../database/revision.ts';
-
-/** The kinds of resource that a partner can be limited to, as named in `pds partner set --kinds`. */
-export const KINDS = [
-  'contracts',
-  'suppliers',
-  'solicitations',
-  'certifications',
-  'lead-entities',
-  'city-services',
-  'coops',
-] as const;
-
-export type Kind = (typeof KINDS)[number];
+import type { Kind } from '../kinds.ts';
 
 /** A partner's grants with their timestamps. Every query of a resource takes a scope. */
 export interface Scope {

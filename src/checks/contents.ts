@@ -3,8 +3,8 @@ import { keyEnvironmentOf } from '../access/keys.ts';
 import type { Environment } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { SchemaVersionError } from '../database/errors.ts';
-import { isHistoryOther } from '../database/history.ts';
-import { readDeferred, readSchemaState } from '../database/migrator.ts';
+import { hasTimelineChanged } from '../database/postgres/timeline.ts';
+import { readDeferred, readSchemaState } from '../database/migrations/migrator.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 
@@ -40,20 +40,20 @@ async function checkSchema(database: Database): Promise<{ finding: Finding; isRe
       const message = `it is older than this version (pending: ${pending.join(', ')})`;
       return unreadable(
         database.engine === 'postgres'
-          ? fail(about, message, 'run "pds migrate" as the owner of the tables, then "pds roles" again if it was used')
-          : warn(about, message, 'the next command, or the next start, migrates it'),
+          ? fail(about, message, 'Run "pds migrate" as the owner of the tables, and "pds roles" again if you use it.')
+          : warn(about, message, 'The next command or start migrates it.'),
       );
     }
   } catch (error) {
     if (!(error instanceof SchemaVersionError)) throw error;
-    return unreadable(fail(about, error.message, 'until then, this version neither serves nor runs commands'));
+    return unreadable(fail(about, error.message, 'Fix this first: this version can neither serve nor run commands.'));
   }
   try {
     await readSchemaState(database, 'command');
-    return { finding: ok(about, 'it is that of this version'), isReadable: true };
+    return { finding: ok(about, 'it matches this version'), isReadable: true };
   } catch (error) {
     if (!(error instanceof SchemaVersionError)) throw error;
-    const advice = 'this version serves on it, and runs no commands: bring the upgrade to its end';
+    const advice = 'This version can serve, but not run commands. Complete the upgrade.';
     return { finding: warn(about, error.message, advice), isReadable: true };
   }
 }
@@ -62,15 +62,15 @@ async function checkSchema(database: Database): Promise<{ finding: Finding; isRe
 async function checkDeferred(database: Database): Promise<Finding[]> {
   const deferred = await readDeferred(database);
   if (deferred.length === 0) return [];
-  const message = `it still has what only servers of the version before need (deferred: ${deferred.join(', ')})`;
+  const message = `migrations are deferred for servers of the previous version: ${deferred.join(', ')}`;
   const advice =
-    'replace these servers, then run "pds migrate --finish". Until then imports are slower and the database is larger';
+    'Upgrade these servers, then run "pds migrate --finish". Until then, imports are slower and the database is larger.';
   return [warn('schema', message, advice)];
 }
 
 /** Advice for a missing or empty database. */
 export const EMPTY_ADVICE =
-  'is PDS_DATABASE_URL right? If it is to be a new one: "pds import DIR", "pds migrate" or the first start prepares it';
+  'Check PDS_DATABASE_URL. To create a new database, run "pds import DIR" or "pds migrate", or start a server.';
 
 /** Checks that commit timestamps continue from those that clients have seen. */
 async function checkHistory(database: Database): Promise<Finding[]> {
@@ -79,13 +79,13 @@ async function checkHistory(database: Database): Promise<Finding[]> {
   // Checked twice: SQLite reads one file after the other, and an import may have finished in between.
   const ahead = (await findUnpublished(database)) && (await findUnpublished(database));
   if (ahead !== null) {
-    const message = `partners and keys know of a publication at ${ahead}, which the catalog does not hold`;
-    const advice = 'the two are of different moments: restore both from one backup, or run "pds recover"';
+    const message = `access data refers to a publication at ${ahead} that the catalog does not contain`;
+    const advice = 'They were restored from different times: restore both from one backup, or run "pds recover".';
     findings.push(fail(about, message, advice));
   }
-  if (await isHistoryOther(database)) {
-    const message = 'the server has been promoted or restored since the instants in the database were recorded';
-    findings.push(fail(about, message, 'run "pds recover", or the next sync of partners may miss what changed back'));
+  if (await hasTimelineChanged(database)) {
+    const message = 'the server was promoted or restored after this database recorded its last timestamps';
+    findings.push(fail(about, message, 'Run "pds recover", or the next sync of partners may miss reverted changes.'));
   }
   return findings;
 }
@@ -103,14 +103,14 @@ async function checkLastEvent({ kysely }: Database, clock: Clock): Promise<Findi
     .select('last_instant')
     .executeTakeFirstOrThrow();
   if (last > formatTimestamp(clock() + CLOCK_TOLERANCE_MS)) {
-    const message = `this machine's clock says ${formatTimestamp(clock())}, and the last event was at ${last}`;
+    const message = `this machine's clock is at ${formatTimestamp(clock())}, before the last event at ${last}`;
     const advice =
-      'set the clock right. If it was ahead then: what follows is dated just after that event, and nobody loses anything';
+      'Correct the clock. If it was ahead at that event, new events are dated just after it, and no partner misses any.';
     return warn('clock', message, advice);
   }
   return ok(
     'clock',
-    last === EPOCH ? 'nothing was published yet' : `this machine's is later than the last event, at ${last}`,
+    last === EPOCH ? 'there are no events yet' : `this machine's clock is after the last event, at ${last}`,
   );
 }
 
@@ -125,9 +125,9 @@ async function checkKeys({ kysely }: Database, environment: Environment, clock: 
     .select(['environment', (eb) => eb.fn.countAll<number>().as('keys')])
     .groupBy('environment')
     .execute();
-  const good = counts.find((row) => row.environment === kind)?.keys ?? 0;
+  const active = counts.find((row) => row.environment === kind)?.keys ?? 0;
   const refused = counts.find((row) => row.environment !== kind);
-  if (good > 0 || refused === undefined) return ok(about, `${good} good in ${environment}`);
-  const message = `none is good in ${environment}, which refuses those there are: ${refused.keys} of the kind ${refused.environment}`;
-  return warn(about, message, 'is PDS_ENVIRONMENT right, and PDS_DATABASE_URL?');
+  if (active > 0 || refused === undefined) return ok(about, `${active} active in ${environment}`);
+  const message = `none is valid in ${environment}, which rejects the ${refused.keys} ${refused.environment} keys`;
+  return warn(about, message, 'Check PDS_ENVIRONMENT and PDS_DATABASE_URL.');
 }

@@ -5,7 +5,7 @@ export interface Finding {
   /** `fail`: something does not work. `warn`: it works, but may be unintended. */
   readonly status: 'ok' | 'warn' | 'fail';
   readonly message: string;
-  /** What to do about it; null if nothing. */
+  /** The recommended action; null if none is needed. */
   readonly advice: string | null;
 }
 
@@ -23,7 +23,7 @@ export const fail = (about: string, message: string, advice: string): Finding =>
 const CHECK_TIMEOUT_MS = 6_000;
 
 /**
- * Returns a check's findings, or a finding that it timed out or failed: the other checks are reported all the same.
+ * Returns a check's findings, or one finding if it timed out or failed, so that the other checks are still reported.
  *
  * @param describe formats an error without secrets.
  */
@@ -32,15 +32,17 @@ export async function within(
   describe: (error: unknown) => string,
   check: () => Promise<Finding[]>,
 ): Promise<Finding[]> {
-  const { promise: late, resolve: giveUp } = Promise.withResolvers<Finding[]>();
+  const { promise: timeout, resolve: onTimeout } = Promise.withResolvers<Finding[]>();
   const timer = setTimeout(() => {
-    const message = `no answer within ${CHECK_TIMEOUT_MS / 1_000} seconds`;
-    giveUp([fail(about, message, 'does it hang, or is it overloaded, or does a network on the way drop packets?')]);
+    const message = `no response within ${CHECK_TIMEOUT_MS / 1_000} seconds`;
+    onTimeout([fail(about, message, 'Check whether it hangs or is overloaded, and whether a firewall drops packets.')]);
   }, CHECK_TIMEOUT_MS);
   try {
-    return await Promise.race([check(), late]);
+    return await Promise.race([check(), timeout]);
   } catch (error) {
-    return [fail(about, describe(error), 'put this right, and look again: it kept the rest from being looked at')];
+    return [
+      fail(about, describe(error), 'Fix this, then check again: the remaining checks of this part were skipped.'),
+    ];
   } finally {
     clearTimeout(timer);
   }

@@ -1,5 +1,5 @@
 import type { DatabaseConfig } from '../config.ts';
-import { openForCommands, openForServing } from '../database/database.ts';
+import { openForCommands, openForServing } from '../database/open.ts';
 import { verifyIndex, verifySample, type IndexFault, type IndexFindings } from './verify-index.ts';
 import { fail, ok, type Finding } from './finding.ts';
 
@@ -11,7 +11,7 @@ export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[
   try {
     const findings = await verifySample(database);
     const { records, rows } = totalsOf(findings);
-    const message = `a sample of it agrees with the records (${records} records, ${rows} rows); --full looks at all of it`;
+    const message = `a sample matches the records (${records} records, ${rows} rows); --full checks all of it`;
     return describeFindings(findings, message);
   } finally {
     // Not awaited: a hanging server would not close its connections.
@@ -33,7 +33,7 @@ export async function checkWholeIndex(
   try {
     const findings = await verifyIndex(database, onProgress);
     const { records, rows } = totalsOf(findings);
-    return describeFindings(findings, `all of it agrees with the records (${records} records, ${rows} rows)`);
+    return describeFindings(findings, `all of it matches the records (${records} records, ${rows} rows)`);
   } finally {
     await database.close();
   }
@@ -58,7 +58,7 @@ function describeFindings(findings: readonly IndexFindings[], message: string): 
         const { one, many } = WORDS[fault];
         return `${count} ${count === 1 ? one : many}${example === null ? '' : ` (${count === 1 ? '' : 'first: '}${example})`}`;
       });
-      return fail(about, `that of ${kind} has ${described.join(', ')}`, ADVICE);
+      return fail(about, `the index of ${kind} has ${described.join(', ')}`, ADVICE);
     });
   return failed.length > 0 ? failed : [ok(about, message)];
 }

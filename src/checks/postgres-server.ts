@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
-import { openForServing, type OpenDatabase } from '../database/database.ts';
-import { isTlsError, TOO_MANY_CONNECTIONS } from '../database/postgres-errors.ts';
+import type { OpenDatabase } from '../database/database.ts';
+import { openForServing } from '../database/open.ts';
+import { isTlsError, TOO_MANY_CONNECTIONS } from '../database/postgres/postgres-errors.ts';
 import { fail, type Finding } from './finding.ts';
 
 /** A busy server can take longer to accept a connection than the second that a request waits. */
@@ -22,7 +23,7 @@ export async function onPostgres(
       await connect(database);
     } catch (error) {
       const { reason, advice } = explain(error, setting);
-      return [fail(about, `it cannot be used: ${reason}`, advice)];
+      return [fail(about, `connection failed: ${reason}`, advice)];
     }
     return await look(database);
   } finally {
@@ -49,8 +50,8 @@ function explain(error: unknown, setting: string): { reason: string; advice: str
   const { code } = (first ?? {}) as { code?: unknown };
   if (first instanceof Error && isTlsError(first)) {
     const advice =
-      `it has to show a certificate for the host in ${setting}, from an authority whose own is in the file that ` +
-      'sslrootcert names';
+      `The server must present a certificate for the host in ${setting}, signed by an authority in the file that ` +
+      'sslrootcert names.';
     return { reason, advice };
   }
   return { reason, advice: adviceOf(code, reason, setting) };
@@ -62,10 +63,10 @@ function explain(error: unknown, setting: string): { reason: string; advice: str
  */
 function adviceOf(code: unknown, reason: string, setting: string): string {
   if (code === '28P01' || code === '28000')
-    return `set role and password in ${setting} right, or let the role in by pg_hba.conf`;
-  if (code === '3D000') return `make the database ("createdb"), or set its name in ${setting} right`;
-  if (code === '42501') return 'grant the role "connect" on the database: "pds roles" does so';
-  if (code === TOO_MANY_CONNECTIONS) return 'raise "max_connections", or put PgBouncer before it';
-  if (reason.includes('unsupported startup parameter')) return `end the URL in ${setting} with ?pgbouncer=true`;
-  return `is it running, are host and port in ${setting} right, and does the network let this machine through?`;
+    return `Correct the role and password in ${setting}, or allow the role in pg_hba.conf.`;
+  if (code === '3D000') return `Create the database with "createdb", or correct its name in ${setting}.`;
+  if (code === '42501') return 'Grant the role CONNECT on the database, as "pds roles" does.';
+  if (code === TOO_MANY_CONNECTIONS) return 'Raise "max_connections", or connect through PgBouncer.';
+  if (reason.includes('unsupported startup parameter')) return `Add ?pgbouncer=true to the URL in ${setting}.`;
+  return `Check that the server is running, the host and port in ${setting}, and firewalls on the way.`;
 }

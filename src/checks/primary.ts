@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { Environment } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { SERVING_SETTINGS } from '../database/postgres.ts';
-import { shownPostgresUrl } from '../database/postgres-url.ts';
+import { SERVING_SETTINGS } from '../database/postgres/postgres.ts';
+import { shownPostgresUrl } from '../database/postgres/postgres-url.ts';
 import { readRevision, type Revision } from '../database/revision.ts';
-import { readAbilities, type Privilege } from '../database/roles.ts';
+import { readAbilities, type Privilege } from '../roles/privileges.ts';
 import type { Clock } from '../timestamp.ts';
 import { checkContents, CLOCK_TOLERANCE_MS } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
@@ -48,16 +48,14 @@ async function checkServer(about: string, { kysely }: Database): Promise<Finding
       current_setting('server_encoding') as encoding`.execute(kysely);
   const { version = '', standby = false, encoding = '' } = rows[0] ?? {};
   const findings: Finding[] = [];
-  if (Number.parseInt(version) < 15) findings.push(fail(about, 'it is too old', 'PostgreSQL 15 or newer is needed'));
+  if (Number.parseInt(version) < 15) findings.push(fail(about, 'it is too old', 'Upgrade to PostgreSQL 15 or newer.'));
   if (standby) {
-    findings.push(
-      fail(about, 'it is a standby, which cannot be written to', 'PDS_DATABASE_URL has to name the primary'),
-    );
+    findings.push(fail(about, 'it is a read-only standby', 'Set PDS_DATABASE_URL to the primary.'));
   }
   if (encoding !== 'UTF8') {
-    findings.push(fail(about, `its encoding is ${encoding}`, 'make the database anew, with encoding UTF8'));
+    findings.push(fail(about, `its encoding is ${encoding}`, 'Create the database again with encoding UTF8.'));
   }
-  return [ok(about, `PostgreSQL ${version.replace(/ .*/, '')} answers`), ...findings];
+  return [ok(about, `PostgreSQL ${version.replace(/ .*/, '')} responds`), ...findings];
 }
 
 /** Behind PgBouncer the role must have the settings that the service otherwise passes at connect. */
@@ -69,40 +67,40 @@ async function checkConnectionSettings(about: string, { kysely }: Database): Pro
   const wanted: Readonly<Record<string, string>> = SERVING_SETTINGS;
   const other = rows.filter(({ name, value }) => wanted[name] !== value);
   if (other.length === 0) return [];
-  const message = `connections that serve have ${other.map(({ name, value }) => `${name} = ${value}`).join(', ')}`;
+  const message = `serving connections have ${other.map(({ name, value }) => `${name} = ${value}`).join(', ')}`;
   const should = other.map(({ name }) => `${name} = ${wanted[name]}`).join(', ');
-  return [warn(about, message, `let the role bring ${should}: "pds roles" sets this for the one that serves`)];
+  return [warn(about, message, `Set ${should} on the role, as "pds roles" does for the reader.`)];
 }
 
 /** Compares the server's clock with ours, within the precision that the query's duration allows. */
 async function checkSkew({ kysely }: Database, clock: Clock): Promise<Finding> {
-  const askedAtMs = clock();
+  const startedAtMs = clock();
   const { rows } = await sql<{ ms: number }>`
     select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms`.execute(kysely);
-  const answeredAtMs = clock();
-  const theirs = rows[0]?.ms ?? askedAtMs;
-  const skewMs = Math.max(askedAtMs - theirs, theirs - answeredAtMs, 0);
-  if (skewMs <= CLOCK_TOLERANCE_MS) return ok('clock', "this machine's and PostgreSQL's are the same to the second");
-  const message = `this machine's and PostgreSQL's are ${(skewMs / 1_000).toFixed(1)} seconds apart`;
-  return warn('clock', message, 'let NTP keep both right: keys expire and events are dated by this machine’s');
+  const receivedAtMs = clock();
+  const theirs = rows[0]?.ms ?? startedAtMs;
+  const skewMs = Math.max(startedAtMs - theirs, theirs - receivedAtMs, 0);
+  if (skewMs <= CLOCK_TOLERANCE_MS) return ok('clock', "this machine's and PostgreSQL's clocks agree within a second");
+  const message = `this machine's and PostgreSQL's clocks are ${(skewMs / 1_000).toFixed(1)} seconds apart`;
+  return warn('clock', message, 'Synchronize both with NTP: this machine’s clock dates events and expires keys.');
 }
 
 async function checkPermissions(database: Database): Promise<{ findings: Finding[]; mayRead: boolean }> {
   const topic = 'permissions';
   const { me, hasTables, mayCreate, isOwner, lacksToServe, lacksForCommands } = await readAbilities(database);
   if (!hasTables) {
-    if (mayCreate) return { findings: [ok(topic, `${me} may make the tables`)], mayRead: true };
-    const advice = `run "pds migrate" as the owner of the database, or let ${me} create schemas in it`;
-    return { findings: [fail(topic, `there are no tables, and ${me} may not make them`, advice)], mayRead: false };
+    if (mayCreate) return { findings: [ok(topic, `${me} can create the tables`)], mayRead: true };
+    const advice = `Run "pds migrate" as the owner of the database, or grant ${me} CREATE on it.`;
+    return { findings: [fail(topic, `there are no tables, and ${me} cannot create them`, advice)], mayRead: false };
   }
-  const may = [
+  const abilities = [
     ...(lacksToServe.length === 0 ? ['serve'] : []),
     ...(lacksForCommands.length === 0 ? ['run commands'] : []),
     ...(isOwner ? ['migrate'] : []),
   ];
-  if (may.length > 0) return { findings: [ok(topic, `${me} may ${may.join(', ')}`)], mayRead: true };
-  const message = `${me} may not serve (it lacks ${listed(lacksToServe)}), nor run commands (${listed(lacksForCommands)})`;
-  const advice = 'run "pds roles" as the owner of the tables, again after each "pds migrate"';
+  if (abilities.length > 0) return { findings: [ok(topic, `${me} can ${abilities.join(', ')}`)], mayRead: true };
+  const message = `${me} can neither serve (it lacks ${listed(lacksToServe)}) nor run commands (${listed(lacksForCommands)})`;
+  const advice = 'Run "pds roles" as the owner of the tables, also after each "pds migrate".';
   return { findings: [fail(topic, message, advice)], mayRead: false };
 }
 

@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
-import { shownPostgresUrl } from '../database/postgres-url.ts';
+import { shownPostgresUrl } from '../database/postgres/postgres-url.ts';
 import { numberOf, readRevision } from '../database/revision.ts';
-import { readAbilities } from '../database/roles.ts';
+import { readAbilities } from '../roles/privileges.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import { onPostgres } from './postgres-server.ts';
 import { readIdentity, type PrimaryState } from './primary.ts';
 
 /** How long a replica can take to reach the primary's earlier revision. */
-const PATIENCE_MS = 2_000;
-const LOOK_AGAIN_MS = 100;
+const CATCH_UP_TIMEOUT_MS = 2_000;
+const POLL_INTERVAL_MS = 100;
 
 /** Checks one replica. The primary serves the reads that a replica cannot. */
 export function checkReplica(url: string, primary: PrimaryState | null): Promise<Finding[]> {
@@ -25,19 +25,19 @@ async function findMismatch(about: string, database: Database, primary: PrimaryS
   const { rows } = await sql<{ standby: boolean }>`select pg_is_in_recovery() as standby`.execute(database.kysely);
   const identity = await readIdentity(database);
   if (primary?.identity != null && identity !== null && identity !== primary.identity) {
-    const advice = 'take it out of PDS_REPLICA_URLS, or set the name in its URL right: it would answer with other data';
-    return fail(about, 'it belongs to another database than the primary', advice);
+    const advice = 'Remove it from PDS_REPLICA_URLS, or correct its URL: it would serve other data.';
+    return fail(about, 'it is a replica of a different database', advice);
   }
   if (rows[0]?.standby !== true) {
     const advice =
-      'take it out of PDS_REPLICA_URLS. Was it promoted? Then PDS_DATABASE_URL has to name it, and "pds recover" be run';
-    return fail(about, 'it is no replica: it takes writes of its own', advice);
+      'Remove it from PDS_REPLICA_URLS. If it was promoted, set PDS_DATABASE_URL to it and run "pds recover".';
+    return fail(about, 'it is not a replica: it accepts writes', advice);
   }
   const { me, hasTables, lacksToServe } = await readAbilities(database);
   const unread = lacksToServe.filter(({ privilege }) => privilege === 'select');
   if (!hasTables || unread.length > 0) {
-    const message = hasTables ? `${me} may not read ${unread[0]?.table ?? ''}` : 'the tables are not there';
-    return fail(about, message, 'let its URL name the same database as PDS_DATABASE_URL, and a role that may serve');
+    const message = hasTables ? `${me} cannot read ${unread[0]?.table ?? ''}` : 'the tables are missing';
+    return fail(about, message, 'Use the database of PDS_DATABASE_URL in its URL, and a role that can serve.');
   }
   return null;
 }
@@ -50,25 +50,25 @@ async function checkProgress(about: string, database: Database, primary: Primary
     // The same number with another token belongs to changes that the primary has lost.
     return revision !== primary.revision && numberOf(revision) <= numberOf(primary.revision);
   };
-  const giveUpAtMs = performance.now() + PATIENCE_MS;
+  const deadlineMs = performance.now() + CATCH_UP_TIMEOUT_MS;
   let behind = await isBehind();
-  while (behind && performance.now() < giveUpAtMs) {
-    await delay(LOOK_AGAIN_MS);
+  while (behind && performance.now() < deadlineMs) {
+    await delay(POLL_INTERVAL_MS);
     behind = await isBehind();
   }
   const { rows } = await sql<{ paused: boolean; receives: boolean }>`
     select pg_is_wal_replay_paused() as paused,
       exists (select from pg_stat_wal_receiver where pid is not null) as receives`.execute(database.kysely);
   const { paused = false, receives = false } = rows[0] ?? {};
-  const shows = behind
-    ? 'it lacks what the primary published or changed last, which answers in its place'
+  const progress = behind
+    ? "it lacks the primary's latest changes, so the primary serves its share of requests"
     : 'it is up to date';
-  if (paused) return warn(about, `${shows}; its replay is paused`, 'select pg_wal_replay_resume() on it');
+  if (paused) return warn(about, `${progress}; its WAL replay is paused`, 'Run "select pg_wal_replay_resume()" on it.');
   if (!receives) {
-    const advice = 'can it reach the primary? After a promotion make it anew: it follows a history that has ended';
-    return warn(about, `${shows}; it receives nothing from its primary`, advice);
+    const advice =
+      'Check that it can reach the primary. After a promotion, create it again: it follows a timeline that has ended.';
+    return warn(about, `${progress}; it receives nothing from its primary`, advice);
   }
-  if (behind)
-    return warn(about, shows, 'it is read from again as soon as it caught up; if it never does, it is too slow');
-  return ok(about, primary === null ? 'it answers; the primary, to compare it with, could not be read' : shows);
+  if (behind) return warn(about, progress, 'It is used again once it has caught up. If it never does, it is too slow.');
+  return ok(about, primary === null ? 'it responds, but could not be compared with the primary' : progress);
 }

@@ -12,21 +12,21 @@ export function checkSettings(config: Config): Finding[] {
   const { environment, host, port, adminHost, adminPort, trustedProxies, redisUrl } = config;
   const findings: Finding[] = [];
   if (adminPort !== 0 && adminPort === port && adminHost === host) {
-    const message = `partners and administrators cannot both be answered at ${host}:${port}`;
-    findings.push(fail(about, message, 'choose another PDS_ADMIN_PORT'));
+    const message = `the API and the admin server cannot both use ${host}:${port}`;
+    findings.push(fail(about, message, 'Choose another PDS_ADMIN_PORT.'));
   }
   if (environment === 'dev' && !isLoopback(host)) {
-    const message = `PDS_HOST is ${host} in dev, where the published key of --demo works`;
-    findings.push(warn(about, message, 'set PDS_ENVIRONMENT, or listen on 127.0.0.1'));
+    const message = `PDS_HOST is ${host} in dev, where the public key of --demo works`;
+    findings.push(warn(about, message, 'Set PDS_ENVIRONMENT, or listen on 127.0.0.1.'));
   }
   const everyone = trustedProxies.filter((network) => network.endsWith('/0'));
   if (everyone.length > 0) {
-    const message = `PDS_TRUSTED_PROXIES has ${everyone.join(', ')}: anyone can choose the address that counts as his`;
-    findings.push(warn(about, message, 'name the proxies alone'));
+    const message = `PDS_TRUSTED_PROXIES has ${everyone.join(', ')}: any client can forge its address`;
+    findings.push(warn(about, message, 'List only the addresses of your proxies.'));
   }
-  const counting = redisUrl === null ? 'limits are counted by each service alone' : 'limits are counted in Redis';
-  const places = `partners at ${host}:${port}, administrators at ${adminHost}:${adminPort}`;
-  return [ok(about, `environment ${environment}, ${places}, ${counting}`), ...findings];
+  const counting = redisUrl === null ? 'rate limits counted by each service' : 'rate limits counted in Redis';
+  const ports = `API at ${host}:${port}, admin server at ${adminHost}:${adminPort}`;
+  return [ok(about, `environment ${environment}, ${ports}, ${counting}`), ...findings];
 }
 
 function isLoopback(host: string): boolean {

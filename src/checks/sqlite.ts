@@ -1,16 +1,16 @@
 import { existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Environment } from '../config.ts';
-import { openForServing } from '../database/database.ts';
+import { openForServing } from '../database/open.ts';
 import { DatabaseUnavailableError } from '../database/errors.ts';
-import { reasonNotUsable, refuseLoneFiles, sqliteFiles, type SqliteFiles } from '../database/sqlite-files.ts';
+import { reasonNotUsable, refuseLoneFiles, sqliteFiles, type SqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import type { Clock } from '../timestamp.ts';
 import { checkContents, EMPTY_ADVICE } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 
 const about = 'database';
 
-const UNUSABLE_ADVICE = 'until then, neither a server nor a command can use it';
+const UNUSABLE_ADVICE = 'Fix this first: neither servers nor commands can use the database.';
 
 /** Checks the files of a SQLite database. Creates none, and opens them read-only. */
 export async function checkSqlite(
@@ -23,14 +23,14 @@ export async function checkSqlite(
   const both = [files.catalog, files.access];
   // Commands create the last folder of the path together with the files.
   const folder = dirname(resolve(path));
-  const problem = existsSync(folder) ? both.map(reasonNotUsable).find((found) => found !== null) : null;
+  const problem = existsSync(folder) ? both.map(reasonNotUsable).find((reason) => reason !== null) : null;
   if (problem != null) return unreadable(fail(about, problem, UNUSABLE_ADVICE));
   if (!both.every((file) => existsSync(file))) return unreadable(checkMissing(files, folder));
   try {
     const database = openForServing({ engine: 'sqlite', path });
     try {
       const { findings: contents, isReadable } = await checkContents(database, environment, clock);
-      const access = ok(about, `${both.join(' and ')} can be read and written`);
+      const access = ok(about, `${both.join(' and ')} are readable and writable`);
       return { findings: [access, ...checkRoom(folder, files), ...contents], isReadable };
     } finally {
       await database.close();
@@ -46,22 +46,25 @@ function checkMissing(files: SqliteFiles, folder: string): Finding {
     refuseLoneFiles(files);
   } catch (error) {
     if (!(error instanceof DatabaseUnavailableError)) throw error;
-    return fail(about, error.message, 'nothing was looked at inside: the two belong together');
+    return fail(about, error.message, 'Restore both files together; their contents were not checked.');
   }
   if (!existsSync(folder)) {
     const missing = reasonNotUsable(existsSync(dirname(folder)) ? folder : files.catalog);
-    if (missing !== null) return fail(about, missing, 'a server or a command makes the last folder of the path alone');
+    if (missing !== null)
+      return fail(about, missing, 'Create the folder: only the last folder of the path is created automatically.');
   }
-  return warn(about, `there is no ${files.catalog} yet`, EMPTY_ADVICE);
+  return warn(about, `${files.catalog} does not exist yet`, EMPTY_ADVICE);
 }
 
 function checkRoom(folder: string, { catalog }: SqliteFiles): Finding[] {
   const { bavail, bsize } = statfsSync(folder);
   const freeBytes = bavail * bsize;
   const bytes = statSync(catalog).size;
-  const message = `${megabytes(freeBytes)} are free in ${folder}, and the catalog has ${megabytes(bytes)}`;
+  const message = `${megabytes(freeBytes)} free in ${folder}; the catalog is ${megabytes(bytes)}`;
   if (freeBytes > bytes) return [ok('disk', message)];
-  return [warn('disk', message, 'free some: an import may write as much as the catalog again, and so does a restore')];
+  return [
+    warn('disk', message, 'Free some space: an import or a restore can need as much space as the catalog again.'),
+  ];
 }
 
 function megabytes(bytes: number): string {

@@ -1,14 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { inSnapshot, type Database } from '../database/database.ts';
-import { compareBytewise } from '../index/block-builder.ts';
-import { buildHere } from '../index/build-blocks.ts';
-import type { StoredEntry } from '../index/block-rows.ts';
-import { countRecords } from '../index/fill-index.ts';
-import { indexTable, readIndexedRows } from '../index/indexed-rows.ts';
-import { placementCheck, readLayout, type LayoutBlock, type Tally } from '../index/layout.ts';
+import { BlockBuilder, type StoredEntry } from '../index/write/block-builder.ts';
+import { indexTable, readIndexedRows } from '../index/write/indexed-rows.ts';
+import { placementCheck, readLayout, type LayoutBlock, type Tally } from '../index/write/layout.ts';
+import { countRecords } from '../index/write/rebuild-index.ts';
 import { BLOCK_SIZE, decodeSet, encodeSet, positionsFrom, setOf } from '../index/position-set.ts';
-import { INDEXED_KINDS, type IndexedKind } from '../index/terms.ts';
+import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
 
 /** Index rows read at a time: up to 8 MB. */
 const BATCH_TERMS = 1_000;
@@ -45,7 +43,7 @@ export async function verifyIndex(
 ): Promise<IndexFindings[]> {
   return inSnapshot(database, async (snapshot) => {
     const counts = await countRecords(snapshot, INDEXED_KINDS);
-    const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
+    const total = counts.reduce((sum, { records }) => sum + records, 0);
     const findings: IndexFindings[] = [];
     let done = 0;
     for (const kind of INDEXED_KINDS) {
@@ -140,11 +138,11 @@ class KindVerification {
   async verify(block: LayoutBlock, { from, to, maxBatches }: Part): Promise<void> {
     const start = block.number * BLOCK_SIZE;
     const isInPlace = placementCheck(block);
-    const build = buildHere();
+    const builder = new BlockBuilder();
     let [end, batches] = [to, 0];
     for await (const rows of readIndexedRows(this.#database, this.#kind, start + from, start + to)) {
       for (const row of rows) if (!isInPlace(row)) this.#count('misplaced record', { count: 1, example: row.id });
-      await build.add(this.#kind, rows);
+      builder.addRecords(this.#kind, rows);
       this.#records += rows.length;
       const mayContinue = await this.#onBatch(rows.length);
       batches += 1;
@@ -154,7 +152,7 @@ class KindVerification {
       if (!(await this.#isLastBefore(last, start + to))) end = last - start + 1;
       break;
     }
-    await this.#compare(block.number, await build.complete(), from, end);
+    await this.#compare(block.number, builder.buildStored(), from, end);
   }
 
   async #isLastBefore(position: number, end: number): Promise<boolean> {
@@ -163,25 +161,23 @@ class KindVerification {
     return rows.length === 0;
   }
 
-  /** Compares a block's expected rows with the stored ones, both sorted by term. */
+  /** Compares a block's expected rows with the stored ones. */
   async #compare(block: number, entries: readonly StoredEntry[], from: number, to: number): Promise<void> {
-    let index = 0;
+    /** The expected rows that are not among the stored ones read so far. */
+    const missing = new Map(entries.map(({ term, bits }) => [term, bits]));
     for await (const stored of this.#readRows(block)) {
       for (const { term, bits } of stored) {
-        for (; index < entries.length && compareBytewise(entries[index]?.term ?? '', term) < 0; index += 1) {
-          this.#countRow('missing row', block, entries[index]?.term ?? '');
-        }
-        const entry = entries[index]?.term === term ? entries[index] : undefined;
-        if (entry !== undefined) index += 1;
+        const expected = missing.get(term);
+        missing.delete(term);
         const part = partOf(bits, from, to);
-        if (entry === undefined) {
+        if (expected === undefined) {
           if (part.length > 0 || to - from === BLOCK_SIZE) this.#countRow('superfluous row', block, term);
-        } else if (Buffer.compare(entry.bits, part) !== 0) this.#countRow('differing row', block, term);
+        } else if (Buffer.compare(expected, part) !== 0) this.#countRow('differing row', block, term);
       }
       this.#rows += stored.length;
       if (!(await this.#onBatch(0))) return;
     }
-    for (const { term } of entries.slice(index)) this.#countRow('missing row', block, term);
+    for (const term of missing.keys()) this.#countRow('missing row', block, term);
   }
 
   async *#readRows(block: number): AsyncGenerator<StoredEntry[]> {

@@ -1,31 +1,176 @@
-import type { Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
+import { integer } from '../settings.ts';
+import { INDEXED_KINDS, KINDS_AS_LISTED, type IndexedKind, type Kind } from '../kinds.ts';
+import { formatTimestamp, parseTimestamp } from '../timestamp.ts';
 import type { CommandContext, DatabaseSettings } from './context.ts';
+import { loadSettingsFile } from './process/settings-file.ts';
 
-// Shared by the command definitions. Nothing here loads a database driver before a command runs.
+// Helpers of the command definitions. Nothing here loads a database driver before a command runs.
 
-export interface JsonOption {
-  json?: true;
+/** Adds a command with the options common to all. */
+export function addCommand(parent: Command, name: string, description: string): Command {
+  return addCommonOptions(parent.command(name).description(description));
 }
 
-/** Adds a command with the option common to all. */
-export function addCommand(parent: Command, name: string): Command {
-  return parent.command(name).option('--json', 'print the result as JSON on stdout');
+/** Adds the options that can be before a command and after it. */
+export function addCommonOptions(command: Command): Command {
+  return command
+    .option('--json', 'print the result as JSON on stdout')
+    .option('--config <file>', 'read settings from this file (default: .env, if it exists)');
 }
 
-/** Runs a command and sets this process's exit code. */
-export async function run(
-  options: JsonOption,
-  work: (context: typeof import('./context.ts')) => Promise<number | undefined>,
-): Promise<void> {
-  const context = await import('./context.ts');
-  await context.runCommand(options.json === true, () => work(context));
+/** The last `--config` on the command line. */
+function configFileOf(command: Command | null): string | undefined {
+  return command === null ? undefined : (command.opts<{ config?: string }>().config ?? configFileOf(command.parent));
+}
+
+/**
+ * An action for Commander: runs `work` with the command's arguments and options, and sets this process's exit code.
+ *
+ * @param failureCode the exit code if it throws.
+ */
+export function run<Args extends unknown[]>(
+  work: (isJson: boolean, ...args: Args) => Promise<number | undefined>,
+  failureCode?: number,
+) {
+  return async function (this: Command, ...args: Args): Promise<void> {
+    const isJson = this.optsWithGlobals<{ json?: true }>().json === true;
+    const { runCommand } = await import('./context.ts');
+    await runCommand(
+      isJson,
+      async () => {
+        loadSettingsFile(configFileOf(this));
+        return work(isJson, ...args);
+      },
+      failureCode,
+    );
+  };
 }
 
 /** The same, for a command that works on the database. */
-export function onDatabase(
-  options: JsonOption,
-  work: (context: CommandContext) => Promise<number | undefined>,
-  settings?: DatabaseSettings,
-): Promise<void> {
-  return run(options, ({ withDatabase }) => withDatabase(options.json === true, work, settings));
+export function onDatabase<Args extends unknown[]>(
+  work: (context: CommandContext, ...args: Args) => Promise<number | undefined>,
+  settingsOf: (...args: NoInfer<Args>) => DatabaseSettings = () => ({}),
+) {
+  return run<Args>(async (isJson, ...args) => {
+    const { withDatabase } = await import('./context.ts');
+    return withDatabase(isJson, (context) => work(context, ...args), settingsOf(...args));
+  });
+}
+
+const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 };
+
+// A century: longer than any key's lifetime, and far from the end of the calendar.
+const MAX_DURATION_MS = 36_500 * UNIT_MS.d;
+
+/**
+ * Parses a duration such as `365d`, `12h` or `30m` into milliseconds.
+ *
+ * @throws InvalidArgumentError, which Commander reports as a usage error.
+ */
+export function parseDurationMs(text: string): number {
+  const match = /^(\d{1,8})([dhm])$/.exec(text);
+  const durationMs = Number(match?.[1]) * UNIT_MS[(match?.[2] ?? 'd') as keyof typeof UNIT_MS];
+  if (match === null || durationMs > MAX_DURATION_MS) {
+    throw new InvalidArgumentError('Accepted: days, hours or minutes, such as 365d, 12h or 30m, up to 36500d.');
+  }
+  return durationMs;
+}
+
+/** The same as `parseDurationMs`, but refuses zero. */
+export function parseLifetimeMs(text: string): number {
+  const lifetimeMs = parseDurationMs(text);
+  if (lifetimeMs === 0) throw new InvalidArgumentError('The lifetime must be longer than zero.');
+  return lifetimeMs;
+}
+
+// Commander treats a parsed null as an option without a value, so the words for "no own setting" stay words.
+
+/** Requests per minute, or `default`. */
+export function parsePerMinute(text: string): number | 'default' {
+  return text === 'default' ? text : wholeNumber(1, 1_000_000, ', or "default"')(text);
+}
+
+/** Comma-separated kinds of resource, or `all`. */
+export function parseKinds(text: string): Kind[] | 'all' {
+  if (text === 'all') return text;
+  const names = text.split(',').map((name) => name.trim());
+  if (!names.every((name) => (KINDS_AS_LISTED as readonly string[]).includes(name))) {
+    throw new InvalidArgumentError(`Accepted: "all", or a comma-separated list of ${KINDS_AS_LISTED.join(', ')}.`);
+  }
+  return KINDS_AS_LISTED.filter((kind) => names.includes(kind));
+}
+
+/** An IANA time zone. */
+export function parseZone(text: string): string {
+  if (!Intl.supportedValuesOf('timeZone').includes(text) && text !== 'UTC') {
+    throw new InvalidArgumentError('Accepted: a time zone such as America/Chicago, or UTC.');
+  }
+  return text;
+}
+
+/** Parses a whole number within bounds. */
+export function wholeNumber(least: number, most: number, orElse = ''): (text: string) => number {
+  return (text) => {
+    const number = integer(text, least, most);
+    if (number === undefined) {
+      throw new InvalidArgumentError(`Accepted: a whole number from ${least} to ${most}${orElse}.`);
+    }
+    return number;
+  };
+}
+
+/**
+ * A timestamp that the next one must exceed. At most a day in the future: until then, publications and grants would be
+ * dated later than the clock.
+ */
+export function parseAfter(text: string): string {
+  const timestamp = parseTimestamp(text);
+  if (timestamp === null) throw new InvalidArgumentError('Accepted: a timestamp such as 2026-04-15T09:00:00Z.');
+  if (timestamp > formatTimestamp(Date.now() + UNIT_MS.d)) {
+    throw new InvalidArgumentError('The timestamp must not be more than a day in the future.');
+  }
+  return timestamp;
+}
+
+/** A timestamp, past or future. */
+export function parseTime(text: string): string {
+  const timestamp = parseTimestamp(text);
+  if (timestamp === null) throw new InvalidArgumentError('Accepted: a timestamp such as 2026-04-15T09:00:00Z.');
+  return timestamp;
+}
+
+/** A number of records, or `all`. */
+export function parseShown(text: string): number {
+  return text === 'all' ? Infinity : wholeNumber(0, 1_000_000_000, ', or "all"')(text);
+}
+
+/** Collects the values of a repeatable option. */
+export function collect(value: string, previous: readonly string[] = []): string[] {
+  return [...previous, value];
+}
+
+/** Collects indexed kinds. */
+export function collectIndexedKind(text: string, previous: readonly IndexedKind[] = []): IndexedKind[] {
+  const kind = INDEXED_KINDS.find((name) => name === text);
+  if (kind === undefined) throw new InvalidArgumentError(`Accepted: ${INDEXED_KINDS.join(', ')}.`);
+  return [...new Set([...previous, kind])];
+}
+
+// Before what cannot be undone: a question on a terminal, `--yes` anywhere else.
+
+/** Whether there is somebody to ask: the question goes to stderr, and the answer comes from stdin. */
+export function canAsk(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY;
+}
+
+/**
+ * Reports wrong usage if a command that asks for confirmation has neither `--yes` nor a terminal.
+ *
+ * @param consequence what the command does, as a clause: `every partner reads all records again`.
+ * @param advice what to type instead, as a sentence without its period.
+ */
+export function requireAnswer(command: Command, consequence: string, advice: string): void {
+  if (command.opts<{ yes?: boolean }>().yes === true || canAsk()) return;
+  command.error(`error: ${consequence}, and there is no terminal to confirm it on. ${advice}`);
 }

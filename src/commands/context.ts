@@ -1,19 +1,26 @@
+import { hostname, userInfo } from 'node:os';
 import { withoutKeys } from '../access/keys.ts';
 import { ConfigError, readConfig, type Config, type DatabaseConfig } from '../config.ts';
-import { openForCommands, type OpenDatabase } from '../database/database.ts';
+import type { OpenDatabase, Operator } from '../database/database.ts';
+import { openForCommands } from '../database/open.ts';
 import { NoDatabaseError, SchemaVersionError } from '../database/errors.ts';
-import { isHistoryOther } from '../database/history.ts';
-import { prepareSchema, readSchemaState, type SchemaUse } from '../database/migrator.ts';
-import { shownPostgresUrl } from '../database/postgres-url.ts';
-import { hasSqliteFiles, sqliteFiles } from '../database/sqlite-files.ts';
-import type { Clock } from '../timestamp.ts';
+import { hasTimelineChanged } from '../database/postgres/timeline.ts';
+import { haveCreated } from '../database/migrations/migration.ts';
+import {
+  prepareSchema,
+  readSchemaState,
+  type MigrateOptions,
+  type SchemaUse,
+} from '../database/migrations/migrator.ts';
+import { shownPostgresUrl } from '../database/postgres/postgres-url.ts';
+import { hasSqliteFiles, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { printable } from '../printable.ts';
 import { announceCutOff } from '../publishing/announce.ts';
-import { describeFailure } from './failure.ts';
-import { InterruptedError } from './interruption.ts';
-import { migratingWithProgress } from './migrating.ts';
-import { operatorOfProcess } from './operator.ts';
-import { processOutput, type Output } from './output.ts';
+import type { Clock } from '../timestamp.ts';
+import { describeFailure } from './process/failure.ts';
+import { processOutput, type Output } from './process/output.ts';
+import { InterruptedError, startProgress, type Progress } from './process/progress.ts';
+import { variablesOfProcess, type SettingOptions } from './process/settings-file.ts';
 
 /** The dependencies of a command that works on the database. */
 export interface CommandContext {
@@ -24,27 +31,34 @@ export interface CommandContext {
   readonly output: Output;
 }
 
-/** The configuration from this process's environment variables. */
-export function configOfProcess(): Config {
-  return readConfig(process.env);
+/**
+ * The configuration from this process's environment, into which `loadSettingsFile` has put that of the settings file.
+ *
+ * @param options the settings given as options of the command, by the names of their variables.
+ */
+export function configOfProcess(options: SettingOptions = {}): Config {
+  return readConfig(...variablesOfProcess(options));
 }
 
 /**
- * Runs a command and sets this process's exit code: the return value of `work`, 0 if it returns nothing, or 1 if it
- * throws (a signal's exit code if interrupted). An error prints one message to stderr, and with `--json` also
+ * Runs a command and sets this process's exit code: the return value of `work`, 0 if it returns nothing, or
+ * `failureCode` if it throws (a signal's exit code if interrupted). An error prints one message to stderr, and with `--json` also
  * `{"error": {"message": …}}` to stdout.
  */
-export async function runCommand(isJson: boolean, work: () => Promise<number | undefined>): Promise<void> {
+export async function runCommand(
+  isJson: boolean,
+  work: () => Promise<number | undefined>,
+  failureCode = 1,
+): Promise<void> {
   try {
     process.exitCode = (await work()) ?? 0;
   } catch (error) {
-    process.exitCode = error instanceof InterruptedError ? error.exitCode : 1;
+    process.exitCode = error instanceof InterruptedError ? error.exitCode : failureCode;
     // Redact keys: an operator may have entered one in place of a name.
     const message = withoutKeys(describeFailure(error, databaseOfProcess()));
     const output = processOutput(isJson);
-    const problems = error instanceof ConfigError ? error.problems.map(withoutKeys) : [message];
-    const begin = error instanceof InterruptedError ? '' : 'error: ';
-    output.note(problems.map((problem, index) => (index === 0 ? begin + problem : problem)));
+    const [first = '', ...others] = error instanceof ConfigError ? error.problems.map(withoutKeys) : [message];
+    output.note([error instanceof InterruptedError ? first : `error: ${first}`, ...others]);
     if (isJson) output.result({ error: { message } }, '');
     if (error instanceof Error && ['debug', 'trace'].includes(process.env['PDS_LOG_LEVEL'] ?? '')) {
       const stack = error.stack?.replace(error.message, () => printable(error.message)) ?? '';
@@ -65,8 +79,8 @@ export interface DatabaseSettings {
 }
 
 export const HISTORY_WARNING =
-  'The PostgreSQL server has been promoted or restored since the instants in it were recorded: what partners have ' +
-  'seen since may be lost. Run "pds recover", or their next sync may miss what changed back.';
+  'The PostgreSQL server was promoted or restored after this database recorded its last timestamps, so changes that ' +
+  'partners have seen may be lost. Run "pds recover", or the next sync of partners may miss reverted changes.';
 
 /**
  * Runs a command on the database, and always closes it.
@@ -94,14 +108,38 @@ export async function withDatabase(
       ? await migratingWithProgress(output, (options) => prepareSchema(database, Date.now, 'command', options))
       : [];
     // Reported, since an empty database is often the wrong one.
-    if (ran.length > 0) output.note(`Prepared the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
+    if (haveCreated(ran)) output.note(`Created ${shownDatabase(config.database)} (PDS_DATABASE_URL).`);
+    else if (ran.length > 0) output.note(`Migrated the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
     const cutOff = prepares ? await announceCutOff(database) : null;
     if (cutOff !== null)
-      output.note(`Announced the publication of ${cutOff}, whose import was cut off just before its end.`);
-    if (shouldPrepare && !recovers && (await isHistoryOther(database))) output.note(`warning: ${HISTORY_WARNING}`);
+      output.note(`Completed the import published at ${cutOff}, which was interrupted after its commit.`);
+    if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${HISTORY_WARNING}`);
     return await work({ config, database, clock: Date.now, output });
   } finally {
     await database.close();
+  }
+}
+
+/** Runs migrations, showing the progress of long ones. */
+export async function migratingWithProgress<T>(
+  output: Output,
+  work: (options: Pick<MigrateOptions, 'onProgress' | 'onWaiting'>) => Promise<T>,
+): Promise<T> {
+  // Most migrations take less than a second and show nothing.
+  let progress: Progress | null = null;
+  try {
+    return await work({
+      onProgress: ({ done, total, what }) => {
+        progress ??= startProgress(
+          output,
+          'Interrupted; completed migrations stay, and the next run continues after them.',
+        );
+        progress.show(what, done, total);
+      },
+      onWaiting: () => output.note('Waiting up to a minute for a running import or migration to finish.'),
+    });
+  } finally {
+    (progress as Progress | null)?.stop();
   }
 }
 
@@ -125,18 +163,20 @@ function refuseMissingFiles(database: DatabaseConfig): void {
   if (database.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(database.path))) throw noDatabase(database);
 }
 
+function shownDatabase(database: DatabaseConfig): string {
+  return `the database ${database.engine === 'sqlite' ? database.path : shownPostgresUrl(database.url)}`;
+}
+
 function noDatabase(database: DatabaseConfig): NoDatabaseError {
   return new NoDatabaseError(
-    database.engine === 'sqlite'
-      ? `there is no database ${database.path} yet`
-      : `the database ${shownPostgresUrl(database.url)} is still empty`,
+    database.engine === 'sqlite' ? `there is no database ${database.path} yet` : `${shownDatabase(database)} is empty`,
   );
 }
 
 function olderSchema(pending: readonly string[]): SchemaVersionError {
   return new SchemaVersionError(
     `the schema is older than this version of the service (pending: ${pending.join(', ')}), and a dry run does not ` +
-      'migrate it: run "pds migrate" first. Nothing was changed',
+      'migrate it. Nothing was changed; run "pds migrate" first',
   );
 }
 
@@ -146,4 +186,29 @@ function databaseOfProcess(): Config['database'] | null {
   } catch {
     return null;
   }
+}
+
+/** Names are cut at this length: the environment could make them any length. */
+const MAX_NAME_LENGTH = 100;
+
+/** The user running this process, according to the operating system. */
+export function operatorOfProcess({ auditRetentionDays }: Config): Operator {
+  const who = `${nameOfUser()}@${hostname()}`;
+  // Only a hint: the user can set this environment variable to any name.
+  const sudoUser = process.env['SUDO_USER'];
+  return { name: sudoUser === undefined ? who : `${who} (sudo by ${asWord(sudoUser)})`, auditRetentionDays };
+}
+
+function nameOfUser(): string {
+  try {
+    return asWord(userInfo().username);
+  } catch {
+    // A container can run as a UID without a name.
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+/** Replaces whitespace and control characters, so that a name stays within its line and column. */
+function asWord(name: string): string {
+  return name.replace(/[\p{C}\p{Z}]+/gu, '_').slice(0, MAX_NAME_LENGTH);
 }

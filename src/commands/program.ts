@@ -1,217 +1,243 @@
-import { Command, CommanderError } from 'commander';
+import { styleText } from 'node:util';
+import tab from '@bomb.sh/tab/commander';
+import { Command, CommanderError, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { withoutKeys } from '../access/keys.ts';
-import type { Kind } from '../access/scope.ts';
 import { printable } from '../printable.ts';
-import type { CommandContext } from './context.ts';
-import { addCommand, onDatabase, run, type JsonOption } from './command-line.ts';
+import type { ImportOptions } from './actions/import.ts';
+import type { PreviewOptions } from './actions/preview.ts';
+import type { RecoverOptions, RestoreOptions } from './actions/recovery.ts';
+import type { IndexedKind } from '../kinds.ts';
 import {
-  collect,
-  parseDurationMs,
-  parseKinds,
-  parseLifetimeMs,
-  parsePerMinute,
-  parsePort,
-  parseWorkers,
-} from './option-values.ts';
-import { addOperationsCommands } from './operations-commands.ts';
-import { addRecoveryCommands } from './recovery-commands.ts';
+  addCommand,
+  addCommonOptions,
+  collectIndexedKind,
+  onDatabase,
+  parseAfter,
+  parseShown,
+  requireAnswer,
+  run,
+  wholeNumber,
+} from './command-line.ts';
+import { addConvertCommands } from './convert-commands.ts';
+import { addFindCommand, addKeyCommands, addPartnerCommands } from './partner-commands.ts';
+import { LOG_FORMATS } from './process/log-format.ts';
+import type { ServeOptions } from './serve/serve.ts';
 
-// The commands of `pds`. Their implementations in `commands/` are loaded on use: help and usage errors need no database
-// driver.
+// The commands of `pds`. Their actions are loaded on use: help and usage errors need no database driver.
 
 const WRONG_USAGE = 2;
 
-interface GrantOptions extends JsonOption {
-  everything?: true;
-  leadEntity?: string[];
-  coop?: string[];
-}
+/** As those of diff(1). */
+const DIFF_CODES = { differs: 1, refused: 2 };
 
-interface SetOptions extends JsonOption {
-  perMinute?: number | 'default';
-  kinds?: Kind[] | 'all';
-}
+const MAX_WORKERS = 64;
+const MAX_DAYS = 36_500;
+const DEFAULT_DAYS = 30;
+
+const recoveryActions = () => import('./actions/recovery.ts');
+const schemaActions = () => import('./actions/schema.ts');
+
+const EXAMPLES = `
+Examples:
+  $ pds serve --demo                      serve the sample data
+  $ pds import my-directory --dry-run     list what an import would change
+  $ pds partner create acme --everything
+  $ pds key issue acme --expires-in 365d
+  $ pds check                             find out what is wrong
+`;
+
+const bold = (text: string): string => styleText('bold', text, { stream: process.stdout });
+const cyan = (text: string): string => styleText('cyan', text, { stream: process.stdout });
 
 /** The command line. */
-export const program = new Command('pds')
-  .description('Partner data service: read-only JSON over HTTP for the partners of a purchasing marketplace.')
+export const program = addCommonOptions(new Command('pds'))
+  .description('Partner data service: a read-only JSON API for the partners of a purchasing marketplace.')
   .version(manifest.version)
-  .helpCommand(true)
+  .configureHelp({ styleTitle: bold, styleCommandText: cyan, styleOptionText: cyan, styleSubcommandText: cyan })
+  .addHelpText('after', EXAMPLES)
   .configureOutput({ outputError: (message, write) => write(printableError(withoutKeys(message))) })
   .exitOverride();
 
-addCommand(program, 'serve')
-  .description('answer requests until it is told to stop')
-  .option('--host <host>', 'address to listen on, in place of PDS_HOST')
-  .option('--port <port>', 'port to listen on, in place of PDS_PORT', parsePort)
-  .option('--workers <n>', 'processes that answer requests, 1 to 64', parseWorkers, 1)
-  .option('--demo', 'fill an empty database with sample data and a published key (only in dev)')
-  .action((options: JsonOption & { host?: string; port?: number; workers: number; demo?: true }) =>
-    run(options, async ({ configOfProcess }) => {
-      const { serve } = await import('./serve.ts');
-      const config = configOfProcess();
-      const listenOn = { host: options.host ?? config.host, port: options.port ?? config.port };
-      await serve({ ...config, ...listenOn }, { demo: options.demo === true, workers: options.workers });
-      return undefined;
-    }),
-  );
+program.commandsGroup('Serving and importing:');
 
-addCommand(program, 'migrate')
-  .description('bring the schema of the database up to this version')
-  .option('--finish', 'also remove what only servers of the version before need: when none is left')
-  .action((options: JsonOption & { finish?: true }) =>
-    onDatabase(
-      options,
-      async (context) => (await import('./migrate.ts')).migrateDatabase(context, { finish: options.finish === true }),
-      // Otherwise an older PostgreSQL schema would be refused before the migration.
-      { mayCreate: true, shouldPrepare: false },
-    ),
-  );
+addCommand(program, 'serve', 'serve the API until stopped')
+  .option('--host <host>', 'address to listen on (overrides PDS_HOST)')
+  .option('--port <port>', 'port to listen on (overrides PDS_PORT)', wholeNumber(0, 65_535))
+  .option('--workers <n>', `number of serving processes, 1 to ${MAX_WORKERS}`, wholeNumber(1, MAX_WORKERS), 1)
+  .addOption(
+    new Option('--log-format <format>', 'JSON lines, or lines for people (auto: if stdout is a terminal)')
+      .choices(LOG_FORMATS)
+      .default('auto'),
+  )
+  .option('--demo', 'load sample data and a public demo key into an empty database (dev only)')
+  .action(run(async (_, options: ServeOptions) => (await import('./serve/serve.ts')).serve(options)));
 
-addCommand(program, 'import')
-  .description('publish the records of a directory of NDJSON files, all of them or none')
+addCommand(program, 'import', 'import a directory, all or nothing')
   .argument('<dir>', 'directory with contracts.ndjson, suppliers.ndjson, … (or .ndjson.gz)')
-  .option('--replace', 'also remove what the files of the kinds present no longer hold')
-  .option('--allow-removals', 'with --replace: remove more than a fifth of a kind, too')
-  .option('--dry-run', 'only report what would change')
+  .option('--replace', 'also remove records that the files of their kind no longer contain')
+  .option('--allow-removals', 'with --replace: allow removing more than a fifth of a kind')
+  .option('--yes', 'do not ask for confirmation: the same as --allow-removals')
+  .option('--dry-run', 'report what would change, and change nothing')
+  .addOption(showOption())
+  .hook('preAction', (command) => {
+    const { allowRemovals = false, dryRun = false, replace = false, show } = command.opts<ImportOptions>();
+    if (allowRemovals && !replace) command.error('error: --allow-removals requires --replace');
+    if (show !== undefined && !dryRun) command.error('error: --show requires --dry-run');
+  })
   .action(
-    (
-      directory: string,
-      options: JsonOption & { replace?: true; allowRemovals?: true; dryRun?: true },
-      command: Command,
-    ) => {
-      if (options.allowRemovals && !options.replace) refuse(command, '--allow-removals goes with --replace only');
-      return run(options, async () =>
-        (await import('./import.ts')).importDirectory(options.json === true, directory, {
-          replace: options.replace === true,
-          allowRemovals: options.allowRemovals === true,
-          dryRun: options.dryRun === true,
-        }),
-      );
-    },
-  );
-
-const partner = program.command('partner').description('who may ask, and for what');
-
-addCommand(partner, 'create')
-  .description('make a partner')
-  .argument('<name>', '1 to 64 letters, digits, ".", "_" and "-"')
-  .option('--everything', 'grant it everything at once')
-  .action((name: string, options: JsonOption & { everything?: true }) =>
-    run(options, async ({ withDatabase }) => {
-      const { checkName, create } = await partnerCommands();
-      checkName(name);
-      const work = (context: CommandContext) => create(context, name, options.everything === true);
-      return withDatabase(options.json === true, work, { mayCreate: true });
-    }),
-  );
-
-addCommand(partner, 'list')
-  .description('list all partners')
-  .action((options: JsonOption) => onDatabase(options, async (context) => (await partnerCommands()).list(context)));
-
-addCommand(partner, 'show')
-  .description('show a partner with its grants and keys')
-  .argument('<name>')
-  .action((name: string, options: JsonOption) =>
-    onDatabase(options, async (context) => (await partnerCommands()).show(context, name)),
-  );
-
-addCommand(partner, 'suspend')
-  .description('answer all its requests with 403 until it is resumed')
-  .argument('<name>')
-  .action((name: string, options: JsonOption) =>
-    onDatabase(options, async (context) => (await partnerCommands()).suspend(context, name)),
-  );
-
-addCommand(partner, 'resume')
-  .description('end a suspension')
-  .argument('<name>')
-  .action((name: string, options: JsonOption) =>
-    onDatabase(options, async (context) => (await partnerCommands()).resume(context, name)),
-  );
-
-addGrantCommand('grant')
-  .description('let a partner see more: everything, or the records of lead entities and coops')
-  .action((name: string, options: GrantOptions, command: Command) => {
-    const asked = grantsOf(options, command);
-    return onDatabase(options, async (context) => (await partnerCommands()).grantTo(context, name, asked));
-  });
-
-addGrantCommand('revoke')
-  .description('take back what was granted')
-  .action((name: string, options: GrantOptions, command: Command) => {
-    const asked = grantsOf(options, command);
-    return onDatabase(options, async (context) => (await partnerCommands()).revokeFrom(context, name, asked));
-  });
-
-addCommand(partner, 'set')
-  .description("change a partner's limits")
-  .argument('<name>')
-  .option('--per-minute <n>', 'requests a minute over all its keys, or "default"', parsePerMinute)
-  .option('--kinds <kinds>', 'kinds of resource that it may ask for, comma-separated, or "all"', parseKinds)
-  .action((name: string, options: SetOptions, command: Command) => {
-    const { perMinute, kinds } = options;
-    if (perMinute === undefined && kinds === undefined) refuse(command, 'give --per-minute, --kinds or both');
-    const settings = {
-      ...(perMinute !== undefined && { requestsPerMinute: perMinute === 'default' ? null : perMinute }),
-      ...(kinds !== undefined && { kinds: kinds === 'all' ? null : kinds }),
-    };
-    return onDatabase(options, async (context) => (await partnerCommands()).set(context, name, settings));
-  });
-
-const key = program.command('key').description('the keys that partners ask with');
-
-addCommand(key, 'issue')
-  .description('issue a key to a partner; it is printed this once, alone on stdout')
-  .argument('<name>', 'the partner')
-  .option('--expires-in <span>', 'such as 365d, 12h or 30m (default: never)', parseLifetimeMs)
-  .action((name: string, options: JsonOption & { expiresIn?: number }) =>
-    onDatabase(options, async (context) => (await keyCommands()).issue(context, name, options.expiresIn ?? null)),
-  );
-
-addCommand(key, 'list')
-  .description('list keys by their public ids')
-  .argument('[name]', 'only those of this partner')
-  .action((name: string | undefined, options: JsonOption) =>
-    onDatabase(options, async (context) => (await keyCommands()).list(context, name ?? null)),
-  );
-
-addCommand(key, 'rotate')
-  .description('issue a key in place of another, which stays good for a while; printed like "key issue"')
-  .argument('<key-id>', 'the 8 characters after pds_live_ or pds_test_')
-  .option('--overlap <span>', 'how long the old key stays good (default: 24h)', parseDurationMs)
-  .action((keyId: string, options: JsonOption & { overlap?: number }) =>
-    onDatabase(options, async (context) =>
-      (await keyCommands()).rotate(context, keyId, options.overlap ?? parseDurationMs('24h')),
+    run(async (isJson, directory: string, options: ImportOptions) =>
+      (await import('./actions/import.ts')).importDirectory(isJson, directory, options),
     ),
   );
 
-addCommand(key, 'find')
-  .description('find whole keys in a text on standard input, and say whose they are')
-  .action((options: JsonOption) =>
-    onDatabase(options, async (context) => (await import('./key-find.ts')).find(context, process.stdin)),
+addCommand(program, 'diff', 'compare a directory with the database')
+  .argument('<dir>', 'directory as for "pds import"')
+  .option('--replace', 'also list records that the files of their kind do not contain')
+  .addOption(showOption())
+  .addHelpText('after', '\nExit code: 0 if an import would change nothing, 1 if it would, 2 if that is unknown.')
+  .action(
+    run(
+      async (isJson, directory: string, options: PreviewOptions) =>
+        (await import('./actions/preview.ts')).previewDirectory(isJson, directory, options, DIFF_CODES),
+      DIFF_CODES.refused,
+    ),
   );
 
-addCommand(key, 'revoke')
-  .description('end a key at once')
-  .argument('<key-id>', 'the 8 characters after pds_live_ or pds_test_')
-  .action((keyId: string, options: JsonOption) =>
-    onDatabase(options, async (context) => (await keyCommands()).revoke(context, keyId)),
+addConvertCommands(program);
+
+program.commandsGroup('Partners and keys:');
+
+addPartnerCommands(program);
+addFindCommand(program);
+addKeyCommands(program);
+
+addCommand(program, 'usage', 'show the requests of partners by day')
+  .argument('[name]', 'only this partner, by key and endpoint')
+  .option('--days <n>', 'number of days, including today', wholeNumber(1, MAX_DAYS), DEFAULT_DAYS)
+  .action(
+    onDatabase(async (context, name: string | undefined, { days }: { days: number }) =>
+      (await import('./actions/usage.ts')).showUsage(context, name ?? null, days),
+    ),
   );
 
-addRecoveryCommands(program);
-addOperationsCommands(program);
+addCommand(program, 'audit', 'list changes of partners, keys and records')
+  .option('--days <n>', 'number of days to list', wholeNumber(1, MAX_DAYS), DEFAULT_DAYS)
+  .option('--partner <name>', 'only changes of this partner and its keys')
+  .action(
+    onDatabase(async (context, options: { days: number; partner?: string }) =>
+      (await import('./actions/audit.ts')).showAudit(context, options),
+    ),
+  );
+
+program.commandsGroup('Installation:');
+
+addCommand(program, 'config', 'print the settings in force, and where each is set')
+  .option('--host <host>', 'as for "pds serve"')
+  .option('--port <port>', 'as for "pds serve"')
+  .action(
+    run(async (isJson, options: { host?: string; port?: string }) =>
+      (await import('./actions/config.ts')).showConfig(isJson, { PDS_HOST: options.host, PDS_PORT: options.port }),
+    ),
+  );
+
+addCommand(program, 'check', 'check the installation, and advise on problems')
+  .option('--full', 'verify the whole index, not a sample: minutes per million records')
+  .action(
+    run(async (isJson, { full = false }: { full?: boolean }) =>
+      (await import('./actions/check.ts')).check(isJson, full),
+    ),
+  );
+
+program.commandsGroup('Database:');
+
+addCommand(program, 'migrate', 'migrate the database schema to this version')
+  .option('--finish', 'also run the migrations deferred until no server of the previous version is left')
+  .action(
+    onDatabase(
+      async (context, { finish = false }: { finish?: boolean }) =>
+        (await schemaActions()).migrateDatabase(context, finish),
+      // Otherwise an older PostgreSQL schema would be refused before the migration.
+      () => ({ mayCreate: true, shouldPrepare: false }),
+    ),
+  );
+
+addCommand(program, 'reindex', 'rebuild the index while servers run')
+  .option('--kind <kind>', 'suppliers, contracts or solicitations; repeatable (default: all)', collectIndexedKind)
+  .action(
+    onDatabase(async (context, { kind }: { kind?: IndexedKind[] }) =>
+      (await import('./actions/reindex.ts')).reindexDatabase(context, kind ?? null),
+    ),
+  );
+
+addCommand(program, 'roles', 'create or update the PostgreSQL roles')
+  .option('--reader <name>', 'role for pds serve: reads, and writes only usage', 'pds_reader')
+  .option('--writer <name>', 'role for commands: imports, partners, grants and keys', 'pds_writer')
+  .action(
+    onDatabase(async (context, { reader, writer }: { reader: string; writer: string }) =>
+      (await schemaActions()).updateRoles(context, { reader, writer }),
+    ),
+  );
+
+program.commandsGroup('Backup and recovery:');
+
+addCommand(program, 'backup', 'copy a SQLite database while servers run')
+  .argument('<dir>', 'a directory that does not exist yet')
+  .action(run(async (isJson, directory: string) => (await recoveryActions()).backupDatabase(isJson, directory)));
+
+addCommand(program, 'restore', 'replace a SQLite database with a backup')
+  .argument('<dir>', 'a directory created by "pds backup"')
+  .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)
+  .option('--yes', 'do not ask for confirmation')
+  .action(
+    run(async (isJson, directory: string, options: RestoreOptions) =>
+      (await recoveryActions()).restoreDatabase(isJson, directory, options),
+    ),
+  );
+
+addCommand(program, 'recover', 'resume service after lost changes')
+  .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)
+  .option('--dry-run', 'report what would change, and change nothing')
+  .option('--yes', 'do not ask for confirmation')
+  .hook('preAction', (command) => {
+    const { after, dryRun = false } = command.opts<RecoverOptions>();
+    if (dryRun) return;
+    const typed = `pds recover${after === undefined ? '' : ` --after ${after}`}`;
+    requireAnswer(
+      command,
+      'every partner reads all records again after a recovery',
+      `Preview it with "${typed} --dry-run", then run "${typed} --yes"`,
+    );
+  })
+  .action(
+    onDatabase(
+      async (context, options: RecoverOptions) => (await recoveryActions()).recoverDatabase(context, options),
+      // Otherwise it would warn that `pds recover` must be run.
+      ({ dryRun = false }) => ({ recovers: true, isDryRun: dryRun }),
+    ),
+  );
+
+program.commandsGroup('Other:');
+
+program.addHelpCommand(new Command('help').argument('[command]').description('show help for a command'));
+
+tab(program, { completionCommandName: 'completion' });
+
+function showOption(): Option {
+  return new Option(
+    '--show <n>',
+    'records to list of each kind and sort of change, or "all" (default: 20, or all with --json)',
+  ).argParser(parseShown);
+}
 
 /** Runs this process's command line and sets its exit code. */
 export async function runProgram(): Promise<void> {
   // A reader that closes the pipe, such as `head`, is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
+    if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0);
     process.stderr.write(
-      `error: the output could not be written (${error.message}). What the command did stays done: ` +
-        'a key that was not seen is to be revoked and issued again\n',
+      `error: cannot write the output: ${error.message}. The command's changes were made. If a key was lost, revoke ` +
+        'it and issue another\n',
     );
     process.exit(1);
   });
@@ -226,39 +252,10 @@ export async function runProgram(): Promise<void> {
   }
 }
 
-function addGrantCommand(name: string): Command {
-  return addCommand(partner, name)
-    .argument('<name>', 'the partner')
-    .option('--everything', 'all records')
-    .option('--lead-entity <id>', 'a lead entity; may be repeated', collect)
-    .option('--coop <id>', 'a cooperative; may be repeated', collect);
-}
-
-function grantsOf(
-  { everything = false, leadEntity = [], coop = [] }: { everything?: boolean; leadEntity?: string[]; coop?: string[] },
-  command: Command,
-): { everything: boolean; leadEntities: string[]; coops: string[] } {
-  if (!everything && leadEntity.length + coop.length === 0)
-    refuse(command, 'give --everything, --lead-entity or --coop');
-  return { everything, leadEntities: leadEntity, coops: coop };
-}
-
-function partnerCommands(): Promise<typeof import('./partner.ts')> {
-  return import('./partner.ts');
-}
-
-function keyCommands(): Promise<typeof import('./key.ts')> {
-  return import('./key.ts');
-}
-
 /**
  * Escapes Commander's error message, which quotes the command line, but keeps its "Did you mean" hint on its own line.
  */
 function printableError(message: string): string {
   const lines = message.trimEnd().split(/\n(?=\(Did you mean [^\n]*\)$)/);
   return lines.map((line) => `${printable(line)}\n`).join('');
-}
-
-function refuse(command: Command, message: string): never {
-  command.error(`error: ${message}`);
 }

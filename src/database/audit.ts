@@ -1,13 +1,5 @@
-import { formatTimestamp, type Clock } from '../timestamp.ts';
+import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
 import type { Database } from './database.ts';
-
-/** The person on whose behalf a command changes the database. */
-export interface Operator {
-  /** The operating system's user and the machine: `alice@host`. */
-  readonly name: string;
-  /** Audit entries older than this are deleted. */
-  readonly auditRetentionDays: number;
-}
 
 /** A change to record in the audit trail. */
 export interface Change {
@@ -30,8 +22,6 @@ export interface RecordedChange extends Required<Omit<Change, 'partner' | 'keyId
 }
 
 const UNNAMED = 'unknown';
-
-const DAY_MS = 86_400_000;
 
 /**
  * Records a change in the caller's transaction, so that both commit or neither, and deletes entries past their
@@ -64,22 +54,47 @@ export async function recordChange(
 /**
  * Lists the changes of the last `days` days in commit order, using the index on `at`.
  *
- * @param partner filters by partner name; null lists all changes.
+ * @param partner filters by partner name, including changes made under its former names; null lists all changes.
  */
 export async function listChanges(
   { kysely }: Database,
   clock: Clock,
   { days, partner }: { days: number; partner: string | null },
 ): Promise<RecordedChange[]> {
+  const since = formatTimestamp(clock() - days * DAY_MS);
+  const names = partner === null ? [] : await findNames({ kysely }, since, partner);
   const rows = await kysely
     .selectFrom('access.audit')
     .selectAll()
-    .where('at', '>=', formatTimestamp(clock() - days * DAY_MS))
-    .$if(partner !== null, (query) => query.where('partner', '=', partner))
+    .where('at', '>=', since)
+    .$if(partner !== null, (query) =>
+      query.where((eb) => eb.or(names.map(({ name, lastId }) => eb('partner', '=', name).and(eb('id', '<=', lastId))))),
+    )
     .orderBy('id')
     .execute();
   return rows.map(({ at, actor, action, partner: name, key_id: keyId, details }) => ({
     ...{ at, actor, action, partner: name, keyId },
     details: JSON.parse(details) as Record<string, unknown>,
   }));
+}
+
+/** A partner's name, and each former one with the ID of the entry that ended it. */
+async function findNames(
+  { kysely }: Pick<Database, 'kysely'>,
+  since: string,
+  partner: string,
+): Promise<{ name: string; lastId: number }[]> {
+  const renames = await kysely
+    .selectFrom('access.audit')
+    .select(['id', 'partner', 'details'])
+    .where('action', '=', 'partner rename')
+    .where('at', '>=', since)
+    .orderBy('id', 'desc')
+    .execute();
+  const names = [{ name: partner, lastId: Number.MAX_SAFE_INTEGER }];
+  for (const { id, partner: from, details } of renames) {
+    const { to } = JSON.parse(details) as { to?: unknown };
+    if (from !== null && to === names.at(-1)?.name) names.push({ name: from, lastId: id });
+  }
+  return names;
 }

@@ -1,16 +1,19 @@
 import type { ControlledTransaction, Kysely, RawBuilder } from 'kysely';
-import type { DatabaseConfig } from '../config.ts';
-import type { Operator } from './audit.ts';
-import { openPostgresForCommands, openPostgresForServing } from './postgres.ts';
 import type { Revision } from './revision.ts';
-import { openSqlite } from './sqlite.ts';
-import type { ParameterValues } from './statement.ts';
 import type { Tables } from './tables.ts';
 
 export type Engine = 'sqlite' | 'postgres';
 
 /** Which server can run a statement: any that is up to date, or only the primary. */
 export type ReadSource = 'any' | 'primary';
+
+/** The person on whose behalf a command changes the database. */
+export interface Operator {
+  /** The operating system's user and the machine: `alice@host`. */
+  readonly name: string;
+  /** Audit entries older than this are deleted. */
+  readonly auditRetentionDays: number;
+}
 
 /** A database of either engine, or a transaction on it. */
 export interface Database {
@@ -43,6 +46,9 @@ export type CopyRows = (
   columns: readonly string[],
   rows: Iterable<readonly unknown[]>,
 ) => Promise<void>;
+
+/** The values for a statement's placeholders, by name. */
+export type ParameterValues = Readonly<Record<string, string | number | null | readonly (string | number)[]>>;
 
 /** An open database. The code that opened it must close it. */
 export interface OpenDatabase extends Database {
@@ -99,26 +105,6 @@ export interface PoolState {
   readonly waiting: number;
   /** The pool's limit. */
   readonly most: number;
-}
-
-/**
- * Opens a database for reading: SQLite's files read-only, PostgreSQL through pools.
- *
- * @param replicaUrls of PostgreSQL's replicas.
- * @throws DatabaseUnavailableError if SQLite's files cannot be opened.
- */
-export function openForServing(config: DatabaseConfig, replicaUrls: readonly string[] = []): OpenDatabase {
-  return config.engine === 'sqlite' ? openSqlite(config.path, 'read') : openPostgresForServing(config.url, replicaUrls);
-}
-
-/**
- * Opens a database for a command that can write. Creates SQLite's files if they are missing.
- *
- * @param operator the author recorded with each change; without one the author is `unknown`.
- */
-export function openForCommands(config: DatabaseConfig, operator?: Operator): OpenDatabase {
-  const opened = config.engine === 'sqlite' ? openSqlite(config.path, 'write') : openPostgresForCommands(config.url);
-  return operator === undefined ? opened : { ...opened, operator };
 }
 
 /**

@@ -10,7 +10,7 @@ export class NoDatabaseError extends Error {
   /** @param what such as `there is no database data/pds.sqlite yet`. */
   constructor(what: string) {
     super(
-      `${what} (PDS_DATABASE_URL): is that right? To make a new one, run "pds import DIR" or "pds migrate". Nothing was made`,
+      `${what} (PDS_DATABASE_URL). If that is right, create one with "pds import DIR" or "pds migrate". Nothing was created`,
     );
   }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { sql, type Expression, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import type { Engine } from './database.ts';
+import type { Engine, ParameterValues } from './database.ts';
 import type { Tables } from './tables.ts';
 
 /** Maximum number of cached statements. A server uses fewer. Each PostgreSQL connection caches them too. */
@@ -81,11 +81,8 @@ export function isInList(engine: Engine, column: Expression<unknown>, name: stri
 /** Detects a bare parameter after `limit`; see `limitParameter`. */
 const BARE_LIMIT = /\blimit\s+(\?|\$\d)/i;
 
-/** The values for a statement's placeholders, by name. */
-export type ParameterValues = Readonly<Record<string, string | number | null | readonly (string | number)[]>>;
-
 /** Compiled SQL, to run many times. */
-export interface Statement {
+interface Statement {
   /** Derived from the text. PostgreSQL caches the prepared statement under this name. */
   readonly name: string;
   readonly text: string;
@@ -128,4 +125,14 @@ export function bindParameters(engine: Engine, { parameterNames }: Statement, va
     if (value === undefined) throw new Error(`no value for "${name}"`);
     return engine === 'sqlite' && typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
   });
+}
+
+/**
+ * The row of a statement that always returns at least one.
+ *
+ * @throws Error if there is none.
+ */
+export function firstRow<Row>([row]: readonly Row[]): Row {
+  if (row === undefined) throw new Error('a statement that always returns a row returned none');
+  return row;
 }

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely';
+import type { IndexedKind } from '../kinds.ts';
 
 /**
  * Every table, for Kysely. `catalog` holds the published records, `access` who can see them: two schemas on PostgreSQL,
@@ -62,7 +63,7 @@ export interface CertificationRow {
 }
 
 /** The positions within a block of the records that have a term. */
-export interface IndexRow {
+interface IndexRow {
   block: number;
   term: string;
   /** See `index/position-set.ts`. */
@@ -70,8 +71,8 @@ export interface IndexRow {
 }
 
 /** A block of the index. */
-export interface IndexBlockRow {
-  kind: 'suppliers' | 'contracts' | 'solicitations';
+interface IndexBlockRow {
+  kind: IndexedKind;
   block: number;
   /** The block holds ids from this one up to the next block's first id. */
   first_id: string;
@@ -146,8 +147,9 @@ interface ClockRow {
   last_publication: string;
 }
 
-export interface PartnerRow {
+interface PartnerRow {
   id: Generated<number>;
+  /** Unique. `acme#7` for the deleted partner `acme` with id 7: no other partner can have a `#`. */
   name: string;
   everything_since: string | null;
   /** Timestamp of the last grant or revocation. */
@@ -157,6 +159,8 @@ export interface PartnerRow {
   /** Comma-separated kinds of resource; null for all. */
   kinds: string | null;
   created_at: string;
+  /** Null unless it was deleted. It then has no grants, and all its keys are revoked. */
+  deleted_at: string | null;
 }
 
 interface GrantRow {
@@ -166,7 +170,7 @@ interface GrantRow {
   granted_at: string;
 }
 
-export interface KeyRow {
+interface KeyRow {
   /** The public part of the key. */
   id: string;
   partner_id: number;
@@ -181,6 +185,8 @@ export interface KeyRow {
   /** The public id of the key that last replaced it. */
   replaced_by: string | null;
   revoked_at: string | null;
+  /** The operator's note of what the key is for. */
+  label: string | null;
 }
 
 /** One key's requests to one endpoint on one day. */
@@ -201,7 +207,7 @@ export interface UsageRow {
 }
 
 /** An operator's action. */
-export interface AuditRow {
+interface AuditRow {
   id: Generated<number>;
   at: string;
   /** The operating system's user, and the machine. */

@@ -31,6 +31,11 @@ export function slicesOf(value: number): number[] {
   return slices;
 }
 
+/** The terms of a value's bits, lowest first. */
+export function sliceTerms(name: string, width: number): string[] {
+  return Array.from({ length: width }, (_, slice) => `${name}#${slice}`);
+}
+
 /** Up to this many records are compared one by one, which takes less time than a pass over the whole block. */
 export const MAX_COMPARED_ALONE = 1_024;
 

@@ -1,12 +1,14 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from '../database/database.ts';
-import { BlockPlan, rangeKey, type Block } from './block-plan.ts';
-import type { Condition, TermRange } from './evaluate.ts';
+import { firstRow } from '../database/statement.ts';
+import { BlockQuery, type Block } from './block-query.ts';
+import type { Condition, TermRange } from './conditions.ts';
+import { OtherStateError } from './one-state.ts';
 import { BLOCK_SIZE, decodeSet, positionsFrom, sizeOf, unionOf, type PositionSet } from './position-set.ts';
 import type { SetCache } from './set-cache.ts';
-import { readBlocks, readPosition, readSets, type BlockRow } from './statements.ts';
-import type { IndexedKind } from './terms.ts';
+import { readBlocks, readPosition, readSets } from './statements.ts';
+import type { IndexedKind } from '../kinds.ts';
 
 /** A list page evaluates one block first, then four times as many each time: most pages are filled from the first. */
 const BLOCKS_GROWTH = 4;
@@ -17,9 +19,6 @@ const MAX_ROWS = 1_000;
 /** Yields to the event loop after this long. Most pages and counts take less. */
 const MAX_BUSY_MS = 2;
 
-/** Each failed attempt has met a new publication or a lagging replica. */
-const MAX_ATTEMPTS = 10;
-
 /** Number of cached positions of pages' last records: clients send them back as cursors. */
 const MAX_CACHED_POSITIONS = 10_000;
 
@@ -27,14 +26,6 @@ interface IndexState {
   readonly catalog: string;
   /** In id order of their records. */
   readonly blocks: readonly Block[];
-}
-
-let keys = 0;
-
-/** A short prefix for a block's cache keys: every list page looks up several sets in several blocks. */
-function nextKey(): string {
-  keys += 1;
-  return `${keys} `;
 }
 
 /** The next records of a list. */
@@ -46,15 +37,18 @@ export interface FoundRecords {
   readonly hasMore: boolean;
 }
 
-/** Finds and counts a kind's records with the bitmap index. */
+/**
+ * Finds and counts a kind's records with the bitmap index. Call it within `inOneState`: each method throws
+ * OtherStateError if it read the index while the catalog changed.
+ */
 export class RecordIndex {
   readonly #database: OpenDatabase;
   readonly #kind: IndexedKind;
   readonly #cache: SetCache;
   readonly #positions = new LRUCache<string, number>({ max: MAX_CACHED_POSITIONS });
   #state: IndexState | null = null;
-  /** Of the last state, whose keys go on while a block does not change. */
-  #blocks: readonly (Block & { readonly name: string })[] = [];
+  /** The cache prefixes of the last state's blocks, by number and token: an unchanged block keeps its prefix. */
+  #prefixes: ReadonlyMap<string, string> = new Map();
 
   constructor(database: OpenDatabase, kind: IndexedKind, cache: SetCache) {
     this.#database = database;
@@ -68,33 +62,28 @@ export class RecordIndex {
    * @param after null for the start of the list.
    */
   async find(conditions: readonly Condition[], after: string | null, limit: number): Promise<FoundRecords> {
-    return this.#inOneState(async (state) => {
-      const positions: number[] = [];
-      const start = await this.#startAfter(state, after);
-      const { blocks } = state;
-      for (let index = start.index, count = 1; index < blocks.length; index += count, count *= BLOCKS_GROWTH) {
-        const some = blocks.slice(index, index + count);
-        for await (const { block, set } of this.#evaluate(state, some, conditions)) {
-          const from = block === blocks[start.index] ? start.from : 0;
-          const missing = limit + 1 - positions.length;
-          for (const position of positionsFrom(set, from, missing))
-            positions.push(block.number * BLOCK_SIZE + position);
-          if (positions.length > limit) {
-            return { catalog: state.catalog, positions: positions.slice(0, limit), hasMore: true };
-          }
+    const state = await this.#getState();
+    const { catalog, blocks } = state;
+    const positions: number[] = [];
+    const start = await this.#startAfter(state, after);
+    for (let index = start.index, count = 1; index < blocks.length; index += count, count *= BLOCKS_GROWTH) {
+      for await (const { block, set } of this.#match(state, blocks.slice(index, index + count), conditions)) {
+        const from = block === blocks[start.index] ? start.from : 0;
+        for (const position of positionsFrom(set, from, limit + 1 - positions.length)) {
+          positions.push(block.number * BLOCK_SIZE + position);
         }
+        if (positions.length > limit) return { catalog, positions: positions.slice(0, limit), hasMore: true };
       }
-      return { catalog: state.catalog, positions, hasMore: false };
-    });
+    }
+    return { catalog, positions, hasMore: false };
   }
 
   /** The number of records that meet all conditions. */
   async count(conditions: readonly Condition[]): Promise<{ catalog: string; total: number }> {
-    return this.#inOneState(async (state) => {
-      let total = 0;
-      for await (const { set } of this.#evaluate(state, state.blocks, conditions)) total += sizeOf(set);
-      return { catalog: state.catalog, total };
-    });
+    const state = await this.#getState();
+    let total = 0;
+    for await (const { set } of this.#match(state, state.blocks, conditions)) total += sizeOf(set);
+    return { catalog: state.catalog, total };
   }
 
   /** Drops the cached list of blocks, because the catalog has changed. */
@@ -105,37 +94,22 @@ export class RecordIndex {
   /** Caches the position of a page's last record, since its client will request the records after it. */
   remember(catalog: string, id: string, position: number): void {
     const block = this.#state?.catalog === catalog ? blockOf(this.#state, id)?.block : undefined;
-    if (block?.number === Math.floor(position / BLOCK_SIZE)) this.#positions.set(block.key + id, position);
+    if (block?.number === Math.floor(position / BLOCK_SIZE)) this.#positions.set(block.prefix + id, position);
   }
 
-  /**
-   * Retries `work` until everything it read was in one catalog state.
-   *
-   * @throws Error after `MAX_ATTEMPTS`.
-   */
-  async #inOneState<T>(work: (state: IndexState) => Promise<T>): Promise<T> {
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      // If two servers disagree, one is behind.
-      if (attempt > 1) this.#database.bypassReplicas();
-      try {
-        return await work((this.#state ??= await this.#readState()));
-      } catch (error) {
-        if (!(error instanceof OtherStateError)) throw error;
-        this.forget();
-      }
-    }
-    throw new Error(`the index was read in another state each time of ${MAX_ATTEMPTS}: publications follow too fast`);
-  }
-
-  async #readState(): Promise<IndexState> {
-    const rows = await this.#database.run<BlockRow>('index blocks', () => readBlocks, { kind: this.#kind });
+  async #getState(): Promise<IndexState> {
+    if (this.#state !== null) return this.#state;
+    const rows = await this.#database.run('index blocks', () => readBlocks, { kind: this.#kind });
+    const prefixes = new Map<string, string>();
     const blocks = rows.flatMap(({ block: number, first_id: firstId, token }) => {
       if (number === null || firstId === null) return [];
-      const name = `${this.#kind} ${number} ${token ?? ''}`;
-      return [{ number, firstId, name, key: this.#blocks.find((block) => block.name === name)?.key ?? nextKey() }];
+      const version = `${number} ${token ?? ''}`;
+      const prefix = this.#prefixes.get(version) ?? this.#cache.nextPrefix();
+      prefixes.set(version, prefix);
+      return [{ number, firstId, prefix }];
     });
-    this.#blocks = blocks;
-    return { catalog: rows[0]?.catalog ?? '', blocks };
+    this.#prefixes = prefixes;
+    return (this.#state = { catalog: firstRow(rows).catalog, blocks });
   }
 
   /** The block, and the position in it, at which the ids after this one begin. */
@@ -143,12 +117,11 @@ export class RecordIndex {
     const found = after === null ? null : blockOf(state, after);
     if (after === null || found === null) return { index: 0, from: 0 };
     const { index, block } = found;
-    let position = this.#positions.get(block.key + after);
+    let position = this.#positions.get(block.prefix + after);
     if (position === undefined) {
-      const [row] = await this.#database.run(`position of ${this.#kind}`, () => readPosition(this.#kind), {
-        id: after,
-      });
-      if (row?.catalog !== state.catalog) throw new OtherStateError();
+      const name = `position of ${this.#kind}`;
+      const row = firstRow(await this.#database.run(name, () => readPosition(this.#kind), { id: after }));
+      if (row.catalog !== state.catalog) throw new OtherStateError();
       position = row.position ?? -1;
     }
     const isInBlock = Math.floor(position / BLOCK_SIZE) === block.number;
@@ -156,44 +129,44 @@ export class RecordIndex {
   }
 
   /** Yields the records that meet all conditions, block by block. */
-  async *#evaluate(
+  async *#match(
     state: IndexState,
     blocks: readonly Block[],
     conditions: readonly Condition[],
   ): AsyncGenerator<{ block: Block; set: PositionSet }> {
     let busySince = performance.now();
-    for (const plans of this.#plan(blocks, conditions)) {
-      if (plans.some(({ missing }) => missing.size > 0)) await this.#load(state, plans);
-      for (const plan of plans) {
+    for (const queries of this.#inBatches(blocks, conditions)) {
+      if (queries.some(({ missing }) => missing.size > 0)) await this.#load(state, queries);
+      for (const query of queries) {
         if (performance.now() - busySince > MAX_BUSY_MS) {
           await nextTick();
           busySince = performance.now();
         }
-        yield { block: plan.block, set: plan.meetAll(conditions) };
+        yield { block: query.block, set: query.match() };
       }
     }
   }
 
-  /** Yields groups of plans whose missing rows fit into one statement. */
-  *#plan(blocks: readonly Block[], conditions: readonly Condition[]): Generator<BlockPlan[]> {
-    let plans: BlockPlan[] = [];
+  /** Yields queries in batches whose missing rows fit into one statement. */
+  *#inBatches(blocks: readonly Block[], conditions: readonly Condition[]): Generator<BlockQuery[]> {
+    let queries: BlockQuery[] = [];
     let rows = 0;
     for (const block of blocks) {
-      const plan = new BlockPlan(block, conditions, this.#cache);
+      const query = new BlockQuery(block, conditions, this.#cache);
       // Nothing to read: the page may be full before the next block is looked at.
-      if (plan.rows === 0 && plans.length === 0) {
-        yield [plan];
+      if (query.rows === 0 && queries.length === 0) {
+        yield [query];
         continue;
       }
-      if (rows > 0 && rows + plan.rows > MAX_ROWS) {
-        yield plans;
-        plans = [];
+      if (rows > 0 && rows + query.rows > MAX_ROWS) {
+        yield queries;
+        queries = [];
         rows = 0;
       }
-      plans.push(plan);
-      rows += plan.rows;
+      queries.push(query);
+      rows += query.rows;
     }
-    if (plans.length > 0) yield plans;
+    if (queries.length > 0) yield queries;
   }
 
   /**
@@ -201,39 +174,40 @@ export class RecordIndex {
    *
    * @throws OtherStateError if the catalog has changed.
    */
-  async #load(state: IndexState, plans: readonly BlockPlan[]): Promise<void> {
-    const asked = plans.flatMap(({ block, missing }) => [...missing.values()].map((wanted) => ({ block, ...wanted })));
-    const ranges = asked.flatMap(({ block, range }) => (range === undefined ? [] : [{ block, ...range }]));
-    const rangesIn = Map.groupBy(ranges, ({ block }) => block.number);
-    const terms = asked.flatMap(({ block, terms: ofBlock = [] }) => ofBlock.map((term) => [block.number, term]));
+  async #load(state: IndexState, queries: readonly BlockQuery[]): Promise<void> {
+    const terms: [block: number, term: string][] = [];
+    const ranges: ({ readonly block: number; readonly key: string } & TermRange)[] = [];
+    for (const { block, missing } of queries) {
+      for (const [key, { terms: ofKey = [], range }] of missing) {
+        for (const term of ofKey) terms.push([block.number, term]);
+        if (range !== undefined) ranges.push({ block: block.number, key, ...range });
+      }
+    }
     const { engine } = this.#database;
     const rows = await this.#database.run(`sets of ${this.#kind}`, () => readSets(engine, this.#kind), {
       terms: JSON.stringify(terms),
-      ranges: JSON.stringify(ranges.map(({ block, from, to }) => [block.number, from, to])),
+      ranges: JSON.stringify(ranges.map(({ block, from, to }) => [block, from, to])),
     });
+    const rangesOf = Map.groupBy(ranges, ({ block, from }) => `${block} ${from}`);
     const read = new Map<string, PositionSet[]>();
-    for (const { catalog, block, term, range: from, bits } of rows) {
+    for (const { catalog, block, term, range, bits } of rows) {
       if (block === null || term === null) {
         if (catalog !== state.catalog) throw new OtherStateError();
         continue;
       }
       if (bits === null) continue;
-      for (const key of from === null ? [term] : rangesOf(rangesIn.get(block) ?? [], from, term)) {
+      const set = decodeSet(bits);
+      const inRanges = range === null ? [] : (rangesOf.get(`${block} ${range}`) ?? []);
+      const keys =
+        range === null ? [term] : inRanges.flatMap(({ key, accepts }) => (accepts?.(term) === false ? [] : [key]));
+      for (const key of keys) {
         const sets = read.get(`${block} ${key}`);
-        if (sets === undefined) read.set(`${block} ${key}`, [decodeSet(bits)]);
-        else sets.push(decodeSet(bits));
+        if (sets === undefined) read.set(`${block} ${key}`, [set]);
+        else sets.push(set);
       }
     }
-    for (const plan of plans) plan.take((key) => unionOf(read.get(`${plan.block.number} ${key}`) ?? []));
+    for (const query of queries) query.take((key) => unionOf(read.get(`${query.block.number} ${key}`) ?? []));
   }
-}
-
-/** Two statements read different catalog states. */
-class OtherStateError extends Error {}
-
-/** The keys of the ranges that begin with `from` and accept the term. */
-function rangesOf(ranges: readonly TermRange[], from: string, term: string): string[] {
-  return ranges.filter((range) => range.from === from && range.accepts?.(term) !== false).map(rangeKey);
 }
 
 /** The block that an id belongs to; null if there is none. */

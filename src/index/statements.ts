@@ -2,14 +2,14 @@ import { sql, type RawBuilder } from 'kysely';
 import type { Engine } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
 import { isLookedUp, listedRows, parameter } from '../database/statement.ts';
-import type { IndexedKind } from './terms.ts';
+import type { IndexedKind } from '../kinds.ts';
 
 /*
  * The statements that read the index while serving. Each returns the catalog state that it saw, so that the results of
  * several statements are known to be consistent.
  */
 
-export interface BlockRow {
+interface BlockRow {
   readonly catalog: string;
   /** Null in the only row if the kind has no blocks. */
   readonly block: number | null;
@@ -24,7 +24,7 @@ export const readBlocks: RawBuilder<BlockRow> = sql<BlockRow>`
   left join catalog.index_blocks as indexed on indexed.kind = ${parameter('kind')}
   order by indexed.first_id`;
 
-export interface SetRow {
+interface SetRow {
   /** The catalog state; only in the row without a block. */
   readonly catalog: string | null;
   readonly block: number | null;

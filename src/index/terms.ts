@@ -1,18 +1,13 @@
 import type { ContractRow, SolicitationRow, SupplierRow } from '../database/tables.ts';
-import { stateOfLocation } from '../resources/suppliers/states.ts';
-import { sliceableTimestamp, slicesOf, TIMESTAMP_BITS } from './bit-slices.ts';
-import { sliceTerms } from './evaluate.ts';
-import type { Tokenizer } from './tokenizer.ts';
+import { stateOfLocation } from '../us-states.ts';
+import type { IndexedKind } from '../kinds.ts';
+import { sliceableTimestamp, slicesOf, sliceTerms, TIMESTAMP_BITS } from './bit-slices.ts';
+import type { Tokenizer } from './words.ts';
 
 /*
  * The terms that a record can be found by. All can be computed from stored columns, so that a change is the difference
  * of two term lists, and the index can be rebuilt and verified.
  */
-
-/** The kinds that have an index. */
-export const INDEXED_KINDS = ['suppliers', 'contracts', 'solicitations'] as const;
-
-export type IndexedKind = (typeof INDEXED_KINDS)[number];
 
 /** Every served record: drafts have no terms at all. */
 export const ALL = '@all';
@@ -81,55 +76,86 @@ export interface IndexedRow {
   >;
 }
 
-/** Collects a record's terms; duplicates count once. */
-export interface TermSink {
-  /** Adds the terms of a text's words. */
-  addText(text: string | null): void;
-  addTerm(term: string): void;
+/** A stored record with the columns that its terms are computed from. */
+export type PositionedRow<K extends IndexedKind> = IndexedRow[K] & { readonly id: string; readonly position: number };
+
+/** The terms of a record: the words of its texts, and the others. */
+interface RecordTerms {
+  readonly texts: readonly (string | null)[];
+  /** Can contain duplicates. */
+  readonly terms: readonly string[];
 }
 
-/** Adds a stored record's terms to a sink. */
-export function collectTerms<K extends IndexedKind>(kind: K, row: IndexedRow[K], sink: TermSink): void;
-export function collectTerms(kind: IndexedKind, row: IndexedRow[IndexedKind], sink: TermSink): void {
-  switch (kind) {
-    case 'suppliers':
-      collectSupplier(row as IndexedRow['suppliers'], sink);
-      break;
-    case 'contracts':
-      collectContract(row as IndexedRow['contracts'], sink);
-      break;
-    case 'solicitations':
-      collectSolicitation(row as IndexedRow['solicitations'], sink);
-  }
+const TERMS: { readonly [K in IndexedKind]: (row: IndexedRow[K]) => RecordTerms } = {
+  suppliers(row) {
+    const { name, states_served, location } = JSON.parse(`${row.document}}`) as {
+      name: string;
+      states_served: string[];
+      location: string | null;
+    };
+    const certifications = JSON.parse(row.certifications_all) as string[];
+    return {
+      texts: [name, row.searched],
+      terms: [
+        ...changedTerms(row),
+        // The filter does not distinguish states served from the state of the location.
+        ...facetTerms('state', [...states_served, stateOfLocation(location) ?? []].flat()),
+        ...facetTerms('certification', certifications),
+        ...facetTerms('city_service', row.city_services),
+        ...row.paths.flatMap(pathTerms),
+      ],
+    };
+  },
+  contracts(row) {
+    const { name, summary, description, suppliers, city_services } = JSON.parse(`${row.document}}`) as {
+      name: string;
+      summary: string | null;
+      description: string | null;
+      suppliers: { id: string }[];
+      city_services: { id: string }[];
+    };
+    return {
+      texts: [name, summary, description],
+      terms: [
+        ...changedTerms(row),
+        facetTerm('lead_entity', row.lead_entity_id),
+        ...facetTerms('coop', row.coop_id === null ? [] : [row.coop_id]),
+        ...facetTerms('supplier', suppliers.map(({ id }) => id)), // prettier-ignore
+        ...facetTerms('city_service', city_services.map(({ id }) => id)), // prettier-ignore
+      ],
+    };
+  },
+  solicitations(row) {
+    // Drafts are never served, so never found.
+    if (row.status === 'draft') return { texts: [], terms: [] };
+    const { title, reference_number, description } = JSON.parse(`${row.document}${row.detail}}`) as {
+      title: string;
+      reference_number: string;
+      description: string | null;
+    };
+    const closeAt =
+      row.close_at === null ? [] : [CLOSE_AT, ...valueTerms(CLOSE_AT_TERMS, sliceableTimestamp(row.close_at))];
+    return {
+      texts: [title, reference_number, description],
+      terms: [
+        ...changedTerms(row),
+        facetTerm('status', row.status),
+        facetTerm('lead_entity', row.lead_entity_id),
+        ...closeAt,
+      ],
+    };
+  },
+};
+
+/** The terms of a stored record. */
+export function recordTerms<K extends IndexedKind>(kind: K, row: IndexedRow[K]): RecordTerms {
+  return TERMS[kind](row);
 }
 
 /** The distinct terms of a stored record. */
 export function termsOf<K extends IndexedKind>(kind: K, row: IndexedRow[K], tokenizer: Tokenizer): Set<string> {
-  const terms = new Set<string>();
-  const texts: string[] = [];
-  collectTerms(kind, row, {
-    addText: (text) => text !== null && texts.push(text),
-    addTerm: (term) => terms.add(term),
-  });
-  return terms.union(tokenizer.termsOf(texts));
-}
-
-function collectSupplier(row: IndexedRow['suppliers'], sink: TermSink): void {
-  const { name, states_served, location } = JSON.parse(`${row.document}}`) as {
-    name: string;
-    states_served: string[];
-    location: string | null;
-  };
-  sink.addText(name);
-  sink.addText(row.searched);
-  addChange(sink, row.changed_publication);
-  // The filter does not distinguish states served from the state of the location.
-  for (const state of [...states_served, stateOfLocation(location) ?? []].flat())
-    sink.addTerm(facetTerm('state', state));
-  const certifications = JSON.parse(row.certifications_all) as string[];
-  for (const abbreviation of certifications) sink.addTerm(facetTerm('certification', abbreviation));
-  for (const service of row.city_services) sink.addTerm(facetTerm('city_service', service));
-  for (const term of row.paths.flatMap(pathTerms)) sink.addTerm(term);
+  const { texts, terms } = recordTerms(kind, row);
+  return new Set(terms).union(tokenizer.termsOf(texts));
 }
 
 /** The terms that a path adds to a supplier. */
@@ -137,43 +163,12 @@ export function pathTerms(path: SupplierPath): string[] {
   return [path.owner, visibleTerm(path)];
 }
 
-function collectContract(row: IndexedRow['contracts'], sink: TermSink): void {
-  const { name, summary, description, suppliers, city_services } = JSON.parse(`${row.document}}`) as {
-    name: string;
-    summary: string | null;
-    description: string | null;
-    suppliers: { id: string }[];
-    city_services: { id: string }[];
-  };
-  for (const text of [name, summary, description]) sink.addText(text);
-  addChange(sink, row.changed_publication);
-  sink.addTerm(facetTerm('lead_entity', row.lead_entity_id));
-  if (row.coop_id !== null) sink.addTerm(facetTerm('coop', row.coop_id));
-  for (const { id } of suppliers) sink.addTerm(facetTerm('supplier', id));
-  for (const { id } of city_services) sink.addTerm(facetTerm('city_service', id));
+function facetTerms(facet: Facet, values: readonly string[]): string[] {
+  return values.map((value) => facetTerm(facet, value));
 }
 
-function collectSolicitation(row: IndexedRow['solicitations'], sink: TermSink): void {
-  // Drafts are never served, so never found.
-  if (row.status === 'draft') return;
-  const { title, reference_number, description } = JSON.parse(`${row.document}${row.detail}}`) as {
-    title: string;
-    reference_number: string;
-    description: string | null;
-  };
-  for (const text of [title, reference_number, description]) sink.addText(text);
-  addChange(sink, row.changed_publication);
-  sink.addTerm(facetTerm('status', row.status));
-  sink.addTerm(facetTerm('lead_entity', row.lead_entity_id));
-  if (row.close_at !== null) {
-    sink.addTerm(CLOSE_AT);
-    for (const term of valueTerms(CLOSE_AT_TERMS, sliceableTimestamp(row.close_at))) sink.addTerm(term);
-  }
-}
-
-function addChange(sink: TermSink, publication: number): void {
-  sink.addTerm(ALL);
-  for (const term of changeTerms(publication)) sink.addTerm(term);
+function changedTerms({ changed_publication }: { readonly changed_publication: number }): string[] {
+  return [ALL, ...changeTerms(changed_publication)];
 }
 
 const CHANGED_TERMS = sliceTerms(CHANGED, PUBLICATION_BITS);

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { isIP, type AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
+import { throttleWarning } from '../throttle-warning.ts';
 import type { ReadinessReport } from './readiness.ts';
-import { throttleWarning } from './throttled-warning.ts';
 
 /** The data served to administrators. */
 export interface AdminView {
@@ -82,8 +82,8 @@ export async function startAdminServer(
     respond(view, request).then(
       (found) => send(response, found),
       (error: unknown) => {
-        logger.error({ err: error }, 'what an administrator asked for could not be read');
-        send(response, json(500, { error: 'this could not be read; the log says why' }));
+        logger.error({ err: error }, 'an admin request failed');
+        send(response, json(500, { error: 'internal error: see the log' }));
       },
     );
   });
@@ -125,7 +125,7 @@ function isOwnHost(header: string | undefined, name: string): boolean {
 
 async function respond(view: AdminView, { method, url = '/' }: IncomingMessage): Promise<AdminResponse> {
   const [path] = url.split('?');
-  if (method !== 'GET' && method !== 'HEAD') return json(405, { error: 'only GET and HEAD are answered here' });
+  if (method !== 'GET' && method !== 'HEAD') return json(405, { error: 'only GET and HEAD are supported' });
   switch (path) {
     case '/livez':
       // A response proves that the event loop is running.
@@ -139,7 +139,7 @@ async function respond(view: AdminView, { method, url = '/' }: IncomingMessage):
     case '/metrics':
       return { status: 200, type: Registry.PROMETHEUS_CONTENT_TYPE, body: await view.readMetrics() };
     default:
-      return json(404, { error: 'here are /livez, /readyz and /metrics' });
+      return json(404, { error: 'not found: this port serves /livez, /readyz and /metrics' });
   }
 }
 

@@ -1,24 +1,37 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
-import manifest from '../../package.json' with { type: 'json' };
-import type { Engine } from '../database/database.ts';
-import type { ObservedParts } from './observed-parts.ts';
-import { registerPartMetrics } from './part-metrics.ts';
-import { registerReadMetric } from './read-metric.ts';
-import type { RequestMetrics } from './request-metrics.ts';
+import { collectDefaultMetrics, Registry, type Metric } from 'prom-client';
 
-/** All metrics of a process that serves requests. */
-export function servingMetrics(engine: Engine, requests: RequestMetrics, parts: ObservedParts): Registry {
-  const registry = processMetrics();
-  registerReadMetric(registry, {
-    name: 'pds_build_info',
-    help: 'Always 1; the labels say what runs.',
-    type: 'gauge',
-    ofWorkers: 'max',
-    read: () => [{ labels: { version: manifest.version, node_version: process.version, engine }, value: 1 }],
-  });
-  requests.register(registry);
-  registerPartMetrics(registry, parts);
-  return registry;
+/** One sample of a metric. */
+export interface Sample {
+  /** Set if it differs from the metric's name: a histogram's samples end in `_bucket`, `_sum` and `_count`. */
+  readonly metricName?: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+/** A single value without labels, or samples; undefined if there is nothing to report. */
+export type Reading = number | readonly Sample[] | undefined;
+
+/** A metric whose value is read from its source on each scrape, and never stored. */
+export interface ReadMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  /** How to aggregate workers; the sum by default. */
+  readonly ofWorkers?: 'min' | 'max';
+  readonly read: () => Reading | Promise<Reading>;
+}
+
+/**
+ * Registers a metric. prom-client's own metrics store their values, and look up labels by a string that they build on
+ * each increment. `name` and `get` are all that it needs to print or aggregate a metric.
+ */
+export function registerReadMetric(registry: Registry, { read, ofWorkers, ...metric }: ReadMetric): void {
+  const get = async (): Promise<object> => {
+    const reading = await read();
+    const values = typeof reading === 'number' ? [{ labels: {}, value: reading }] : (reading ?? []);
+    return { ...metric, aggregator: ofWorkers ?? 'sum', values };
+  };
+  registry.registerMetric({ name: metric.name, get } as unknown as Metric);
 }
 
 /** Gauges of prom-client that are named like counters, which metric linters reject. */

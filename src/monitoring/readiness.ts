@@ -1,10 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 import type { OpenDatabase } from '../database/database.ts';
 import { SchemaVersionError } from '../database/errors.ts';
-import { readSchemaState } from '../database/migrator.ts';
-import type { ObservedParts } from './observed-parts.ts';
-import { waitPatiently } from './patience.ts';
-import { registerReadMetric } from './read-metric.ts';
+import { readSchemaState } from '../database/migrations/migrator.ts';
+import { registerReadMetric } from './metrics.ts';
+import type { ObservedParts } from './serving-metrics.ts';
 
 /** Whether a process should receive requests. */
 export interface ReadinessReport {
@@ -15,22 +15,25 @@ export interface ReadinessReport {
 }
 
 /** The revision is polled twice a second, so one this old means that reads hang. */
-const OLDEST_VERSION_MS = 3_000;
+const MAX_REVISION_AGE_MS = 3_000;
 
 /** The schema is checked at most this often, on demand: only an upgrade changes it. */
 const SCHEMA_INTERVAL_MS = 10_000;
 
+/** The longest that a probe waits for the check; it continues afterwards. */
+const SCHEMA_TIMEOUT_MS = 1_000;
+
 /** Determines whether this process should receive requests, from what its parts already know. */
 export class Readiness {
   readonly #database: OpenDatabase;
-  readonly #parts: ObservedParts;
+  readonly #parts: Pick<ObservedParts, 'directory' | 'redisRateLimiter'>;
   #isDraining = false;
   /** Problem of the schema; null if there is none. */
   #schemaProblem: string | null = null;
   #schemaReadAtMs = Number.NEGATIVE_INFINITY;
   #schemaRead: Promise<void> | null = null;
 
-  constructor(database: OpenDatabase, parts: ObservedParts) {
+  constructor(database: OpenDatabase, parts: Pick<ObservedParts, 'directory' | 'redisRateLimiter'>) {
     this.#database = database;
     this.#parts = parts;
   }
@@ -44,7 +47,7 @@ export class Readiness {
     if (this.#isDraining) return { reasons: [DRAINING], degradations: [] };
     const databaseProblem = this.#databaseProblem();
     // If the revision cannot be read, neither can the schema.
-    if (databaseProblem === null) await this.#lookAtSchema();
+    if (databaseProblem === null) await this.#checkSchema();
     const reasons = [databaseProblem, this.#schemaProblem].filter((reason) => reason !== null);
     return { reasons, degradations: this.#degradations() };
   }
@@ -52,28 +55,27 @@ export class Readiness {
   #databaseProblem(): string | null {
     const { isReachable, versionAgeMs } = this.#parts.directory.state;
     if (!isReachable) return 'the database cannot be read';
-    if (versionAgeMs <= OLDEST_VERSION_MS) return null;
-    return `the database was read ${Math.round(versionAgeMs / 1000)} seconds ago for the last time`;
+    if (versionAgeMs <= MAX_REVISION_AGE_MS) return null;
+    return `the database was last read ${Math.round(versionAgeMs / 1000)} seconds ago`;
   }
 
   #degradations(): string[] {
-    const { redisRateLimiter, servers } = this.#parts;
     const degradations: string[] = [];
-    if (redisRateLimiter?.isShared === false) {
-      degradations.push('Redis does not count requests: each process does, up to its share of each limit');
+    if (this.#parts.redisRateLimiter?.isShared === false) {
+      degradations.push('Redis does not count requests: each process counts by itself, up to its share of each limit');
     }
-    for (const { name, isInUse, isReplica, lagMs } of servers?.() ?? []) {
-      const why = lagMs === null ? 'does not answer' : 'is behind';
-      if (isReplica && !isInUse) degradations.push(`the replica ${name} ${why}, and is not read from`);
+    for (const { name, isInUse, isReplica, lagMs } of this.#database.servers?.() ?? []) {
+      const why = lagMs === null ? 'does not respond' : 'is behind';
+      if (isReplica && !isInUse) degradations.push(`replica ${name} ${why}, and is not read from`);
     }
     return degradations;
   }
 
   /** One check at a time. If it takes long, the last result is used. */
-  async #lookAtSchema(): Promise<void> {
+  async #checkSchema(): Promise<void> {
     if (performance.now() - this.#schemaReadAtMs > SCHEMA_INTERVAL_MS) this.#schemaRead ??= this.#readSchema();
     if (this.#schemaRead === null) return;
-    await waitPatiently(this.#schemaRead);
+    await Promise.race([this.#schemaRead, delay(SCHEMA_TIMEOUT_MS, undefined, { ref: false })]);
   }
 
   async #readSchema(): Promise<void> {
@@ -95,14 +97,14 @@ export class Readiness {
 }
 
 /** The reason reported while shutting down. */
-export const DRAINING = 'draining: requests in flight are answered, then the process ends';
+export const DRAINING = 'draining: the process completes the requests in flight, then exits';
 
 /** Exposes the result of `/readyz` as a metric. */
 export function registerReady(registry: Registry, read: () => Promise<ReadinessReport>): void {
   registerReadMetric(registry, {
     name: 'pds_ready',
-    help: 'Whether the service should be sent requests, as /readyz tells it.',
+    help: '1 if the service is ready for requests, as reported by /readyz',
     type: 'gauge',
-    read: async () => [{ labels: {}, value: Number((await read()).reasons.length === 0) }],
+    read: async () => Number((await read()).reasons.length === 0),
   });
 }

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { ObservedRequest, RequestObserver } from '../http/request-observers.ts';
-import { registerReadMetric, type Sample } from './read-metric.ts';
+import type { ObservedRequest, RequestObserver } from '../http/request/request-observers.ts';
+import { registerReadMetric, type Sample } from './metrics.ts';
 
 const DURATIONS = 'pds_http_request_duration_seconds';
 
@@ -54,7 +54,7 @@ export class RequestMetrics {
   register(registry: Registry): void {
     registerReadMetric(registry, {
       name: 'pds_http_requests_total',
-      help: 'Requests by endpoint, status and partner. Without a good key the partner is empty; the status is "aborted" where the client went away.',
+      help: 'Requests by endpoint, status and partner. The partner is empty without a valid key; the status is "aborted" if the client disconnected',
       type: 'counter',
       read: () =>
         [...this.#partners()].flatMap(({ route, partner, byStatus }) =>
@@ -63,7 +63,7 @@ export class RequestMetrics {
     });
     registerReadMetric(registry, {
       name: 'pds_records_total',
-      help: 'Records in answers, by endpoint and partner.',
+      help: 'Records returned, by endpoint and partner',
       type: 'counter',
       read: () =>
         [...this.#partners()]
@@ -72,7 +72,7 @@ export class RequestMetrics {
     });
     registerReadMetric(registry, {
       name: DURATIONS,
-      help: 'Time from the arrival of a request to the end of its answer, by endpoint.',
+      help: 'Time from the arrival of a request to the end of its response, by endpoint',
       type: 'histogram',
       read: () => [...this.#routes].flatMap(([route, counts]) => histogramOf(route, counts)),
     });

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server } from 'node:http';
 import { hostname } from 'node:os';
 import {
@@ -31,7 +32,8 @@ import {
 } from '@opentelemetry/semantic-conventions';
 import type { Logger } from 'pino';
 import manifest from '../../package.json' with { type: 'json' };
-import type { RequestObserver } from '../http/request-observers.ts';
+import type { RequestObserver } from '../http/request/request-observers.ts';
+import { throttleWarning } from '../throttle-warning.ts';
 import { readSampler } from './trace-sampler.ts';
 
 /** How long shutdown waits for a collector to accept the remaining spans. */
@@ -39,6 +41,14 @@ const FLUSH_DEADLINE_MS = 2_000;
 
 /** How often to log that the collector is down. */
 const COMPLAINT_INTERVAL_MS = 60_000;
+
+/** Published by node:http for each request that has arrived. */
+const REQUEST_START = 'http.server.request.start';
+
+interface RequestStart {
+  readonly request: IncomingMessage;
+  readonly server: Server;
+}
 
 /** A traced request. */
 export interface TracedRequest {
@@ -58,7 +68,7 @@ export interface TracedRequest {
 export class Tracing {
   readonly tracer: Tracer;
   /** The request currently being served. */
-  readonly current = new AsyncLocalStorage<TracedRequest>();
+  readonly current = new AsyncLocalStorage<TracedRequest | undefined>();
   readonly #provider: TracerProvider;
   readonly #requests = new WeakMap<IncomingMessage, TracedRequest>();
 
@@ -83,20 +93,17 @@ export class Tracing {
     this.tracer = this.#provider.getTracer(manifest.name, manifest.version);
   }
 
-  /**
-   * Starts a request's span before any other handler runs, and makes it available to everything done for the request.
-   */
+  /** Starts the span of each request to a server, and makes it available to everything done for the request. */
   follow(server: Server): void {
-    const handlers = server.listeners('request');
-    server.removeAllListeners('request');
-    server.on('request', (message: IncomingMessage, response) => {
+    const begin = (event: unknown): void => {
+      const { request: message, server: receiver } = event as RequestStart;
+      if (receiver !== server) return;
       const request = this.#begin(message);
-      const handle = (): void => {
-        for (const handler of handlers) handler.call(server, message, response);
-      };
-      if (request.span.isRecording()) this.current.run(request, handle);
-      else handle();
-    });
+      // The channel is the only one that Node publishes to before the server's listeners run, and it binds no store.
+      this.current.enterWith(request.span.isRecording() ? request : undefined);
+    };
+    subscribe(REQUEST_START, begin);
+    server.once('close', () => unsubscribe(REQUEST_START, begin));
   }
 
   /** Ends a request's span and sets its attributes, none of which come from its URL or headers. */
@@ -158,12 +165,9 @@ function parseTraceparent(header: string | string[] | undefined): SpanContext | 
 
 /** Logs the SDK's errors, rate-limited and shortened to their reason. */
 function complainTo(logger: Pick<Logger, 'warn'>): void {
-  let saidAtMs = Number.NEGATIVE_INFINITY;
-  const complain = (message: string): void => {
-    if (performance.now() - saidAtMs < COMPLAINT_INTERVAL_MS) return;
-    saidAtMs = performance.now();
-    logger.warn({ reason: reasonIn(message) }, 'traces are not sent; requests are answered all the same');
-  };
+  const complain = throttleWarning(COMPLAINT_INTERVAL_MS, (_times, message: string) =>
+    logger.warn({ reason: reasonIn(message) }, 'traces cannot be sent; requests are served normally'),
+  );
   const silent = (): void => undefined;
   diag.setLogger(
     { error: complain, warn: complain, info: silent, debug: silent, verbose: silent },

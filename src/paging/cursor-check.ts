@@ -1,7 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Partner } from '../access/scope.ts';
-import { validationFailed } from '../http/errors.ts';
-import { findPartner } from '../http/route-config.ts';
+import type { FastifyInstance } from 'fastify';
+import { validationFailed } from '../http/response/errors.ts';
+import type { Check } from '../http/request/pipeline.ts';
 import { decodeCursor, type CursorBinding, type Position } from './cursor.ts';
 
 declare module 'fastify' {
@@ -13,29 +12,23 @@ declare module 'fastify' {
   }
 }
 
-/** 400: the cursor was not issued to this partner by this list for these filters. */
-export function addCursorCheck(app: FastifyInstance, cursorSecret: Buffer): void {
-  app.decorateRequest('position', null);
-  app.decorateRequest('cursorBinding', null);
-  app.addHook('onRequest', (request, _reply, done) => {
-    const partner = findPartner(request);
-    if (partner !== null) checkCursor(request, partner, cursorSecret);
-    done();
-  });
-}
-
-function checkCursor(request: FastifyRequest, partner: Partner, cursorSecret: Buffer): void {
-  const { url, config } = request.routeOptions;
-  if (url === undefined || config.parameters?.['cursor'] === undefined) return;
-  // The page size can change between pages; everything else is bound to the cursor.
-  const { cursor, limit, ...filters } = request.parameters;
-  request.cursorBinding = { endpoint: url, partnerId: partner.id, filters };
-  if (cursor === undefined) return;
-  request.position = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);
-  if (request.position === null) {
-    throw validationFailed(
-      'The parameter "cursor" must be one that this list gave for these filters: pass the "meta.next_cursor" of the ' +
-        'page before as it is, with the same filters, or leave it out to begin anew.',
-    );
-  }
+/** Makes the check that a request's cursor was issued to this partner by this list for these filters: 400 if not. */
+export function makeCursorCheck(v1: FastifyInstance, cursorSecret: Buffer): Check {
+  v1.decorateRequest('position', null);
+  v1.decorateRequest('cursorBinding', null);
+  return (request) => {
+    const { url, config } = request.routeOptions;
+    if (url === undefined || config.parameters?.['cursor'] === undefined) return;
+    // The page size can change between pages; everything else is bound to the cursor.
+    const { cursor, limit, ...filters } = request.parameters;
+    request.cursorBinding = { endpoint: url, partnerId: request.partner.id, filters };
+    if (cursor === undefined) return;
+    request.position = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);
+    if (request.position === null) {
+      throw validationFailed(
+        'Parameter "cursor" was not issued by this list for these filters. Pass the "meta.next_cursor" of the previous ' +
+          'page unchanged, with the same filters, or omit it to start from the first page.',
+      );
+    }
+  };
 }

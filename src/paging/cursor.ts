@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Database } from '../database/database.ts';
 import { formatTimestamp } from '../timestamp.ts';
 
 /** The context in which a cursor is valid; in any other it is rejected. */
@@ -49,4 +50,17 @@ export function decodeCursor(secret: Buffer, binding: CursorBinding, cursor: str
 function authenticate(secret: Buffer, { endpoint, partnerId, filters }: CursorBinding, position: Buffer): Buffer {
   const bound = JSON.stringify([endpoint, partnerId, Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))]);
   return createHmac('sha256', secret).update(bound).update('\n').update(position).digest().subarray(0, MAC_BYTES);
+}
+
+/**
+ * The HMAC secret of cursors. The first migration generates it and stores it in the database, so that all processes
+ * share it.
+ */
+export async function readCursorSecret({ kysely }: Database): Promise<Buffer> {
+  const { value } = await kysely
+    .selectFrom('access.settings')
+    .select('value')
+    .where('name', '=', 'cursor_secret')
+    .executeTakeFirstOrThrow();
+  return Buffer.from(value, 'hex');
 }

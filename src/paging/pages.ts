@@ -1,20 +1,42 @@
+import { sql, type RawBuilder } from 'kysely';
 import type { Scope } from '../access/scope.ts';
-import type { OpenDatabase } from '../database/database.ts';
-import type { ParameterValues } from '../database/statement.ts';
-import type { Condition } from '../index/evaluate.ts';
+import type { Engine, OpenDatabase } from '../database/database.ts';
+import { catalogState } from '../database/revision.ts';
+import { firstRow, joinedTexts, listedKeys, parameter } from '../database/statement.ts';
+import type { Condition } from '../index/conditions.ts';
+import { inOneState, OtherStateError } from '../index/one-state.ts';
 import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
-import {
-  MAX_PAGE_BYTES,
-  pageStatement,
-  sizesStatement,
-  type ListedRecords,
-  type StatedPage,
-} from './page-statement.ts';
+import { seenEvents, type SeenEvents } from './events.ts';
 
-/** An attempt fails only if it meets a release within microseconds, or a replica that lags behind. */
-export const MAX_ATTEMPTS = 10;
+/**
+ * Size limit of a page's texts in bytes; the remaining records go to the next page. A larger record gets a page of its
+ * own. Only a database filled before record sizes were limited can contain one.
+ */
+export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
-/** The records of a list, and how to read them. */
+/** How a list's records are read and served. The expressions refer to the table as `record`. */
+export interface ListedRecords {
+  /** The table in `catalog`. */
+  readonly table: string;
+  /** The column that orders the list, and whose value cursors contain. */
+  readonly key: string;
+  /** The indexed column by which records are found: their position in the index, or their key. */
+  readonly foundBy: 'position' | 'key';
+  /** The served text. Can use the parameter `now`. */
+  readonly text: RawBuilder<string>;
+  /** The stored size of the text in bytes. Must not require reading the text. */
+  readonly bytes: RawBuilder<number>;
+  /** When the text next changes by itself, if ever. Can use the parameter `now`. */
+  readonly changesAt?: RawBuilder<string | null>;
+}
+
+/** Records found by key and stored exactly as served. */
+export function storedWhole(table: string, key: string): ListedRecords {
+  const text = sql<string>`record.document`;
+  return { table, key, foundBy: 'key', text, bytes: sql<number>`octet_length(${text})` };
+}
+
+/** The records of a list, and how to find them. */
 export interface Listing {
   readonly records: ListedRecords;
   /** Finds the first records after a key that the scope can see; null starts at the beginning. */
@@ -29,14 +51,24 @@ export interface Listing {
 export function indexedListing(
   index: RecordIndex,
   records: ListedRecords,
-  conditionsIn: (scope: Scope) => readonly Condition[] | Promise<readonly Condition[]>,
+  conditionsIn: (scope: Scope) => readonly Condition[],
 ): Listing {
   return {
     records,
-    find: async (scope, after, limit) => index.find(await conditionsIn(scope), after, limit),
+    find: (scope, after, limit) => index.find(conditionsIn(scope), after, limit),
     forget: () => index.forget(),
     remember: (catalog, key, position) => index.remember(catalog, key, Number(position)),
   };
+}
+
+/** The single row of the page statement. */
+interface StatedPage extends SeenEvents {
+  /** Number of records on the page; 0 if their texts together exceed the parameter `bytes`. */
+  readonly shown: number;
+  /** The texts, comma-separated. */
+  readonly data: string | null;
+  readonly last_key: string | null;
+  readonly changes_at: string | null;
 }
 
 export interface PageRow extends StatedPage {
@@ -47,64 +79,90 @@ export interface PageRow extends StatedPage {
 export async function readPage(
   database: OpenDatabase,
   listing: Listing,
-  {
-    scope,
-    after,
-    limit,
-    partnerId,
-    now,
-  }: { scope: Scope; after: string | null; limit: number; partnerId: number; now: string },
+  request: { scope: Scope; after: string | null; limit: number; partnerId: number; now: string },
 ): Promise<PageRow> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const { catalog, positions, hasMore } = await listing.find(scope, after, limit);
-    const { page, read } = await readTexts(database, listing.records, positions, { partner_id: partnerId, now });
-    if (page.catalog === catalog) {
-      if (page.shown !== read) throw new Error(`the index names ${read - page.shown} records that are not stored`);
-      const last = positions[read - 1];
+  const { records } = listing;
+  const { scope, after, limit, partnerId, now } = request;
+  return inOneState(
+    database,
+    () => listing.forget(),
+    async () => {
+      const { catalog, positions, hasMore } = await listing.find(scope, after, limit);
+      const read = async (found: FoundRecords['positions'], bytes: number): Promise<StatedPage> => {
+        const values = { partner_id: partnerId, now, found, bytes };
+        const name = `${records.table} page`;
+        const page = firstRow(await database.run(name, () => pageStatement(database.engine, records), values));
+        return inState(catalog, page);
+      };
+      let found = positions;
+      let page = await read(found, MAX_PAGE_BYTES);
+      if (page.shown === 0 && found.length > 0) {
+        const name = `sizes of ${records.table}`;
+        const sizes = await database.run(name, () => sizesStatement(database.engine, records), { found });
+        inState(catalog, firstRow(sizes));
+        found = found.slice(0, countFitting(sizes.map(({ bytes }) => bytes ?? 0)));
+        page = await read(found, Number.MAX_SAFE_INTEGER);
+      }
+      if (page.shown !== found.length)
+        throw new Error(`the index names ${found.length - page.shown} records that are not stored`);
+      const last = found.at(-1);
       if (page.last_key !== null && last !== undefined) listing.remember?.(catalog, page.last_key, last);
-      return { ...page, hasMore: hasMore || read < positions.length };
-    }
-    listing.forget();
-    // The first failure is a release in between; any further one means that one of two servers lags behind.
-    if (attempt > 0) database.bypassReplicas();
-  }
-  throw new Error(`no page in one state after ${MAX_ATTEMPTS} attempts: publications follow each other too fast`);
+      return { ...page, hasMore: hasMore || found.length < positions.length };
+    },
+  );
+}
+
+function inState<Row extends { readonly catalog: string }>(catalog: string, row: Row): Row {
+  if (row.catalog !== catalog) throw new OtherStateError();
+  return row;
+}
+
+/** How many of the first texts fit into a page: at least one, whatever its size. */
+function countFitting(sizes: readonly number[]): number {
+  let bytes = 0;
+  const firstTooMany = sizes.findIndex((size) => (bytes += size) > MAX_PAGE_BYTES);
+  return firstTooMany === -1 ? sizes.length : Math.max(1, firstTooMany);
 }
 
 /**
- * Reads the texts of as many records as fit into a page, usually all. The first is always included, whatever its size.
+ * Reads the texts of the records in the parameter `found`, in that order, with the events. Returns a single row,
+ * because transferring many rows costs more than the texts in them. Sizes are summed first, so that no text is read
+ * without being sent.
  */
-async function readTexts(
-  database: OpenDatabase,
-  records: ListedRecords,
-  found: FoundRecords['positions'],
-  values: { partner_id: number; now: string },
-): Promise<{ page: StatedPage; read: number }> {
-  const page = await readPageOf(database, records, found, { ...values, bytes: MAX_PAGE_BYTES });
-  if (page.shown > 0 || found.length === 0) return { page, read: found.length };
-  const sizes = await database.run(`sizes of ${records.table}`, () => sizesStatement(database.engine, records), {
-    found,
-  });
-  // A replica in another state has none of these records.
-  if (sizes.length === 0) return { page: { ...page, catalog: '' }, read: 0 };
-  let [read, bytes] = [0, 0];
-  while (read < sizes.length && (read === 0 || bytes + (sizes[read]?.bytes ?? 0) <= MAX_PAGE_BYTES)) {
-    bytes += sizes[read]?.bytes ?? 0;
-    read += 1;
-  }
-  return { page: await readPageOf(database, records, found.slice(0, read), { ...values, bytes }), read };
+export function pageStatement(engine: Engine, listed: ListedRecords): RawBuilder<StatedPage> {
+  const { key, text, bytes, changesAt = sql<null>`null` } = listed;
+  // The cross join makes SQLite join in this order; its own choice was to scan the whole table if the key was text.
+  const records = sql`${listedKeys(engine, 'found', typeOf(listed), 'listed')}
+    cross join ${sql.table(`catalog.${listed.table}`)} as record
+    where ${foundColumn(listed)} = listed.value`;
+  return sql<StatedPage>`
+    select seen.*, page.*
+    from (${seenEvents}) as seen cross join (
+      select count(*) as shown, ${joinedTexts(engine, 'shown.text', 'shown.place')} as data,
+        max(shown.key) as last_key, min(shown.changes_at) as changes_at
+      from (
+        select listed.place, ${sql.ref(`record.${key}`)} as key, ${text} as text, ${changesAt} as changes_at
+        from ${records} and (select sum(${bytes}) from ${records}) <= ${parameter('bytes')}
+        order by listed.place
+      ) as shown
+    ) as page`;
 }
 
-async function readPageOf(
-  database: OpenDatabase,
-  records: ListedRecords,
-  found: FoundRecords['positions'],
-  values: ParameterValues,
-): Promise<StatedPage> {
-  const [page] = await database.run(`${records.table} page`, () => pageStatement(database.engine, records), {
-    ...values,
-    found,
-  });
-  if (page === undefined) throw new Error('a statement that always gives a row gave none');
-  return page;
+/** Reads the sizes of the records in the parameter `found`, in that order; null for one that is not stored. */
+export function sizesStatement(
+  engine: Engine,
+  listed: ListedRecords,
+): RawBuilder<{ catalog: string; bytes: number | null }> {
+  return sql<{ catalog: string; bytes: number | null }>`select ${catalogState} as catalog, ${listed.bytes} as bytes
+    from ${listedKeys(engine, 'found', typeOf(listed), 'listed')}
+    left join ${sql.table(`catalog.${listed.table}`)} as record on ${foundColumn(listed)} = listed.value
+    order by listed.place`;
+}
+
+function foundColumn({ foundBy, key }: ListedRecords): RawBuilder<unknown> {
+  return sql.ref(`record.${foundBy === 'position' ? 'position' : key}`);
+}
+
+function typeOf({ foundBy }: ListedRecords): 'bigint' | 'text' {
+  return foundBy === 'position' ? 'bigint' : 'text';
 }

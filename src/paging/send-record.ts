@@ -1,14 +1,15 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sendResponse } from '../http/response-cache.ts';
-import { notFound } from '../http/errors.ts';
+import { sendResponse } from '../http/response/response-cache.ts';
+import { notFound } from '../http/response/errors.ts';
 import { formatTimestamp } from '../timestamp.ts';
-import type { ParameterValues } from '../database/statement.ts';
+import type { ParameterValues } from '../database/database.ts';
+import { firstRow } from '../database/statement.ts';
 import type { Services } from '../services.ts';
-import type { Condition } from '../index/evaluate.ts';
+import type { Condition } from '../index/conditions.ts';
+import { inOneState, OtherStateError } from '../index/one-state.ts';
 import type { RecordIndex } from '../index/record-index.ts';
 import { keepingRevision, seenEvents, type SeenEvents } from './events.ts';
-import { MAX_ATTEMPTS } from './pages.ts';
 
 /** A query that returns one record as rendered text, or no row. */
 export interface RecordQuery {
@@ -19,7 +20,7 @@ export interface RecordQuery {
   readonly values: ParameterValues;
 }
 
-export interface FoundRecord {
+interface FoundRecord {
   readonly text: string;
   /** When the text next changes by itself; null for never. */
   readonly changes_at: string | null;
@@ -49,19 +50,27 @@ export async function sendCount(
   { database }: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  { index, conditions }: { index: RecordIndex; conditions: readonly Condition[] },
+  index: RecordIndex,
+  conditions: readonly Condition[],
 ): Promise<FastifyReply> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const { catalog, total } = await index.count(conditions);
-    const [seen] = await database.run('seen events', () => seenEvents, { partner_id: request.partner.id });
-    if (seen?.catalog === catalog) {
-      const rendered = { body: JSON.stringify({ total }), rows: 0, watermark: null, goodUntilMs: Infinity };
-      return sendResponse(request, reply, { ...rendered, revision: keepingRevision(seen) });
-    }
-    index.forget();
-    if (attempt > 0) database.bypassReplicas();
-  }
-  throw new Error(`no count in one state after ${MAX_ATTEMPTS} attempts: publications follow each other too fast`);
+  const { total, seen } = await inOneState(
+    database,
+    () => index.forget(),
+    async () => {
+      const { catalog, total } = await index.count(conditions);
+      const values = { partner_id: request.partner.id };
+      const seen = firstRow(await database.run('seen events', () => seenEvents, values));
+      if (seen.catalog !== catalog) throw new OtherStateError();
+      return { total, seen };
+    },
+  );
+  return sendResponse(request, reply, {
+    body: JSON.stringify({ total }),
+    rows: 0,
+    watermark: null,
+    revision: keepingRevision(seen),
+    goodUntilMs: Infinity,
+  });
 }
 
 /** The found record with the events; no row if nothing is found. */

@@ -1,22 +1,128 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import staticFiles from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
-import { registerAssets } from './assets.ts';
-import { makeExplorer } from './pages/explorer.ts';
-import { GUIDES } from './guides.ts';
-import { registerPage } from './layout.ts';
-import { makeGuide } from './pages/guide.ts';
-import { DOCS_PATH, EXPLORER_PATH, GUIDES_PATH } from './paths.ts';
-import { registerPictures } from './pictures.ts';
-import { registerReferencePage } from './reference-page.ts';
+import { DEMO_KEY } from '../access/keys.ts';
+import type { PartnerDirectory } from '../access/partner-directory.ts';
 
-/** Paths reached by users who know only the host name, or who trim a guide's URL. */
-const OTHER_WAYS_HOME: readonly string[] = ['/', GUIDES_PATH, `${GUIDES_PATH}/`];
+/** Root path of the portal. All its pages are at or below it. */
+export const DOCS_PATH = '/docs';
+
+/** The built site: see `portal/README.md`. */
+const SITE = fileURLToPath(new URL('../../portal/dist', import.meta.url));
+
+/**
+ * Allows only resources from the service itself, and no inline scripts or styles, so injected markup can neither run
+ * nor restyle anything. The search is WebAssembly; style sheets contain their icons as `data:` URLs.
+ */
+const POLICY = {
+  'default-src': "'none'",
+  'script-src': "'self' 'wasm-unsafe-eval'",
+  'style-src': "'self'",
+  'img-src': "'self' data:",
+  'font-src': "'none'",
+  'connect-src': "'self'",
+  'base-uri': "'none'",
+  'form-action': "'none'",
+  'frame-ancestors': "'none'",
+};
+
+/** Scalar, which renders the reference, inserts inline styles and fonts. */
+const REFERENCE_POLICY = {
+  ...POLICY,
+  'style-src': "'self' 'unsafe-inline'",
+  'img-src': "'self' data: blob:",
+  'font-src': 'data:',
+};
+
+const TEXT_TYPE = 'text/plain; charset=utf-8';
+
+/** Files whose names contain a hash of their content. */
+const HASHED = '/_astro/';
+
+/** Shown instead of the site. */
+const NOT_BUILT = `The documentation site is not built in this installation, and the API works without it. To build it:
+
+    npm ci && npm run portal    (then, if you like: npm prune --omit=dev)
+
+and restart the service. The OpenAPI document is at /openapi.json.
+`;
 
 /** `/docs`: documentation and explorer for partners' developers. Needs no key, and no other server. */
-export function registerPortal(app: FastifyInstance): void {
-  for (const guide of GUIDES)
-    registerPage(app, guide.path, () => makeGuide(guide), guide.path === DOCS_PATH ? OTHER_WAYS_HOME : []);
-  registerPage(app, EXPLORER_PATH, makeExplorer);
-  registerReferencePage(app);
-  registerAssets(app);
-  registerPictures(app);
+export async function registerPortal(app: FastifyInstance, directory: PartnerDirectory): Promise<void> {
+  if (!existsSync(`${SITE}/index.html`)) {
+    app.log.warn({ path: SITE }, 'the documentation site is not built: run npm run portal');
+    for (const path of ['/', DOCS_PATH, `${DOCS_PATH}/*`]) {
+      app.get(path, { schema: { hide: true } }, (_request, reply) => reply.code(404).type(TEXT_TYPE).send(NOT_BUILT));
+    }
+    return;
+  }
+  await app.register(staticFiles, {
+    root: SITE,
+    prefix: DOCS_PATH,
+    wildcard: false,
+    globIgnore: ['**/*.html', '**/*.br', '**/*.gz'],
+    index: false,
+    preCompressed: true,
+    acceptRanges: false,
+    cacheControl: false,
+    lastModified: false,
+    setHeaders: (reply, path) => {
+      reply.header('cache-control', path.includes(HASHED) ? 'public, max-age=31536000, immutable' : 'no-cache');
+      // A worker has a policy of its own.
+      if (path.includes('-worker.js')) reply.header('content-security-policy', renderPolicy(POLICY));
+    },
+  });
+  for (const file of readdirSync(SITE, { recursive: true, encoding: 'utf8' })) {
+    if (file.endsWith('index.html')) registerPage(app, file);
+  }
+  // Paths used by people who know only the host name, or who trim a guide's URL.
+  for (const path of ['/', `${DOCS_PATH}/guides`, `${DOCS_PATH}/guides/`]) redirect(app, path, DOCS_PATH);
+  // Only a demo accepts its published key, so that only a demo shows it.
+  app.get(`${DOCS_PATH}/service.json`, { schema: { hide: true } }, async () => ({
+    demo_key: (await directory.findByKey(DEMO_KEY)) === null ? null : DEMO_KEY,
+  }));
+  addNotFoundPage(app, readFileSync(`${SITE}/404.html`, 'utf8'));
+}
+
+function registerPage(app: FastifyInstance, file: string): void {
+  const below = dirname(file);
+  const path = below === '.' ? DOCS_PATH : `${DOCS_PATH}/${below}`;
+  const policy = renderPolicy(below === 'reference' ? REFERENCE_POLICY : POLICY);
+  app.get(path, { schema: { hide: true } }, (_request, reply) =>
+    reply.header('content-security-policy', policy).sendFile(file),
+  );
+  redirect(app, `${path}/`, path);
+}
+
+function redirect(app: FastifyInstance, from: string, to: string): void {
+  app.get(from, { schema: { hide: true } }, (_request, reply) => reply.redirect(to, 302));
+}
+
+function renderPolicy(policy: Readonly<Record<string, string>>): string {
+  return Object.entries(policy)
+    .map(([directive, sources]) => `${directive} ${sources}`)
+    .join('; ');
+}
+
+/**
+ * Browsers that follow a broken link get a page with navigation; programs get the error as JSON. So the response to any
+ * missing path varies by `Accept`.
+ */
+function addNotFoundPage(pages: FastifyInstance, html: string): void {
+  const policy = renderPolicy(POLICY);
+  pages.addHook('onSend', (request, reply, payload, done) => {
+    if (reply.statusCode !== 404) {
+      done(null, payload);
+      return;
+    }
+    reply.header('vary', 'Accept, Accept-Encoding');
+    if (request.headers.accept?.includes('text/html') !== true) {
+      done(null, payload);
+      return;
+    }
+    reply.type('text/html; charset=utf-8').header('content-security-policy', policy).removeHeader('content-length');
+    done(null, html);
+  });
 }

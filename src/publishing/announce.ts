@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { nextCommitTimestamp, bumpRevision } from '../database/commit-timestamps.ts';
-import { SQLITE_FULL, sqliteCode } from '../database/sqlite-errors.ts';
+import { SQLITE_FULL, sqliteCode } from '../database/sqlite/sqlite-errors.ts';
 import type { Clock } from '../timestamp.ts';
 
 /** The next publication's number. `lockCatalog` keeps other imports from taking it. */
@@ -70,7 +70,7 @@ const CHANGES_WORTH_ANALYZING = 1_000;
 const PART_WORTH_ANALYZING = 0.01;
 
 const LEFT_TO_AUTOVACUUM =
-  "the tables are left to PostgreSQL's autovacuum, as this role may not vacuum and analyze them: until it has been there, " +
+  "this role has no privilege to vacuum and analyze the tables: until PostgreSQL's autovacuum does so, " +
   'searches may take longer';
 
 /**
@@ -96,7 +96,7 @@ async function emptySqliteLog({ kysely }: OpenDatabase): Promise<string | null> 
       : null;
   } catch (error) {
     const isFull = sqliteCode(error) === SQLITE_FULL;
-    return describeKeptLog(kysely, isFull ? 'no room is left on the disk. Free some' : (error as Error).message);
+    return describeKeptLog(kysely, isFull ? 'no space is left on the disk. Free some' : (error as Error).message);
   }
 }
 

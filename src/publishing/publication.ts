@@ -3,29 +3,30 @@ import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { rollBack, type Database, type OpenDatabase } from '../database/database.ts';
-import { buildBlocks, type BlockOfKind } from '../index/build-blocks.ts';
-import { IndexChanges } from '../index/index-changes.ts';
+import { buildBlocks, type BlockOfKind } from '../index/write/build-blocks.ts';
+import { IndexChanges } from '../index/write/index-changes.ts';
 import { BLOCK_SIZE } from '../index/position-set.ts';
-import { INDEXED_KINDS } from '../index/terms.ts';
 import type { Clock } from '../timestamp.ts';
 import { announcePublication, nextPublication, tidyUp } from './announce.ts';
-import { lockCatalog } from './lock.ts';
-import { findOtherFormat } from './file-format.ts';
+import { lockCatalog } from '../database/catalog-lock.ts';
+import { ChangeRecorder } from './preview/change-recorder.ts';
+import type { ChangeSink } from './preview/record-changes.ts';
+import { findOtherFormat } from './read/file-format.ts';
 import { ProblemList } from './problems.ts';
 import { publishKind } from './publish-kind.ts';
-import { RECORD_KINDS, type RecordKind } from './records.ts';
-import { References } from './references.ts';
-import { openFormerSearch } from './former-search.ts';
-import { applyRemovals, type PublishedKind } from './removals.ts';
-import { rerender } from './rerender.ts';
-import type { Counts, RecordWriter, ImportContext } from './import-context.ts';
-import type { Source } from './source.ts';
-import { updateSupplierVisibility } from './supplier-visibility.ts';
-import { certificationWriter } from './write-certifications.ts';
-import { contractWriter } from './write-contracts.ts';
-import { namedRefWriter } from './write-named-refs.ts';
-import { solicitationWriter } from './write-solicitations.ts';
-import { supplierWriter } from './write-suppliers.ts';
+import { openFormerSearch } from './former/former-search.ts';
+import { applyRemovals, type LargeRemoval, type PublishedKind } from './write/removals.ts';
+import { rerender } from './write/rerender.ts';
+import type { Counts, ImportContext } from './import-context.ts';
+import { RecordWriter, type KindRules, type Report } from './write/record-writer.ts';
+import { ReferenceData } from './write/references.ts';
+import type { Source } from './read/source.ts';
+import { updateSupplierVisibility } from './write/supplier-visibility.ts';
+import { contractRules } from './write/rules/contracts.ts';
+import { certificationRules, namedRefRules } from './write/rules/reference-lists.ts';
+import { solicitationRules } from './write/rules/solicitations.ts';
+import { supplierRules } from './write/rules/suppliers.ts';
+import { INDEXED_KINDS, KINDS, type Kind } from '../kinds.ts';
 
 export interface PublishOptions {
   clock: Clock;
@@ -33,10 +34,12 @@ export interface PublishOptions {
   directory?: string;
   /** Also removes records missing from the sources, for the kinds that have a source. */
   replace?: boolean;
-  /** Lets `replace` remove more than a fifth of a kind. */
-  allowRemovals?: boolean;
+  /** Lets `replace` remove more than a fifth of a kind: any number, or as many as an operator confirmed. */
+  allowRemovals?: boolean | readonly LargeRemoval[];
   /** Checks and counts, and writes nothing. */
   dryRun?: boolean;
+  /** Receives each record that is added, changed or removed, but not those that are only rerendered. */
+  changes?: ChangeSink;
   /** Positions per index block; tests lower it to fill blocks. */
   blockSize?: number;
   /** Called once if another import holds the lock. */
@@ -53,7 +56,7 @@ export interface PublishOptions {
 export interface PublicationReport {
   /** The publication's timestamp; null if nothing changed, and for a dry run. */
   timestamp: string | null;
-  kinds: Partial<Record<RecordKind, Counts>>;
+  kinds: Partial<Record<Kind, Counts>>;
   /** Records that changed only because one that they embed did. */
   rerendered: number;
   notes: string[];
@@ -67,6 +70,7 @@ export interface PublicationReport {
  * in `catalog`.
  *
  * @throws ImportRefusedError with the input's problems; nothing was written.
+ * @throws LargeRemovalsError if `replace` would remove more than a fifth of a kind, unless that is allowed.
  * @throws ImportLockedError if another import ran for over a minute.
  */
 export async function publish(
@@ -120,29 +124,30 @@ async function publishWithin(
   await refuseOtherFormats(sources);
   const context = await createImportContext(database, options);
   const notes: string[] = [];
-  let locationsWithoutState = 0;
-  const published = new Map<RecordKind, PublishedKind>();
-  for (const kind of RECORD_KINDS) {
+  const published = new Map<Kind, PublishedKind>();
+  for (const kind of KINDS) {
     const source = sources.find((candidate) => candidate.kind === kind);
     if (source === undefined) continue;
-    const writer = await writerFor(context, kind, () => (locationsWithoutState += 1));
+    const report: Report = (line, field, reason) => context.problems.add({ file: source.name, line, field, reason });
+    const writer = new RecordWriter(context, kind, rulesOf(context, kind, report), report);
     const onRead = (bytes: number, lines: number): void => options.onRead?.(source, bytes, lines);
-    published.set(kind, { source, writer, outcome: await publishKind(context, source, writer, onRead) });
+    published.set(kind, { source, writer, outcome: await publishKind(context, source, writer, { report, onRead }) });
     await context.pause();
   }
   context.problems.throwIfAny();
   await applyRemovals(context, published, {
     replace: options.replace ?? false,
     allowRemovals: options.allowRemovals ?? false,
+    isPreview: options.dryRun ?? false,
     onNote: (note) => notes.push(note),
   });
-  for (const { source, writer, outcome } of published.values()) await writer.finish?.(source.name, outcome.lines);
+  for (const { writer, outcome } of published.values()) await writer.rules.checkStored?.(outcome.lines);
   context.problems.throwIfAny();
   const rerendered = await rerender(context, published);
   context.problems.throwIfAny();
 
-  if (locationsWithoutState > 0) {
-    notes.push(`${locationsWithoutState} locations are not of the form "City, ST", and give no state`);
+  if (context.locationsWithoutState > 0) {
+    notes.push(`${context.locationsWithoutState} locations are not of the form "City, ST", and give no state`);
   }
   const kinds: PublicationReport['kinds'] = Object.fromEntries(
     [...published].map(([kind, { outcome }]) => [kind, outcome.counts]),
@@ -178,21 +183,20 @@ function touches(counts: Counts | undefined): boolean {
 
 async function createImportContext(database: Database, options: PublishOptions): Promise<ImportContext> {
   const { kysely } = database;
-  const emptyKinds = new Set<RecordKind>();
+  const emptyKinds = new Set<Kind>();
   const token = randomUUID();
   for (const kind of INDEXED_KINDS) {
     if ((await kysely.selectFrom(`catalog.${kind}`).select('id').limit(1).execute()).length === 0) emptyKinds.add(kind);
   }
-  const kinds = ['lead-entities', 'coops', 'city-services', 'certifications', 'suppliers'] as const;
   return {
     database,
     publication: await nextPublication(database),
     problems: new ProblemList(),
-    references: await References.load(database),
-    changed: Object.fromEntries(kinds.map((kind) => [kind, new Set<string>()])) as ImportContext['changed'],
-    former: { 'lead-entities': new Map(), coops: new Map() },
-    presentSuppliers: new Set(),
+    referenceData: await ReferenceData.load(database),
+    renamed: { 'lead-entities': new Map(), coops: new Map(), 'city-services': new Map() },
+    changed: { certifications: new Set(), suppliers: new Set() },
     emptyKinds,
+    locationsWithoutState: 0,
     latestUpdatedAt: '',
     index: {
       suppliers: await IndexChanges.open(database, 'suppliers', token),
@@ -201,27 +205,24 @@ async function createImportContext(database: Database, options: PublishOptions):
     },
     token,
     formerSearch: await openFormerSearch(database),
+    changes: options.changes === undefined ? null : new ChangeRecorder(database, options.changes),
     blockSize: options.blockSize ?? BLOCK_SIZE,
     pause: pauseOf(options),
   };
 }
 
-async function writerFor(
-  context: ImportContext,
-  kind: RecordKind,
-  onLocationWithoutState: () => void,
-): Promise<RecordWriter<RecordKind>> {
+function rulesOf(context: ImportContext, kind: Kind, report: Report): KindRules<Kind> {
   switch (kind) {
     case 'certifications':
-      return await certificationWriter(context);
+      return certificationRules(context, report);
     case 'suppliers':
-      return await supplierWriter(context, onLocationWithoutState);
+      return supplierRules(context);
     case 'contracts':
-      return await contractWriter(context);
+      return contractRules(context, report);
     case 'solicitations':
-      return await solicitationWriter(context);
+      return solicitationRules(context, report);
     default:
-      return namedRefWriter(context, kind);
+      return namedRefRules(context, kind);
   }
 }
 

@@ -1,4 +1,7 @@
-import type { SolicitationRecord } from '../resources/solicitations/record.ts';
+import { hash } from 'node:crypto';
+import type { Kind } from '../kinds.ts';
+import { parseRenderedContract } from '../resources/contracts/render.ts';
+import type { SolicitationRecord } from '../resources/solicitations/render.ts';
 
 /** Records of the import format, validated and completed: every field is present, timestamps are normalized. */
 
@@ -39,7 +42,7 @@ export interface ContractRecord {
 }
 
 /** The record type of each kind's file. */
-export interface RecordOf {
+export interface RecordOf extends Record<Kind, object> {
   'lead-entities': NamedRecord;
   coops: NamedRecord;
   'city-services': NamedRecord;
@@ -49,29 +52,39 @@ export interface RecordOf {
   solicitations: SolicitationRecord;
 }
 
-export type RecordKind = keyof RecordOf;
+/** The columns of a solicitation that can be computed without the database. */
+export interface PreparedSolicitation {
+  ref: number;
+  lead_entity_id: string;
+  status: SolicitationRecord['status'];
+  close_at: string | null;
+  own_hash: string;
+  /** The list item; `insertLeadEntity` completes it. */
+  document: string;
+  detail: string;
+}
 
-/** In dependency order: a record only refers to records of earlier kinds. */
-export const RECORD_KINDS: readonly RecordKind[] = [
-  'lead-entities',
-  'coops',
-  'city-services',
-  'certifications',
-  'suppliers',
-  'contracts',
-  'solicitations',
-];
+/** The input of the writers: the record itself, except for solicitations, which are large and numerous. */
+export type PreparedRecord = Omit<RecordOf, 'solicitations'> & { solicitations: PreparedSolicitation };
 
-/** The kinds that can be large. Their rows have a number and a position in the index. */
-const NUMBERED_KINDS = ['suppliers', 'contracts', 'solicitations'] as const satisfies RecordKind[];
-
-export type NumberedKind = (typeof NUMBERED_KINDS)[number];
-
-export function isNumbered(kind: RecordKind): kind is NumberedKind {
-  return (NUMBERED_KINDS as readonly RecordKind[]).includes(kind);
+/** The record of a rendered contract. */
+export function contractRecordOf(document: string): ContractRecord {
+  const { lead_entity, coop, suppliers, city_services, ...own } = parseRenderedContract(document);
+  return {
+    ...own,
+    lead_entity_id: lead_entity.id,
+    coop_id: coop?.id ?? null,
+    supplier_ids: suppliers.map(({ id }) => id),
+    city_service_ids: city_services.map(({ id }) => id),
+  };
 }
 
 /** The key of certifications is their abbreviation; of all other kinds, the id. */
-export function keyField(kind: RecordKind): 'id' | 'abbreviation' {
+export function keyField(kind: Kind): 'id' | 'abbreviation' {
   return kind === 'certifications' ? 'abbreviation' : 'id';
+}
+
+/** Identifies content: 128 bits of SHA-256. */
+export function contentHash(content: string | Uint8Array): string {
+  return hash('sha256', content, 'base64url').slice(0, 22);
 }

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 
 import { Type, type Static } from 'typebox';
 import { Value } from 'typebox/value';
-import type { TableGroup } from '../database/migration.ts';
-import { MIGRATIONS } from '../database/migrations.ts';
+import type { TableGroup } from '../database/migrations/migration.ts';
+import { MIGRATIONS } from '../database/migrations/migrations.ts';
 import { digestFile } from './durable-files.ts';
 import { RecoveryError } from './recovery-error.ts';
 
@@ -51,19 +51,21 @@ export function readManifest(folder: string): BackupManifest {
     const isMissing = ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
     throw new RecoveryError(
       isMissing
-        ? `${folder} is no backup: it holds no ${MANIFEST_FILE}. Name a folder that "pds backup" made`
+        ? `${folder} is not a backup: it has no ${MANIFEST_FILE}. Pass a folder created by "pds backup"`
         : `${join(folder, MANIFEST_FILE)} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
       { cause: error },
     );
   }
   if ((parsed as { format?: unknown } | null)?.format !== FORMAT || !Value.Check(Manifest, parsed)) {
-    throw new RecoveryError(`${join(folder, MANIFEST_FILE)} is not of a form that this version of the service knows`);
+    throw new RecoveryError(
+      `${join(folder, MANIFEST_FILE)} has a format that this version of the service does not support`,
+    );
   }
   for (const group of ['catalog', 'access'] satisfies TableGroup[]) {
     const [backedUp, known] = [parsed.schema[group], MIGRATIONS[group].length];
     if (backedUp > known) {
       throw new RecoveryError(
-        `the backup's ${group} schema is at ${backedUp}, and this version of the service knows only ${known}: ` +
+        `the backup's ${group} schema is at ${backedUp}, and this version of the service supports only ${known}: ` +
           `restore it with version ${parsed.version}, or a newer one`,
       );
     }
@@ -84,13 +86,13 @@ export async function verifyFiles(
   for (const group of ['catalog', 'access'] as const) {
     const path = join(folder, BACKUP_FILES[group]);
     const bytes = statSync(path, { throwIfNoEntry: false })?.size;
-    const damaged = `${path} is not the file that was backed up`;
-    if (bytes === undefined) throw new RecoveryError(`${path} is missing: the backup is not whole`);
+    const damaged = `${path} differs from the file that was backed up`;
+    if (bytes === undefined) throw new RecoveryError(`${path} is missing: the backup is incomplete`);
     if (bytes !== files[group].bytes) {
-      throw new RecoveryError(`${damaged}: it has ${bytes} bytes in place of ${files[group].bytes}`);
+      throw new RecoveryError(`${damaged}: it has ${bytes} bytes instead of ${files[group].bytes}`);
     }
     if ((await digestFile(path, onRead)) !== files[group].sha256) {
-      throw new RecoveryError(`${damaged}: its SHA-256 is another. Take another backup, or another copy of this one`);
+      throw new RecoveryError(`${damaged}: its SHA-256 differs. Use another backup, or another copy of this one`);
     }
   }
 }

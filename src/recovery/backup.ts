@@ -13,8 +13,8 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, type DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { SQLITE_BUSY, sqliteCode } from '../database/sqlite-errors.ts';
-import { SqliteConnection, sqliteFiles, type SqliteFiles } from '../database/sqlite-files.ts';
+import { SQLITE_BUSY, sqliteCode } from '../database/sqlite/sqlite-errors.ts';
+import { SqliteConnection, sqliteFiles, type SqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, MANIFEST_FILE, writeManifest, type BackupManifest } from './backup-manifest.ts';
 import { digestFile, makeLastFolder, syncToDisk } from './durable-files.ts';
@@ -67,7 +67,7 @@ export async function backup(path: string, target: string, options: BackupOption
     try {
       renameSync(partial, target);
     } catch (error) {
-      throw new RecoveryError(`${target} was made by something else meanwhile: choose another folder`, {
+      throw new RecoveryError(`${target} was created by another process meanwhile: choose another folder`, {
         cause: error,
       });
     }
@@ -92,8 +92,8 @@ export function findPartialBackups(target: string): string[] {
 function refuseTarget(target: string): void {
   const found = statSync(target, { throwIfNoEntry: false });
   if (found === undefined) return;
-  if (!found.isDirectory()) throw new RecoveryError(`${target} is not a folder: name a new one`);
-  if (readdirSync(target).length > 0) throw new RecoveryError(`${target} is not empty: name a new folder`);
+  if (!found.isDirectory()) throw new RecoveryError(`${target} is not a folder: choose a new one`);
+  if (readdirSync(target).length > 0) throw new RecoveryError(`${target} is not empty: choose a new folder`);
 }
 
 function refuseFullDisk(folder: string, path: string): void {
@@ -154,7 +154,7 @@ function openSnapshot(path: string): DatabaseSync {
   } catch (error) {
     reader.close();
     if (sqliteCode(error) !== SQLITE_BUSY) throw error;
-    throw new RecoveryError('a publication has been at its last step for over a minute: try again later', {
+    throw new RecoveryError('a release has been committing for over a minute: try again later', {
       cause: error,
     });
   } finally {
@@ -232,7 +232,7 @@ function refuseDamaged(file: string): void {
       .all()
       .map((row) => String(row['integrity_check']));
     if (problems.join() !== 'ok') {
-      throw new RecoveryError(`the copy is damaged, and so may be the database: ${problems.join('; ')}`);
+      throw new RecoveryError(`the copy is damaged, and the database may be too: ${problems.join('; ')}`);
     }
   } finally {
     copy.close();

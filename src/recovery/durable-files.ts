@@ -45,7 +45,8 @@ export async function digestFile(path: string, onRead: (bytes: number) => void):
  */
 export function makeLastFolder(folder: string): () => void {
   if (existsSync(folder)) return () => undefined;
-  if (!existsSync(dirname(folder))) throw new RecoveryError(`there is no folder ${dirname(folder)}: make it first`);
+  const parent = dirname(folder);
+  if (!existsSync(parent)) throw new RecoveryError(`the folder ${parent} does not exist: create it first`);
   mkdirSync(folder, { recursive: true });
   return () => {
     try {

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { TableGroup } from '../database/migration.ts';
-import { MIGRATIONS } from '../database/migrations.ts';
-import { ledgerStatement } from '../database/migrator.ts';
-import { SqliteConnection } from '../database/sqlite-files.ts';
+import type { TableGroup } from '../database/migrations/migration.ts';
+import { MIGRATIONS } from '../database/migrations/migrations.ts';
+import { ledgerStatement } from '../database/migrations/migrator.ts';
+import { SqliteConnection } from '../database/sqlite/sqlite-files.ts';
 import { printable } from '../printable.ts';
 import { RecoveryError } from './recovery-error.ts';
 
@@ -41,7 +41,7 @@ export function removeForeignSchema(path: string, group: TableGroup): string[] {
   } catch (error) {
     const reason = printable(error instanceof Error ? error.message : String(error));
     throw new RecoveryError(
-      `the backup's ${group} is not as "pds backup" made it (${reason}): restore another one. Nothing was replaced`,
+      `the backup's ${group} is not what "pds backup" created (${reason}): restore another backup. Nothing was replaced`,
       { cause: error },
     );
   } finally {
@@ -84,7 +84,7 @@ function readSchema(connection: DatabaseSync, schema: string): SchemaObject[] {
 function readLastMigration(connection: DatabaseSync): number {
   const number = Number(connection.prepare('select max(number) as number from migrations').get()?.['number']);
   // Otherwise every table would count as foreign.
-  if (number < 1) throw new Error('it names no migration');
+  if (number < 1) throw new Error('it lists no migration');
   return number;
 }
 

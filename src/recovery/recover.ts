@@ -2,14 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { recordChange, type Change } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
-import { recordHistory } from '../database/history.ts';
+import { recordTimeline } from '../database/postgres/timeline.ts';
 import { bumpRevision } from '../database/commit-timestamps.ts';
 import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
-import { ALL, CHANGED, changeTerms, INDEXED_KINDS, type IndexedKind } from '../index/terms.ts';
+import { ALL, CHANGED, changeTerms } from '../index/terms.ts';
+import { countRecords } from '../index/write/rebuild-index.ts';
 import { announcePublication, nextPublication, tidyUp } from '../publishing/announce.ts';
-import { lockCatalog } from '../publishing/lock.ts';
+import { lockCatalog } from '../database/catalog-lock.ts';
+import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
 
-export interface RecoverOptions {
+interface RecoverOptions {
   readonly clock: Clock;
   /** A timestamp at or after the last lost change: the new one will be later. */
   readonly after?: string;
@@ -36,12 +38,8 @@ export type RecoveryPreview = Omit<Recovery, 'timestamp'>;
 /** Reads what `recover` would do now. */
 export async function previewRecovery(database: Database): Promise<RecoveryPreview> {
   const lastEvent = await readLastEvent(database);
-  let records = 0;
-  for (const table of ['suppliers', 'contracts', 'solicitations'] as const) {
-    const { rows } = await sql<{ records: number }>`
-      select count(*) as records from ${sql.table(`catalog.${table}`)}`.execute(database.kysely);
-    records += rows[0]?.records ?? 0;
-  }
+  const counts = await countRecords(database, INDEXED_KINDS);
+  const records = counts.reduce((sum, kind) => sum + kind.records, 0);
   return { lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace: await readNewestTrace(database), records };
 }
 
@@ -89,7 +87,7 @@ export async function recover(
     const lastEvent = await readLastEvent(transaction);
     const newestTrace = await readNewestTrace(transaction);
     const timestamp = await announcePublication(transaction, { number: publication, token }, clock, after);
-    await recordHistory(transaction);
+    await recordTimeline(transaction);
     const recovered = { timestamp, lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace, records };
     const details = { ...change.details, recovered_at: timestamp, last_event: recovered.lastEvent, records };
     await recordChange(transaction, clock, { ...change, details });

@@ -1,8 +1,14 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_IOERR, SQLITE_NOTADB, sqliteCode } from '../database/sqlite-errors.ts';
-import { SqliteConnection, sqliteFiles } from '../database/sqlite-files.ts';
+import {
+  SQLITE_BUSY,
+  SQLITE_CORRUPT,
+  SQLITE_IOERR,
+  SQLITE_NOTADB,
+  sqliteCode,
+} from '../database/sqlite/sqlite-errors.ts';
+import { SqliteConnection, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { EPOCH, latestOf } from '../timestamp.ts';
 import { RecoveryError } from './recovery-error.ts';
 

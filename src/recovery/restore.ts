@@ -1,20 +1,20 @@
 import { constants, copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import type { Operator } from '../database/audit.ts';
-import { openForCommands } from '../database/database.ts';
-import { prepareSchema } from '../database/migrator.ts';
-import { sqliteFiles } from '../database/sqlite-files.ts';
+import type { Operator } from '../database/database.ts';
+import { openForCommands } from '../database/open.ts';
+import { prepareSchema } from '../database/migrations/migrator.ts';
+import { sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
-import { carryOver, type CarriedOver, type Gone } from './carry-over.ts';
+import { preserveRestrictions, type PreservedRestrictions, type LostAccess } from './preserve-restrictions.ts';
 import { keepAs, makeLastFolder, makeLike, moveIfThere, syncToDisk } from './durable-files.ts';
 import { removeForeignSchema } from './foreign-schema.ts';
 import { recover, type Recovery } from './recover.ts';
 import { RecoveryError } from './recovery-error.ts';
 import { lockReplaced, type ReplacedDatabase, type ReplacedFile } from './replaced-database.ts';
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly clock: Clock;
   readonly operator?: Operator;
   /** A timestamp that partners may have seen, if the replaced database does not contain it. */
@@ -38,7 +38,7 @@ export interface RestoreReport {
   readonly migrations: readonly string[];
   readonly recovery: Recovery;
   /** Null if the replaced database was missing, unreadable or another one. */
-  readonly kept: { readonly carriedOver: CarriedOver; readonly gone: Gone } | null;
+  readonly kept: { readonly preserved: PreservedRestrictions; readonly lost: LostAccess } | null;
   /** The current paths of the replaced files. */
   readonly replaced: readonly string[];
   /** True if a replaced file was too damaged to tell whether a process had it open. */
@@ -103,6 +103,32 @@ export async function restore(path: string, folder: string, options: RestoreOpti
   }
 }
 
+/** The effect that a restore would have. */
+export interface RestorePreview {
+  readonly manifest: BackupManifest;
+  /** Null if there is no database to replace. Its last event is null if it cannot be read. */
+  readonly replaced: { readonly lastEvent: string | null } | null;
+}
+
+/**
+ * Reports what `restore` would replace, and changes nothing.
+ *
+ * @throws RecoveryError if the folder holds no complete backup, or the database is in use.
+ */
+export function previewRestore(path: string, folder: string): RestorePreview {
+  const manifest = readManifest(folder);
+  const replaced = lockReplaced(path);
+  try {
+    // Locking ended this mode.
+    for (const { connection } of [replaced.catalog, replaced.access]) connection?.exec('pragma journal_mode = wal');
+    const isThere = [replaced.catalog, replaced.access].some(({ state }) => state !== 'absent');
+    const lastEvent = replaced.lastEvent === EPOCH ? null : replaced.lastEvent;
+    return { manifest, replaced: isThere ? { lastEvent } : null };
+  } finally {
+    replaced.close();
+  }
+}
+
 /** Copies the backup's files beside the database, under their final names. */
 function stage(folder: string, staging: string, path: string): string {
   // Left by a killed restore.
@@ -127,7 +153,7 @@ async function renew(
     const migrations = await prepareSchema(database, clock);
     await pause();
     const { connection } = replaced.access;
-    const kept = connection === null ? null : carryOver(connection, sqliteFiles(staged).access);
+    const kept = connection === null ? null : preserveRestrictions(connection, sqliteFiles(staged).access);
     await pause();
     const recovery = await recover(database, {
       clock,
@@ -191,5 +217,5 @@ function appear(from: string, path: string): void {
 }
 
 function madeMeanwhile(path: string): RecoveryError {
-  return new RecoveryError(`${path} was made by another process meanwhile: stop it, and try again`);
+  return new RecoveryError(`${path} was created by another process meanwhile: stop it, and try again`);
 }

@@ -9,14 +9,13 @@ export function withoutClosingBrace(json: string): string {
 }
 
 /**
- * Completes a stored document in SQL with the timestamp of its last update: the record's own, or that of a release.
+ * Completes the document of a stored `record` in SQL with the timestamp of its last update: the record's own, or that of a release.
  *
  * @param publication the column with the number of the release that last updated it.
  * @param isOpen the value of `is_open`; null for records without it.
  */
 export function withUpdatedAt(
   document: RawBuilder<string>,
-  alias: string,
   publication: string,
   isOpen: RawBuilder<SqlBool> | null = null,
 ): RawBuilder<string> {
@@ -25,6 +24,6 @@ export function withUpdatedAt(
     isOpen === null
       ? sql`',"updated_at":"'`
       : sql`case when ${isOpen} then ',"is_open":true,"updated_at":"' else ',"is_open":false,"updated_at":"' end`;
-  return sql<string>`${document} || ${updatedAt} || coalesce(${sql.ref(`${alias}.updated_at`)},
-    (select instant from catalog.publications where number = ${sql.ref(`${alias}.${publication}`)})) || '"}'`;
+  return sql<string>`${document} || ${updatedAt} || coalesce(record.updated_at,
+    (select instant from catalog.publications where number = ${sql.ref(`record.${publication}`)})) || '"}'`;
 }

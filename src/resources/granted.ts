@@ -1,7 +1,7 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../access/scope.ts';
-import type { Engine } from '../database/database.ts';
-import { isInList, parameter, type ParameterValues } from '../database/statement.ts';
+import type { Engine, ParameterValues } from '../database/database.ts';
+import { isInList, parameter } from '../database/statement.ts';
 
 /*
  * The scope in detail statements, which do not use the index. Partners that see everything and partners with grants

@@ -1,10 +1,10 @@
 import { setImmediate as yieldToRequests, setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { UsageRow } from '../database/tables.ts';
-import type { UsageStore } from '../database/usage-store.ts';
-import type { RequestObserver } from '../http/request-observers.ts';
-import type { Clock } from '../timestamp.ts';
-import { dayOf, UsageCounts } from './usage-counts.ts';
+import type { UsageStore } from './usage-store.ts';
+import type { RequestObserver } from '../http/request/request-observers.ts';
+import { DAY_MS, dayOf, type Clock } from '../timestamp.ts';
+import { UsageCounts } from './usage-counts.ts';
 
 /** A killed process can lose up to two intervals of counts. */
 const INTERVAL_MS = 5_000;
@@ -13,19 +13,17 @@ const INTERVAL_MS = 5_000;
 const RETRY_MS = 500;
 const MAX_RETRIES = 10;
 
-/** From this many failures in a row it is not just a collision with another writer, and is logged. */
-const FAILURES_TO_TELL = 3;
+/** Fewer failures in a row can be a collision with another writer, and are not logged. */
+const MIN_LOGGED_FAILURES = 3;
 
 /** How long shutdown can wait for the last counts to be written. */
-const LAST_CHANCE_MS = 3_000;
-const LAST_RETRY_MS = 50;
+const SHUTDOWN_TIMEOUT_MS = 3_000;
+const SHUTDOWN_RETRY_MS = 50;
 
 /** Rows per transaction: a millisecond or two of SQLite, which blocks requests for that long. */
-const ROWS_AT_ONCE = 200;
+const BATCH_ROWS = 200;
 
-const DAY_MS = 86_400_000;
-
-export interface UsageRecorderOptions {
+interface UsageRecorderOptions {
   readonly store: UsageStore;
   readonly clock: Clock;
   /** How long each day's counts are stored. */
@@ -34,7 +32,7 @@ export interface UsageRecorderOptions {
 }
 
 /** State for metrics. */
-export interface UsageState {
+interface UsageState {
   /** Requests that are counted but not written yet. */
   readonly pendingRequests: number;
   /** Failed writes since the start. */
@@ -50,13 +48,13 @@ export interface UsageState {
 export class UsageRecorder {
   readonly #options: UsageRecorderOptions;
   readonly #counts = new UsageCounts();
-  /** Batches being written. After a failure, the store must be given the same array again. */
-  #batches: UsageRow[][] = [];
+  /** Taken from the counts, and not written yet. */
+  #unwritten: UsageRow[] = [];
   #writing: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
   #failuresInARow = 0;
   #failedWrites = 0;
-  #tidiedOn = '';
+  #oldDeletedOn = '';
 
   constructor(options: UsageRecorderOptions) {
     this.#options = options;
@@ -66,7 +64,7 @@ export class UsageRecorder {
   readonly observe: RequestObserver = (request) => this.#counts.count(request, this.#options.clock());
 
   get state(): UsageState {
-    const taken = this.#batches.flat().reduce((sum, { requests }) => sum + requests, 0);
+    const taken = this.#unwritten.reduce((sum, { requests }) => sum + requests, 0);
     return {
       pendingRequests: this.#counts.requests + taken,
       failedWrites: this.#failedWrites,
@@ -84,17 +82,17 @@ export class UsageRecorder {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const { store, logger } = this.#options;
-    const giveUpAtMs = performance.now() + LAST_CHANCE_MS;
-    const lastChance = (async () => {
+    const giveUpAtMs = performance.now() + SHUTDOWN_TIMEOUT_MS;
+    const written = (async () => {
       await this.#writing;
       while (this.state.pendingRequests > 0 && performance.now() < giveUpAtMs) {
         await this.write();
-        if (this.#failuresInARow > 0) await delay(LAST_RETRY_MS);
+        if (this.#failuresInARow > 0) await delay(SHUTDOWN_RETRY_MS);
       }
     })();
-    await Promise.race([lastChance, delay(LAST_CHANCE_MS, undefined, { ref: false })]);
+    await Promise.race([written, delay(SHUTDOWN_TIMEOUT_MS, undefined, { ref: false })]);
     const { pendingRequests } = this.state;
-    if (pendingRequests > 0) logger.warn({ requests: pendingRequests }, 'these requests are missing from the usage');
+    if (pendingRequests > 0) logger.warn({ requests: pendingRequests }, 'usage of these requests was not written');
     store.close();
   }
 
@@ -107,26 +105,26 @@ export class UsageRecorder {
   async #write(): Promise<void> {
     const { logger } = this.#options;
     try {
-      // Batches left by an earlier attempt.
+      // Left by an earlier attempt.
       await this.#writeBatches();
-      this.#batches = inBatches(this.#counts.takeAll());
+      this.#unwritten = this.#counts.takeAll();
       await this.#writeBatches();
       await this.#deleteOld();
-      if (this.#failuresInARow >= FAILURES_TO_TELL) logger.info('usage is written again');
+      if (this.#failuresInARow >= MIN_LOGGED_FAILURES) logger.info('usage is written again');
       this.#failuresInARow = 0;
     } catch (error) {
       this.#failedWrites += 1;
       this.#failuresInARow += 1;
-      if (this.#failuresInARow === FAILURES_TO_TELL) {
-        logger.warn({ err: error }, 'usage cannot be written; requests are answered and counted on until it can');
+      if (this.#failuresInARow === MIN_LOGGED_FAILURES) {
+        logger.warn({ err: error }, 'usage cannot be written; requests are served, and their counts held in memory');
       }
     }
   }
 
   async #writeBatches(): Promise<void> {
-    for (let batch = this.#batches[0]; batch !== undefined; batch = this.#batches[0]) {
-      await this.#options.store.add(batch);
-      this.#batches.shift();
+    while (this.#unwritten.length > 0) {
+      await this.#options.store.add(this.#unwritten.slice(0, BATCH_ROWS));
+      this.#unwritten = this.#unwritten.slice(BATCH_ROWS);
       await yieldToRequests();
     }
   }
@@ -136,8 +134,8 @@ export class UsageRecorder {
     const { store, clock, retentionDays } = this.#options;
     const nowMs = clock();
     const today = dayOf(nowMs);
-    if (this.#tidiedOn === today) return;
-    if (!(await store.deleteOneDayBefore(dayOf(nowMs - retentionDays * DAY_MS)))) this.#tidiedOn = today;
+    if (this.#oldDeletedOn === today) return;
+    if (!(await store.deleteOneDayBefore(dayOf(nowMs - retentionDays * DAY_MS)))) this.#oldDeletedOn = today;
   }
 
   #writeLater(afterMs: number): void {
@@ -149,10 +147,4 @@ export class UsageRecorder {
       });
     }, afterMs).unref();
   }
-}
-
-function inBatches(rows: UsageRow[]): UsageRow[][] {
-  const batches: UsageRow[][] = [];
-  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) batches.push(rows.slice(from, from + ROWS_AT_ONCE));
-  return batches;
 }

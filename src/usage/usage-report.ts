@@ -1,7 +1,7 @@
 import { getPartnerReference } from '../access/partner-admin.ts';
+import { formerName } from '../access/partner-lifecycle.ts';
 import type { Database } from '../database/database.ts';
-import type { Clock } from '../timestamp.ts';
-import { dayOf } from './usage-counts.ts';
+import { lastDays, type Clock } from '../timestamp.ts';
 
 export interface Usage {
   readonly requests: number;
@@ -29,32 +29,34 @@ export interface UsageReport<Subject> {
 
 const NONE: Usage = { requests: 0, records: 0, limited: 0, failed: 0 };
 
-const DAY_MS = 86_400_000;
-
 /**
- * Each partner's usage over the last days, in UTC. Partners without requests are included with zeros. Served by the
- * primary key.
+ * Each partner's usage over the last days, in UTC. Partners without requests are included with zeros, deleted ones only
+ * with requests. Served by the primary key.
  */
 export async function reportUsage(
   { kysely }: Database,
   clock: Clock,
   dayCount: number,
-): Promise<UsageReport<{ partner: string }>> {
-  const days = lastDays(clock, dayCount);
+): Promise<UsageReport<{ partner: string; deletedAt: string | null }>> {
+  const days = lastDays(clock(), dayCount);
   const rows = await kysely
     .selectFrom('access.partners as partner')
     .leftJoin('access.usage as used', (join) =>
       join.onRef('used.partner_id', '=', 'partner.id').on('used.day', '>=', days[0] ?? ''),
     )
-    .select(['partner.name', 'used.day'])
+    .select(['partner.name', 'partner.deleted_at', 'used.day'])
     .select((eb) =>
       (['requests', 'records', 'limited', 'failed'] as const).map((column) =>
         eb.cast<number>(eb.fn.coalesce(eb.fn.sum(`used.${column}`), eb.lit(0)), 'bigint').as(column),
       ),
     )
-    .groupBy(['partner.name', 'used.day'])
+    .where((eb) => eb.or([eb('partner.deleted_at', 'is', null), eb('used.day', 'is not', null)]))
+    .groupBy(['partner.name', 'partner.deleted_at', 'used.day'])
     .execute();
-  return toReport(days, rows, ({ name }) => ({ partner: name }));
+  return toReport(days, rows, ({ name, deleted_at: deletedAt }) => ({
+    partner: deletedAt === null ? name : formerName(name),
+    deletedAt,
+  }));
 }
 
 /**
@@ -68,7 +70,7 @@ export async function reportUsageOf(
   dayCount: number,
   partnerName: string,
 ): Promise<UsageReport<{ keyId: string; endpoint: string }>> {
-  const days = lastDays(clock, dayCount);
+  const days = lastDays(clock(), dayCount);
   const { id } = await getPartnerReference(database, partnerName);
   const rows = await database.kysely
     .selectFrom('access.usage')
@@ -77,11 +79,6 @@ export async function reportUsageOf(
     .where('day', '>=', days[0] ?? '')
     .execute();
   return toReport(days, rows, ({ key_id: keyId, endpoint }) => ({ keyId, endpoint }));
-}
-
-function lastDays(clock: Clock, dayCount: number): string[] {
-  const nowMs = clock();
-  return Array.from({ length: dayCount }, (_, index) => dayOf(nowMs - (dayCount - 1 - index) * DAY_MS));
 }
 
 function toReport<Row extends Usage & { day: string | null }, Subject extends object>(

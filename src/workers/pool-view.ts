@@ -1,6 +1,5 @@
 import type { AdminView } from '../monitoring/admin-server.ts';
-import { processMetrics } from '../monitoring/metrics.ts';
-import { registerReadMetric } from '../monitoring/read-metric.ts';
+import { processMetrics, registerReadMetric } from '../monitoring/metrics.ts';
 import { DRAINING, registerReady, type ReadinessReport } from '../monitoring/readiness.ts';
 import type { WorkerReport } from './messages.ts';
 import type { PoolProgress } from './worker-pool.ts';
@@ -11,35 +10,35 @@ export function poolView(pool: { readonly progress: PoolProgress }, reports: Wor
   const own = processMetrics();
   registerReadMetric(own, {
     name: 'pds_workers',
-    help: 'Processes that are to answer requests.',
+    help: 'Configured number of worker processes',
     type: 'gauge',
-    read: () => [{ labels: {}, value: pool.progress.size }],
+    read: () => pool.progress.size,
   });
   registerReadMetric(own, {
     name: 'pds_workers_serving',
-    help: 'Processes that answer requests.',
+    help: 'Worker processes currently serving',
     type: 'gauge',
-    read: () => [{ labels: {}, value: pool.progress.serving.size }],
+    read: () => pool.progress.serving.size,
   });
   registerReadMetric(own, {
     name: 'pds_worker_replacements_total',
-    help: 'Workers that ended by themselves and were replaced.',
+    help: 'Workers that exited unexpectedly and were replaced',
     type: 'counter',
-    read: () => [{ labels: {}, value: pool.progress.replacements }],
+    read: () => pool.progress.replacements,
   });
   return {
     async readReadiness() {
       const { phase, serving } = pool.progress;
-      return readinessOf(pool.progress, phase === 'serving' ? await reports.ask(serving, false) : new Map());
+      return readinessOf(pool.progress, phase === 'serving' ? await reports.collect(serving, false) : new Map());
     },
     async readMetrics() {
-      const answered = await reports.ask(pool.progress.serving, true);
+      const collected = await reports.collect(pool.progress.serving, true);
       const all = aggregate([await own.getMetricsAsJSON(), ...reports.metrics]);
       // Aggregation drops it because it has no meaning across processes. The primary's value shows when the service
       // started.
       const startedAt = own.getSingleMetric('process_start_time_seconds');
       if (startedAt !== undefined) all.registerMetric(startedAt);
-      registerReady(all, async () => readinessOf(pool.progress, answered));
+      registerReady(all, async () => readinessOf(pool.progress, collected));
       return all.metrics();
     },
   };
@@ -51,18 +50,18 @@ export function poolView(pool: { readonly progress: PoolProgress }, reports: Wor
  */
 function readinessOf(
   { phase, size, serving }: PoolProgress,
-  answered: ReadonlyMap<number, WorkerReport>,
+  collected: ReadonlyMap<number, WorkerReport>,
 ): ReadinessReport {
   if (phase === 'ending') return { reasons: [DRAINING], degradations: [] };
   if (phase === 'starting') return { reasons: ['starting'], degradations: [] };
-  const reports = [...answered.values()].map(({ readiness }) => readiness);
+  const reports = [...collected.values()].map(({ readiness }) => readiness);
   const isReady = reports.some(({ reasons }) => reasons.length === 0);
   const problems = new Set(reports.flatMap(({ reasons }) => reasons));
   const missing = size - serving.size;
-  const silent = serving.size - answered.size;
+  const silent = serving.size - collected.size;
   const amongWorkers = [
     ...(missing > 0 ? [`${missing} of ${size} workers are being replaced`] : []),
-    ...(silent > 0 ? [`${silent} of ${size} workers do not answer`] : []),
+    ...(silent > 0 ? [`${silent} of ${size} workers do not respond`] : []),
   ];
   const degradations = new Set(reports.flatMap((report) => report.degradations));
   return isReady

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
-import type { CountsMessage, ToPrimary, ToWorker, WorkerReport } from './messages.ts';
+import type { CountsBatch } from '../rate-limiting/worker-rate-limiter.ts';
+import type { ToPrimary, ToWorker, WorkerReport } from './messages.ts';
 
 /** A worker that ran at least this long did not die early. */
 const STABLE_MS = 10_000;
@@ -15,12 +16,12 @@ const MAX_PAUSE_MS = 30_000;
  */
 const MAX_FAILED_STARTS = 5;
 
-export interface WorkerPoolOptions {
+interface WorkerPoolOptions {
   readonly size: number;
   /** The workers' command-line arguments after `pds`. */
   readonly args: readonly string[];
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  onMessage(worker: number, message: CountsMessage | WorkerReport): void;
+  onMessage(worker: number, message: CountsBatch | WorkerReport): void;
   onGone(worker: number): void;
   /** No worker is serving, and none can be started. */
   onLost(reason: string): void;
@@ -103,7 +104,7 @@ export class WorkerPool {
     this.#phase = 'ending';
     for (const id of this.#workers.keys()) this.send(id, { type: 'end' });
     if (this.#workers.size > 0) await this.#ended.promise;
-    if (this.#hasFailedToEnd) throw new Error('a worker ended before all of its requests were answered');
+    if (this.#hasFailedToEnd) throw new Error('a worker exited before it had completed its requests');
   }
 
   /** Kills all workers immediately. */
@@ -152,7 +153,7 @@ export class WorkerPool {
       if (this.#workers.size === 0) this.#ended.resolve(null);
       return;
     }
-    const reason = this.#reason || `a worker process ended by itself (${exit.signal ?? `exit code ${exit.code}`})`;
+    const reason = this.#reason || `a worker process exited unexpectedly (${exit.signal ?? `exit code ${exit.code}`})`;
     this.#reason = '';
     if (this.#phase === 'starting') {
       this.#started.reject(new Error(reason));

@@ -1,45 +1,42 @@
 import { AggregatorRegistry, type Registry } from 'prom-client';
-import type { Look, WorkerReport } from './messages.ts';
-
-/** A process's metric values, in the form that prom-client passes between processes. */
-export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
+import type { MetricValues, ReportRequest, WorkerReport } from './messages.ts';
 
 /** How long to wait for reports: a worker that hangs must not block probes and scrapes. */
-const PATIENCE_MS = 1_000;
+const RESPONSE_TIMEOUT_MS = 1_000;
 
 /**
- * A worker that left this many looks unanswered gets no more until it responds, because messages to it would pile up.
+ * A worker that left this many requests unanswered gets no more until it responds, because messages to it would pile
+ * up.
  */
 const MAX_UNANSWERED = 3;
 
-/** State of a worker that was asked before. */
-interface KnownWorker {
+interface WorkerState {
   unanswered: number;
   /** Its last reported metrics. */
   metrics: MetricValues;
 }
 
-/** One round of reports from all workers. */
-interface Round {
-  readonly waitingFor: Set<number>;
-  readonly reports: Map<number, WorkerReport>;
-  readonly end: () => void;
+interface PendingRequest {
+  readonly worker: number;
+  readonly resolve: (report: WorkerReport | null) => void;
 }
 
 /**
  * Collects the workers' reports in their primary process. A worker that has exited or does not respond within a second
  * does not reduce any sum: what it counted up to its last report is still included. A counter that falls looks like a
- * restart to Prometheus, which would then count everything again.
+ * restart to Prometheus, which would then count everything again. (`AggregatorRegistry.clusterMetrics()` of prom-client
+ * fails if one worker is silent, and forgets those that have exited.)
  */
 export class WorkerReports {
-  readonly #send: (worker: number, look: Look) => void;
-  readonly #known = new Map<number, KnownWorker>();
-  readonly #rounds = new Map<number, Round>();
-  #lastRound = 0;
+  readonly #send: (worker: number, request: ReportRequest) => void;
+  readonly #workers = new Map<number, WorkerState>();
+  /** By request number. */
+  readonly #pending = new Map<number, PendingRequest>();
+  #lastNumber = 0;
   /** Totals of the workers that have exited. */
   #retired: MetricValues = [];
 
-  constructor(send: (worker: number, look: Look) => void) {
+  constructor(send: (worker: number, request: ReportRequest) => void) {
     this.#send = send;
   }
 
@@ -47,59 +44,57 @@ export class WorkerReports {
    * Requests a report from each of these workers. Workers that do not respond within a second are missing in the
    * result.
    */
-  async ask(workers: Iterable<number>, wantsMetrics: boolean): Promise<ReadonlyMap<number, WorkerReport>> {
-    this.#lastRound += 1;
-    const number = this.#lastRound;
-    const { promise, resolve } = Promise.withResolvers<null>();
-    const round: Round = { waitingFor: new Set(), reports: new Map(), end: () => resolve(null) };
-    this.#rounds.set(number, round);
-    for (const worker of workers) {
-      const known = this.#known.get(worker) ?? { unanswered: 0, metrics: [] };
-      this.#known.set(worker, known);
-      if (known.unanswered >= MAX_UNANSWERED) continue;
-      known.unanswered += 1;
-      round.waitingFor.add(worker);
-      this.#send(worker, { type: 'look', number, wantsMetrics });
-    }
-    if (round.waitingFor.size > 0) {
-      const timer = setTimeout(round.end, PATIENCE_MS);
-      await promise;
-      clearTimeout(timer);
-    }
-    this.#rounds.delete(number);
-    return round.reports;
+  async collect(workers: Iterable<number>, wantsMetrics: boolean): Promise<ReadonlyMap<number, WorkerReport>> {
+    const reports = new Map<number, WorkerReport>();
+    const collectOne = async (worker: number): Promise<void> => {
+      const report = await this.#request(worker, wantsMetrics);
+      if (report !== null) reports.set(worker, report);
+    };
+    await Promise.all(Array.from(workers, collectOne));
+    return reports;
   }
 
   /** Handles a worker's report. */
   receive(worker: number, report: WorkerReport): void {
-    const known = this.#known.get(worker);
+    const state = this.#workers.get(worker);
     // A report can arrive after its worker was removed.
-    if (known === undefined) return;
-    known.unanswered = 0;
-    if (report.metrics !== null) known.metrics = report.metrics;
-    const round = this.#rounds.get(report.number);
-    round?.reports.set(worker, report);
-    this.#stopWaiting(round, worker);
+    if (state === undefined) return;
+    state.unanswered = 0;
+    if (report.metrics !== null) state.metrics = report.metrics;
+    this.#pending.get(report.number)?.resolve(report);
   }
 
   /** Removes a worker that has exited. */
   forget(worker: number): void {
-    const known = this.#known.get(worker);
-    if (known === undefined) return;
-    this.#known.delete(worker);
+    const state = this.#workers.get(worker);
+    if (state === undefined) return;
+    this.#workers.delete(worker);
     // Its gauges end with it, but the events it counted did happen.
-    const counted = known.metrics.filter(({ type }) => COUNTED.has(String(type)));
-    this.#retired = sumOf([this.#retired, counted]);
-    for (const round of this.#rounds.values()) this.#stopWaiting(round, worker);
+    const counted = state.metrics.filter(({ type }) => COUNTED.has(String(type)));
+    this.#retired = aggregate([this.#retired, counted]).getMetricsAsArray() as unknown as MetricValues;
+    for (const pending of this.#pending.values()) if (pending.worker === worker) pending.resolve(null);
   }
 
   /** The last reported metrics of all workers, including those that have exited. */
   get metrics(): readonly MetricValues[] {
-    return [this.#retired, ...[...this.#known.values()].map(({ metrics }) => metrics)];
+    return [this.#retired, ...[...this.#workers.values()].map(({ metrics }) => metrics)];
   }
 
-  #stopWaiting(round: Round | undefined, worker: number): void {
-    if (round?.waitingFor.delete(worker) === true && round.waitingFor.size === 0) round.end();
+  async #request(worker: number, wantsMetrics: boolean): Promise<WorkerReport | null> {
+    const state = this.#workers.get(worker) ?? { unanswered: 0, metrics: [] };
+    this.#workers.set(worker, state);
+    if (state.unanswered >= MAX_UNANSWERED) return null;
+    state.unanswered += 1;
+    this.#lastNumber += 1;
+    const number = this.#lastNumber;
+    const { promise, resolve } = Promise.withResolvers<WorkerReport | null>();
+    this.#pending.set(number, { worker, resolve });
+    const timer = setTimeout(() => resolve(null), RESPONSE_TIMEOUT_MS);
+    this.#send(worker, { type: 'report', number, wantsMetrics });
+    const report = await promise;
+    clearTimeout(timer);
+    this.#pending.delete(number);
+    return report;
   }
 }
 
@@ -108,8 +103,4 @@ const COUNTED = new Set(['counter', 'histogram']);
 /** Merges the metrics of several processes into one registry. */
 export function aggregate(metrics: readonly MetricValues[]): Registry {
   return AggregatorRegistry.aggregate([...metrics]);
-}
-
-function sumOf(metrics: readonly MetricValues[]): MetricValues {
-  return aggregate(metrics).getMetricsAsArray() as unknown as MetricValues;
 }

@@ -56,7 +56,7 @@ async function accessRows() {
 }
 
 describe('a partner', () => {
-  test('sees nothing at first, and everything where that was asked for', async () => {
+  test('sees nothing unless it is created with everything', async () => {
     await createPartner(made.database, clock, 'big', { everything: true });
     const partners = await listPartners(made.database, clock);
     expect(partners.map(({ name, everythingSince }) => [name, everythingSince !== null])).toEqual([
@@ -65,12 +65,12 @@ describe('a partner', () => {
     ]);
   });
 
-  test('has a name of its own, whatever the letter case', async () => {
+  test('has a name that no other partner has, ignoring case', async () => {
     await expect(createPartner(made.database, clock, 'acme', { everything: false })).rejects.toThrow(AccessError);
-    await expect(createPartner(made.database, clock, 'ACME', { everything: false })).rejects.toThrow('"acme" exists');
+    await expect(createPartner(made.database, clock, 'ACME', { everything: false })).rejects.toThrow('already exists');
   });
 
-  test('has a name that no shell or log has to quote', async () => {
+  test('has a name that shells and logs need not quote', async () => {
     const before = await accessRows();
     for (const name of ['', ' ', 'a b', 'a/b', '-a', '.a', "a'b", 'é', 'a\n', 'a'.repeat(65)]) {
       const created = createPartner(made.database, clock, name, { everything: true });
@@ -80,7 +80,7 @@ describe('a partner', () => {
     await createPartner(made.database, clock, 'A'.repeat(64), { everything: false });
   });
 
-  test('that does not exist is named in the refusal of every change', async () => {
+  test('that does not exist is named in the error of every change', async () => {
     const changes = [
       grant(made.database, clock, 'nobody', { ...NOTHING, everything: true }),
       revoke(made.database, clock, 'nobody', { ...NOTHING, everything: true }),
@@ -98,7 +98,7 @@ describe('a partner', () => {
     }
   });
 
-  test('that is suspended keeps the instant of that until it is resumed', async () => {
+  test('that is suspended again keeps its first suspension timestamp', async () => {
     expect(await suspendPartner(made.database, clock, 'acme')).toBe(true);
     nowMs += HOUR_MS;
     expect(await suspendPartner(made.database, clock, 'acme')).toBe(false);
@@ -108,7 +108,7 @@ describe('a partner', () => {
     expect((await getPartner(made.database, clock, 'acme')).suspendedAt).toBeNull();
   });
 
-  test('keeps the settings that a change leaves out', async () => {
+  test('keeps the settings that a change omits', async () => {
     await setPartner(made.database, clock, 'acme', { requestsPerMinute: 5, kinds: ['contracts', 'coops'] });
     await setPartner(made.database, clock, 'acme', { kinds: null });
     expect(await getPartner(made.database, clock, 'acme')).toMatchObject({ requestsPerMinute: 5, kinds: null });
@@ -118,7 +118,7 @@ describe('a partner', () => {
 });
 
 describe('a grant', () => {
-  test('draws an instant later than every publication and grant before it, even if the clock stepped back', async () => {
+  test('draws a timestamp later than every earlier release and grant, even if the clock stepped back', async () => {
     nowMs -= 24 * HOUR_MS;
     await grantAcme({ leadEntities: ['le_a'], coops: ['co_x'] });
     await grantAcme({ leadEntities: ['le_b'] });
@@ -131,7 +131,7 @@ describe('a grant', () => {
     expect((await accessRows()).partners[0]?.grants_changed_at).toBe(second);
   });
 
-  test('that is there already keeps its instant and changes nothing', async () => {
+  test('that already exists keeps its timestamp and changes nothing', async () => {
     await grantAcme({ everything: true, leadEntities: ['le_a'] });
     const before = await accessRows();
     nowMs += HOUR_MS;
@@ -140,7 +140,7 @@ describe('a grant', () => {
     expect(await accessRows()).toEqual(before);
   });
 
-  test('beside one that is there already is told apart from it', async () => {
+  test('is reported separately from one that already existed', async () => {
     await grantAcme({ leadEntities: ['le_a'] });
     expect(await grantAcme({ leadEntities: ['le_a', 'le_b', 'le_b'] })).toEqual({
       granted: { ...NOTHING, leadEntities: ['le_b'] },
@@ -148,16 +148,16 @@ describe('a grant', () => {
     });
   });
 
-  test('of what the catalog does not hold names it, and grants none of the others', async () => {
+  test('of an id missing from the catalog fails with that id, and grants nothing', async () => {
     const before = await accessRows();
     const asked = { everything: true, leadEntities: ['le_a', 'le_z', 'co_x', "'"], coops: ['co_x', 'le_a'] };
     await expect(grantAcme(asked)).rejects.toThrow(
-      'no lead entity "le_z", no lead entity "co_x", no lead entity "\'", no coop "le_a": nothing was granted',
+      'not in the catalog: lead entity "le_z", lead entity "co_x", lead entity "\'", coop "le_a". Nothing was granted',
     );
     expect(await accessRows()).toEqual(before);
   });
 
-  test('and its revocation hold for as many ids as one command can name', async () => {
+  test('and its revocation accept as many ids as fit on a command line', async () => {
     const ids = Array.from({ length: 20_000 }, (_, i) => `many_${i}`);
     await publishLines(made.database, { coops: ids.map((id) => ({ id, name: id })) }, { clock });
     expect((await grantAcme({ coops: ids })).granted.coops).toHaveLength(ids.length);
@@ -168,7 +168,7 @@ describe('a grant', () => {
 });
 
 describe('a revocation', () => {
-  test('takes what is named and leaves the rest', async () => {
+  test('removes the named grants only', async () => {
     await grantAcme({ everything: true, leadEntities: ['le_a', 'le_b'], coops: ['co_x'] });
     nowMs += HOUR_MS;
     await revokeAcme({ everything: true, leadEntities: ['le_a'] });
@@ -177,7 +177,7 @@ describe('a revocation', () => {
     expect((await accessRows()).partners[0]?.grants_changed_at).toBe('2026-06-01T13:00:00.000Z');
   });
 
-  test('of what is not granted names it, and revokes none of the others', async () => {
+  test('of something not granted fails with its name, and revokes nothing', async () => {
     await grantAcme({ leadEntities: ['le_a'] });
     const before = await accessRows();
     await expect(revokeAcme({ everything: true, leadEntities: ['le_a', 'le_b'] })).rejects.toThrow(
@@ -186,7 +186,7 @@ describe('a revocation', () => {
     expect(await accessRows()).toEqual(before);
   });
 
-  test('reaches what the catalog no longer holds', async () => {
+  test('works for records that the catalog no longer contains', async () => {
     await publishLines(made.database, { coops: [{ id: 'co_gone', name: 'Gone' }] }, { clock });
     await grantAcme({ coops: ['co_gone'] });
     await publishLines(made.database, { coops: [{ id: 'co_gone', deleted: true }] }, { clock });
@@ -197,14 +197,14 @@ describe('a revocation', () => {
 });
 
 describe('a key', () => {
-  test('is stored as its digest only', async () => {
+  test('is stored only as its digest', async () => {
     const { key, details } = await issueAcme(HOUR_MS);
     const { keys } = await accessRows();
     expect(keys).toMatchObject([{ id: details.id, digest: digestOf(key), expires_at: '2026-06-01T13:00:00.000Z' }]);
     expect(JSON.stringify(await accessRows())).not.toContain(key.slice(18));
   });
 
-  test('that takes the place of another has its lifetime, and shortens the life of the old one only', async () => {
+  test('issued by a rotation has the lifetime of the old key, whose own is shortened', async () => {
     const forever = await issueAcme();
     const hour = await issueAcme(HOUR_MS);
     nowMs += HOUR_MS / 2;
@@ -221,7 +221,7 @@ describe('a key', () => {
   test.each([
     ['of a year', 365 * 24 * HOUR_MS, '2027-06-01T13:00:00.000Z'],
     ['that never expires', null, null],
-  ])('%s that is rotated twice gives each new key the life that it was issued with', async (_, lifeMs, end) => {
+  ])('%s passes its original lifetime on, even if it is rotated twice', async (_, lifeMs, end) => {
     const old = await issueAcme(lifeMs);
     const first = await rotateKey(made.database, clock, old.details.id, 24 * HOUR_MS);
     nowMs += HOUR_MS;
@@ -235,7 +235,7 @@ describe('a key', () => {
     expect(third.issued.details.expiresAt).toBe(end);
   });
 
-  test('that is rotated again keeps the overlap that was promised, and gets a longer one', async () => {
+  test('that is rotated again keeps the longer overlap of the two rotations', async () => {
     const old = await issueAcme(48 * HOUR_MS);
     const rotate = async (overlapMs: number) => {
       const { replaced } = await rotateKey(made.database, clock, old.details.id, overlapMs);
@@ -249,7 +249,7 @@ describe('a key', () => {
     expect(await rotate(0)).toEqual(['2026-06-03T12:00:00.000Z', true]);
   });
 
-  test('that is good no more cannot be rotated', async () => {
+  test('that is expired or revoked cannot be rotated', async () => {
     const { details } = await issueAcme(HOUR_MS);
     nowMs += HOUR_MS;
     await expect(rotateKey(made.database, clock, details.id, 0)).rejects.toThrow(`key ${details.id} is expired`);
@@ -257,7 +257,7 @@ describe('a key', () => {
     await expect(rotateKey(made.database, clock, details.id, 0)).rejects.toThrow(`key ${details.id} is revoked`);
   });
 
-  test('that is revoked keeps the instant of that', async () => {
+  test('that is revoked again keeps its first revocation timestamp', async () => {
     const { details } = await issueAcme();
     expect(await revokeKey(made.database, clock, details.id)).toMatchObject({ isChanged: true });
     nowMs += HOUR_MS;
@@ -266,17 +266,17 @@ describe('a key', () => {
     expect((await getPartner(made.database, clock, 'acme')).activeKeyCount).toBe(0);
   });
 
-  test('is never repeated by an error, also where it was given in place of its id', async () => {
+  test('is never repeated in an error, even if it was passed instead of its id', async () => {
     const { key, details } = await issueAcme();
     const given = revokeKey(made.database, clock, key);
-    await expect(given).rejects.toThrow(`give only the public id, ${details.id}`);
+    await expect(given).rejects.toThrow(`pass only the public id, ${details.id}`);
     await expect(given).rejects.not.toThrow(key.slice(18));
     await expect(revokeKey(made.database, clock, `${key}x`)).rejects.not.toThrow(key.slice(18));
     await expect(revokeKey(made.database, clock, 'zzzzzzzz')).rejects.toThrow('there is no key zzzzzzzz');
   });
 });
 
-test('every change raises the number that running servers look at, and writes another token beside it', async () => {
+test('every change bumps the revision that running servers poll, with a new token', async () => {
   const { key } = await issueAcme();
   const keyId = key.slice(9, 17);
   const changes = [

@@ -49,7 +49,7 @@ async function everyRow(): Promise<unknown[]> {
 const issueAcme = () => issueKey(database, clock, 'acme', { environment: 'test', lifetimeMs: DAY_MS });
 
 describe('the audit trail', () => {
-  test('says of every change who made it, when, what it was and what it was done to', async () => {
+  test('records who made each change, when, what it was and what it affected', async () => {
     await createPartner(database, clock, 'other', { everything: true });
     nowMs += 1_000;
     await grant(database, clock, 'acme', { ...NOTHING, leadEntities: ['le_a', 'le_b'], coops: ['co_x'] });
@@ -103,7 +103,7 @@ describe('the audit trail', () => {
     expect((await changes('demo')).map(({ action }) => action)).toEqual(['partner create', 'key issue']);
   });
 
-  test('holds nothing of what failed, or changed nothing', async () => {
+  test('contains no command that failed or changed nothing', async () => {
     const { id } = (await issueAcme()).details;
     await revokeKey(database, clock, id);
     const before = await changes();
@@ -127,7 +127,7 @@ describe('the audit trail', () => {
     expect((await changes()).slice(before.length).map(({ partner }) => partner)).toEqual(['demo', 'demo']);
   });
 
-  test('is written with the change or not at all: what cannot be recorded is not done', async () => {
+  test('commits with the change: a change that cannot be recorded is rolled back', async () => {
     const { id } = (await issueAcme()).details;
     if (inject('engine') === 'sqlite') {
       await sql`create trigger access.full before insert on audit begin select raise(abort, 'no room'); end`.execute(
@@ -152,7 +152,7 @@ describe('the audit trail', () => {
     expect(await everyRow()).toEqual(before);
   });
 
-  test('is kept for as long as was set, and not a moment less', async () => {
+  test('keeps entries for exactly the configured retention', async () => {
     const startMs = nowMs;
     for (const day of [0, 1, 2]) {
       nowMs = startMs + day * DAY_MS;
@@ -169,7 +169,7 @@ describe('the audit trail', () => {
     expect((await changes()).map(({ partner }) => partner)).toEqual(['partner-2', 'acme', null]);
   });
 
-  test('never holds a key or its digest', async () => {
+  test('never contains a key or its digest', async () => {
     const { key, details } = await issueAcme();
     const { issued } = await rotateKey(database, clock, details.id, 0);
     const rows = JSON.stringify(await database.kysely.selectFrom('access.audit').selectAll().execute());

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DEMO_KEY, DEMO_KEY_ID } from '../../src/access/demo-key.ts';
-import { digestOf, hasDigest, issueKeyText, parseKey } from '../../src/access/keys.ts';
+import { DEMO_KEY, DEMO_KEY_ID, digestOf, hasDigest, issueKeyText, parseKey } from '../../src/access/keys.ts';
 
 const BASE62 = Array.from('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz');
 // Including a letter that looks like an A, and one of two code units.
@@ -10,7 +9,7 @@ const STRANGERS = [' ', '\n', '-', '_', '+', '/', '=', '.', '\0', 'é', 'Ａ', '
 const issued = fc.constantFrom('live' as const, 'test' as const).map((environment) => issueKeyText(environment));
 
 describe('an issued key', () => {
-  test('has the documented shape, and reads back as what it is', () => {
+  test('has the documented format, and parses into its parts', () => {
     const { key, id, digest } = issueKeyText('live');
     expect(key).toMatch(/^pds_live_[0-9A-Za-z]{8}_[0-9A-Za-z]{44}$/);
     expect(parseKey(key)).toEqual({ id, environment: 'live' });
@@ -18,13 +17,13 @@ describe('an issued key', () => {
     expect(parseKey(issueKeyText('test').key)?.environment).toBe('test');
   });
 
-  test('is never issued twice', () => {
+  test('is never generated twice', () => {
     const keys = Array.from({ length: 2_000 }, () => issueKeyText('test'));
     expect(new Set(keys.map(({ key }) => key)).size).toBe(keys.length);
     expect(new Set(keys.map(({ id }) => id)).size).toBe(keys.length);
   });
 
-  test('draws every character equally often', () => {
+  test('uses every character equally often', () => {
     const counts = new Map<string, number>();
     for (let i = 0; i < 3_000; i += 1) {
       for (const character of issueKeyText('test').key.slice(18, 56)) {
@@ -39,7 +38,7 @@ describe('an issued key', () => {
 });
 
 describe('parseKey', () => {
-  test('refuses every change of one character at every position', () => {
+  test('rejects every change of one character at every position', () => {
     for (const key of [issueKeyText('live').key, issueKeyText('test').key, DEMO_KEY]) {
       for (let position = 0; position < key.length; position += 1) {
         for (const character of [...BASE62, ...STRANGERS]) {
@@ -51,7 +50,7 @@ describe('parseKey', () => {
     }
   });
 
-  test('refuses a lost, a doubled and a swapped character', () => {
+  test('rejects a missing, a doubled and a swapped character', () => {
     fc.assert(
       fc.property(issued, fc.nat({ max: 60 }), ({ key }, position) => {
         const lost = key.slice(0, position) + key.slice(position + 1);
@@ -63,7 +62,7 @@ describe('parseKey', () => {
     );
   });
 
-  test('refuses a live key that was made a test key', () => {
+  test('rejects a live key relabelled as a test key', () => {
     fc.assert(
       fc.property(issued, ({ key }) => {
         const other = key.startsWith('pds_live_') ? key.replace('live', 'test') : key.replace('test', 'live');
@@ -72,7 +71,7 @@ describe('parseKey', () => {
     );
   });
 
-  test('refuses any other text, whatever is in it', () => {
+  test('rejects any other text', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => parseKey(text) === null));
     for (const text of ['', 'pds_live_', ` ${DEMO_KEY}`, `${DEMO_KEY}\n`, `${DEMO_KEY}0`]) {
       expect(parseKey(text)).toBeNull();
@@ -81,7 +80,7 @@ describe('parseKey', () => {
 });
 
 describe('the digest', () => {
-  test('belongs to one key only, and a broken one to none', () => {
+  test('matches one key only, and a malformed digest none', () => {
     const { key, digest } = issueKeyText('test');
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
     expect(hasDigest(key, digest)).toBe(true);
@@ -90,6 +89,6 @@ describe('the digest', () => {
   });
 });
 
-test('the published key of the demonstration is a valid test key with its published id', () => {
+test('the published demo key is a valid test key with its published id', () => {
   expect(parseKey(DEMO_KEY)).toEqual({ id: DEMO_KEY_ID, environment: 'test' });
 });

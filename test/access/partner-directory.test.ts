@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { DEMO_KEY } from '../../src/access/demo-key.ts';
 import { ensureDemoPartner } from '../../src/access/demo-partner.ts';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
-import { issueKeyText } from '../../src/access/keys.ts';
+import { DEMO_KEY, issueKeyText } from '../../src/access/keys.ts';
 import { createPartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { PartnerDirectory } from '../../src/access/partner-directory.ts';
 import type { Environment } from '../../src/config.ts';
-import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForServing } from '../../src/database/open.ts';
 import { EPOCH } from '../../src/timestamp.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -59,7 +59,7 @@ async function timeUntil(isChanged: () => Promise<boolean>): Promise<number> {
 }
 
 describe('a key', () => {
-  test('opens the scope of its partner, with the limits of the service where it has none of its own', async () => {
+  test('finds its partner and scope, with the default limits unless the partner has its own', async () => {
     const found = await directory.findByKey(key);
     expect(found?.keyId).toBe(key.slice(9, 17));
     expect(found?.partner).toEqual({
@@ -78,7 +78,7 @@ describe('a key', () => {
     });
   });
 
-  test('brings each grant with its instant, and the limits set for the partner', async () => {
+  test('finds each grant with its timestamp, and the limits set for the partner', async () => {
     await publishLines(made.database, SMALL_CATALOG, { clock });
     nowMs += HOUR_MS;
     await grant(made.database, clock, 'acme', { everything: false, leadEntities: ['le_a', 'le_b'], coops: ['co_x'] });
@@ -99,7 +99,7 @@ describe('a key', () => {
     expect(partner).toMatchObject({ requestsPerMinute: 7, kinds: new Set(['coops', 'contracts']) });
   });
 
-  test('is refused where it was never issued, or only its public id was', async () => {
+  test('is rejected if it was never issued, even if its public id was', async () => {
     const stranger = issueKeyText('test');
     expect(await directory.findByKey(stranger.key)).toBeNull();
     // A stored key's digest under another id: as if an attacker had guessed everything but the secret.
@@ -121,7 +121,7 @@ describe('a key', () => {
     expect(await accepted('dev')).toEqual([false, true]);
   });
 
-  test('that everyone knows opens the demonstration only, and only in dev', async () => {
+  test('published for the demo works only for the demo partner, and only in dev', async () => {
     expect(await directory.findByKey(DEMO_KEY)).toBeNull();
     expect(await ensureDemoPartner(made.database, clock)).toBe(true);
     expect(await ensureDemoPartner(made.database, clock)).toBe(false);
@@ -129,7 +129,7 @@ describe('a key', () => {
     expect(await directoryIn('uat').findByKey(DEMO_KEY)).toBeNull();
   });
 
-  test('is refused from the instant it expires at, also where it is remembered', async () => {
+  test('is rejected from its expiry on, even if it is cached', async () => {
     const shortLived = await newKey('test', HOUR_MS);
     nowMs += HOUR_MS - 1;
     expect(await directory.findByKey(shortLived)).not.toBeNull();
@@ -138,7 +138,7 @@ describe('a key', () => {
     expect(await directory.findByKey(key)).not.toBeNull();
   });
 
-  test('that was rotated works beside the new one until the overlap ends', async () => {
+  test('that was rotated works alongside the new one until the overlap ends', async () => {
     const { issued } = await rotateKey(made.database, clock, key.slice(9, 17), HOUR_MS);
     expect(await directory.findByKey(key)).not.toBeNull();
     expect(await directory.findByKey(issued.key)).not.toBeNull();
@@ -148,7 +148,7 @@ describe('a key', () => {
   });
 });
 
-describe('a change takes effect within a second in a server that remembers the key', () => {
+describe('within a second, a server with the key cached notices', () => {
   test('a revoked key', async () => {
     expect(await directory.findByKey(key)).not.toBeNull();
     await revokeKey(made.database, clock, key.slice(9, 17));
@@ -173,7 +173,7 @@ describe('a change takes effect within a second in a server that remembers the k
     expect(await timeUntil(async () => !(await seesEverything()))).toBeLessThan(1_000);
   });
 
-  test('at once for a query that asks for the newest', async () => {
+  test('a change, immediately, if a query requests a refresh', async () => {
     const before = (await directory.findByKey(key))?.partner;
     nowMs += HOUR_MS;
     await grant(made.database, clock, 'acme', { everything: true, leadEntities: [], coops: [] });
@@ -183,7 +183,7 @@ describe('a change takes effect within a second in a server that remembers the k
     expect(await directory.refresh(999)).toBeNull();
   });
 
-  test('a database that was restored to an earlier version', async () => {
+  test('a database restored to an earlier revision', async () => {
     await setPartner(made.database, clock, 'acme', { requestsPerMinute: 5 });
     expect((await directoryIn('dev').findByKey(key))?.partner.requestsPerMinute).toBe(5);
     await directory.findByKey(key);
@@ -195,7 +195,7 @@ describe('a change takes effect within a second in a server that remembers the k
 });
 
 describe('while the database cannot be read', () => {
-  test('keys known before stay good for 30 s, others fail, and nothing is granted without it', async () => {
+  test('cached keys remain valid for 30 s, and others fail', async () => {
     const unused = await newKey();
     expect(await directory.findByKey(key)).not.toBeNull();
     await serving.close();
@@ -208,7 +208,7 @@ describe('while the database cannot be read', () => {
     await expect(directory.findByKey(key)).rejects.toThrow();
   });
 
-  test('a malformed key is refused without asking it', async () => {
+  test('a malformed key is rejected without a query', async () => {
     await serving.close();
     expect(await directory.findByKey('pds_test_nonsense')).toBeNull();
   });
@@ -216,7 +216,7 @@ describe('while the database cannot be read', () => {
   test.each([
     ['back', -HOUR_MS],
     ['forward', HOUR_MS],
-  ])('a clock that steps %s neither locks partners out nor keeps their keys good for longer', async (_, stepMs) => {
+  ])('a clock that steps %s neither rejects cached keys early nor extends their validity', async (_, stepMs) => {
     expect(await directory.findByKey(key)).not.toBeNull();
     await serving.close();
     nowMs += stepMs;

@@ -3,7 +3,7 @@ import type { Cluster } from '../support/cluster/cluster.ts';
 import type { Outages } from './outages.ts';
 
 /** How long nginx can skip a failed service; it counts whole seconds (`fail_timeout` in ops/nginx.conf). */
-const LEFT_OUT_MS = 2_500;
+const SKIPPED_MS = 2_500;
 
 /** A disturbance of the cluster; `meanwhile` resolves when enough requests have encountered it. */
 export interface Disturbance {
@@ -14,7 +14,7 @@ export interface Disturbance {
 /** Each restores the cluster. */
 export const DISTURBANCES: readonly Disturbance[] = [
   {
-    name: 'a replica is killed and comes back',
+    name: 'a replica is killed and restarted',
     async run({ replicas: [replica] }, _outages, meanwhile) {
       await replica?.kill();
       await meanwhile();
@@ -40,7 +40,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
     },
   },
   {
-    name: 'Redis is killed and comes back',
+    name: 'Redis is killed and restarted',
     async run({ redis }, _outages, meanwhile) {
       await redis.kill();
       await meanwhile();
@@ -59,7 +59,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
         await meanwhile();
         await service.start();
         await meanwhile();
-        await delay(LEFT_OUT_MS);
+        await delay(SKIPPED_MS);
       }
     },
   },
@@ -68,7 +68,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
     run: ({ primary }, outages) => outages.during(() => primary.restart()),
   },
   {
-    name: 'the primary is killed, and away for a while',
+    name: 'the primary is killed and down for a while',
     run: ({ primary }, outages, meanwhile) =>
       outages.during(async () => {
         await primary.kill();

@@ -1,7 +1,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { Answer, Ask } from '../support/client.ts';
+import type { HttpResponse, Get } from '../support/client.ts';
 
 /** Everything works within one second of the primary's return; the rest is for a machine busy with other tests. */
 const RECOVERY_MS = 1_000 + 2_000;
@@ -20,20 +20,20 @@ function isStarved(): boolean {
 
 /** Tracks when the primary is unreachable: only then is a partner allowed to see a 500. */
 export class Outages {
-  #isAway = false;
+  #isDown = false;
   #endedAtMs = Number.NEGATIVE_INFINITY;
 
   /** Marks the primary, or what is in front of it, as down while `work` runs. */
   async during(work: () => Promise<unknown>): Promise<void> {
-    this.#isAway = true;
+    this.#isDown = true;
     await work();
     this.#endedAtMs = performance.now();
-    this.#isAway = false;
+    this.#isDown = false;
   }
 
   /** Whether a failure is excused: by an outage since the request, or by an overloaded machine. */
-  excuse(askedAtMs: number): boolean {
-    return this.#isAway || askedAtMs < this.#endedAtMs + RECOVERY_MS || isStarved();
+  excuse(sentAtMs: number): boolean {
+    return this.#isDown || sentAtMs < this.#endedAtMs + RECOVERY_MS || isStarved();
   }
 }
 
@@ -42,24 +42,24 @@ export class Outages {
  * outage, comes late, or lacks the error envelope.
  */
 export class PatientClient {
-  readonly #ask: Ask;
+  readonly #send: Get;
   readonly #outages: Outages;
-  #asked = 0;
+  #sent = 0;
 
-  constructor(ask: Ask, outages: Outages) {
-    this.#ask = ask;
+  constructor(send: Get, outages: Outages) {
+    this.#send = send;
     this.#outages = outages;
   }
 
-  readonly get: Ask = async (path, options) => {
+  readonly get: Get = async (path, options) => {
     for (;;) {
-      const askedAtMs = performance.now();
-      const answer = await this.#ask(path, options);
-      this.#asked += 1;
-      if (answer.status !== 500) return answer;
-      expect(this.#outages.excuse(askedAtMs), `${path}: ${answer.body}`).toBe(true);
-      expect(performance.now() - askedAtMs).toBeLessThan(MAX_REFUSAL_MS);
-      expectEnvelope(answer);
+      const sentAtMs = performance.now();
+      const response = await this.#send(path, options);
+      this.#sent += 1;
+      if (response.status !== 500) return response;
+      expect(this.#outages.excuse(sentAtMs), `${path}: ${response.body}`).toBe(true);
+      expect(performance.now() - sentAtMs).toBeLessThan(MAX_REFUSAL_MS);
+      expectEnvelope(response);
       await delay(PAUSE_MS);
     }
   };
@@ -69,13 +69,13 @@ export class PatientClient {
    *
    * @throws if `signal` is aborted.
    */
-  async answered(more: number, signal: AbortSignal): Promise<void> {
-    const enough = this.#asked + more;
-    while (this.#asked < enough) await delay(10, undefined, { signal });
+  async waitForRequests(more: number, signal: AbortSignal): Promise<void> {
+    const enough = this.#sent + more;
+    while (this.#sent < enough) await delay(10, undefined, { signal });
   }
 }
 
-function expectEnvelope({ body, headers }: Answer): void {
+function expectEnvelope({ body, headers }: HttpResponse): void {
   expect(JSON.parse(body)).toEqual({
     error: {
       code: 'internal_error',

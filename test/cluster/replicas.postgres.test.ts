@@ -2,21 +2,23 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { revokeKey } from '../../src/access/key-admin.ts';
-import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/migrator.ts';
-import { createClient, type Answer, type Client } from '../support/client.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { migrate } from '../../src/database/migrations/migrator.ts';
+import { createClient, type HttpResponse, type Client } from '../support/client.ts';
 import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
 import { startServicePart } from '../support/cluster/service.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
+import { timeUntil } from '../support/time-until.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
 const test = testWith('postgresql');
 
 /** A process notices changes within one second; the rest is for a busy machine. */
-const KNOWN_MS = 2_500;
-const NOBODY = { everything: false, leadEntities: [], coops: [] };
+const NOTICED_MS = 2_500;
+const NOTHING = { everything: false, leadEntities: [], coops: [] };
 
 let workspace: Workspace;
 let primary: PostgresPart;
@@ -46,7 +48,7 @@ afterAll(async () => {
 beforeEach(async () => {
   made += 1;
   ({ key } = await makePartner(database, Date.now, { name: `partner-${made}`, everything: true }));
-  await replicasAnswer();
+  await waitForReplicas();
 });
 afterEach(async () => {
   await primary.start();
@@ -59,15 +61,15 @@ afterEach(async () => {
 
 async function list(
   path: string,
-): Promise<{ ids: string[]; cursor: string | null; watermark: string; answer: Answer }> {
-  const answer = await client.get(path, { key });
-  expect(answer.status, answer.body).toBe(200);
-  const { data, meta } = JSON.parse(answer.body) as { data: { id: string }[]; meta: { next_cursor: string | null } };
+): Promise<{ ids: string[]; cursor: string | null; watermark: string; response: HttpResponse }> {
+  const response = await client.get(path, { key });
+  expect(response.status, response.body).toBe(200);
+  const { data, meta } = JSON.parse(response.body) as { data: { id: string }[]; meta: { next_cursor: string | null } };
   return {
     ids: data.map(({ id }) => id),
     cursor: meta.next_cursor,
-    watermark: String(answer.headers['x-sync-watermark']),
-    answer,
+    watermark: String(response.headers['x-sync-watermark']),
+    response,
   };
 }
 
@@ -75,58 +77,49 @@ async function publishCoops(...names: string[]): Promise<void> {
   await publishLines(database, { coops: names.map((name) => ({ id: name, name })) });
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<number> {
-  const startedAt = performance.now();
-  while (!(await isSo())) {
-    if (performance.now() - startedAt > 15_000) throw new Error('it did not come about');
-    await delay(20);
-  }
-  return performance.now() - startedAt;
-}
-
 /** Waits until the service reads from each replica. */
-async function replicasAnswer(): Promise<void> {
+async function waitForReplicas(): Promise<void> {
   const startedAt = new Date();
   const reads = `select 1 from pg_stat_activity
     where application_name = 'pds serve' and query like '%from catalog.publications%' and query_start > $1`;
-  let asked = 0;
-  await until(async () => {
-    await client.get(`/v1/suppliers?q=asked${made}x${(asked += 1)}`, { key });
+  let sent = 0;
+  await timeUntil(async () => {
+    await client.get(`/v1/suppliers?q=sent${made}x${(sent += 1)}`, { key });
     const rows = await Promise.all(replicas.map((replica) => replica.query(reads, [startedAt])));
     return rows.every(({ length }) => length > 0);
   });
 }
 
-test('replicas that are up to date answer, also while the primary is away', async () => {
+test('up-to-date replicas serve records, also while the primary is down', async () => {
   await primary.stop();
   for (const path of ['/v1/contracts?limit=1', '/v1/suppliers?q=a', '/v1/solicitations/count', '/v1/lead-entities']) {
     expect((await client.get(path, { key })).status).toBe(200);
   }
 });
 
-test('without replicas the primary answers, and none of the questions that were under way fails', async () => {
+test('the primary serves records if all replicas are lost, and no request in flight fails', async () => {
   await list('/v1/coops');
   const statuses: number[] = [];
-  let isOver = false;
-  const asking = Array.from({ length: 4 }, async (_, client_) => {
-    for (let at = 0; !isOver; at += 1) {
+  let isDone = false;
+  const clients = Array.from({ length: 4 }, async (_, client_) => {
+    for (let at = 0; !isDone; at += 1) {
       statuses.push((await client.get(`/v1/contracts?q=w${client_}x${at}`, { key })).status);
     }
   });
   for (const replica of replicas) await replica.kill();
   await delay(300);
-  isOver = true;
-  await Promise.all(asking);
+  isDone = true;
+  await Promise.all(clients);
   expect(new Set(statuses)).toEqual(new Set([200]));
   expect(statuses.length).toBeGreaterThan(10);
 });
 
-test('what a lagging replica has not got yet is answered by the primary, within a second of its publication', async () => {
+test('the primary serves a release that replicas do not have yet, within a second of its publication', async () => {
   await list('/v1/coops');
   for (const replica of replicas) await replica.pauseReplay();
   await publishCoops(`new-${made}`);
-  expect(await until(async () => (await list('/v1/coops?limit=100')).ids.includes(`new-${made}`))).toBeLessThan(
-    KNOWN_MS,
+  expect(await timeUntil(async () => (await list('/v1/coops?limit=100')).ids.includes(`new-${made}`))).toBeLessThan(
+    NOTICED_MS,
   );
   // From here on, every response contains it.
   for (let limit = 50; limit < 100; limit += 1) {
@@ -134,26 +127,26 @@ test('what a lagging replica has not got yet is answered by the primary, within 
   }
 });
 
-test('a walk that begins at the primary goes on there, where the replicas lag behind its watermark', async () => {
+test('a listing that began at the primary continues there while replicas lag behind its watermark', async () => {
   const other = await startServicePart(workspace, primary.url);
   const first = createClient(other.url);
   try {
     await list('/v1/coops');
     for (const replica of replicas) await replica.pauseReplay();
-    await publishCoops(...Array.from({ length: 30 }, (_, at) => `walk-${made}-${String(at).padStart(2, '0')}`));
+    await publishCoops(...Array.from({ length: 30 }, (_, at) => `listing-${made}-${String(at).padStart(2, '0')}`));
     // The other process knows of the import; this one gets the request before it can.
     const page = await first.get(`/v1/coops?limit=10`, { key });
     const { meta } = JSON.parse(page.body) as { meta: { next_cursor: string } };
     const rest = await list(`/v1/coops?limit=100&cursor=${meta.next_cursor}`);
-    expect(rest.answer.headers['x-sync-watermark']).toBe(page.headers['x-sync-watermark']);
-    expect(rest.ids.filter((id) => id.startsWith(`walk-${made}-`)).length).toBeGreaterThanOrEqual(20);
+    expect(rest.response.headers['x-sync-watermark']).toBe(page.headers['x-sync-watermark']);
+    expect(rest.ids.filter((id) => id.startsWith(`listing-${made}-`)).length).toBeGreaterThanOrEqual(20);
   } finally {
     first.close();
     await other.stop();
   }
 });
 
-test('a client that has seen more than a replica is told no older watermark, and loses nothing', async () => {
+test('a client that is ahead of a replica gets no older watermark, and loses nothing', async () => {
   const before = await list('/v1/contracts?limit=100');
   for (const replica of replicas) await replica.pauseReplay();
   const [contract] = SMALL_CATALOG.contracts;
@@ -167,13 +160,13 @@ test('a client that has seen more than a replica is told no older watermark, and
   expect(sync.watermark > before.watermark).toBe(true);
 });
 
-test('an instant of the future is nothing that replicas are distrusted for', async () => {
+test('a timestamp in the future does not bypass the replicas', async () => {
   expect((await list('/v1/contracts?updated_since=2999-01-01T00:00:00Z')).ids).toEqual([]);
   await primary.stop();
   expect((await client.get('/v1/contracts?limit=3', { key })).status).toBe(200);
 });
 
-test('a revoked key and a revoked grant end within a second of reaching the primary, though no replica has heard of it', async () => {
+test('a revoked key and grant end within a second of reaching the primary, even if no replica has the change', async () => {
   const [lead] = (await list('/v1/lead-entities')).ids;
   const narrow = await makePartner(database, Date.now, { name: `narrow-${made}`, leadEntities: [String(lead)] });
   const visible = async (): Promise<number> => {
@@ -182,15 +175,15 @@ test('a revoked key and a revoked grant end within a second of reaching the prim
   };
   expect(await visible()).toBe(1);
   for (const replica of replicas) await replica.pauseReplay();
-  await revoke(database, Date.now, narrow.name, { ...NOBODY, leadEntities: [String(lead)] });
-  expect(await until(async () => (await visible()) === 0)).toBeLessThan(KNOWN_MS);
-  await grant(database, Date.now, narrow.name, { ...NOBODY, leadEntities: [String(lead)] });
-  expect(await until(async () => (await visible()) === 1)).toBeLessThan(KNOWN_MS);
+  await revoke(database, Date.now, narrow.name, { ...NOTHING, leadEntities: [String(lead)] });
+  expect(await timeUntil(async () => (await visible()) === 0)).toBeLessThan(NOTICED_MS);
+  await grant(database, Date.now, narrow.name, { ...NOTHING, leadEntities: [String(lead)] });
+  expect(await timeUntil(async () => (await visible()) === 1)).toBeLessThan(NOTICED_MS);
   await revokeKey(database, Date.now, narrow.key.split('_')[2] ?? '');
-  expect(await until(async () => (await visible()) === -401)).toBeLessThan(KNOWN_MS);
+  expect(await timeUntil(async () => (await visible()) === -401)).toBeLessThan(NOTICED_MS);
 });
 
-test('a read that a replica cancels is answered all the same', async () => {
+test('a read that a replica cancels is repeated elsewhere', async () => {
   await list('/v1/coops');
   // Replay conflicts with the replica's reads, and does not wait for them.
   for (const replica of replicas) {
@@ -198,9 +191,9 @@ test('a read that a replica cancels is answered all the same', async () => {
     await replica.query('select pg_reload_conf()');
   }
   const statuses = new Set<number>();
-  let isOver = false;
-  const asking = Array.from({ length: 4 }, async (_, client_) => {
-    for (let at = 0; !isOver; at += 1) {
+  let isDone = false;
+  const clients = Array.from({ length: 4 }, async (_, client_) => {
+    for (let at = 0; !isDone; at += 1) {
       statuses.add((await client.get(`/v1/suppliers?q=w${client_}x${at}`, { key })).status);
     }
   });
@@ -208,8 +201,8 @@ test('a read that a replica cancels is answered all the same', async () => {
     await publishCoops(`round-${made}-${round}`);
     await primary.query('vacuum full catalog.suppliers');
   }
-  isOver = true;
-  await Promise.all(asking);
+  isDone = true;
+  await Promise.all(clients);
   expect(statuses).toEqual(new Set([200]));
 });
 

@@ -18,7 +18,7 @@ function pds(line: string, settings: Record<string, string> = {}): Promise<Outco
   return runPds(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });
 }
 
-test('pds audit tells who did what, by the user of the system and the machine, the newest last', async () => {
+test('pds audit lists who did what, with system user and machine, newest last', async () => {
   await withImportDirectory(SMALL_CATALOG, async (directory) => {
     expect((await pds(`import ${directory}`)).code).toBe(0);
     await pds('partner create acme --everything', { SUDO_USER: 'bob\nmallory' });
@@ -39,7 +39,7 @@ test('pds audit tells who did what, by the user of the system and the machine, t
   });
 });
 
-test('pds audit --partner shows what was done to a partner and its keys, and refuses a name that is nobody’s', async () => {
+test('pds audit --partner lists the entries of a partner and its keys, and rejects an unknown name', async () => {
   await pds('partner create acme');
   await pds('partner create other');
   await pds('key issue acme');
@@ -52,7 +52,7 @@ test('pds audit --partner shows what was done to a partner and its keys, and ref
   expect(await pds('audit --partner acmee')).toMatchObject({ code: 1, stdout: '' });
 });
 
-test('pds audit --days leaves out what is older, and PDS_AUDIT_RETENTION_DAYS is what a command keeps', async () => {
+test('pds audit --days omits older entries, and commands delete entries older than PDS_AUDIT_RETENTION_DAYS', async () => {
   await pds('partner create old');
   await made.database.kysely
     .updateTable('access.audit')

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, expect, inject } from 'vitest';
-import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/migrator.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { migrate } from '../../src/database/migrations/migrator.ts';
 import { startPgBouncer } from '../support/cluster/pgbouncer.ts';
 import { ROLE, startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { databaseUrl } from '../support/postgres.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { runCheck, type Checked } from './checked.ts';
+import { runCheck, type Checked } from './check-contract.ts';
 
 const test = testWith('postgresql');
 
@@ -29,9 +30,9 @@ afterAll(async () => {
 });
 
 const check = (replicaUrl: string, url = primary.url): Promise<Checked> =>
-  runCheck({ PDS_DATABASE_URL: url, PDS_REPLICA_URLS: replicaUrl }, { secrets: [ROLE.password] });
+  runCheck({ settings: { PDS_DATABASE_URL: url, PDS_REPLICA_URLS: replicaUrl }, secrets: [ROLE.password] });
 
-test('pds check finds nothing wrong with a replica that has caught up', async () => {
+test('pds check passes for a replica that has caught up', async () => {
   await publishLines(database, SMALL_CATALOG);
   const { findings, troubles } = await check(replica.url);
   expect(troubles).toEqual([]);
@@ -41,11 +42,11 @@ test('pds check finds nothing wrong with a replica that has caught up', async ()
   });
 });
 
-test('pds check warns where a replica lacks what was published, and where it receives nothing', async () => {
+test('pds check warns if a replica lacks the latest changes, or receives nothing from its primary', async () => {
   await replica.pauseReplay();
   await publishLines(database, { coops: [{ id: 'co_new', name: 'New' }] });
   expect((await check(replica.url)).troubles).toEqual([
-    expect.stringMatching(/^warn\|replica .*: it lacks what the primary published .*; its replay is paused$/),
+    expect.stringMatching(/^warn\|replica .*: it lacks the primary's latest changes, .*; its WAL replay is paused$/),
   ]);
   await replica.resumeReplay();
   await replica.catchUp();
@@ -53,51 +54,53 @@ test('pds check warns where a replica lacks what was published, and where it rec
   await primary.stop();
   const { troubles } = await check(replica.url);
   expect(troubles).toEqual([
-    expect.stringMatching(/^fail\|database .*: it cannot be used: .*ECONNREFUSED/),
+    expect.stringMatching(/^fail\|database .*: connection failed: .*ECONNREFUSED/),
     expect.stringMatching(/^warn\|replica .*; it receives nothing from its primary$/),
   ]);
   await primary.start();
 });
 
 testWith('postgresql', 'pgbouncer')(
-  'pds check looks through PgBouncer, and tells where the URL does not name it',
+  'pds check works through PgBouncer, and fails if the URL does not say so',
   async () => {
     const pgbouncer = await startPgBouncer(workspace, primary, [replica]);
     expect((await check(pgbouncer.url(1), pgbouncer.url())).troubles).toEqual([]);
     const { findings, troubles } = await check(replica.url, pgbouncer.url().replace('?pgbouncer=true', ''));
     expect(troubles).toEqual([expect.stringMatching(/^fail\|database .*unsupported startup parameter/)]);
-    const advice = 'end the URL in PDS_DATABASE_URL with ?pgbouncer=true';
+    const advice = 'Add ?pgbouncer=true to the URL in PDS_DATABASE_URL.';
     expect(findings.find(({ status }) => status === 'fail')).toMatchObject({ advice });
     await pgbouncer.stop();
   },
 );
 
-test('pds check fails where a replica is none, or of another database', async () => {
-  expect((await check(primary.url)).troubles).toEqual([expect.stringMatching(/^fail\|replica .*: it is no replica/)]);
+test('pds check fails if a replica is a primary, or of a different database', async () => {
+  expect((await check(primary.url)).troubles).toEqual([
+    expect.stringMatching(/^fail\|replica .*: it is not a replica/),
+  ]);
   const other = databaseUrl(inject('postgresUrl'), 'postgres');
   expect((await check(other)).troubles).toEqual([
-    expect.stringMatching(/^fail\|replica .*: it belongs to another database/),
+    expect.stringMatching(/^fail\|replica .*: it is a replica of a different database/),
   ]);
   const beside = new URL(replica.url);
   beside.pathname = '/postgres';
   expect((await check(beside.href)).troubles).toEqual([
-    expect.stringMatching(/^fail\|replica .*: it belongs to another database/),
+    expect.stringMatching(/^fail\|replica .*: it is a replica of a different database/),
   ]);
 });
 
-test('pds check fails where PDS_DATABASE_URL names a replica', async () => {
+test('pds check fails if PDS_DATABASE_URL names a replica', async () => {
   const { troubles } = await check(replica.url, replica.url);
-  expect(troubles).toEqual([expect.stringMatching(/^fail\|database .*: it is a standby, which cannot be written to$/)]);
+  expect(troubles).toEqual([expect.stringMatching(/^fail\|database .*: it is a read-only standby$/)]);
 });
 
-test('pds check fails where a password is wrong, or a replica is away', async () => {
+test('pds check fails if a password is wrong, or a replica hangs or is down', async () => {
   const wrong = new URL(primary.url);
   wrong.password = 'sesame';
-  const refused = await runCheck({ PDS_DATABASE_URL: wrong.href }, { secrets: ['sesame'] });
+  const refused = await runCheck({ settings: { PDS_DATABASE_URL: wrong.href }, secrets: ['sesame'] });
   expect(refused.troubles).toEqual([
     expect.stringMatching(/^fail\|database .*: password authentication failed for user "pds"$/),
   ]);
-  expect(refused.findings.at(-1)?.advice).toContain('set role and password in PDS_DATABASE_URL right');
+  expect(refused.findings.at(-1)?.advice).toContain('Correct the role and password in PDS_DATABASE_URL');
   replica.freeze();
   expect((await check(replica.url)).troubles).toEqual([expect.stringMatching(/^fail\|replica .*: .*timeout/)]);
   replica.thaw();

@@ -1,108 +1,112 @@
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { SqliteConnection } from '../../src/database/sqlite-files.ts';
+import { expect, test } from 'vitest';
+import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { AS_ORDINARY_USER } from '../faults/ordinary-user.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { createSqliteFiles, type SqliteFiles } from '../support/sqlite-files.ts';
-import { runCheck } from './checked.ts';
+import { runCheck, testProblems } from './check-contract.ts';
 
 const NO_DISK = whyNoSmallDisk();
 
-let files: SqliteFiles;
-let access: string;
+interface Files extends SqliteFiles {
+  /** The file of partners and keys, next to the catalog's. */
+  readonly access: string;
+}
 
-beforeEach(() => {
-  files = createSqliteFiles();
-  access = files.path.replace(/\.sqlite$/, '.access.sqlite');
-});
-afterEach(() => files.remove());
+function noFiles(stack: AsyncDisposableStack): Files {
+  const made = createSqliteFiles();
+  stack.defer(() => made.remove());
+  return { ...made, access: made.path.replace(/\.sqlite$/, '.access.sqlite') };
+}
 
-const make = (): Promise<unknown> => files.use((database) => publishLines(database, SMALL_CATALOG));
+/** A database with records that no process has open, after `change`. */
+async function files(stack: AsyncDisposableStack, change: (made: Files) => unknown): Promise<Files> {
+  const made = noFiles(stack);
+  await made.use((database) => publishLines(database, SMALL_CATALOG));
+  await change(made);
+  return made;
+}
 
-test('pds check makes no file where there is none', async () => {
-  expect((await runCheck(files.settings)).troubles).toEqual([`warn|database: there is no ${files.path} yet`]);
-  expect(readdirSync(files.folder)).toEqual([]);
-  mkdirSync(dirname(files.path));
-  expect((await runCheck(files.settings)).troubles).toEqual([`warn|database: there is no ${files.path} yet`]);
-  expect(readdirSync(dirname(files.path))).toEqual([]);
-});
+testProblems([
+  {
+    name: 'that there are no files',
+    reports: ['warn|database: DIR/data/pds.sqlite does not exist yet'],
+    cause: noFiles,
+  },
+  {
+    name: 'that there are no files in a folder',
+    reports: ['warn|database: DIR/data/pds.sqlite does not exist yet'],
+    cause: (stack) => {
+      const setup = noFiles(stack);
+      mkdirSync(dirname(setup.path));
+      return setup;
+    },
+  },
+  {
+    name: 'nothing about a database that opening for writing would convert',
+    reports: [],
+    cause: (stack) =>
+      files(stack, ({ path, access }) => {
+        for (const file of [path, access]) {
+          const connection = new SqliteConnection(file);
+          connection.exec('pragma journal_mode = delete');
+          connection.close();
+        }
+      }),
+  },
+  {
+    name: 'a missing parent folder, as of a disk that is not mounted',
+    reports: [/^fail\|database: the folder of the database DIR.* does not exist/],
+    cause: (stack) => {
+      const { folder } = noFiles(stack);
+      return { folder, settings: { PDS_DATABASE_URL: `sqlite:${join(folder, 'disk', 'data', 'pds.sqlite')}` } };
+    },
+  },
+  {
+    name: 'that one of the two files is missing',
+    reports: [/^fail\|database: DIR\/data\/pds\.access\.sqlite is missing/],
+    cause: (stack) => files(stack, ({ access }) => rmSync(access)),
+  },
+  {
+    name: 'a read-only file',
+    reports: [/^fail\|database: DIR\/data\/pds\.access\.sqlite cannot be used: user \d+ cannot read and write/],
+    cause: async (stack) => ({
+      ...(await files(stack, ({ access }) => chmodSync(access, 0o400))),
+      launcher: AS_ORDINARY_USER,
+    }),
+  },
+  {
+    name: 'a read-only folder',
+    reports: [/^fail\|database: DIR\/data\/pds\.sqlite cannot be used: user \d+ cannot read and write/],
+    cause: async (stack) => {
+      const setup = await files(stack, ({ path }) => chmodSync(dirname(path), 0o500));
+      stack.defer(() => chmodSync(dirname(setup.path), 0o700));
+      return { ...setup, launcher: AS_ORDINARY_USER };
+    },
+  },
+  {
+    name: 'a file that is not a database',
+    reports: [/^fail\|database: DIR\/data\/pds\.sqlite is not a SQLite database/],
+    cause: (stack) => files(stack, ({ path }) => writeFileSync(path, 'not a database, but long enough to be read')),
+  },
+]);
 
-test('pds check leaves every byte of the two files as it was', async () => {
-  await make();
-  // Opening the files for writing would change the journal mode.
-  for (const file of [files.path, access]) {
-    const connection = new SqliteConnection(file);
-    connection.exec('pragma journal_mode = delete');
-    connection.close();
-  }
-  const before = [readFileSync(files.path), readFileSync(access)];
-  expect(await runCheck(files.settings)).toMatchObject({ code: 0, troubles: [] });
-  expect([readFileSync(files.path), readFileSync(access)]).toEqual(before);
-});
-
-test('pds check fails where the folder above is missing, as of a disk that is not mounted', async () => {
-  const { troubles } = await runCheck({
-    PDS_DATABASE_URL: `sqlite:${join(files.folder, 'disk', 'data', 'pds.sqlite')}`,
-  });
-  expect(troubles).toEqual([expect.stringMatching(/^fail\|database: .* has no folder/)]);
-});
-
-test('pds check fails where one file of the two is missing, and does not make it', async () => {
-  await make();
-  rmSync(access);
-  const { troubles } = await runCheck(files.settings);
-  expect(troubles).toEqual([expect.stringContaining(`fail|database: ${access} is missing`)]);
-  expect(existsSync(access)).toBe(false);
-});
-
-test('pds check fails where a file may be read alone, though it would open', async () => {
-  await make();
-  chmodSync(access, 0o400);
-  const { troubles } = await runCheck(files.settings, { launcher: AS_ORDINARY_USER });
-  expect(troubles).toEqual([expect.stringContaining(`fail|database: ${access} cannot be used: the user`)]);
-});
-
-test('pds check fails where the folder may not be written to', async () => {
-  await make();
-  chmodSync(dirname(files.path), 0o500);
-  const { troubles } = await runCheck(files.settings, { launcher: AS_ORDINARY_USER });
-  expect(troubles).toEqual([expect.stringContaining(`fail|database: ${files.path} cannot be used: the user`)]);
-  chmodSync(dirname(files.path), 0o700);
-});
-
-test('pds check fails where a file is something else', async () => {
-  await make();
-  writeFileSync(files.path, 'no database, but long enough to be looked at');
-  const { troubles } = await runCheck(files.settings);
-  expect(troubles).toEqual([expect.stringContaining(`fail|database: ${files.path} is no SQLite database`)]);
-});
-
-test.skipIf(NO_DISK !== null)(`pds check warns where an import might find no room ${NO_DISK ?? ''}`, async () => {
-  await make();
+test.skipIf(NO_DISK !== null)(`pds check warns if an import could fill the disk ${NO_DISK ?? ''}`, async () => {
+  await using stack = new AsyncDisposableStack();
   const disk = mountSmallDisk(4);
-  try {
-    const path = join(disk.folder, 'pds.sqlite');
-    copyFileSync(files.path, path);
-    copyFileSync(access, join(disk.folder, 'pds.access.sqlite'));
-    // SQLite creates a WAL index of 32 KiB next to each file.
-    disk.fill(256 * 1024);
-    const { code, troubles } = await runCheck({ PDS_DATABASE_URL: `sqlite:${path}` });
-    expect({ code, troubles }).toEqual({
-      code: 0,
-      troubles: [expect.stringMatching(/^warn\|disk: 0\.\d MB are free/)],
-    });
-  } finally {
-    disk.remove();
-  }
+  stack.defer(() => disk.remove());
+  const path = join(disk.folder, 'pds.sqlite');
+  await files(stack, (made) => {
+    copyFileSync(made.path, path);
+    copyFileSync(made.access, join(disk.folder, 'pds.access.sqlite'));
+  });
+  // SQLite creates a WAL index of 32 KiB next to each file.
+  disk.fill(256 * 1024);
+  const { code, troubles } = await runCheck({ settings: { PDS_DATABASE_URL: `sqlite:${path}` } });
+  expect({ code, troubles }).toEqual({
+    code: 0,
+    troubles: [expect.stringMatching(/^warn\|disk: 0\.\d MB free/)],
+  });
 });

@@ -1,148 +1,161 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { MIGRATIONS } from '../../src/database/migrations.ts';
+import { expect, inject, test } from 'vitest';
+import { MIGRATIONS } from '../../src/database/migrations/migrations.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { makeOlderSchema } from '../support/older-schema.ts';
+import { makeOlderSchema } from '../support/schema/older-schema.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { runCheck, type Checked } from './checked.ts';
+import { runCheck, testProblems, type CheckSetup } from './check-contract.ts';
 import { databaseUrlOf, runPds } from './run-pds.ts';
 
-let made: TestDatabase;
+const ACME = { name: 'acme', everything: true };
 
-beforeEach(async () => {
-  made = await createTestDatabase();
-});
-afterEach(() => made.drop());
+const settingsOf = ({ config }: TestDatabase): Record<string, string> => ({ PDS_DATABASE_URL: databaseUrlOf(config) });
 
-const check = (settings: Record<string, string> = {}, of = made): Promise<Checked> =>
-  runCheck({ PDS_DATABASE_URL: databaseUrlOf(of.config), ...settings });
+async function database(stack: AsyncDisposableStack): Promise<TestDatabase> {
+  return stack.use(await createTestDatabase());
+}
 
-/** The state of partners and releases in which any change would show. */
-async function contents(): Promise<unknown> {
+/** A database with records, after `change`. */
+async function published(
+  stack: AsyncDisposableStack,
+  change: (made: TestDatabase) => Promise<unknown>,
+): Promise<CheckSetup> {
+  const made = await database(stack);
+  await publishLines(made.database, SMALL_CATALOG);
+  await change(made);
+  return { settings: settingsOf(made) };
+}
+
+/** Records migrations of a future version. */
+async function migrateToNewer({ database: { kysely } }: TestDatabase): Promise<void> {
+  const added = { number: 999, name: 'added in the future', applied_at: '2030-01-01T00:00:00.000Z' };
+  for (const group of ['catalog', 'access'] as const) {
+    await kysely.insertInto(`${group}.migrations`).values(added).execute();
+  }
+}
+
+testProblems([
+  {
+    name: 'every invalid setting without its value',
+    reports: [
+      /^fail\|settings: PDS_REDIS_URL must be/,
+      /^fail\|settings: PDS_PORT must be/,
+      /^fail\|settings: PDS_PROT is not a known setting/,
+    ],
+    cause: () => ({
+      settings: { PDS_PORT: '99999-sesame', PDS_REDIS_URL: 'http://:sesame@localhost', PDS_PROT: 'sesame' },
+      secrets: ['sesame'],
+    }),
+  },
+  {
+    name: 'valid settings that conflict',
+    reports: [
+      'fail|settings: the API and the admin server cannot both use 0.0.0.0:8080',
+      'warn|settings: PDS_HOST is 0.0.0.0 in dev, where the public key of --demo works',
+      /^warn\|settings: PDS_TRUSTED_PROXIES has ::\/0/,
+    ],
+    cause: async (stack) => ({
+      settings: {
+        ...settingsOf(await database(stack)),
+        ...{ PDS_HOST: '0.0.0.0', PDS_ADMIN_HOST: '0.0.0.0', PDS_ADMIN_PORT: '8080', PDS_TRUSTED_PROXIES: '::/0' },
+      },
+    }),
+  },
+  {
+    name: 'an empty database',
+    reports: ['warn|schema: the database is empty'],
+    cause: async (stack) => {
+      return { settings: settingsOf(stack.use(await createEmptyDatabase())) };
+    },
+  },
+  {
+    name: 'an older schema',
+    reports: [
+      inject('engine') === 'sqlite'
+        ? /^warn\|schema: it is older than this version \(pending: catalog 3/
+        : /^fail\|schema: it is older than this version \(pending: catalog 3/,
+    ],
+    cause: async (stack) => {
+      const older = stack.use(await createEmptyDatabase());
+      await makeOlderSchema(older.database, { catalog: 2, access: MIGRATIONS.access.length });
+      return { settings: settingsOf(older) };
+    },
+  },
+  {
+    name: 'a schema to which a newer version only added',
+    reports: [/^warn\|schema: .* is at 999/],
+    cause: async (stack) => published(stack, migrateToNewer),
+  },
+  {
+    name: 'a schema that a newer version changed',
+    reports: [/^fail\|schema: .* is at 999/],
+    cause: async (stack) =>
+      published(stack, async (made) => {
+        await migrateToNewer(made);
+        const setting = made.database.kysely.updateTable('access.settings').set({ value: '999' });
+        await setting.where('name', '=', 'oldest_served_catalog').execute();
+      }),
+  },
+  {
+    name: 'a clock behind the last event',
+    reports: [/^warn\|clock: this machine's clock is at .*, before the last event at 2099-01-01T00:00:00.000Z/],
+    cause: async (stack) =>
+      published(stack, ({ database: { kysely } }) =>
+        kysely.updateTable('access.clock').set({ last_instant: '2099-01-01T00:00:00.000Z' }).execute(),
+      ),
+  },
+  {
+    name: 'a release that partners have seen and the catalog does not contain',
+    reports: [/^fail\|history: .* that the catalog does not contain$/],
+    cause: async (stack) =>
+      published(stack, ({ database: { kysely } }) => sql`delete from catalog.publications`.execute(kysely)),
+  },
+  {
+    name: 'that no key is valid, as in the database of another environment',
+    reports: ['warn|keys: none is valid in production, which rejects the 1 test keys'],
+    cause: async (stack) => {
+      const made = await database(stack);
+      await makePartner(made.database, Date.now, ACME);
+      return { settings: { ...settingsOf(made), PDS_ENVIRONMENT: 'production' } };
+    },
+  },
+]);
+
+test('pds check reports no problems with a healthy database, and changes nothing', async () => {
+  await using made = await createTestDatabase();
   const { kysely } = made.database;
-  return [
+  await publishLines(made.database, SMALL_CATALOG);
+  await makePartner(made.database, Date.now, ACME);
+  const contents = async (): Promise<unknown> => [
     await kysely.selectFrom('access.clock').selectAll().execute(),
     await kysely.selectFrom('access.settings').selectAll().orderBy('name').execute(),
     await kysely.selectFrom('access.audit').selectAll().orderBy('id').execute(),
     await kysely.selectFrom('catalog.publications').selectAll().execute(),
   ];
-}
-
-/** Records migrations of a future version. */
-async function migrateToNewer(): Promise<void> {
-  const added = { number: 999, name: 'added in the future', applied_at: '2030-01-01T00:00:00.000Z' };
-  for (const group of ['catalog', 'access'] as const) {
-    await made.database.kysely.insertInto(`${group}.migrations`).values(added).execute();
-  }
-}
-
-test('pds check finds nothing wrong where nothing is, and changes nothing', async () => {
-  await publishLines(made.database, SMALL_CATALOG);
-  await makePartner(made.database, Date.now, { name: 'acme', everything: true });
   const before = await contents();
-  const { code, findings, troubles } = await check();
+  const { code, findings, troubles } = await runCheck({ settings: settingsOf(made) });
   expect({ code, troubles }).toEqual({ code: 0, troubles: [] });
   const engine = inject('engine') === 'sqlite' ? ['disk'] : ['permissions'];
-  const looked = new Set(findings.map(({ about }) => about.replace(/ .*/, '')));
-  expect([...looked].sort()).toEqual(['clock', 'database', 'index', 'keys', 'schema', 'settings', ...engine].sort());
-  expect(findings.find(({ about }) => about === 'keys')?.message).toBe('1 good in dev');
+  const subjects = new Set(findings.map(({ about }) => about.replace(/ .*/, '')));
+  expect([...subjects].sort()).toEqual(['clock', 'database', 'index', 'keys', 'schema', 'settings', ...engine].sort());
+  expect(findings.find(({ about }) => about === 'keys')?.message).toBe('1 active in dev');
   expect(await contents()).toEqual(before);
 });
 
-test('pds check says in words for each trouble what to do', async () => {
-  await migrateToNewer();
-  const { code, stdout, stderr } = await runPds(['check'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+test('pds check prints advice for each problem', async () => {
+  await using made = await createTestDatabase();
+  await migrateToNewer(made);
+  const { code, stdout, stderr } = await runPds(['check'], settingsOf(made));
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/^ok {4}settings: environment dev/);
-  expect(stdout).toMatch(/^WARN {2}schema: .* is at 999, .*\n {6}→ this version serves on it, and runs no commands/m);
+  expect(stdout).toMatch(/^WARN {2}schema: .* is at 999, .*\n {6}→ This version can serve, but not run commands/m);
 });
 
-test('pds check lists every setting that is wrong, without its value', async () => {
-  const settings = { PDS_PORT: '99999-sesame', PDS_REDIS_URL: 'http://:sesame@localhost', PDS_PROT: 'sesame' };
-  const { troubles } = await runCheck(settings, { secrets: ['sesame'] });
-  expect(troubles).toEqual([
-    expect.stringContaining('fail|settings: PDS_REDIS_URL must be'),
-    expect.stringContaining('fail|settings: PDS_PORT must be'),
-    expect.stringContaining('fail|settings: PDS_PROT is not a setting'),
-  ]);
-});
-
-test('pds check tells settings that are right each by itself, and wrong together', async () => {
-  const settings = {
-    PDS_HOST: '0.0.0.0',
-    PDS_ADMIN_HOST: '0.0.0.0',
-    PDS_ADMIN_PORT: '8080',
-    PDS_TRUSTED_PROXIES: '::/0',
-  };
-  expect((await check(settings)).troubles).toEqual([
-    'fail|settings: partners and administrators cannot both be answered at 0.0.0.0:8080',
-    'warn|settings: PDS_HOST is 0.0.0.0 in dev, where the published key of --demo works',
-    expect.stringContaining('warn|settings: PDS_TRUSTED_PROXIES has ::/0'),
-  ]);
-});
-
-test('pds check does not repeat a key that stands where something else should', async () => {
-  const { key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true });
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_ADMIN_HOST: key };
-  await runCheck(settings, { secrets: [key] });
+test('pds check prints no key that was set in place of something else', async () => {
+  await using made = await createTestDatabase();
+  const { key } = await makePartner(made.database, Date.now, ACME);
+  const settings = { ...settingsOf(made), PDS_ADMIN_HOST: key };
+  await runCheck({ settings, secrets: [key] });
   expect((await runPds(['check'], settings)).stdout).not.toContain(key);
-});
-
-test('pds check tells a database that is empty, and leaves it so', async () => {
-  const empty = await createEmptyDatabase();
-  expect((await check({}, empty)).troubles).toEqual(['warn|schema: the database is empty']);
-  expect((await check({}, empty)).troubles).toEqual(['warn|schema: the database is empty']);
-  await empty.drop();
-});
-
-test('pds check tells a schema that is older, and leaves it so', async () => {
-  const older = await createEmptyDatabase();
-  await makeOlderSchema(older.database, { catalog: 2, access: MIGRATIONS.access.length });
-  for (let time = 0; time < 2; time++) {
-    const status = inject('engine') === 'sqlite' ? 'warn' : 'fail';
-    expect((await check({}, older)).troubles).toEqual([
-      expect.stringMatching(new RegExp(`^${status}\\|schema: it is older than this version \\(pending: catalog 3`)),
-    ]);
-  }
-  await older.drop();
-});
-
-test('pds check fails where a newer version changed the schema, and warns where it only added to it', async () => {
-  await migrateToNewer();
-  expect((await check()).troubles).toEqual([expect.stringMatching(/^warn\|schema: .* is at 999/)]);
-  const { kysely } = made.database;
-  await kysely
-    .updateTable('access.settings')
-    .set({ value: '999' })
-    .where('name', '=', 'oldest_served_catalog')
-    .execute();
-  expect((await check()).troubles).toEqual([expect.stringMatching(/^fail\|schema: .* is at 999/)]);
-});
-
-test('pds check tells where the clock is behind the last event', async () => {
-  await publishLines(made.database, SMALL_CATALOG);
-  const later = new Date(Date.now() + 3_600_000).toISOString();
-  await made.database.kysely.updateTable('access.clock').set({ last_instant: later }).execute();
-  const { troubles } = await check();
-  expect(troubles).toEqual([
-    expect.stringMatching(/^warn\|clock: this machine's clock says .*, and the last event was at/),
-  ]);
-  expect(troubles[0]).toContain(later);
-});
-
-test('pds check tells where partners have seen a publication that the catalog does not hold', async () => {
-  await publishLines(made.database, SMALL_CATALOG);
-  await sql`delete from catalog.publications`.execute(made.database.kysely);
-  expect((await check()).troubles).toEqual([
-    expect.stringMatching(/^fail\|history: .* which the catalog does not hold$/),
-  ]);
-});
-
-test('pds check tells where no key is good, as in another environment’s database', async () => {
-  await makePartner(made.database, Date.now, { name: 'acme', everything: true });
-  const { troubles } = await check({ PDS_ENVIRONMENT: 'production' });
-  expect(troubles).toEqual([
-    'warn|keys: none is good in production, which refuses those there are: 1 of the kind test',
-  ]);
 });

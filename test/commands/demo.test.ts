@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { DEMO_KEY } from '../../src/access/demo-key.ts';
+import { DEMO_KEY } from '../../src/access/keys.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
@@ -32,7 +32,7 @@ async function ask(port: number, path: string): Promise<{ status: number; body: 
   return { status: answer.status, body: (await answer.json()) as Page };
 }
 
-test("a first start on an empty database answers the README's request with real contracts", async () => {
+test("the first start on an empty database serves the README's request with real contracts", async () => {
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
   const [, key, path] = /curl -H 'Authorization: Bearer (\S+)' 'http:\/\/127\.0\.0\.1:8080(\/\S+)'/.exec(readme) ?? [];
   expect(key).toBe(DEMO_KEY);
@@ -43,7 +43,7 @@ test("a first start on an empty database answers the README's request with real 
   expect(body.data).toEqual([{ ...printed, updated_at: body.data[0]?.['updated_at'] }]);
 });
 
-test('shows every part of the interface at work: solicitations with every field filled, open and over', async () => {
+test('the demo data fills every field of the API, with open and closed solicitations', async () => {
   const port = await startDemo();
   const invented = (await ask(port, '/v1/solicitations?lead_entity=le_example_city')).body.data;
   expect(invented).toHaveLength(12);
@@ -70,7 +70,7 @@ test('a cursor survives a restart, and a second start adds nothing', async () =>
   expect(await made.database.kysely.selectFrom('catalog.publications').selectAll().execute()).toHaveLength(1);
 });
 
-test('two first starts at once converge', async () => {
+test('two simultaneous first starts converge', async () => {
   const [one, two] = await Promise.all([startDemo(), startDemo()]);
   const path = '/v1/contracts?limit=5';
   expect(await ask(one, path)).toEqual(await ask(two, path));

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { parseKey } from '../../src/access/keys.ts';
-import { sqliteFiles } from '../../src/database/sqlite-files.ts';
+import { sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -26,7 +26,7 @@ async function pdsJson(line: string, settings?: Record<string, string>): Promise
 }
 
 describe('pds partner', () => {
-  test('creates, grants, shows, limits, suspends and revokes', async () => {
+  test('creates, grants to, shows, limits, suspends and revokes from a partner', async () => {
     await publishLines(made.database, SMALL_CATALOG);
     expect(await pds('partner create acme')).toMatchObject({ code: 0, stdout: '' });
     expect(await pds('partner grant acme --lead-entity le_a --lead-entity le_b --coop co_x')).toMatchObject({
@@ -41,7 +41,7 @@ describe('pds partner', () => {
       partner: { everything_since: null, lead_entity_count: 1, coop_count: 1 },
     });
     expect((await pds('partner set acme --per-minute 30 --kinds coops,contracts')).stderr).toContain(
-      '30 requests a minute',
+      '30 requests per minute',
     );
     expect((await pds('partner suspend acme')).code).toBe(0);
     expect(await pdsJson('partner show acme')).toMatchObject({
@@ -63,14 +63,15 @@ describe('pds partner', () => {
     expect((await pds('partner list')).stdout).toMatch(/^acme +active +0 +default +\S+ +1 lead entity, 1 coop +all$/m);
   });
 
-  test('applies all ids of one command or none, and names those that are wrong', async () => {
+  test('applies all ids of a command or none, and lists the unknown ones', async () => {
     await publishLines(made.database, SMALL_CATALOG);
     await pds('partner create acme');
     const refused = await pds('partner grant acme --lead-entity le_a --coop le_b');
     expect(refused).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'error: the catalog holds no coop "le_b": nothing was granted\n',
+      stderr:
+        'error: not in the catalog: coop "le_b". Nothing was granted. Find ids by name with "pds find coop TEXT"\n',
     });
     const { code, stdout } = await pds('partner revoke acme --lead-entity le_a --json');
     expect(code).toBe(1);
@@ -102,12 +103,12 @@ describe('pds key', () => {
     expect((await pdsJson('key issue acme', { PDS_ENVIRONMENT: 'uat' }))['environment']).toBe('test');
   });
 
-  test('rotates and revokes by the public id', async () => {
+  test('rotates and revokes keys by their public id', async () => {
     await pds('partner create acme');
     const old = await pdsJson('key issue acme');
     const rotated = await pds(`key rotate ${String(old['id'])} --overlap 30m`);
     expect(parseKey(rotated.stdout.trimEnd())).not.toBeNull();
-    expect(rotated.stderr).toContain(`takes the place of ${String(old['id'])}`);
+    expect(rotated.stderr).toContain(`It replaces ${String(old['id'])}`);
     expect(await pdsJson(`key revoke ${String(old['id'])}`)).toMatchObject({
       changed: true,
       key: { state: 'revoked' },
@@ -118,7 +119,7 @@ describe('pds key', () => {
   });
 });
 
-test('no message repeats a key that was given in place of a name, and no partner has one as its name', async () => {
+test('no message repeats a key given in place of a name, and no partner can be named like a key', async () => {
   await pds('partner create acme');
   const key = (await pds('key issue acme')).stdout.trim();
   for (const line of [
@@ -134,15 +135,15 @@ test('no message repeats a key that was given in place of a name, and no partner
   }
 });
 
-test('no message repeats a key that was given in place of its id', async () => {
+test('no message repeats a key given in place of its id', async () => {
   await pds('partner create acme');
   const key = String((await pdsJson('key issue acme'))['key']);
   const { code, stderr } = await pds(`key revoke ${key}`);
   expect({ code, leaks: stderr.includes(key.slice(18)) }).toEqual({ code: 1, leaks: false });
 });
 
-describe('the first command that meets an empty database', () => {
-  test('migrates it, also where several come at once, and all of them do their work', async () => {
+describe('the first command on an empty database', () => {
+  test('migrates it, also if several commands run at once', async () => {
     await made.drop();
     made = await createEmptyDatabase();
     const names = Array.from({ length: 5 }, (_, i) => `partner-${i}`);
@@ -157,7 +158,7 @@ describe('the first command that meets an empty database', () => {
     }
   });
 
-  test('may be "pds migrate", which has nothing to do after that', async () => {
+  test('can be "pds migrate", which has nothing to do afterwards', async () => {
     await made.drop();
     made = await createEmptyDatabase();
     const { migrations } = (await pdsJson('migrate')) as { migrations: string[] };
@@ -166,7 +167,7 @@ describe('the first command that meets an empty database', () => {
   });
 });
 
-test('a key is revoked while an import holds the catalog', async () => {
+test('a key can be revoked during an import', async () => {
   await pds('partner create acme --everything');
   const { id } = await pdsJson('key issue acme');
   await made.database.kysely.transaction().execute(async (importing) => {

@@ -9,8 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => made.drop());
 
-test('pds roles says that roles are PostgreSQL’s', async () => {
+test('pds roles reports that SQLite has no roles', async () => {
   const { code, stdout, stderr } = await runPds(['roles'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toContain("roles are PostgreSQL's");
+  expect(stderr).toContain('"pds roles" requires PostgreSQL');
 });

@@ -22,7 +22,7 @@ export function runPdsOf(main: string, words: readonly string[], settings: Recor
   return runProgram([process.execPath, main, ...words], settings);
 }
 
-const SIGNAL_AT = fileURLToPath(new URL('../support/signal-at.ts', import.meta.url));
+const SIGNAL_AT = fileURLToPath(new URL('../support/process/signal-at.ts', import.meta.url));
 
 /** Like `runPds`, with a signal sent just before the first statement that contains `at`. */
 export function runPdsSignalled(

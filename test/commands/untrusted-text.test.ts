@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -5,14 +6,14 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { grant } from '../../src/access/grant-admin.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
-import { showAudit } from '../../src/commands/audit.ts';
+import { showAudit } from '../../src/commands/actions/audit.ts';
 import type { CommandContext } from '../../src/commands/context.ts';
-import { createOutput } from '../../src/commands/output.ts';
-import { list, show } from '../../src/commands/partner.ts';
+import { createOutput } from '../../src/commands/process/output.ts';
+import { list, show } from '../../src/commands/actions/partner.ts';
 import { readConfig } from '../../src/config.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines } from '../support/publishing.ts';
-import { commandingText, commandsIn } from '../support/terminal-text.ts';
+import { commandingText, commandsIn } from '../support/process/terminal-text.ts';
 import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
 
 /** Clears the screen, sets the window title, and forges a row. */
@@ -42,7 +43,7 @@ function linesOf(text: string): string[] {
   return text.split('\n').slice(0, -1);
 }
 
-test('the tables of commands have a line for each row, whatever names were imported', async () => {
+test('tables have one line per row, whatever names were imported', async () => {
   const { database } = made;
   const names = fc.sample(commandingText, NAMES);
   const coops = names.map((name, index) => ({ id: `co_${index}`, name }));
@@ -51,7 +52,12 @@ test('the tables of commands have a line for each row, whatever names were impor
   const ids = coops.map(({ id }) => id);
   await grant(database, Date.now, 'acme', { everything: false, leadEntities: [], coops: ids });
   let text = '';
-  const stream = { write: (chunk: string | Uint8Array) => (text += String(chunk)).length > 0 };
+  const stream = new Writable({
+    write(chunk, _, done) {
+      text += String(chunk);
+      done();
+    },
+  });
   const context = (isJson: boolean): CommandContext => {
     text = '';
     const config = readConfig({ PDS_DATABASE_URL: databaseUrlOf(made.config) });
@@ -73,7 +79,7 @@ test('the tables of commands have a line for each row, whatever names were impor
   expect(linesOf(text)).toHaveLength(changes.length + 1);
 });
 
-test('pds partner show, pds import and pds audit show hostile text as one line without commands', async () => {
+test('pds partner show, pds import and pds audit print hostile text as one line without control characters', async () => {
   const source = join(folder, 'data\u001b[2J\nforged');
   mkdirSync(source);
   writeFileSync(join(source, 'lead-entities.ndjson'), JSON.stringify({ id: 'le_a', name: HOSTILE }));
@@ -95,7 +101,7 @@ test('pds partner show, pds import and pds audit show hostile text as one line w
   expect(audited.filter((line) => line.includes('forged'))).toEqual([expect.stringContaining(' import ')]);
 });
 
-test('an import that is refused names hostile files, fields and values in one line each', async () => {
+test('a refused import reports hostile files, fields and values in one line each', async () => {
   const lines = [
     JSON.stringify({ id: `le${HOSTILE}`, name: 'x' }),
     JSON.stringify({ id: 'le_a', name: 'x', [HOSTILE]: 1 }),
@@ -113,7 +119,7 @@ test('an import that is refused names hostile files, fields and values in one li
   }
 });
 
-test('messages that quote arguments, settings and errors of the database are one line without commands', async () => {
+test('messages that quote arguments, settings and database errors are one line without control characters', async () => {
   const failures: [string[], Record<string, string>, number][] = [
     [['partner', 'show', HOSTILE], {}, 1],
     [[HOSTILE], {}, 2],

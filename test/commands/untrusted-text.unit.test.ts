@@ -1,22 +1,28 @@
+import { Writable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createOutput, renderColumns } from '../../src/commands/output.ts';
+import { createOutput, renderColumns } from '../../src/commands/process/output.ts';
 import { describeProblem, ProblemList } from '../../src/publishing/problems.ts';
 import { printable as printableInMirror, printableJson as jsonInMirror } from '../../client/src/mirror/printable.ts';
 import { printable, printableJson } from '../../src/printable.ts';
-import { commandingText, commandsIn } from '../support/terminal-text.ts';
+import { commandingText, commandsIn } from '../support/process/terminal-text.ts';
 
 const linesOf = (shown: string): string[] => shown.split('\n').slice(0, -1);
 
 /** The output that `write` produces. */
 function written(isJson: boolean, write: (output: ReturnType<typeof createOutput>) => void): string {
   const chunks: string[] = [];
-  const stream = { write: (chunk: string | Uint8Array) => chunks.push(String(chunk)) > 0 };
+  const stream = new Writable({
+    write(chunk, _, done) {
+      chunks.push(String(chunk));
+      done();
+    },
+  });
   write(createOutput(isJson, stream, stream));
   return chunks.join('');
 }
 
-test('a table has as many lines as rows and its columns aligned, whatever is in its cells', () => {
+test('a table has one line per row and aligned columns, whatever its cells contain', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(commandingText, commandingText), { minLength: 1 }), (rows) => {
       const shown = written(false, (output) => output.result(null, renderColumns(rows)));
@@ -28,7 +34,7 @@ test('a table has as many lines as rows and its columns aligned, whatever is in 
   );
 });
 
-test('a sentence that quotes any text is one line', () => {
+test('a message that quotes any text is one line', () => {
   fc.assert(
     fc.property(commandingText, (text) => {
       for (const write of ['note', 'done'] as const) {
@@ -42,7 +48,7 @@ test('a sentence that quotes any text is one line', () => {
   );
 });
 
-test('JSON is exactly the value, and nothing in it commands a terminal', () => {
+test('JSON output is exact, and contains no control characters', () => {
   fc.assert(
     fc.property(fc.dictionary(commandingText, fc.oneof(commandingText, fc.string({ unit: 'binary' }))), (value) => {
       const shown = written(true, (output) => output.result(value, ''));
@@ -56,7 +62,7 @@ test('JSON is exactly the value, and nothing in it commands a terminal', () => {
   );
 });
 
-test('a problem of an import is one line, whatever its file, field and reason hold', () => {
+test('a problem of an import is one line, whatever its file, field and reason contain', () => {
   fc.assert(
     fc.property(commandingText, commandingText, commandingText, (file, field, reason) => {
       const problems = new ProblemList();
@@ -69,7 +75,7 @@ test('a problem of an import is one line, whatever its file, field and reason ho
   );
 });
 
-test('letters of every script, signs and accents are shown as they are, also by the mirror', () => {
+test('letters of every script, signs and accents are printed unchanged, also by the mirror', () => {
   for (const text of [
     'Zürich',
     'Île-de-France',
@@ -85,7 +91,7 @@ test('letters of every script, signs and accents are shown as they are, also by 
   }
 });
 
-test('what the mirror says is one line without commands', () => {
+test("the mirror's messages are one line without control characters", () => {
   fc.assert(
     fc.property(commandingText, (text) => {
       expect(commandsIn(printableInMirror(text))).toEqual([]);

@@ -46,7 +46,7 @@ async function pds(line: string): Promise<Outcome> {
   return outcome;
 }
 
-test('pds usage shows each partner of the last thirty days, the busiest first, with a bar for each day', async () => {
+test('pds usage lists each partner of the last thirty days, the busiest first, with a bar per day', async () => {
   const { code, stdout, stderr } = await pds('usage');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout.split('\n')).toEqual([
@@ -59,7 +59,7 @@ test('pds usage shows each partner of the last thirty days, the busiest first, w
   ]);
 });
 
-test('pds usage NAME shows a partner by key and endpoint', async () => {
+test("pds usage NAME lists a partner's requests by key and endpoint", async () => {
   const { stdout } = await pds('usage acme --days 3');
   expect(stdout.split('\n')).toEqual([
     `KEY ID    ENDPOINT       REQUESTS  RECORDS  LIMITED  FAILED  ${dayAgo(2)} TO ${dayAgo(0)}`,
@@ -71,13 +71,13 @@ test('pds usage NAME shows a partner by key and endpoint', async () => {
   expect((await pds('usage nobody')).code).toBe(1);
 });
 
-test('pds usage puts several days into a bar where there are many', async () => {
+test('pds usage combines days in a bar if there are many', async () => {
   const chart = /^acme .* (\S+)$/m.exec((await pds('usage --days 365')).stdout)?.[1];
   // 53 bars of seven days.
   expect(chart).toBe(`${'▁'.repeat(48)}█▁▁▁▂`);
 });
 
-test('pds usage --json has every day of every line, those without requests too', async () => {
+test('pds usage --json has every day of every line, also without requests', async () => {
   const { stdout } = await pds('usage acme --days 2 --json');
   const nothing = { requests: 0, records: 0, limited: 0, failed: 0 };
   const today = { requests: 1_000, records: 10_000, limited: 1, failed: 2 };

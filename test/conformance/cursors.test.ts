@@ -1,20 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { publishLines, solicitation, withImportDirectory, SMALL_CATALOG } from '../support/publishing.ts';
+import { publishLines, solicitation, SMALL_CATALOG } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 let service: TestService;
 
 beforeEach(async () => {
   const solicitations = Array.from({ length: 20 }, (_, i) => solicitation(`sol_${String(i).padStart(2, '0')}`, i + 1));
-  service = await withImportDirectory({ ...SMALL_CATALOG, solicitations }, (directory) =>
-    startService({
-      directories: [directory],
-      partners: [
-        { name: 'one', everything: true },
-        { name: 'two', everything: true },
-      ],
-    }),
-  );
+  service = await startService({
+    catalog: { ...SMALL_CATALOG, solicitations },
+    partners: [
+      { name: 'one', everything: true },
+      { name: 'two', everything: true },
+    ],
+  });
 });
 afterEach(() => service.close());
 
@@ -36,7 +34,7 @@ async function page(query: string, partner = 'one'): Promise<Page> {
 }
 
 describe('a cursor', () => {
-  test('is a position: it survives the removal of its record, and records that come before and after it', async () => {
+  test('still works after its record was removed and others were added before and after it', async () => {
     const { ids, cursor } = await page('solicitations?limit=5');
     expect(ids.at(-1)).toBe('sol_04');
     await publishLines(service.database, {
@@ -50,7 +48,7 @@ describe('a cursor', () => {
     expect((await page(`solicitations?limit=3&cursor=${cursor}`)).ids).toEqual(['sol_04a', 'sol_06', 'sol_07']);
   });
 
-  test('goes with another limit on each page', async () => {
+  test('works with a different limit on each page', async () => {
     const { cursor } = await page('solicitations?limit=1');
     const next = await page(`solicitations?limit=2&cursor=${cursor}`);
     expect(next.ids).toEqual(['sol_01', 'sol_02']);
@@ -59,21 +57,21 @@ describe('a cursor', () => {
 
   test.each([
     ['of another endpoint', 'suppliers?cursor=', 'one'],
-    ['with a filter more', 'solicitations?status=open&cursor=', 'one'],
-    ['of another partner that sees the same', 'solicitations?cursor=', 'two'],
-  ])('%s is refused, with what to do', async (_what, query, partner) => {
+    ['with an additional filter', 'solicitations?status=open&cursor=', 'one'],
+    ['of another partner with the same scope', 'solicitations?cursor=', 'two'],
+  ])('%s is rejected with advice', async (_case, query, partner) => {
     const { cursor } = await page('solicitations?limit=5');
     const refused = await page(query + String(cursor), partner);
     expect(refused.status).toBe(400);
     expect(refused.message).toMatch(/^validation_failed: .*cursor.*next_cursor/);
   });
 
-  test('is the same for a filter that means the same', async () => {
+  test('is the same for equivalent spellings of a filter', async () => {
     const { cursor } = await page('suppliers?state=pa&limit=1');
     expect((await page(`suppliers?state=PA&cursor=${cursor}`)).ids).toEqual(['sup_2']);
   });
 
-  test('is null where the last page is exactly full', async () => {
+  test('is null if the last page is exactly full', async () => {
     expect(await page('solicitations?limit=20')).toMatchObject({ cursor: null });
     expect((await page('solicitations?limit=19')).cursor).not.toBeNull();
   });

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadModel } from '../model/model.ts';
-import { questionsAbout, type Question } from '../model/questions.ts';
+import { requestsAbout, type ModelRequest } from '../model/requests.ts';
 import { createDirectories, type RecordDirectories } from '../support/data.ts';
-import type { Answer } from '../support/client.ts';
+import type { HttpResponse } from '../support/client.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import { startService, type TestService } from '../support/service.ts';
-import { pathOf, PARTNERS, withoutRequestId } from './asking.ts';
+import { pathOf, PARTNERS, withoutRequestId } from './modelled-service.ts';
 
-const QUESTIONS = numberOfRuns({ inDefaultSet: 400, otherwise: 1_000 });
+const REQUESTS = numberOfRuns({ inDefaultSet: 400, otherwise: 1_000 });
 const COMPARED_HEADERS = [
   'content-type',
   'etag',
@@ -71,27 +71,27 @@ afterAll(async () => {
   records.remove();
 });
 
-test('SQLite and PostgreSQL give the same answers, byte for byte', async () => {
+test('SQLite and PostgreSQL return the same responses byte for byte', async () => {
   const [sqlite, postgres] = services;
   const model = loadModel(sqlite.published);
   const timestamps = sqlite.published.map(({ publishedAt }) => publishedAt);
-  const asked = fc.oneof(
-    { weight: 14, arbitrary: questionsAbout(model, timestamps).map(toRequest) },
+  const requests = fc.oneof(
+    { weight: 14, arbitrary: requestsAbout(model, timestamps).map(toRequest) },
     { weight: 1, arbitrary: MALFORMED },
   );
   const partner = fc.constantFrom(...PARTNERS.map(({ name }) => name));
   await fc.assert(
-    fc.asyncProperty(fc.noBias(asked), partner, async ({ path, limits }, name) => {
+    fc.asyncProperty(fc.noBias(requests), partner, async ({ path, limits }, name) => {
       expect(await answersOf(sqlite, name, path, limits)).toEqual(await answersOf(postgres, name, path, limits));
     }),
-    { seed: 20_260_416, numRuns: QUESTIONS },
+    { seed: 20_260_416, numRuns: REQUESTS },
   );
 }, 180_000);
 
-function toRequest(question: Question): { path: string; limits: readonly number[] | null } {
+function toRequest(request: ModelRequest): { path: string; limits: readonly number[] | null } {
   // Short pages of long lists are tested elsewhere.
-  const limits = question.ask === 'list' ? question.limits.map((limit) => Math.max(limit, 30)) : null;
-  return { path: pathOf(question), limits };
+  const limits = request.type === 'list' ? request.limits.map((limit) => Math.max(limit, 30)) : null;
+  return { path: pathOf(request), limits };
 }
 
 async function answersOf(
@@ -101,11 +101,12 @@ async function answersOf(
   limits: readonly number[] | null,
 ): Promise<object[]> {
   const { key } = service.partner(partner);
-  const answers = limits === null ? [await service.get(path, { key })] : await service.walk(path, key, limits);
-  return answers.map(comparable);
+  const responses =
+    limits === null ? [await service.get(path, { key })] : await service.listAllPages(path, key, limits);
+  return responses.map(comparable);
 }
 
-function comparable(answer: Answer): object {
-  const headers = COMPARED_HEADERS.map((name) => [name, answer.headers[name]]);
-  return { status: answer.status, headers, body: withoutRequestId(answer) };
+function comparable(response: HttpResponse): object {
+  const headers = COMPARED_HEADERS.map((name) => [name, response.headers[name]]);
+  return { status: response.status, headers, body: withoutRequestId(response) };
 }

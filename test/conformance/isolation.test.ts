@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Model } from '../model/model.ts';
-import { questionsAbout, type Question } from '../model/questions.ts';
-import type { Answer } from '../support/client.ts';
+import { requestsAbout, type ModelRequest } from '../model/requests.ts';
+import { dataOf, type HttpResponse } from '../support/client.ts';
 import type { TestPartner } from '../support/partners.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import type { TestService } from '../support/service.ts';
-import { dataOf, pathOf, withoutRequestId, startModelledService, type ModelledService } from './asking.ts';
+import { pathOf, withoutRequestId, startModelledService, type ModelledService } from './modelled-service.ts';
 
-const QUESTIONS = numberOfRuns({ inDefaultSet: 400, otherwise: 1_000 });
+const REQUESTS = numberOfRuns({ inDefaultSet: 400, otherwise: 1_000 });
 
 /** Two partners whose scopes overlap only in suppliers and reference lists. */
 const CONFINED = ['one-lead-entity', 'mixed'] as const;
@@ -28,57 +28,57 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => started.close());
 
-test('what a partner may not see is in none of its answers, and is answered like what does not exist', async () => {
+test("records outside a partner's scope are in none of its responses, and a request for them gets the response for records that do not exist", async () => {
   const everything = service.partner('everything');
   const confined = CONFINED.map((name) => ({ ...service.partner(name), ...hiddenFrom(service.partner(name)) }));
   const tally = { hiddenRecords: 0, hiddenFilters: 0, recordsShown: 0 };
-  const asked = questionsAbout(
+  const requests = requestsAbout(
     model,
     service.published.map(({ publishedAt }) => publishedAt),
   );
   await fc.assert(
-    fc.asyncProperty(asked, async (question) => {
+    fc.asyncProperty(requests, async (request) => {
       for (const partner of confined) {
-        const answers = await askAll(partner, question);
-        for (const answer of answers)
-          expect(stringsIn(answer.body).filter((text) => partner.ids.has(text))).toEqual([]);
-        if (question.ask === 'list') {
-          const shown = answers.flatMap(dataOf);
+        const responses = await getAll(partner, request);
+        for (const response of responses)
+          expect(stringsIn(response.body).filter((text) => partner.ids.has(text))).toEqual([]);
+        if (request.type === 'list') {
+          const shown = dataOf(...responses);
           tally.recordsShown += shown.length;
           // Partners whose grants have other timestamps get other syncs.
-          const isComparable = shown.length > 0 && question.filters['updated_since'] === undefined;
-          if (isComparable) expectPartOf(shown, (await askAll(everything, question)).flatMap(dataOf));
+          const isComparable = shown.length > 0 && request.filters['updated_since'] === undefined;
+          if (isComparable) expectPartOf(shown, dataOf(...(await getAll(everything, request))));
         }
-        const unknown = withoutHidden(question, partner);
+        const unknown = withoutHidden(request, partner);
         if (unknown === null) continue;
-        tally[question.ask === 'detail' ? 'hiddenRecords' : 'hiddenFilters'] += 1;
-        expect(answers.map(comparable)).toEqual((await askAll(partner, unknown)).map(comparable));
+        tally[request.type === 'detail' ? 'hiddenRecords' : 'hiddenFilters'] += 1;
+        expect(responses.map(comparable)).toEqual((await getAll(partner, unknown)).map(comparable));
       }
     }),
-    { seed: 20_260_417, numRuns: QUESTIONS },
+    { seed: 20_260_417, numRuns: REQUESTS },
   );
   // Enough requests were about hidden records, and enough returned records.
-  expect(tally.hiddenRecords).toBeGreaterThan(QUESTIONS / 10);
-  expect(tally.hiddenFilters).toBeGreaterThan(QUESTIONS / 10);
-  expect(tally.recordsShown).toBeGreaterThan(QUESTIONS);
+  expect(tally.hiddenRecords).toBeGreaterThan(REQUESTS / 10);
+  expect(tally.hiddenFilters).toBeGreaterThan(REQUESTS / 10);
+  expect(tally.recordsShown).toBeGreaterThan(REQUESTS);
 }, 120_000);
 
-test('a count is that of the records that the list shows, for every partner', async () => {
-  const asked = questionsAbout(model, []).filter(({ ask }) => ask === 'count') as fc.Arbitrary<
-    Question & { ask: 'count' }
+test('a count equals the number of records in the list, for every partner', async () => {
+  const requests = requestsAbout(model, []).filter(({ type }) => type === 'count') as fc.Arbitrary<
+    ModelRequest & { type: 'count' }
   >;
   await fc.assert(
-    fc.asyncProperty(asked, fc.constantFrom(...CONFINED), async ({ filters }, name) => {
+    fc.asyncProperty(requests, fc.constantFrom(...CONFINED), async ({ filters }, name) => {
       const { key } = service.partner(name);
-      const count = await service.get(pathOf({ ask: 'count', filters }), { key });
-      const list = await askAll(service.partner(name), { ask: 'list', kind: 'solicitations', filters, limits: [100] });
-      expect(JSON.parse(count.body)).toEqual({ total: list.flatMap(dataOf).length });
+      const count = await service.get(pathOf({ type: 'count', filters }), { key });
+      const list = await getAll(service.partner(name), { type: 'list', kind: 'solicitations', filters, limits: [100] });
+      expect(JSON.parse(count.body)).toEqual({ total: dataOf(...list).length });
     }),
     { seed: 20_260_418, numRuns: 100 },
   );
 }, 60_000);
 
-test("another partner's cursor is refused like one that was made up", async () => {
+test("another partner's cursor is rejected like a forged one", async () => {
   for (const kind of ['contracts', 'suppliers', 'lead-entities', 'coops', 'certifications', 'city-services']) {
     const page = await service.get(`/v1/${kind}?limit=1`, { key: service.partner('everything').key });
     const { next_cursor } = (JSON.parse(page.body) as { meta: { next_cursor: string } }).meta;
@@ -111,22 +111,25 @@ function hiddenFrom({ scope }: TestPartner): { ids: Set<string>; refs: Set<strin
 }
 
 /** The same request with hidden ids replaced by one that does not exist; null if it contains none. */
-function withoutHidden(question: Question, { ids, refs }: { ids: Set<string>; refs: Set<string> }): Question | null {
-  if (question.ask === 'detail') {
-    return ids.has(question.id) || refs.has(question.id) ? { ...question, id: NO_SUCH_ID } : null;
+function withoutHidden(
+  request: ModelRequest,
+  { ids, refs }: { ids: Set<string>; refs: Set<string> },
+): ModelRequest | null {
+  if (request.type === 'detail') {
+    return ids.has(request.id) || refs.has(request.id) ? { ...request, id: NO_SUCH_ID } : null;
   }
-  const replaced = Object.entries(question.filters).map(([name, value]) =>
+  const replaced = Object.entries(request.filters).map(([name, value]) =>
     ['lead_entity', 'coop', 'supplier'].includes(name) && ids.has(value) ? [name, NO_SUCH_ID] : [name, value],
   );
   const filters = Object.fromEntries(replaced) as Record<string, string>;
-  return JSON.stringify(filters) === JSON.stringify(question.filters) ? null : { ...question, filters };
+  return JSON.stringify(filters) === JSON.stringify(request.filters) ? null : { ...request, filters };
 }
 
-function askAll({ key }: TestPartner, question: Question): Promise<Answer[]> {
-  const path = pathOf(question);
-  return question.ask === 'list'
-    ? service.walk(path, key, [100])
-    : service.get(path, { key }).then((answer) => [answer]);
+function getAll({ key }: TestPartner, request: ModelRequest): Promise<HttpResponse[]> {
+  const path = pathOf(request);
+  return request.type === 'list'
+    ? service.listAllPages(path, key, [100])
+    : service.get(path, { key }).then((response) => [response]);
 }
 
 /** Asserts that every partner that sees a record gets the same text for it. */
@@ -144,7 +147,7 @@ function stringsIn(body: string): string[] {
   return strings;
 }
 
-function comparable(answer: Answer): object {
-  const headers = Object.entries(answer.headers).filter(([name]) => !CHANGING_HEADERS.has(name));
-  return { status: answer.status, headers, body: withoutRequestId(answer) };
+function comparable(response: HttpResponse): object {
+  const headers = Object.entries(response.headers).filter(([name]) => !CHANGING_HEADERS.has(name));
+  return { status: response.status, headers, body: withoutRequestId(response) };
 }

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, test } from 'vitest';
 import type { Model } from '../model/model.ts';
-import { questionsAbout } from '../model/questions.ts';
+import { requestsAbout } from '../model/requests.ts';
 import type { TestPartner } from '../support/partners.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import { TEST_NOW, type TestService } from '../support/service.ts';
-import { PARTNERS, startModelledService, type ModelledService } from './asking.ts';
-import { AnswerCheck } from './checking.ts';
+import { PARTNERS, startModelledService, type ModelledService } from './modelled-service.ts';
+import { ResponseCheck } from './response-check.ts';
 
 /** For each of the six partners: 720 requests in total, or 2,100. */
-const QUESTIONS_OF_EACH = numberOfRuns({ inDefaultSet: 120, otherwise: 350 });
+const REQUESTS_PER_PARTNER = numberOfRuns({ inDefaultSet: 120, otherwise: 350 });
 
 let started: ModelledService;
 let service: TestService;
@@ -22,14 +22,19 @@ beforeAll(async () => {
 afterAll(() => started.close());
 
 test.each(PARTNERS)(
-  'every list, count and record that the partner "$name" asks for is what plain filters over all records give',
+  'every list, count and record for the partner "$name" equals plain filters over all records',
   async ({ name }) => {
     const partner = service.partner(name);
-    const answers = new AnswerCheck(model, service.get, () => TEST_NOW);
-    const asked = questionsAbout(model, eventsOf(partner));
+    const responses = new ResponseCheck(model, service.get, () => TEST_NOW);
+    const requests = requestsAbout(model, eventsOf(partner));
     await fc.assert(
-      fc.asyncProperty(asked, (question) => answers.check(partner, question)),
-      { seed: 20_260_415, numRuns: QUESTIONS_OF_EACH, interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true },
+      fc.asyncProperty(requests, (request) => responses.check(partner, request)),
+      {
+        seed: 20_260_415,
+        numRuns: REQUESTS_PER_PARTNER,
+        interruptAfterTimeLimit: 100_000,
+        markInterruptAsFailure: true,
+      },
     );
   },
   120_000,

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(Object.values(databases).map((made) => made.drop())));
 
-test('docs/queries is what "npm run queries" writes', async () => {
+test('docs/queries is up to date with "npm run queries"', async () => {
   const { sqlite, postgres } = databases;
   if (postgres.config.engine !== 'postgres') throw new Error('not a PostgreSQL database');
   const written = await describeQueries(sqlite.database, postgres.database, postgres.config.url);

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeRoles } from '../../src/database/roles.ts';
-import { questionsAbout } from '../model/questions.ts';
+import { makeRoles } from '../../src/roles/make-roles.ts';
+import { requestsAbout } from '../model/requests.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
-import { PARTNERS, startModelledService, type ModelledService } from './asking.ts';
-import { AnswerCheck } from './checking.ts';
+import { PARTNERS, startModelledService, type ModelledService } from './modelled-service.ts';
+import { ResponseCheck } from './response-check.ts';
 
-const QUESTIONS_OF_EACH = 60;
+const REQUESTS_PER_PARTNER = 60;
 
 const suffix = randomBytes(6).toString('hex');
 const roles = { reader: `reader_${suffix}`, writer: `writer_${suffix}` };
@@ -40,25 +40,30 @@ afterAll(async () => {
 });
 
 test.each(PARTNERS)(
-  'as the reader, pds serve answers the partner "$name" what plain filters over all records give',
+  'with the reader role, every response for the partner "$name" equals plain filters over all records',
   async ({ name }) => {
-    const answers = new AnswerCheck(started.model, client.get, () => new Date().toISOString());
+    const responses = new ResponseCheck(started.model, client.get, () => new Date().toISOString());
     const events = started.service.published.map(({ publishedAt }) => publishedAt);
-    const asked = questionsAbout(started.model, events);
+    const requests = requestsAbout(started.model, events);
     await fc.assert(
-      fc.asyncProperty(asked, (question) => answers.check(started.service.partner(name), question)),
-      { seed: 20_260_416, numRuns: QUESTIONS_OF_EACH, interruptAfterTimeLimit: 50_000, markInterruptAsFailure: true },
+      fc.asyncProperty(requests, (request) => responses.check(started.service.partner(name), request)),
+      {
+        seed: 20_260_416,
+        numRuns: REQUESTS_PER_PARTNER,
+        interruptAfterTimeLimit: 50_000,
+        markInterruptAsFailure: true,
+      },
     );
   },
   60_000,
 );
 
-test('as the reader, it writes usage, and has nothing else to complain of', async () => {
+test('with the reader role, pds serve writes usage and logs no other warning', async () => {
   serving.kill('SIGTERM');
   expect(await serving.exited).toEqual([0, null]);
   const usage = await started.service.database.kysely.selectFrom('access.usage').selectAll().execute();
   const requests = usage.reduce((sum, row) => sum + row.requests, 0);
-  expect(requests).toBeGreaterThan(PARTNERS.length * QUESTIONS_OF_EACH);
+  expect(requests).toBeGreaterThan(PARTNERS.length * REQUESTS_PER_PARTNER);
   const levels = serving
     .output()
     .trim()

@@ -53,7 +53,7 @@ interface Page {
 }
 
 test.each(['contracts', 'suppliers', 'solicitations', 'certifications', 'lead-entities', 'city-services', 'coops'])(
-  'every answer of %s is what the OpenAPI document says',
+  'every response of %s matches the OpenAPI document',
   async (kind) => {
     const list = `/v1/${kind}`;
     const detail = `${list}/{id}`;
@@ -80,6 +80,8 @@ function headerFaults(path: string, { status, headers }: globalThis.Response): s
   return Object.keys(response.headers ?? {}).flatMap((name) => {
     const schema = document.components.headers[name]?.schema;
     const value = headers.get(name);
+    // Only on responses to keys near their end, whose test is access/own-key.test.ts.
+    if (name === 'X-Key-Expires-At' && value === null) return [];
     if (schema === undefined || value === null) return [`${path}: ${name} is missing`];
     const isNumber = 'type' in schema && schema.type === 'integer';
     const isValid = ajv.validate(schema, isNumber ? Number(value) : value);

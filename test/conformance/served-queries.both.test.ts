@@ -2,15 +2,15 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { listServingStatements } from '../../scripts/queries/serving-statements.ts';
 import { watchStatements } from '../../scripts/queries/watched-database.ts';
-import { questionsAbout } from '../model/questions.ts';
+import { requestsAbout } from '../model/requests.ts';
 import { createDatabaseOf } from '../support/database.ts';
-import { pathOf, startModelledService } from './asking.ts';
+import { pathOf, startModelledService } from './modelled-service.ts';
 
 /** For each of two partners, of which one sees everything and the other has grants. */
-const QUESTIONS_OF_EACH = 300;
+const REQUESTS_PER_PARTNER = 300;
 
 test.each(['sqlite', 'postgres'] as const)(
-  'every statement that serves the questions of partners on %s is one of docs/queries',
+  "docs/queries lists every statement that partners' requests run on %s",
   async (engine) => {
     const made = await createDatabaseOf(engine);
     const listed = new Set((await listServingStatements(made.database)).map(({ text }) => text));
@@ -24,8 +24,12 @@ test.each(['sqlite', 'postgres'] as const)(
       for (const name of ['everything', 'mixed']) {
         const { key } = started.service.partner(name);
         const timestamps = started.service.published.map(({ publishedAt }) => publishedAt);
-        const asked = fc.sample(questionsAbout(started.model, timestamps), { seed: 1, numRuns: QUESTIONS_OF_EACH });
-        for (const question of asked) await started.service.get(pathOf(question), { key });
+        const requests = fc.sample(requestsAbout(started.model, timestamps), {
+          seed: 1,
+          numRuns: REQUESTS_PER_PARTNER,
+        });
+        for (const request of requests) await started.service.get(pathOf(request), { key });
+        await started.service.get('/v1/key', { key });
       }
     } finally {
       await started.close();

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { inTransaction, openForCommands, type Database } from '../../src/database/database.ts';
-import { isConnectionLost } from '../../src/database/postgres-errors.ts';
+import { inTransaction, type Database } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { isConnectionLost } from '../../src/database/postgres/postgres-errors.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 
 const COLUMNS = ['id', 'label'];
@@ -51,7 +52,7 @@ async function expectFailure(rows: Iterable<readonly unknown[]>, error: object):
   expect(await copiedIds(made.database)).toEqual([1]);
 }
 
-test('an error of the server in the middle of a copy is thrown, and the connection works after the rollback', async () => {
+test('a server error during a copy is thrown, and the connection works after the rollback', async () => {
   function* rows() {
     yield* longRows(100);
     yield [50, 'a repeated id'];
@@ -60,11 +61,11 @@ test('an error of the server in the middle of a copy is thrown, and the connecti
   await expectFailure(rows(), { code: '23505', constraint: 'copied_pkey' });
 });
 
-test('a text with a NUL is refused by the server, and the connection works after the rollback', async () => {
+test('the server refuses a text with a NUL, and the connection works after the rollback', async () => {
   await expectFailure([[1, 'a\0b']], { code: '22021' });
 });
 
-test('an error in the source of the rows ends the copy, and the connection works after the rollback', async () => {
+test('an error from the row source ends the copy, and the connection works after the rollback', async () => {
   function* rows() {
     yield* longRows(100);
     throw new Error('no more rows');
@@ -85,7 +86,7 @@ test.each([
   await expectFailure([row], { message });
 });
 
-test('a copy whose connection is lost fails, and the next transaction has another', async () => {
+test('a copy fails if its connection is lost, and the next transaction uses another', async () => {
   const other = openForCommands(made.config);
   try {
     const failed = inTransaction(made.database, async (transaction) => {
@@ -106,7 +107,7 @@ test('a copy whose connection is lost fails, and the next transaction has anothe
   }
 });
 
-test('a copy on a connection that was lost before fails', async () => {
+test('a copy on an already lost connection fails', async () => {
   const other = openForCommands(made.config);
   try {
     const failed = inTransaction(made.database, async (transaction) => {
@@ -122,7 +123,7 @@ test('a copy on a connection that was lost before fails', async () => {
   }
 });
 
-test('rows are read no faster than the server takes them', async () => {
+test('rows are read no faster than the server accepts them', async () => {
   const total = 1_000;
   await sql`create function wait() returns trigger language plpgsql as $$
     begin perform pg_advisory_xact_lock(1); return new; end $$`.execute(made.database.kysely);

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openForCommands } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/migrator.ts';
-import { MIGRATIONS } from '../../src/database/migrations.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { migrate } from '../../src/database/migrations/migrator.ts';
+import { MIGRATIONS } from '../../src/database/migrations/migrations.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { interrupted, Interruption } from '../support/interruption.ts';
-import { insertOlderPublication, insertOlderSuppliers, makeOlderSchema } from '../support/older-schema.ts';
+import { interrupted, Interruption } from '../support/process/interruption.ts';
+import { insertOlderPublication, insertOlderSuppliers, makeOlderSchema } from '../support/schema/older-schema.ts';
 
 const BEFORE = { catalog: MIGRATIONS.catalog.length, access: 2 };
 const clock = (): number => Date.parse('2026-05-01T00:00:00.000Z');
@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 afterEach(() => made.drop());
 
-test('a migration gives up, and lets services read on, if another transaction holds a table for over two seconds', async () => {
+test('a migration fails without blocking readers if another transaction locks a table for over two seconds', async () => {
   const { database } = made;
   const reading = await database.kysely.startTransaction().execute();
   await sql`select version from access.clock`.execute(reading);
@@ -29,7 +29,7 @@ test('a migration gives up, and lets services read on, if another transaction ho
   expect(await migrate(database, clock)).toHaveLength(MIGRATIONS.access.length - BEFORE.access);
 });
 
-test('no table is locked against readers while the index is filled', async () => {
+test('readers are not blocked while the index is filled', async () => {
   const older = await createEmptyDatabase();
   const observer = openForCommands(older.config);
   try {
@@ -58,7 +58,7 @@ test('no table is locked against readers while the index is filled', async () =>
   }
 });
 
-test('roles that read or write grants can do the same with what a migration adds to them', async () => {
+test('roles with privileges on grants get the same on the table that a migration adds', async () => {
   const { kysely } = made.database;
   const suffix = randomBytes(6).toString('hex');
   const [reader, writer] = [`Reader ${suffix}`, `writer_${suffix}`];

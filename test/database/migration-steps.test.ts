@@ -1,15 +1,16 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
-import type { MigrationProgress } from '../../src/database/migration.ts';
-import { migrate, prepareSchema, readDeferred, readSchemaState } from '../../src/database/migrator.ts';
-import { MIGRATIONS } from '../../src/database/migrations.ts';
-import { lockCatalog } from '../../src/publishing/lock.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import type { MigrationProgress } from '../../src/database/migrations/migration.ts';
+import { migrate, prepareSchema, readDeferred, readSchemaState } from '../../src/database/migrations/migrator.ts';
+import { MIGRATIONS } from '../../src/database/migrations/migrations.ts';
+import { lockCatalog } from '../../src/database/catalog-lock.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { entriesOf, insertEntries } from '../support/former-search.ts';
-import { leftBehindIn, runPdsInTerminal } from '../support/in-terminal.ts';
+import { entriesOf, insertEntries } from '../support/schema/former-search.ts';
+import { leftBehindIn, runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { insertOlderPublication, insertOlderSuppliers, makeOlderSchema } from '../support/older-schema.ts';
+import { insertOlderPublication, insertOlderSuppliers, makeOlderSchema } from '../support/schema/older-schema.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
 const EVERY_MIGRATION = [...MIGRATIONS.catalog, ...MIGRATIONS.access].length;
@@ -26,7 +27,7 @@ beforeEach(async () => {
 
 afterEach(() => made.drop());
 
-test('migrations that older servers would not survive run on an empty database, and otherwise only when told to finish', async () => {
+test('deferred migrations run on an empty database, and otherwise only with finish', async () => {
   await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
   await migrate(database, clock);
   expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
@@ -48,7 +49,7 @@ test('migrations that older servers would not survive run on an empty database, 
   expect(await readDeferred(empty.database)).toEqual([]);
 });
 
-test('pds migrate says what is deferred, and --finish runs it', async () => {
+test('pds migrate reports deferred migrations, and --finish runs them', async () => {
   await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
   const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
   const migrated = await runPds(['migrate'], settings);
@@ -60,7 +61,7 @@ test('pds migrate says what is deferred, and --finish runs it', async () => {
   expect((await runPds(['check'], settings)).stdout).not.toContain('catalog 6');
 });
 
-test('a step that is interrupted leaves those before it complete, and the next run continues with it', async () => {
+test('an interrupted step leaves earlier ones complete, and the next run resumes with it', async () => {
   await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
   await insertOlderPublication(database);
   const steps: string[] = [];
@@ -75,7 +76,7 @@ test('a step that is interrupted leaves those before it complete, and the next r
 });
 
 testWith('python')(
-  'pds migrate shows the progress of a long step on a terminal, and gives it back (needs python3)',
+  'pds migrate shows the progress of a long step on a terminal, and restores the terminal (needs python3)',
   async () => {
     await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
     await insertOlderPublication(database);
@@ -89,7 +90,7 @@ testWith('python')(
   },
 );
 
-test('the words by which suppliers were found are stored with them', async () => {
+test('the words that suppliers are searched by are stored with them', async () => {
   await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
   await insertOlderPublication(database);
   await insertOlderSuppliers(database, ['a', 'b', 'c']);
@@ -106,7 +107,7 @@ test('the words by which suppliers were found are stored with them', async () =>
   ]);
 });
 
-test('the last publication has a token, and an import that knows of none cannot publish', async () => {
+test('the last release gets a token, and an import without tokens cannot publish', async () => {
   await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
   const { kysely } = database;
   await insertOlderPublication(database, 1);
@@ -117,7 +118,7 @@ test('the last publication has a token, and an import that knows of none cannot 
   await expect(insertOlderPublication(database, 3)).rejects.toThrow(/token/);
 });
 
-test('a migration waits for an import that runs', async () => {
+test('a migration waits for a running import', async () => {
   await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
   await using stack = new AsyncDisposableStack();
   const other = openForCommands(made.config);

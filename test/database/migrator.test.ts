@@ -5,13 +5,13 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { SchemaVersionError } from '../../src/database/errors.ts';
-import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrator.ts';
-import { MIGRATIONS } from '../../src/database/migrations.ts';
+import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
+import { MIGRATIONS } from '../../src/database/migrations/migrations.ts';
 import { STRIDE } from '../../migrations/catalog/renumbering.ts';
 import { contractMarks, solicitationMarks } from '../../src/publishing/former/tokens.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { entriesOf, insertEntries } from '../support/former-search.ts';
-import { insertOlderSuppliers, makeOlderSchema, olderDocument } from '../support/older-schema.ts';
+import { entriesOf, insertEntries } from '../support/schema/former-search.ts';
+import { insertOlderSuppliers, makeOlderSchema, olderDocument } from '../support/schema/older-schema.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
 const EVERY_MIGRATION = [...MIGRATIONS.catalog, ...MIGRATIONS.access].length;
@@ -33,7 +33,7 @@ beforeEach(async () => {
 
 afterEach(() => made.drop());
 
-test('an empty database is migrated once, and then left as it is', async () => {
+test('an empty database is migrated once, and then left unchanged', async () => {
   expect(await readSchemaState(database)).toMatchObject({ isEmpty: true });
   expect(await migrate(database, clock)).toHaveLength(EVERY_MIGRATION);
   const secret = await readCursorSecret();
@@ -48,18 +48,23 @@ test.each([
 ])('processes that migrate %s database at once all end with the newest schema', async (_, older) => {
   if (older !== null) await makeOlderSchema(database, older);
   const pending = EVERY_MIGRATION - (older === null ? 0 : older.catalog + older.access + DEFERRED.length);
-  const processes = Array.from({ length: 4 }, () => runProgram('migrate-process.ts', JSON.stringify(made.config)));
-  const ran = (await Promise.all(processes)).flatMap((output) => JSON.parse(output) as string[]);
+  // SQLite waits for a lock by blocking its thread, so one process cannot race with itself.
+  const program = fileURLToPath(new URL('../support/process/migrate-process.ts', import.meta.url));
+  const migrating = async (): Promise<string[]> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify(made.config)]);
+    return JSON.parse(stdout) as string[];
+  };
+  const ran = (await Promise.all(Array.from({ length: 4 }, migrating))).flat();
   expect(ran).toHaveLength(pending);
   expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
 });
 
-test('an empty database is made ready by the first command that meets it', async () => {
+test('the first command prepares an empty database', async () => {
   expect(await prepareSchema(database, clock)).toHaveLength(EVERY_MIGRATION);
   expect(await prepareSchema(database, clock)).toEqual([]);
 });
 
-test('a key that was rotated before its life was kept apart gets it back from the audit trail', async () => {
+test('a key rotated before lifetimes were stored gets its lifetime from the audit trail', async () => {
   await makeOlderSchema(database, { catalog: MIGRATIONS.catalog.length, access: 2 });
   const { kysely } = database;
   const [issued, cut, end] = ['2026-04-01T00:00:00.000Z', '2026-04-16T00:00:00.000Z', '2027-04-01T00:00:00.000Z'];
@@ -103,7 +108,7 @@ test('a key that was rotated before its life was kept apart gets it back from th
   ]);
 });
 
-test('a first migration that was cut off between its two groups is brought to its end by the next command', async () => {
+test('a first migration interrupted between its two groups is completed by the next command', async () => {
   await migrate(database, clock);
   for (const table of [
     'audit',
@@ -122,7 +127,7 @@ test('a first migration that was cut off between its two groups is brought to it
   expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
 });
 
-test('an older SQLite file is migrated by itself, an older PostgreSQL schema only by pds migrate', async () => {
+test('an older SQLite file is migrated automatically, an older PostgreSQL schema only by pds migrate', async () => {
   await makeOlderSchema(database, { catalog: 2, access: MIGRATIONS.access.length });
   if (inject('engine') === 'postgres') {
     await expect(prepareSchema(database, clock)).rejects.toThrow(/run "pds migrate"/);
@@ -133,7 +138,7 @@ test('an older SQLite file is migrated by itself, an older PostgreSQL schema onl
   expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
 });
 
-test('records of an older schema get numbers in the order of their ids, and are found by the words they had', async () => {
+test('records of an older schema get numbers in id order, and are found by the same words', async () => {
   await makeOlderSchema(database, { catalog: 2, access: MIGRATIONS.access.length });
   const ids = ['m', 'b', 'z', 'a', 'x'];
   await insertOlderSuppliers(database, ids);
@@ -159,7 +164,7 @@ test('records of an older schema get numbers in the order of their ids, and are 
   );
 });
 
-test('search entries of an older schema get the marks that an import gives them, and totals are counted', async () => {
+test('search entries of an older schema get the filter terms that an import creates, and totals are counted', async () => {
   await makeOlderSchema(database, { catalog: 2, access: MIGRATIONS.access.length });
   const owner = 'City_of-A';
   const closeAt = '2026-02-03T04:05:06.789Z';
@@ -196,7 +201,7 @@ test('search entries of an older schema get the marks that an import gives them,
   });
 });
 
-test('a schema that a newer version made is refused, with what to do', async () => {
+test('a schema from a newer version is refused, with what to do', async () => {
   await migrate(database, clock);
   await database.kysely
     .insertInto('catalog.migrations')
@@ -206,7 +211,7 @@ test('a schema that a newer version made is refused, with what to do', async () 
   await expect(migrate(database, clock)).rejects.toThrow(/999.*start the version that migrated it, or a newer one/);
 });
 
-test('a schema that a newer version only added to is served, and refused to commands, which would write to it', async () => {
+test('a schema that a newer version only added to can be served, but not written to by commands', async () => {
   await migrate(database, clock);
   const { kysely } = database;
   const added = { number: 999, name: 'added in the future', applied_at: '2030-01-01T00:00:00.000Z' };
@@ -228,14 +233,4 @@ async function readCursorSecret(): Promise<string> {
     .where('name', '=', 'cursor_secret')
     .executeTakeFirstOrThrow();
   return row.value;
-}
-
-/**
- * Runs a program of test/support. SQLite waits for a lock by blocking its thread, so one process cannot race with
- * itself.
- */
-async function runProgram(name: string, argument: string): Promise<string> {
-  const path = fileURLToPath(new URL(`../support/${name}`, import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [path, argument]);
-  return stdout;
 }

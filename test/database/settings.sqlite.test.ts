@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { openForServing } from '../../src/database/database.ts';
+import { openForServing } from '../../src/database/open.ts';
 import { createDatabaseOf } from '../support/database.ts';
 
-test('a server holds 64 MiB of the catalog, in pages of 8 KiB, and not of the empty file it began with', async () => {
+test('a server caches 64 MiB of the catalog file, in pages of 8 KiB', async () => {
   const made = await createDatabaseOf('sqlite');
   const serving = openForServing(made.config);
   try {

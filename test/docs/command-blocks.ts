@@ -1,54 +1,150 @@
-/**
- * Every block of commands in the operators' documents, by its first line. A test in test/operating executes `run`
- * blocks verbatim. `checked` blocks need other machines or change this one: test/docs/commands.unit.test.ts only
- * verifies that their commands, options, settings and files exist, as it does for all blocks.
- */
-export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, 'run' | 'checked'>>>> = {
+import { DOCUMENTS, readCommandBlocks } from './documents.ts';
+
+/** The tests in test/operating that run blocks of commands verbatim. */
+type Runner =
+  'converting.sqlite' | 'documents.sqlite' | 'documents.postgres' | 'procedures.sqlite' | 'procedures.postgres';
+
+/** Why no test runs a block. commands.unit.test.ts still checks its commands, options, settings and files. */
+interface NotRun {
+  readonly because: string;
+}
+
+/** Every block of commands in the documents, by its first line. */
+export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Runner | NotRun>>>> = {
   'README.md': {
-    'npm ci && npm start': 'checked',
+    'npm ci && npm start': { because: 'demo.test.ts runs `npm start`' },
     "curl -H 'Authorization: Bearer pds_test_demodemo_ThisKeyIsPublishedForEveryoneToTryDemo092oRd' 'http://127.0.0.1:8080/v1/contracts?q=asphalt&limit=1'":
-      'run',
-    'npm ci && npm test': 'checked',
-    'export PDS_DATABASE_URL=sqlite:data/mine.sqlite': 'run',
+      'documents.sqlite',
+    'npm ci && npm test': { because: 'this is the command that runs the tests' },
+    'export PDS_DATABASE_URL=sqlite:data/mine.sqlite': 'documents.sqlite',
   },
-  'docs/operators.md': {
-    'npx pds serve': 'run',
-    'node_modules/.bin/node src/main.js serve': 'run',
-    'createdb pds --owner pds': 'run',
-    "PDS_DATABASE_URL='postgres://pds@primary/pds'": 'checked',
-    "export PDS_DATABASE_URL='postgres://pds:secret@db.internal:5432/pds?sslmode=verify-full&sslrootcert=/etc/pds/ca.pem'":
-      'checked',
-    'PDS_DATABASE_URL=postgres://pds@127.0.0.1:5432/pds npx pds roles': 'run',
-    'npx pds serve --workers 4': 'run',
-    "PDS_REDIS_URL='redis://:secret@10.0.0.31:6379'": 'checked',
-    'PDS_PROT=1 PDS_PORT=x npx pds partner list': 'run',
-    'npx pds import sample': 'run',
-    'npx pds partner create acme': 'run',
-    'KEY=$(npx pds key issue acme --expires-in 365d)': 'run',
-    'npx pds key rotate aHUQ44AN': 'run',
-    'npx pds backup backups/today       # SQLite, while servers and imports run': 'run',
-    'npx pds check': 'run',
-    'curl http://127.0.0.1:8081/readyz': 'run',
+  'CONTRIBUTING.md': {
+    'npm run bench -- list detail --sizes 10000 --no-peers --report /tmp/report': {
+      because: 'it measures for minutes',
+    },
+  },
+  'portal/README.md': {
+    'npm run dev -w portal      # preview with live reload (no search, no API behind it)': {
+      because: 'the tests build the site by themselves',
+    },
+  },
+  'SECURITY.md': { 'git log -p | npx pds key find': 'documents.sqlite' },
+  'client/README.md': {
+    'npm install http://127.0.0.1:8080/docs/partner-data-client-1.0.0.tgz': {
+      because: 'client-package.sqlite.test.ts installs it',
+    },
+  },
+  'client/MIRROR.md': {
+    'export PARTNER_DATA_URL=https://api.example.com': { because: 'package.test.ts runs the installed mirror' },
+    'partner-data-mirror --sqlite copy.sqlite --watch 5m --reconcile-every 1d': {
+      because: 'it runs until it is stopped',
+    },
+    'partner-data-mirror --sqlite copy.sqlite --reconcile --json': {
+      because: 'package.test.ts runs the installed mirror',
+    },
+  },
+  'docs/operators/README.md': {
+    'npx pds serve': 'documents.sqlite',
+    'node_modules/.bin/node src/main.js serve': 'documents.sqlite',
+  },
+  'docs/operators/install.md': {
+    'sudo useradd --system --home-dir /var/lib/partner-data-service --shell /usr/sbin/nologin pds': 'procedures.sqlite',
+    'sudo systemctl daemon-reload': 'procedures.sqlite',
+    'systemctl status partner-data-service': { because: 'it needs systemd' },
+    'sudo install -m 644 /opt/partner-data-service/current/ops/partner-data-service.service /etc/systemd/system/partner-data-service@.service':
+      'procedures.sqlite',
+    'sudo install -m 644 ops/nginx.conf /etc/nginx/conf.d/partner-data-service.conf': {
+      because: 'nginx.sqlite.test.ts starts nginx with this file, without installing it',
+    },
+  },
+  'docs/operators/containers.md': {
+    'docker build --file Containerfile --tag partner-data-service:1.2.0 .': {
+      because: 'image.sqlite.test.ts takes the steps of the Containerfile without an engine',
+    },
+    'install -m 600 /dev/null partner-data-service.env': { because: 'it needs a container engine' },
+    'install -m 600 /dev/null postgres.env': { because: 'it needs a container engine' },
+  },
+  'docs/operators/configure.md': {
+    'PDS_PROT=1 PDS_PORT=x npx pds partner list': 'documents.sqlite',
+    'npx pds config': { because: 'config.sqlite.test.ts runs it with settings of every origin' },
+    'createdb pds --owner pds': 'documents.postgres',
+  },
+  'docs/operators/importing.md': { 'npx pds import sample': 'documents.sqlite' },
+  'docs/operators/converting.md': {
+    'export PDS_DATABASE_URL=sqlite:data/springfield.sqlite': 'converting.sqlite',
+    'curl -H "Authorization: Bearer $(cat acme.key)" \'http://127.0.0.1:8080/v1/contracts\'': 'converting.sqlite',
+    'npx pds convert csv --map contracts-map.json --out mine': 'converting.sqlite',
+    'npx pds convert csv --map bids-map.json --out bids': 'converting.sqlite',
+    'npx pds convert csv --map vendors-map.json --out vendors': 'converting.sqlite',
+    'npx pds convert csv --map agreements-map.json --out agreements': 'converting.sqlite',
+    'mkdir -p from-postgres': 'documents.postgres',
+    'npx pds convert ocds releases.json --out from-ocds --contracts signed': 'converting.sqlite',
+  },
+  'docs/operators/partners-and-keys.md': {
+    'npx pds partner create acme': 'documents.sqlite',
+    'KEY=$(npx pds key issue acme --expires-in 365d --label billing)': 'documents.sqlite',
+    'npx pds key rotate aHUQ44AN': 'documents.sqlite',
+    "grep -rhoE 'pds_(live|test)_[0-9A-Za-z]{8}_[0-9A-Za-z]{44}' /path/to/files | cut -d_ -f3 | sort -u":
+      'procedures.sqlite',
+    'sudo pds key revoke KEY_ID': 'procedures.sqlite',
+    'sudo pds key rotate KEY_ID --overlap 1h': 'procedures.sqlite',
+    'sudo pds key list acme': 'procedures.sqlite',
+    'journalctl -u partner-data-service -o cat | grep \'"keyId":"KEY_ID"\'': { because: 'it needs systemd' },
+    'npx pds usage': 'documents.sqlite',
+  },
+  'docs/operators/upgrading.md': {
+    'sudo git clone --branch v1.3.0 https://git.example.com/partner-data-service /opt/partner-data-service/1.3.0':
+      'procedures.sqlite',
+    'sudo pds migrate': 'procedures.sqlite',
+    'sudo systemctl restart partner-data-service': 'procedures.sqlite',
+    'for instance in a:8081 b:8091; do': 'procedures.sqlite',
+    'sudo pds migrate --finish': 'procedures.sqlite',
+  },
+  'docs/operators/monitoring.md': {
+    'curl http://127.0.0.1:8081/readyz': 'documents.sqlite',
     'OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_TRACES_SAMPLER=parentbased_traceidratio OTEL_TRACES_SAMPLER_ARG=0.01 npx pds serve':
-      'run',
-    'npx pds audit --partner acme': 'run',
-    'npx pds usage': 'run',
+      'documents.sqlite',
   },
-  'docs/recovery.md': {
-    'npx pds backup backups/2026-11-21': 'run',
-    'npx pds restore backups/2026-11-21': 'run',
-    'pg_dump --format=custom --file=pds.dump "$PDS_DATABASE_URL"': 'run',
-    'createdb --owner pds pds_restored': 'run',
+  'docs/operators/several-machines.md': {
+    'npx pds serve --workers 4': 'documents.sqlite',
+    "PDS_DATABASE_URL='postgres://pds@primary/pds'": { because: 'these are settings for other machines' },
+    "pg_basebackup --dbname='host=10.0.0.21 user=replicator application_name=replica_2' --pgdata=/var/lib/postgresql/15/main --write-recovery-conf --create-slot --slot=replica_2 --checkpoint=fast":
+      'procedures.postgres',
+    "psql -d pds <<'SQL'": 'procedures.postgres',
+    'psql -d pds -Atc "select format(\'\\"%s\\" \\"%s\\"\', rolname, rolpassword) from pg_authid where rolname = \'pds\'" > userlist.txt':
+      'procedures.postgres',
+    "PDS_REDIS_URL='redis://:secret@10.0.0.31:6379'": { because: 'these are settings for other machines' },
   },
-  'docs/scaling.md': {},
-  'SECURITY.md': { 'git log -p | npx pds key find': 'run' },
+  'docs/operators/backup-and-recovery.md': {
+    'npx pds backup backups/2026-11-21': 'documents.sqlite',
+    'npx pds restore backups/2026-11-21 --yes': 'documents.sqlite',
+    'pg_dump --format=custom --file=pds.dump "$PDS_DATABASE_URL"': 'documents.postgres',
+    'createdb --owner pds pds_restored': 'documents.postgres',
+  },
+  'docs/operators/security.md': {
+    'PDS_DATABASE_URL=postgres://pds@127.0.0.1:5432/pds npx pds roles': 'documents.postgres',
+    "export PDS_DATABASE_URL='postgres://pds:secret@db.internal:5432/pds?sslmode=verify-full&sslrootcert=/etc/pds/ca.pem'":
+      { because: 'it is a setting for another machine' },
+    'npx pds audit --partner acme': 'documents.sqlite',
+  },
+  'docs/operators/troubleshooting.md': { 'npx pds check': 'documents.sqlite' },
 };
 
-/** The blocks that must be run, as `document: first line`. */
-export function blocksToRun(): string[] {
-  return Object.entries(COMMAND_BLOCKS).flatMap(([file, blocks]) =>
-    Object.entries(blocks)
-      .filter(([, how]) => how === 'run')
-      .map(([start]) => `${file}: ${start}`),
-  );
+/** The partners' guides, whose examples test/portal runs. */
+const GUIDES = 'docs/partner-guide/';
+
+/** Every document with blocks of commands that test/portal does not run. */
+export const DOCUMENTS_WITH_COMMANDS: readonly string[] = DOCUMENTS.filter(
+  (file) => !file.startsWith(GUIDES) && readCommandBlocks(file).length > 0,
+);
+
+/** The blocks that a test must run, as `document: first line`, in alphabetical order. */
+export function blocksRunBy(runner: Runner): string[] {
+  return Object.entries(COMMAND_BLOCKS)
+    .flatMap(([file, blocks]) =>
+      Object.entries(blocks)
+        .filter(([, how]) => how === runner)
+        .map(([start]) => `${file}: ${start}`),
+    )
+    .sort();
 }

@@ -1,19 +1,15 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
+import { readOptions } from '../../client/src/mirror/options.ts';
 import manifest from '../../package.json' with { type: 'json' };
+import portal from '../../portal/package.json' with { type: 'json' };
+import { withCurrentTable } from '../../scripts/write-settings.ts';
 import { readConfig } from '../../src/config.ts';
-import { program } from '../../src/commands/program.ts';
-import { COMMAND_BLOCKS } from './command-blocks.ts';
-import { parseCommands, type CommandLine } from './command-lines.ts';
-import { DOCUMENTS, readCodeBlocks, readCodeSpans, readDocument, ROOT } from './documents.ts';
-
-/** Info strings of blocks that contain commands. */
-const SHELLS = new Set(['sh', 'shell', 'bash', 'console', 'zsh']);
-
-/** Third-party programs, whose options are not checked. */
-const PROGRAMS = new Set(['curl', 'createdb', 'pg_dump', 'pg_restore', 'git']);
+import { SETTINGS } from '../../src/settings.ts';
+import { COMMAND_BLOCKS, DOCUMENTS_WITH_COMMANDS } from './command-blocks.ts';
+import { DOCUMENTS, readCodeSpans, readCommandBlocks, readDocument, ROOT } from './documents.ts';
+import { findPdsCommands, findProblem, listOptions } from './pds-arguments.ts';
 
 /** Words that are files of the project. */
 const OWN_FILE = /^(?:src|test|ops|docs|bench|scripts|client|migrations|sample|node_modules)\/[\w./-]+\w$|^sample$/;
@@ -21,87 +17,93 @@ const OWN_FILE = /^(?:src|test|ops|docs|bench|scripts|client|migrations|sample|n
 /** Used in the block that shows the error for an unknown setting. */
 const WRONG_ON_PURPOSE = new Set(['PDS_PROT']);
 
-/** All settings, from the error message that lists them. */
-const SETTINGS = new Set(catchMessage(() => readConfig({ PDS_NO_SETTING: '' })).match(/\bPDS_[A-Z_]+/g));
-SETTINGS.delete('PDS_NO_SETTING');
+/** Options of other programs that the operators' guide names. */
+const OTHER_OPTIONS = new Set(['--help', '--inspect']);
 
-const commandsOf = (file: string): string[] =>
-  readCodeBlocks(file)
-    .filter(({ language }) => SHELLS.has(language.split(' ')[0] ?? ''))
-    .map(({ text }) => text);
+/** The changelog names what earlier versions had. */
+const CURRENT_DOCUMENTS = DOCUMENTS.filter((file) => file !== 'CHANGELOG.md');
 
-describe.each(Object.keys(COMMAND_BLOCKS))('%s', (file) => {
-  const commands = commandsOf(file).flatMap(parseCommands);
-
-  test('has no block of commands that no test knows', () => {
-    const starts = commandsOf(file).map((text) => text.split('\n')[0]);
+test.each([...new Set([...DOCUMENTS_WITH_COMMANDS, ...Object.keys(COMMAND_BLOCKS)])])(
+  'every block of commands in %s is run, or has a reason not to be',
+  (file) => {
+    const starts = readCommandBlocks(file).map((text) => text.split('\n')[0]);
     expect(starts.sort()).toEqual(Object.keys(COMMAND_BLOCKS[file] ?? {}).sort());
+  },
+);
+
+describe.each(CURRENT_DOCUMENTS)('%s', (file) => {
+  const code = [...readCommandBlocks(file), ...readCodeSpans(file)];
+  const words = code.flatMap((text) => text.split(/[\s'"]+/));
+
+  test('names commands of pds with options that exist', () => {
+    const problems = code.flatMap(findPdsCommands).map(findProblem);
+    expect(problems.filter((problem) => problem !== null)).toEqual([]);
   });
 
-  test('uses programs, scripts of npm and files that exist', () => {
-    for (const { words } of commands.filter((command) => command.words.length > 0 && pdsWordsOf(command) === null)) {
-      const [program = '', ...rest] = words;
-      if (program === 'npm')
-        expect([...Object.keys(manifest.scripts), 'ci'], words.join(' ')).toContain(scriptOf(rest));
-      else expect(PROGRAMS, words.join(' ')).toContain(program);
-    }
-    const files = commands.flatMap(({ words }) => words.filter((word) => OWN_FILE.test(word)));
-    expect(files.filter((name) => !existsSync(join(ROOT, name)))).toEqual([]);
-  });
-
-  test('sets variables to values that the service accepts', () => {
-    for (const { settings } of commands) {
-      const own = Object.entries(settings).filter(([name]) => name.startsWith('PDS_') && !WRONG_ON_PURPOSE.has(name));
-      // Replicas are rejected with the default database.
-      const database = 'PDS_REPLICA_URLS' in settings ? { PDS_DATABASE_URL: 'postgres://pds@primary/pds' } : {};
-      if (settings['PDS_PORT'] !== 'x') readConfig({ ...database, ...Object.fromEntries(own) });
+  test('names scripts of npm that exist', () => {
+    const scripts = code.flatMap((text) => [...text.matchAll(/\bnpm run (?<script>[\w:]+)(?<inPortal> -w portal)?/g)]);
+    for (const { groups } of scripts) {
+      const { scripts } = groups?.['inPortal'] === undefined ? manifest : portal;
+      expect(Object.keys(scripts)).toContain(groups?.['script']);
     }
   });
 
-  test('gives pds commands and options that it takes', async () => {
-    doNothing(program);
-    for (const words of commands.map(pdsWordsOf).filter((each) => each !== null)) {
-      await expect(program.parseAsync(words, { from: 'user' }), `pds ${words.join(' ')}`).resolves.toBeDefined();
+  test('names settings of the service that exist, with values that it accepts', () => {
+    const names = readDocument(file).match(/\bPDS_[A-Z_]+(?<!_)/g) ?? [];
+    for (const name of names.filter((each) => !WRONG_ON_PURPOSE.has(each)))
+      expect(Object.keys(SETTINGS)).toContain(name);
+    const set = readCommandBlocks(file).flatMap((text) => [
+      ...text.matchAll(/\b(PDS_[A-Z_]+)=(?:'([^']*)'|([^\s'\\]+))/g),
+    ]);
+    for (const [, name = '', quoted, plain = ''] of set) {
+      if (WRONG_ON_PURPOSE.has(name) || plain === 'x') continue;
+      // Replicas are refused with the default database.
+      const database = name === 'PDS_REPLICA_URLS' ? { PDS_DATABASE_URL: 'postgres://pds@primary/pds' } : {};
+      readConfig({ ...database, [name]: quoted ?? plain });
     }
   });
-});
 
-/** Makes a command and its subcommands only parse their arguments. */
-function doNothing(command: Command): void {
-  command.exitOverride().configureOutput({ writeErr: () => undefined });
-  if (command.commands.length === 0) command.action(() => undefined);
-  command.commands.forEach(doNothing);
-}
-
-/** The arguments of a command that runs `pds`; null if it runs something else. */
-function pdsWordsOf({ words }: CommandLine): string[] | null {
-  if (words[0] === 'npx' && words[1] === 'pds') return words.slice(2);
-  if (words[0] === 'node_modules/.bin/node' && words[1] === 'src/main.js') return words.slice(2);
-  return null;
-}
-
-const scriptOf = ([word, script]: readonly string[]): string | undefined => (word === 'run' ? script : word);
-
-describe.each(DOCUMENTS.filter((file) => file !== 'CHANGELOG.md'))('%s', (file) => {
-  test('names settings and files of the project that exist', () => {
-    const settings = readDocument(file).match(/\bPDS_[A-Z_]+(?<!_)/g) ?? [];
-    for (const name of settings.filter((each) => !WRONG_ON_PURPOSE.has(each))) expect(SETTINGS).toContain(name);
-    const files = readCodeSpans(file).filter((word) => OWN_FILE.test(word) && /\.\w+$/.test(word));
-    const folders = ['', 'client', 'test', 'src'].map((folder) => join(ROOT, folder));
+  test('names files of the project that exist', () => {
+    const files = words.filter((word) => OWN_FILE.test(word) && /\.\w+$/.test(word));
+    const folders = ['', 'client', 'portal', 'test', 'src'].map((folder) => join(ROOT, folder));
     expect(files.filter((name) => !folders.some((folder) => existsSync(join(folder, name))))).toEqual([]);
   });
 });
 
-function catchMessage(work: () => unknown): string {
-  try {
-    work();
-  } catch (error) {
-    return String(error);
-  }
-  throw new Error('nothing was refused');
-}
+describe('a document would not pass', () => {
+  test.each([
+    ['a command that does not exist', 'sudo pds partner remove acme', 'no command remove'],
+    ['an option that does not exist', 'until npx pds check --ful; do sleep 1; done', 'no option --ful'],
+    ['an option of another command', 'npx pds key find --overlap 1h', 'no option --overlap'],
+    ['too many arguments', 'pds key list acme other', 'more than 1'],
+  ])('that names %s', (_what, text, problem) => {
+    expect(findPdsCommands(text).map(findProblem)).toEqual([expect.stringContaining(problem)]);
+  });
+});
 
-test('the table of settings in docs/operators.md has all of them', () => {
-  const rows = readDocument('docs/operators.md').matchAll(/^\| `(?<name>PDS_[A-Z_]+)` +\|/gm);
-  expect([...rows].map(({ groups }) => groups?.['name']).sort()).toEqual([...SETTINGS].sort());
+test("the operators' guide names only options that exist", () => {
+  const guide = DOCUMENTS.filter((file) => file.startsWith('docs/operators/'));
+  const named = guide.flatMap(readCodeSpans).filter((span) => /^--[a-z-]+$/.test(span));
+  expect(named.filter((name) => !OTHER_OPTIONS.has(name) && !listOptions().includes(name))).toEqual([]);
+});
+
+test('the mirror accepts the options in its guide', () => {
+  const commands = readCommandBlocks('client/MIRROR.md').flatMap((text) => [
+    ...text.matchAll(/partner-data-mirror (?<options>--.*)/g),
+  ]);
+  expect(commands.length).toBeGreaterThan(0);
+  const environment = { PARTNER_DATA_URL: 'https://api.example.com', PARTNER_DATA_KEY: 'key' };
+  for (const { groups } of commands) readOptions(groups?.['options']?.split(' ') ?? [], environment);
+});
+
+test('the bench has the options that CONTRIBUTING.md names', () => {
+  const bench = readFileSync(join(ROOT, 'bench/main.ts'), 'utf8');
+  const options = readCommandBlocks('CONTRIBUTING.md').flatMap((text) => text.match(/--[a-z-]+/g) ?? []);
+  for (const option of options) expect(bench).toContain(`'${option}`);
+});
+
+test('the table of settings is up to date with "npm run settings"', () => {
+  const document = readDocument('docs/operators/configure.md');
+  expect(document).toBe(withCurrentTable(document));
+  for (const name of Object.keys(SETTINGS)) expect(document).toContain(`\n| \`${name}\` |`);
 });

@@ -35,6 +35,16 @@ export function readCodeBlocks(file: string): CodeBlock[] {
     .map(({ lang = '', text }) => ({ language: lang, text }));
 }
 
+/** Info strings of blocks of commands. */
+const SHELLS = new Set(['sh', 'shell', 'bash', 'console', 'zsh']);
+
+/** The texts of a document's blocks of commands. */
+export function readCommandBlocks(file: string): string[] {
+  return readCodeBlocks(file)
+    .filter(({ language }) => SHELLS.has(language.split(' ')[0] ?? ''))
+    .map(({ text }) => text);
+}
+
 /** The inline code spans of a document. */
 export function readCodeSpans(file: string): string[] {
   return readTokens(file)
@@ -42,7 +52,7 @@ export function readCodeSpans(file: string): string[] {
     .map(({ text }) => text);
 }
 
-/** Finds the block of commands with this beginning, and the output blocks after it up to the next commands. */
+/** Finds the block of commands that begins with `start`, and the output blocks after it up to the next commands. */
 export function findCommands(file: string, start: string): { commands: string; outputs: string[] } {
   const blocks = readCodeBlocks(file);
   const index = blocks.findIndex(({ language, text }) => language === 'sh' && text.startsWith(start));
@@ -50,4 +60,9 @@ export function findCommands(file: string, start: string): { commands: string; o
   if (index === -1 || found === undefined) throw new Error(`${file} has no commands that begin with "${start}"`);
   const next = rest.findIndex(({ language }) => language !== '' && language !== 'json');
   return { commands: found.text, outputs: rest.slice(0, next === -1 ? undefined : next).map(({ text }) => text) };
+}
+
+/** Replaces values of the documents, such as ports and folders, by those of a test. */
+export function translate(text: string, values: Readonly<Record<string, string>>): string {
+  return Object.entries(values).reduce((filled, [written, own]) => filled.replaceAll(written, own), text);
 }

@@ -56,7 +56,7 @@ const statusOf = async (usedKey: string, path = '/v1/coops'): Promise<number> =>
   (await client.get(path, { key: usedKey })).status;
 
 describe.skipIf(NO_CLOCK !== null)(`with a clock that steps a day back and forth ${NO_CLOCK ?? ''}`, () => {
-  test('publication instants rise, and a sync receives every change once, and nothing without one', async () => {
+  test('release timestamps increase, and a sync receives every change once, and otherwise nothing', async () => {
     const timestamps: string[] = [];
     const copy = new Copy('contracts', key, client.get);
     expect(await copy.sync()).toBe(2);
@@ -82,7 +82,7 @@ describe.skipIf(NO_CLOCK !== null)(`with a clock that steps a day back and forth
     expect(timestamps.slice(3).map((timestamp) => Date.parse(timestamp) - dayLater)).toEqual([2, 4]);
   }, 60_000);
 
-  test('keys expire and is_open changes with the time of day, at once and in both directions', async () => {
+  test('keys expire and is_open changes with the wall clock, immediately and in both directions', async () => {
     const { key: passing } = await issueKey(made.database, Date.now, 'acme', {
       environment: 'test',
       lifetimeMs: 12 * HOUR_MS,
@@ -101,7 +101,7 @@ describe.skipIf(NO_CLOCK !== null)(`with a clock that steps a day back and forth
     }
   });
 
-  test('limits end with their minute, which no step of the clock makes shorter or longer', async () => {
+  test('limits reset after their minute, whatever the clock does', async () => {
     await setPartner(made.database, Date.now, 'acme', { requestsPerMinute: 5 });
     let left = 5;
     for (const hours of [...STEPS, ...STEPS]) {
@@ -116,7 +116,7 @@ describe.skipIf(NO_CLOCK !== null)(`with a clock that steps a day back and forth
     }
   });
 
-  test('a key that is revoked is refused within a second, and others stay good all the while', async () => {
+  test('a revoked key is refused within a second, and others stay valid throughout', async () => {
     for (const hours of STEPS) {
       const settings = { environment: 'test', lifetimeMs: null } as const;
       const { key: revoked, details } = await issueKey(made.database, Date.now, 'acme', settings);

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { askAdmin } from '../support/administrator.ts';
+import { getAdmin } from '../support/process/administrator.ts';
 import { createClient } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
@@ -25,7 +25,7 @@ afterEach(async () => {
   await made.drop();
 });
 
-test('more connections than there are file descriptors: who is connected is served, the rest is refused and let in later', async () => {
+test('with more connections than file descriptors, connected clients are served, and others refused and accepted later', async () => {
   await using stack = new AsyncDisposableStack();
   const { key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true });
   serving = startServingThrough(['prlimit', `--nofile=${DESCRIPTORS}:${DESCRIPTORS}`], made.config);
@@ -42,7 +42,7 @@ test('more connections than there are file descriptors: who is connected is serv
     socket.on('error', () => undefined);
     sockets.push(socket);
   }
-  await serving.said('connections are refused, since as many are open as the limit on file descriptors allows');
+  await serving.said('refusing connections: the limit on open files is reached');
   while (sockets.filter(({ destroyed, connecting }) => !destroyed && !connecting).length >= DESCRIPTORS)
     await delay(20);
 
@@ -66,7 +66,7 @@ test('more connections than there are file descriptors: who is connected is serv
   expect(await serving.exited).toEqual([0, null]);
 });
 
-test('hundreds of half-sent requests to the admin port reset no connection of a partner, and let administrators in later', async () => {
+test("hundreds of incomplete requests to the admin port reset no partner's connection, and admins can connect later", async () => {
   await using stack = new AsyncDisposableStack();
   const { key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true });
   serving = startServingThrough(['prlimit', '--nofile=256:256'], made.config);
@@ -95,7 +95,7 @@ test('hundreds of half-sent requests to the admin port reset no connection of a 
 
   // Each is closed in time, although its client never gives up.
   await Promise.all(ends);
-  expect((await askAdmin(admin, '/livez')).status).toBe(200);
+  expect((await getAdmin(admin, '/livez')).status).toBe(200);
   serving.kill('SIGTERM');
   expect(await serving.exited).toEqual([0, null]);
 });

@@ -3,11 +3,12 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import type { DatabaseConfig } from '../../src/config.ts';
-import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
-import { migrate, readSchemaState } from '../../src/database/migrator.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { databaseUrlOf, runPds, type Outcome } from '../commands/run-pds.ts';
 import { makePartner } from '../support/partners.ts';
-import { findRunAs } from '../support/postgres-programs.ts';
+import { findRunAs } from '../support/postgres/postgres-programs.ts';
 import { databaseUrl, startServer } from '../support/postgres.ts';
 import { publishLines, withImportDirectory } from '../support/publishing.ts';
 import { startServing } from '../support/serving-process.ts';
@@ -18,8 +19,8 @@ const NO_DISK = whyNoSmallDisk();
 const isSqlite = inject('engine') === 'sqlite';
 
 const FULL = isSqlite
-  ? /^error: no room is left on the disk for .*pds.*\.sqlite.*: free some, and run the command again, which finds all as it was or all done$/m
-  : /^error: the database .* answered: could not .*\(53100\)\. Its disk is full: free some, and run the command again/m;
+  ? /^error: no space is left on the disk for .*pds.*\.sqlite.*: free some, and run the command again. It did everything or nothing$/m
+  : /^error: the database .* returned an error: could not .*\(53100\)\. The disk of the server is full: free some space/m;
 
 let stack: AsyncDisposableStack;
 let disk: SmallDisk;
@@ -61,7 +62,7 @@ const pds = (...words: string[]): Promise<Outcome> =>
   runPds(words, { PDS_DATABASE_URL: databaseUrlOf(config), PDS_PORT: '0', PDS_ADMIN_PORT: '0' });
 
 describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
-  test('fails imports and keys with a clear message, loses nothing, and keeps no server from answering', async () => {
+  test('fails imports and key commands with a clear message, loses nothing, and servers keep responding', async () => {
     const database = open();
     await migrate(database, Date.now);
     await publishLines(database, catalogVersion(1));
@@ -100,7 +101,7 @@ describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
       if (isSqlite) {
         expect(issued).toBe(0);
         // Usage counts cannot be written either.
-        await serving.said('usage cannot be written; requests are answered and counted on until it can');
+        await serving.said('usage cannot be written; requests are served, and their counts held in memory');
       }
 
       disk.free();
@@ -118,7 +119,7 @@ describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
     }
   }, 60_000);
 
-  test('fails a migration with a clear message, and it completes when there is room', async () => {
+  test('fails a migration with a clear message, and it completes once there is room', async () => {
     // For SQLite, create the empty files first.
     if (isSqlite) await openForCommands(config).close();
     disk.fill(isSqlite ? 150_000 : 50_000);

@@ -17,8 +17,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { migrate } from '../../src/database/migrator.ts';
-import { openForCommands } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/migrations/migrator.ts';
+import { openForCommands } from '../../src/database/open.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { runPdsThrough, type Outcome } from '../commands/run-pds.ts';
@@ -81,49 +81,49 @@ async function expectRefused(message: string, path = catalog): Promise<void> {
 
 const user = process.geteuid?.() ?? 0;
 const advice = (path: string): string =>
-  `the user ${user} may not read and write ${path}. Give it to the user that runs the service, and run commands as that user`;
+  `user ${user} cannot read and write ${path}. Make the service's user its owner, and run commands as that user`;
 
-describe('a message names the file, and says what to do, where', () => {
-  test.each(NAMES)('%s may not be read', async (name) => {
+describe('the message names the file and what to do if', () => {
+  test.each(NAMES)('%s is not readable', async (name) => {
     const file = join(folder, name);
     chmodSync(file, 0o000);
     await expectRefused(`${file} cannot be used: ${advice(file)}`);
   });
 
-  test('the folder may not be entered', async () => {
+  test('the folder is not accessible', async () => {
     chmodSync(folder, 0o600);
     await expectRefused(`${catalog} cannot be used: ${advice(folder)}`);
   });
 
-  test('the folder may not be written to, and the log is not there yet', async () => {
+  test('the folder is not writable, and there is no WAL yet', async () => {
     chmodSync(folder, 0o555);
     await expectRefused(
-      `${catalog} cannot be used: ${advice(folder)}. SQLite keeps its log beside the file, also for reading`,
+      `${catalog} cannot be used: ${advice(folder)}. SQLite creates its WAL beside the file, even to read`,
     );
   });
 
-  test('the folder is missing, and the one above it too', async () => {
+  test('the folder and its parent are missing', async () => {
     const path = join(folder, 'not', 'mounted', 'pds.sqlite');
     await expectRefused(
-      `the database ${path} has no folder: is PDS_DATABASE_URL right, and the disk mounted? Otherwise make the folder`,
+      `the folder of the database ${path} does not exist: check PDS_DATABASE_URL and that the disk is mounted, or create the folder`,
       path,
     );
   });
 
-  test('it is a folder', async () => {
+  test('the path is a folder', async () => {
     mkdirSync(join(folder, 'inner.sqlite'));
     mkdirSync(join(folder, 'inner.access.sqlite'));
     const path = join(folder, 'inner.sqlite');
-    await expectRefused(`${path} is a folder: is PDS_DATABASE_URL right?`, path);
+    await expectRefused(`${path} is a folder: check PDS_DATABASE_URL`, path);
   });
 
-  test.each(NAMES)('%s is no database', async (name) => {
+  test.each(NAMES)('%s is not a database', async (name) => {
     const file = join(folder, name);
     writeFileSync(file, 'This is a letter, and no database, however long one looks at it.\n'.repeat(100));
-    await expectRefused(`${file} is no SQLite database: is PDS_DATABASE_URL right? Nothing was changed`);
+    await expectRefused(`${file} is not a SQLite database: check PDS_DATABASE_URL. Nothing was changed`);
   });
 
-  test('it is the database of another program', async () => {
+  test("it is another program's database", async () => {
     const path = join(folder, 'other.sqlite');
     for (const file of [path, join(folder, 'other.access.sqlite')]) {
       const other = new DatabaseSync(file);
@@ -131,12 +131,12 @@ describe('a message names the file, and says what to do, where', () => {
       other.close();
     }
     await expectRefused(
-      "the catalog of the database holds tables that are not this service's: is PDS_DATABASE_URL right? Nothing was changed",
+      "the catalog of the database holds another service's tables: check PDS_DATABASE_URL. Nothing was changed",
       path,
     );
   });
 
-  test.each(NAMES)('%s was cut short', async (name) => {
+  test.each(NAMES)('%s was truncated', async (name) => {
     const file = join(folder, name);
     truncateSync(file, 30_000);
     await expectRefused(
@@ -144,24 +144,24 @@ describe('a message names the file, and says what to do, where', () => {
     );
   });
 
-  test('the catalog was cut to nothing', async () => {
+  test('the catalog was truncated to nothing', async () => {
     truncateSync(catalog, 0);
     const { code, stderr } = await run(['partner', 'list']);
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr:
-        'error: the database has lost its catalog, which holds what is published: restore all of it from a backup. Nothing was changed\n',
+        'error: the database has lost its catalog, the published records: restore all of it from a backup. Nothing was changed\n',
     });
   });
 
-  test('partners and keys were cut to nothing', async () => {
+  test('the access file was truncated to nothing', async () => {
     truncateSync(access, 0);
     for (const words of [['partner', 'list'], ['serve']]) {
       const { code, stderr } = await run(words);
       expect({ code, stderr }).toEqual({
         code: 1,
         stderr:
-          'error: the database has lost its access, which holds partners and keys: restore all of it from a backup. Nothing was changed\n',
+          'error: the database has lost its access, the partners and keys: restore all of it from a backup. Nothing was changed\n',
       });
     }
   });
@@ -172,12 +172,12 @@ describe('a message names the file, and says what to do, where', () => {
   ])('$missing is missing while $kept is there', async ({ missing, kept }) => {
     rmSync(join(folder, missing));
     await expectRefused(
-      `${join(folder, missing)} is missing, and ${join(folder, kept)}, which belongs to it, is there: put it back, or ` +
-        'restore both from a backup; to begin anew, move the other one away too. Nothing was made',
+      `${join(folder, missing)} is missing, but ${join(folder, kept)}, which belongs to it, exists: put it back, or ` +
+        'restore both from a backup; to start over, move the other one away too. Nothing was created',
     );
   });
 
-  test('pages of the catalog were overwritten: an import is refused, and nothing of it is written', async () => {
+  test('pages of the catalog were overwritten: an import fails, and writes nothing', async () => {
     overwriteTable(catalog, 'solicitations');
     using stack = new DisposableStack();
     const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
@@ -199,7 +199,7 @@ describe('a message names the file, and says what to do, where', () => {
     expect(readFileSync(catalog, 'base64') === before).toBe(true);
   });
 
-  test.each(NAMES)('%s may only be read: what writes is refused, what reads is not', async (name) => {
+  test.each(NAMES)('%s is read-only: writing fails, reading does not', async (name) => {
     const file = join(folder, name);
     chmodSync(file, 0o444);
     expect((await run(['partner', 'list'])).stdout).toContain('acme');
@@ -212,13 +212,13 @@ describe('a message names the file, and says what to do, where', () => {
     expect((await run(['partner', 'list'])).stdout).not.toContain('beta');
   });
 
-  test.skipIf(NO_DISK !== null)(`the disk is mounted for reading only ${NO_DISK ?? ''}`, async () => {
+  test.skipIf(NO_DISK !== null)(`the disk is mounted read-only ${NO_DISK ?? ''}`, async () => {
     using stack = new DisposableStack();
     const disk = mountSmallDisk(8);
     stack.defer(() => disk.remove());
     copyInto(disk.folder);
     execFileSync('mount', ['-o', 'remount,ro', disk.folder]);
-    await expectRefused(`${catalog} cannot be used: the disk of ${catalog} is mounted for reading only`);
+    await expectRefused(`${catalog} cannot be used: the disk of ${catalog} is mounted read-only`);
   });
 });
 

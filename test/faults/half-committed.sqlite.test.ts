@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { DatabaseConfig } from '../../src/config.ts';
-import { openForCommands } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/migrator.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { migrate } from '../../src/database/migrations/migrator.ts';
 import { databaseUrlOf, runPds, type Outcome } from '../commands/run-pds.ts';
 import { createClient } from '../support/client.ts';
 import { makePartner } from '../support/partners.ts';
@@ -48,14 +48,12 @@ test.skipIf(NO_DISK !== null)(
       disk.fill();
       expect(await pds('import', directory)).toMatchObject({
         code: 1,
-        stderr: expect.stringContaining('no room is left on the disk') as string,
+        stderr: expect.stringContaining('no space is left on the disk') as string,
       });
       expect(await shown('/v1/solicitations?limit=2')).toBe(2);
       disk.free();
       const again = await pds('import', directory);
-      expect(again.stderr).toMatch(
-        /^Announced the publication of .*, whose import was cut off just before its end\.$/m,
-      );
+      expect(again.stderr).toMatch(/^Completed the import published at .*, which was interrupted after its commit\.$/m);
       expect(again.stderr).toContain('Nothing changed, so nothing was published.');
       const announcedAt = performance.now();
       while ((await shown(kept)) === 1) expect(performance.now() - announcedAt).toBeLessThan(5_000);

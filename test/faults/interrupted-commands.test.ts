@@ -4,10 +4,10 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import { lockCatalog } from '../../src/publishing/lock.ts';
+import { lockCatalog } from '../../src/database/catalog-lock.ts';
 import { databaseUrlOf, MAIN, runPds, runPdsSignalled } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { leftBehindIn, runPdsInTerminal } from '../support/in-terminal.ts';
+import { leftBehindIn, runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
 
@@ -44,11 +44,11 @@ afterEach(async () => {
   await made.drop();
 });
 
-describe('an import that is interrupted on a terminal', { timeout: 60_000 }, () => {
+describe('an import interrupted on a terminal', { timeout: 60_000 }, () => {
   testWithPython.each(SIGNALS)(
     'by %s gives the terminal back, says that nothing was published, and leaves no lock (needs python3)',
     async (typed, code) => {
-      const outcome = await runPdsInTerminal(['import', source], settings, { text: 'coops.ndjson', typed });
+      const outcome = await runPdsInTerminal(['import', source], settings, { text: 'records | coops', typed });
       expect(outcome.code).toBe(code);
       expect(outcome.output).toContain('\u001b[?25l');
       expect(leftBehindIn(outcome.output)).toEqual([]);
@@ -64,7 +64,7 @@ describe('an import that is interrupted on a terminal', { timeout: 60_000 }, () 
     if (inject('engine') === 'postgres') return;
     const nowhere = { PDS_DATABASE_URL: `sqlite:${join(folder, 'data', 'pds.sqlite')}`, TMPDIR: folder };
     const words = ['import', source, '--dry-run'];
-    const outcome = await runPdsInTerminal(words, nowhere, { text: 'coops.ndjson', typed: 'ctrl-c' });
+    const outcome = await runPdsInTerminal(words, nowhere, { text: 'records | coops', typed: 'ctrl-c' });
     expect(outcome.code).toBe(130);
     expect(leftBehindIn(outcome.output)).toEqual([]);
     expect(readdirSync(folder)).toEqual([]);
@@ -78,7 +78,7 @@ test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)(
-  '%s while the records that embed a changed one are rendered again ends an import, and nothing is published',
+  '%s while records that embed a changed one are rerendered ends an import, and nothing is published',
   { timeout: 60_000 },
   async (signal, code) => {
     const contracts = Array.from({ length: EMBEDDING_CONTRACTS }, (_, index) => contract(`ctr_${index}`));
@@ -97,7 +97,7 @@ test.each([
   },
 );
 
-test('Ctrl-C while another import is waited for ends an import at once', { timeout: 60_000 }, async () => {
+test('Ctrl-C while waiting for another import ends an import immediately', { timeout: 60_000 }, async () => {
   writeFileSync(join(folder, 'coops.ndjson'), JSON.stringify({ id: 'co_1', name: 'One' }));
   const other = await made.database.kysely.startTransaction().execute();
   try {
@@ -111,7 +111,7 @@ test('Ctrl-C while another import is waited for ends an import at once', { timeo
     let signalledAt = Infinity;
     for await (const chunk of child.stderr.setEncoding('utf8')) {
       stderr += chunk as string;
-      if (signalledAt !== Infinity || !stderr.includes('waiting')) continue;
+      if (signalledAt !== Infinity || !stderr.includes('Waiting')) continue;
       signalledAt = performance.now();
       child.kill('SIGINT');
     }

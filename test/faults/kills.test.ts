@@ -4,16 +4,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrator.ts';
-import { openForCommands } from '../../src/database/database.ts';
+import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
+import { openForCommands } from '../../src/database/open.ts';
 import { databaseUrlOf, MAIN, runPds } from '../commands/run-pds.ts';
 import { createClient } from '../support/client.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { insertOlderSuppliers, makeOlderSchema } from '../support/older-schema.ts';
+import { insertOlderSuppliers, makeOlderSchema } from '../support/schema/older-schema.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, withImportDirectory } from '../support/publishing.ts';
-import { idsFound } from '../support/search.ts';
+import { idsFound } from '../support/schema/search.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { killOneWorker } from './killed-worker.ts';
 import { catalogVersion, RECORDS, versionOf, watch, type Watch } from './versions.ts';
@@ -118,7 +118,7 @@ async function expectIntact(): Promise<void> {
   }
 }
 
-describe('a process that is killed at any moment leaves all whole, and the next one just works, at once:', () => {
+describe('a process killed at any moment leaves consistent data, and the next one works immediately:', () => {
   test('an import', async () => {
     let publications = (await look()).publications;
     let spanMs = 0;
@@ -142,7 +142,7 @@ describe('a process that is killed at any moment leaves all whole, and the next 
     await expectIntact();
   }, 600_000);
 
-  test('a command that writes partners and keys', async () => {
+  test('a command that changes partners and keys', async () => {
     const state = async () => {
       const { kysely } = made.database;
       const keys = await kysely.selectFrom('access.keys').select('id').execute();
@@ -171,7 +171,7 @@ describe('a process that is killed at any moment leaves all whole, and the next 
     await expectIntact();
   }, 600_000);
 
-  test('a migration, while another one waits for it', async () => {
+  test('a migration that another one is waiting for', async () => {
     const ids = ['m', 'b', 'z'];
     const own = await createEmptyDatabase();
     const spanMs = await (async () => {
@@ -199,7 +199,7 @@ describe('a process that is killed at any moment leaves all whole, and the next 
     }
   }, 600_000);
 
-  test('a server, as it starts or as it answers', async () => {
+  test('a server, while starting or serving', async () => {
     const port = await findFreePort();
     const options = ['--port', String(port)];
     const first = serve(...options);
@@ -235,12 +235,12 @@ describe('a process that is killed at any moment leaves all whole, and the next 
     await expectIntact();
   }, 600_000);
 
-  test('a worker, which nobody notices whose connection is not its own', async () => {
+  test('a worker, unnoticed by clients of other workers', async () => {
     const delays = moments('worker', 400);
     // A new service each time: a worker that dies within ten seconds is replaced only after a pause.
     for (const delayMs of delays) {
       const workers = serve('--workers', '3');
-      await workers.said('all workers answer requests');
+      await workers.said('all workers are serving');
       const lost = await killOneWorker(workers, { key, version, delayMs });
       expect(lost.others).toEqual([]);
       workers.kill('SIGTERM');
@@ -248,7 +248,7 @@ describe('a process that is killed at any moment leaves all whole, and the next 
     }
   }, 600_000);
 
-  test('and a partner that asked another server all the while saw nothing of it', async () => {
+  test('and clients of another server notice nothing', async () => {
     const allowed = Array.from({ length: version }, (_, index) => index + 1);
     expect((await partner.end(allowed)).answers).toBeGreaterThan(10);
   });

@@ -72,7 +72,7 @@ async function endsByItself({ child, exited }: Run): Promise<void> {
   expect(await exited).toEqual([0, null]);
 }
 
-describe('a server whose log cannot be written goes on answering, and ends when it is told to', () => {
+describe('a server whose log cannot be written keeps serving, and shuts down on a signal', () => {
   test.each(['1', '2'])('on a full disk, with --workers %s', async (workers) => {
     const full = openSync('/dev/full', 'w');
     const run = await serve(full, '--workers', workers);
@@ -81,7 +81,7 @@ describe('a server whose log cannot be written goes on answering, and ends when 
     // Longer than lines are buffered, so that a write has failed.
     await delay(300);
     await run.ask();
-    expect(run.remarks()).toMatch(/^warning: the log cannot be written \(ENOSPC.*requests are answered all the same$/m);
+    expect(run.remarks()).toMatch(/^warning: the log cannot be written \(ENOSPC.*requests are served normally$/m);
     await endsByItself(run);
   });
 
@@ -103,11 +103,11 @@ describe('a server whose log cannot be written goes on answering, and ends when 
     const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
     const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
     expect(messages.filter((msg) => msg === 'request answered').length).toBeGreaterThanOrEqual(120);
-    expect(messages.at(-1)).toBe('ending');
+    expect(messages.at(-1)).toBe('stopping');
     expect(run.remarks().match(/warning/g)).toHaveLength(1);
   });
 
-  test('where nobody reads it any more', async () => {
+  test('with its reader gone', async () => {
     const run = await serve('pipe');
     run.child.stdout?.destroy();
     await run.ask();
@@ -117,7 +117,7 @@ describe('a server whose log cannot be written goes on answering, and ends when 
     await endsByItself(run);
   });
 
-  test('where its reader stands still', async () => {
+  test('with its reader stalled', async () => {
     const run = await serve('pipe');
     // More than the pipe's buffer holds; nothing reads it.
     await run.ask(2_000);
@@ -125,7 +125,7 @@ describe('a server whose log cannot be written goes on answering, and ends when 
   });
 });
 
-test('a server that is started without any of its standard streams serves and ends', async () => {
+test('a server started without standard streams serves and shuts down', async () => {
   const port = await findFreePort();
   const child = spawn('sh', ['-c', `exec "$0" "$@" <&- >&- 2>&-`, EXECUTABLE, MAIN, 'serve', '--port', String(port)], {
     env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_ADMIN_PORT: '0' },
@@ -153,7 +153,7 @@ describe('a command', () => {
     return { code, output: chunks.join('') };
   }
 
-  test('whose output cannot be written says so, says what to do with a key, and ends with 1', async () => {
+  test('whose output cannot be written reports it, says what to do with a key, and exits with 1', async () => {
     const full = openSync('/dev/full', 'w');
     expect((await run(['partner', 'create', 'acme'], ['ignore', full, 'pipe'])).code).toBe(0);
     for (const words of [
@@ -163,13 +163,13 @@ describe('a command', () => {
     ]) {
       const { code, output } = await run(words, ['ignore', full, 'pipe']);
       expect(code).toBe(1);
-      expect(output).toMatch(/^error: the output could not be written \(ENOSPC.*revoked and issued again$/m);
+      expect(output).toMatch(/^error: cannot write the output: ENOSPC.*revoke it and issue another$/m);
     }
     closeSync(full);
     expect((await run(['key', 'list', '--json'], ['ignore', 'pipe', 'pipe'])).output).toContain('"state": "active"');
   });
 
-  test('whose remarks cannot be written does its work all the same, with its own exit code', async () => {
+  test('whose messages cannot be written still does its work, with its own exit code', async () => {
     const full = openSync('/dev/full', 'w');
     expect((await run(['partner', 'create', 'beta'], ['ignore', 'pipe', full])).code).toBe(0);
     expect((await run(['partner', 'create', 'beta'], ['ignore', 'pipe', full])).code).toBe(1);

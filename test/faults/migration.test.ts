@@ -4,14 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
-import { migrate, readSchemaState } from '../../src/database/migrator.ts';
-import { MIGRATIONS } from '../../src/database/migrations.ts';
+import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
+import { MIGRATIONS } from '../../src/database/migrations/migrations.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { interrupted, Interruption } from '../support/interruption.ts';
-import { insertOlderPublication, insertOlderSuppliers, makeOlderSchema } from '../support/older-schema.ts';
+import { interrupted, Interruption } from '../support/process/interruption.ts';
+import { insertOlderPublication, insertOlderSuppliers, makeOlderSchema } from '../support/schema/older-schema.ts';
 
-const PROGRAM = fileURLToPath(new URL('../support/migrate-process.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../support/process/migrate-process.ts', import.meta.url));
 const IDS = ['m', 'b', 'z', 'a', 'x'];
 
 /** The last step, which drops the former search tables, is deferred. */
@@ -117,8 +117,8 @@ async function attemptWith(interruption: Interruption): Promise<'done' | 'interr
   }
 }
 
-describe('a migration that is cut off at any of its statements loses nothing, and the next one completes it:', () => {
-  test('an error', async () => {
+describe('a migration interrupted at any statement loses nothing, and the next one completes it:', () => {
+  test('by an error', async () => {
     const times = await interruptAtEach(1, (statement) => {
       const fail = (sent: number): void => {
         if (sent === statement) throw new Error('cut off here');
@@ -129,7 +129,7 @@ describe('a migration that is cut off at any of its statements loses nothing, an
   }, 120_000);
 
   if (inject('engine') === 'postgres') {
-    test('the loss of its connection', async () => {
+    test('by the loss of its connection', async () => {
       const server = new pg.Client({ connectionString: databaseUrlOf(made.config) });
       await server.connect();
       const times = await interruptAtEach(4, (statement) => {
@@ -148,7 +148,7 @@ describe('a migration that is cut off at any of its statements loses nothing, an
     }, 120_000);
   }
 
-  test('the death of its process', async () => {
+  test('by the death of its process', async () => {
     await interruptAtEach(KILL_EVERY, async (statement) => {
       const child = spawn(process.execPath, [PROGRAM, JSON.stringify(made.config), String(statement)], {
         stdio: ['ignore', 'ignore', 'inherit'],

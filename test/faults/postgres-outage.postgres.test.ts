@@ -3,12 +3,12 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { revokeKey } from '../../src/access/key-admin.ts';
-import { createClient, type Answer, type Client } from '../support/client.ts';
+import { createClient, type HttpResponse, type Client } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 
 /** The guaranteed times, and a margin for a busy machine. */
 const NOTICED_MS = 2_000;
@@ -49,13 +49,13 @@ function throughProxy(): string {
   return url.href;
 }
 
-async function timed(path: string, of = key): Promise<Answer & { ms: number }> {
+async function timed(path: string, of = key): Promise<HttpResponse & { ms: number }> {
   const startedAt = performance.now();
   const answer = await client.get(path, { key: of });
   return { ...answer, ms: performance.now() - startedAt };
 }
 
-function expectFailure({ status, headers, body, ms }: Answer & { ms: number }): void {
+function expectFailure({ status, headers, body, ms }: HttpResponse & { ms: number }): void {
   expect({ status, code: (JSON.parse(body) as { error: { code: string } }).error.code }).toEqual({
     status: 500,
     code: 'internal_error',
@@ -80,7 +80,7 @@ describe.each([
   ['is cut off', (): void => proxy.cut()],
   ['is lost in a network that swallows everything', (): void => proxy.freeze()],
 ])('a PostgreSQL that %s', (_, fail) => {
-  test('leaves what is known good, fails the rest within two seconds, and is all back within one', async () => {
+  test('keeps cached responses valid, fails the rest within two seconds, and recovers within one', async () => {
     const before = await timed(KNOWN);
     expect(before.status).toBe(200);
     fail();
@@ -91,16 +91,16 @@ describe.each([
     const known = await timed(KNOWN);
     expect(known).toMatchObject({ status: 200, body: before.body });
     expect((await client.get('/health')).status).toBe(200);
-    await serving.said('cannot be read');
+    await serving.said('cannot be polled');
 
     proxy.thaw();
     expect(await timeUntilBack()).toBeLessThan(BACK_MS + MARGIN_MS);
     expect((await timed('/v1/coops', unusedKey)).status).toBe(200);
-    await serving.said('can be read again');
+    await serving.said('can be polled again');
   });
 });
 
-test('what PostgreSQL has no connection for is answered through those that there are, and fails in time where there is none', async () => {
+test('if PostgreSQL is out of connections, requests use existing ones, and without any fail in time', async () => {
   // The service otherwise connects as a superuser here, and connection limits do not apply to superusers.
   await asSuperuser(
     'create role crowded login connection limit 3',
@@ -138,7 +138,7 @@ test('what PostgreSQL has no connection for is answered through those that there
   }
 });
 
-test('a query that takes too long ends at its deadline, on the side of PostgreSQL too, and keeps nobody else waiting', async () => {
+test('a slow query ends at its deadline, in PostgreSQL too, and delays no one else', async () => {
   if (made.config.engine !== 'postgres') throw new Error('a test of PostgreSQL');
   const locker = new pg.Client({ connectionString: made.config.url });
   await locker.connect();
@@ -162,7 +162,7 @@ test('a query that takes too long ends at its deadline, on the side of PostgreSQ
   expect((await timed('/v1/contracts')).status).toBe(200);
 });
 
-test('while slow queries hold every connection, a revoked key still ends within a second', async () => {
+test('while slow queries use every connection, a revoked key is refused within a second', async () => {
   if (made.config.engine !== 'postgres') throw new Error('a test of PostgreSQL');
   const locker = new pg.Client({ connectionString: made.config.url });
   await locker.connect();

@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { reachableTemporaryFolder, type RunAs } from '../support/postgres-programs.ts';
+import { reachableTemporaryFolder, type RunAs } from '../support/postgres/postgres-programs.ts';
 
 /** A file system of a few MiB that can be filled completely. */
 export interface SmallDisk {

@@ -49,16 +49,13 @@ async function sendHalf(port: number): Promise<Socket> {
   return socket;
 }
 
-describe('a host that cannot be listened on is named, with what to do, and the exit code is 1', () => {
+describe('an unusable host is reported with what to do, and exit code 1', () => {
   test.each([
     [
       '192.0.2.1',
-      /^error: cannot listen for partners: listen EADDRNOTAVAIL: address not available 192\.0\.2\.1(:\d+)?\. Choose another address with PDS_HOST \(or --host\)$/m,
+      /^error: cannot open the port of the API: listen EADDRNOTAVAIL: address not available 192\.0\.2\.1(:\d+)?\. Choose another address with PDS_HOST \(or --host\)$/m,
     ],
-    [
-      'nowhere.invalid',
-      /^error: no address is known for the host "nowhere\.invalid": choose another with PDS_HOST or --host$/m,
-    ],
+    ['nowhere.invalid', /^error: cannot resolve the host "nowhere\.invalid"\. Correct it with PDS_HOST or --host$/m],
   ])('%s', async (host, message) => {
     for (const workers of ['1', '2']) {
       const serving = serve('--host', host, '--workers', workers);
@@ -70,7 +67,7 @@ describe('a host that cannot be listened on is named, with what to do, and the e
   });
 });
 
-test('a port that is taken is named with its setting and what to do, also by workers', async () => {
+test('a port in use is reported with its setting and what to do, also by workers', async () => {
   const first = serve();
   const port = await first.port();
   for (const workers of ['1', '2']) {
@@ -78,13 +75,13 @@ test('a port that is taken is named with its setting and what to do, also by wor
     expect(await second.exited).toEqual([1, null]);
     await second.closed;
     expect(second.output()).toContain(
-      `error: cannot listen for partners: listen EADDRINUSE: address already in use 127.0.0.1:${port}. ` +
-        'Stop what uses that port, perhaps another "pds serve", or choose another with PDS_PORT (or --port)\n',
+      `error: cannot open the port of the API: listen EADDRINUSE: address already in use 127.0.0.1:${port}. ` +
+        'Stop the process that uses it, such as another "pds serve", or choose another with PDS_PORT (or --port)\n',
     );
   }
 });
 
-describe('SIGUSR1 opens no inspector, and the service goes on', () => {
+describe('SIGUSR1 opens no inspector, and the service continues', () => {
   test.each([
     ['1', ''],
     ['2', ''],
@@ -96,7 +93,7 @@ describe('SIGUSR1 opens no inspector, and the service goes on', () => {
     const serving = startServing(made.config, { NODE_OPTIONS: options }, '--workers', workers);
     started.push(serving);
     const port = await serving.port();
-    if (workers !== '1') await serving.said('all workers answer requests');
+    if (workers !== '1') await serving.said('all workers are serving');
     const pids = [serving.pid, ...childrenOf(serving.pid)];
     expect(pids).toHaveLength(workers === '1' ? 1 : 1 + Number(workers));
     for (const pid of pids) process.kill(pid, 'SIGUSR1');
@@ -113,7 +110,7 @@ describe('SIGUSR1 opens no inspector, and the service goes on', () => {
   });
 });
 
-describe('a signal while the service starts ends it cleanly, and the next start has the port', () => {
+describe('a signal during startup exits cleanly, and the next start can use the port', () => {
   const seed = Date.now() % 1_000_000;
   test.each(['1', '3'])(
     `with --workers %s (seed ${seed})`,
@@ -139,14 +136,16 @@ describe('a signal while the service starts ends it cleanly, and the next start 
   );
 });
 
-describe('a second signal ends at once what the first one lets come to its end', () => {
+describe('a second signal ends immediately what the first lets complete', () => {
   test.each(['1', '2'])('with --workers %s', async (workers) => {
     const serving = serve('--workers', workers);
     const port = await serving.port();
-    if (workers !== '1') await serving.said('all workers answer requests');
+    if (workers !== '1') await serving.said('all workers are serving');
     const socket = await sendHalf(port);
     serving.kill('SIGTERM');
-    await serving.said('"msg":"ending"');
+    await serving.said('"msg":"stopping"');
+    // By its response the process knows that this line was written, and writes the next one as it exits.
+    await fetch(`http://127.0.0.1:${await serving.adminPort()}/livez`);
     serving.kill('SIGTERM');
     expect(await serving.exited).toEqual([1, null]);
     await serving.closed;
@@ -155,10 +154,10 @@ describe('a second signal ends at once what the first one lets come to its end',
   });
 });
 
-test('workers whose primary process was killed answer what is in flight, end by themselves, and free the port', async () => {
+test('workers whose primary process was killed complete the requests in flight, exit, and free the port', async () => {
   const port = await findFreePort();
   const serving = serve('--workers', '3', '--port', String(port));
-  await serving.said('all workers answer requests');
+  await serving.said('all workers are serving');
   const silent = await Promise.all([sendHalf(port), sendHalf(port)]);
   // Sends the rest while its worker is shutting down.
   const finishing = await sendHalf(port);

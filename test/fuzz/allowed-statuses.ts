@@ -1,10 +1,16 @@
-import { MAX_HEAD_BYTES } from '../../src/http/server-options.ts';
+import { MAX_HEAD_BYTES } from '../../src/http/server/server.ts';
 import type { FuzzRequest } from './fuzz-requests.ts';
 
 const READ_METHODS = new Set(['GET', 'HEAD']);
 
-/** Every status but 5xx that the service returns once the HTTP parser has accepted a request. */
-const ANY = [200, 304, 400, 401, 403, 404, 405, 429];
+/**
+ * Every status but 5xx that the service returns once the HTTP parser has accepted a request; 302 only outside /v1, as
+ * the response contract asserts.
+ */
+const ANY = [200, 302, 304, 400, 401, 403, 404, 405, 429];
+
+/** A further status of the portal's static files, for preconditions. */
+const OF_STATIC_FILES = [412];
 
 /** Below this length, how separators count toward the parser's limit cannot matter. */
 const SURELY_SHORT_BYTES = MAX_HEAD_BYTES - 1_500;
@@ -32,7 +38,7 @@ export function allowedStatuses(request: FuzzRequest): ReadonlySet<number> {
   const allowed = new Set<number>();
   // The HTTP parser rejects what is too long, and can reject bytes invalid in a URL, before the key is checked.
   if (head.length > SURELY_SHORT_BYTES || /[^\x21-\x7e]/.test(target.path + query.text)) allowed.add(400);
-  if (template === null) return new Set(ANY);
+  if (template === null) return new Set(target.path.includes('/docs') ? [...ANY, ...OF_STATIC_FILES] : ANY);
   const needsKey = template.startsWith('/v1');
   if (needsKey && authorization.holder === null) return allowed.add(401).add(429);
   if (!READ_METHODS.has(method)) return allowed.add(405);
@@ -40,7 +46,7 @@ export function allowedStatuses(request: FuzzRequest): ReadonlySet<number> {
   if (query.verdict !== 'right') allowed.add(400);
   const isForbidden =
     authorization.holder === 'suspended' ||
-    (authorization.holder === 'confined' && !template.startsWith('/v1/contracts'));
+    (authorization.holder === 'confined' && !/^\/v1\/(contracts|key)\b/.test(template));
   if (needsKey && isForbidden) return allowed.add(403);
   if (template.includes('{id}')) allowed.add(404);
   if (headers.isConditional && needsKey) allowed.add(304);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Operation, ParameterEntry } from './openapi-document.ts';
+import type { Operation, Parameter } from '../support/openapi-document.ts';
 import { BROKEN_ENCODINGS, encodeText, hostileText } from './hostile-text.ts';
 
 /** The certainty about a part of a request: valid, invalid, or either. */
@@ -22,7 +22,7 @@ const encoded = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
 const storable = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 
 /** Encoded values that the parameter's schema allows. */
-function rightValue({ name, schema }: ParameterEntry, known: KnownValues): fc.Arbitrary<string> {
+function rightValue({ name, schema }: Parameter, known: KnownValues): fc.Arbitrary<string> {
   const real = known[name] ?? [];
   const some = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
     real.length === 0 ? encoded(text) : encoded(fc.oneof(fc.constantFrom(...real), text));
@@ -49,7 +49,7 @@ function rightValue({ name, schema }: ParameterEntry, known: KnownValues): fc.Ar
 }
 
 /** Values that violate the parameter's schema or the rules for all text, encoded unless the encoding is the fault. */
-function wrongValue({ name, schema }: ParameterEntry): fc.Arbitrary<string> {
+function wrongValue({ name, schema }: Parameter): fc.Arbitrary<string> {
   const unreadable = fc.constantFrom(...BROKEN_ENCODINGS, 'caf\xe9', 'a%00');
   const others: fc.Arbitrary<string>[] = [];
   if (schema.enum !== undefined) {
@@ -150,7 +150,7 @@ export function queriesOf({ parameters = [] }: Operation, known: KnownValues): f
   );
 }
 
-function pair({ name }: ParameterEntry, value: string): string {
+function pair({ name }: Parameter, value: string): string {
   return `${name}=${value}`;
 }
 

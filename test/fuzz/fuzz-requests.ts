@@ -8,7 +8,7 @@ import {
 } from './fuzz-headers.ts';
 import { queriesOf, type FuzzQuery, type KnownValues } from './fuzz-query.ts';
 import { BROKEN_ENCODINGS, encodeText, hostileText } from './hostile-text.ts';
-import type { OpenApiDocument } from './openapi-document.ts';
+import type { OpenApiDocument } from '../support/openapi-document.ts';
 
 /** The target of a request line. */
 export interface FuzzTarget {
@@ -28,7 +28,7 @@ export interface FuzzRequest {
 }
 
 /** A cursor that the service issued, with the only request it is valid for. */
-export interface GivenCursor {
+export interface IssuedCursor {
   readonly key: string;
   readonly path: string;
   readonly query: string;
@@ -41,7 +41,7 @@ export interface FuzzMaterial {
   readonly known: KnownValues;
   /** Ids and refs of records, by the path template of their detail. */
   readonly ids: Readonly<Record<string, readonly string[]>>;
-  readonly cursors: readonly GivenCursor[];
+  readonly cursors: readonly IssuedCursor[];
 }
 
 const NO_QUERY: FuzzQuery = { text: '', verdict: 'right' };
@@ -68,7 +68,7 @@ export function fuzzRequests(document: OpenApiDocument, material: FuzzMaterial):
   const authorization = authorizations(material.keys);
   const target = fc.oneof(
     { weight: 10, arbitrary: documentedTargets(document, material) },
-    { weight: 2, arbitrary: bentTargets(document) },
+    { weight: 2, arbitrary: malformedTargets(document) },
     { weight: 1, arbitrary: strangeTargets },
   );
   const request = fc.record({ method, target, authorization, headers: fuzzHeaders, body });
@@ -97,8 +97,8 @@ function documentedTargets(document: OpenApiDocument, { known, ids }: FuzzMateri
 }
 
 /** Mutated paths of the document: they lead to one of its paths, or to none. */
-function bentTargets(document: OpenApiDocument): fc.Arbitrary<FuzzTarget> {
-  const bends: ((path: string) => string)[] = [
+function malformedTargets(document: OpenApiDocument): fc.Arbitrary<FuzzTarget> {
+  const mutations: ((path: string) => string)[] = [
     (path) => `${path}/`,
     (path) => `/${path}`,
     (path) => path.replaceAll('/', '//'),
@@ -135,9 +135,9 @@ function bentTargets(document: OpenApiDocument): fc.Arbitrary<FuzzTarget> {
   return fc
     .tuple(
       fc.constantFrom(...Object.keys(document.paths).map((template) => template.replace('{id}', 'no_such_id'))),
-      fc.constantFrom(...bends),
+      fc.constantFrom(...mutations),
     )
-    .map(([path, bend]) => ({ path: latin1(bend(path)), template: null, query: NO_QUERY }));
+    .map(([path, mutate]) => ({ path: latin1(mutate(path)), template: null, query: NO_QUERY }));
 }
 
 /** Targets unrelated to the document. */
@@ -181,11 +181,11 @@ function requestsWithCursor({ cursors, keys }: FuzzMaterial): fc.Arbitrary<FuzzR
       headers: fuzzHeaders,
       method: fc.constantFrom('GET', 'HEAD'),
     })
-    .map(({ own: { key, path, query, cursor }, other, foreignKey, limit, change, headers, method: asked }) => {
+    .map(({ own: { key, path, query, cursor }, other, foreignKey, limit, change, headers, method: sentMethod }) => {
       const text = change === null ? cursor : change(cursor, other.cursor);
       const isForeign = foreignKey !== key || text !== cursor;
       return {
-        method: asked,
+        method: sentMethod,
         target: {
           path,
           template: path,

@@ -3,21 +3,21 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { issueKeyText } from '../../src/access/keys.ts';
 import { suspendPartner } from '../../src/access/partner-admin.ts';
-import { readPath } from '../../src/http/request-target.ts';
+import { readPath } from '../../src/http/server/request-target.ts';
 import { createDirectories, type RecordDirectories } from '../support/data.ts';
 import { readRecords } from '../model/records.ts';
-import { exchangeBytes, parseAnswers, type RawAnswer } from '../support/raw-http.ts';
+import { exchangeBytes, parseResponses, type RawResponse } from '../support/network/raw-http.ts';
 import { startService, TEST_NOW, type TestService } from '../support/service.ts';
 import { allowedStatuses, headOf, renderRequest } from './allowed-statuses.ts';
-import { AnswerContract, decodeBody } from './answer-contract.ts';
-import { bentBytes } from './bent-bytes.ts';
-import { fuzzRequests, type FuzzMaterial, type FuzzRequest, type GivenCursor } from './fuzz-requests.ts';
-import { readOpenApiDocument } from './openapi-document.ts';
+import { ResponseContract, decodeBody } from './response-contract.ts';
+import { malformedBytes } from './malformed-bytes.ts';
+import { fuzzRequests, type FuzzMaterial, type FuzzRequest, type IssuedCursor } from './fuzz-requests.ts';
+import { readOpenApiDocument } from '../support/openapi-document.ts';
 import { fuzz, fuzzRuns } from './seeds.ts';
 
-/** The total number of requests, shared by the kept seeds and a fresh one. */
+/** The total number of requests, shared by the fixed seeds and a fresh one. */
 const REQUESTS = 9_000;
-const BENT_REQUESTS = 3_000;
+const MALFORMED_REQUESTS = 3_000;
 const MAX_RUN_MS = 60 * 60_000;
 
 /** Partners with valid keys that see everything, something and nothing. */
@@ -33,7 +33,7 @@ let material: FuzzMaterial;
 let port: number;
 const failures: string[] = [];
 const document = readOpenApiDocument();
-const contract = new AnswerContract(document);
+const contract = new ResponseContract(document);
 
 beforeAll(async () => {
   records = createDirectories(5);
@@ -101,7 +101,7 @@ async function gatherMaterial(): Promise<FuzzMaterial> {
   };
 }
 
-async function cursorsOf(key: string): Promise<GivenCursor[]> {
+async function cursorsOf(key: string): Promise<IssuedCursor[]> {
   const lists = [
     'contracts',
     'suppliers',
@@ -111,12 +111,12 @@ async function cursorsOf(key: string): Promise<GivenCursor[]> {
     'city-services',
     'certifications',
   ];
-  const questions = lists.flatMap((list) => [
+  const requests = lists.flatMap((list) => [
     { path: `/v1/${list}`, query: '' },
     ...(['contracts', 'suppliers', 'solicitations'].includes(list) ? [{ path: `/v1/${list}`, query: 'q=s&' }] : []),
   ]);
-  const given = await Promise.all(
-    questions.map(async ({ path, query }) => {
+  const issued = await Promise.all(
+    requests.map(async ({ path, query }) => {
       const { body } = await service.get(`${path}?${query}limit=1`, { key });
       return {
         key,
@@ -126,16 +126,16 @@ async function cursorsOf(key: string): Promise<GivenCursor[]> {
       };
     }),
   );
-  return given.filter((each): each is GivenCursor => each.cursor !== null);
+  return issued.filter((each): each is IssuedCursor => each.cursor !== null);
 }
 
 /** Sends a request as bytes, from its own address, so that failed authentications of others do not count against it. */
-async function send(bytes: string, from: string, isHead = false): Promise<RawAnswer> {
-  const [answer, ...others] = parseAnswers(await exchangeBytes(port, [bytes], { from }), () => isHead);
+async function send(bytes: string, from: string, isHead = false): Promise<RawResponse> {
+  const [response, ...others] = parseResponses(await exchangeBytes(port, [bytes], { from }), () => isHead);
   // Excess bytes would be read as the response to the next request.
   expect(others).toEqual([]);
-  if (answer === undefined) throw new Error(`no answer to ${headOf(bytes)}`);
-  return answer;
+  if (response === undefined) throw new Error(`no response to ${headOf(bytes)}`);
+  return response;
 }
 
 const addresses = fc
@@ -146,11 +146,11 @@ const addresses = fc
  * Asserts that repeating a request gives the same response: on another connection, with another encoding,
  * conditionally, and by HEAD.
  */
-async function expectSameAgain({ target, authorization }: FuzzRequest, answer: RawAnswer): Promise<void> {
-  const text = decodeBody(answer.headers, answer.body);
+async function expectSameResponseAgain({ target, authorization }: FuzzRequest, response: RawResponse): Promise<void> {
+  const text = decodeBody(response.headers, response.body);
   const key = authorization.key ?? '';
   const url = target.path + target.query.text;
-  const etag = String(answer.headers.get('etag'));
+  const etag = String(response.headers.get('etag'));
   const again = await service.get(url, { key });
   expect([again.status, again.body, again.headers.etag]).toEqual([200, text, etag]);
   const unchanged = await service.get(url, { key, headers: { 'if-none-match': etag } });
@@ -160,54 +160,54 @@ async function expectSameAgain({ target, authorization }: FuzzRequest, answer: R
 }
 
 test.each(fuzzRuns('http', REQUESTS))(
-  'every request, right or wrong, has one answer that keeps every promise (seed $seed, $runs requests)',
+  'every request, valid or invalid, gets one response that conforms to the API (seed $seed, $runs requests)',
   async (run) => {
     const tally = new Map<number, number>();
     await fuzz('http', run, fc.tuple(fuzzRequests(document, material), addresses), async ([request, from]) => {
       const bytes = renderRequest(request);
       failures.length = 0;
-      let answer = await send(bytes, from, request.method === 'HEAD');
+      let response = await send(bytes, from, request.method === 'HEAD');
       // On a busy machine, waiting for a PostgreSQL connection can time out.
       if (failures.some((line) => line.includes('DatabaseUnavailableError'))) {
         failures.length = 0;
-        answer = await send(bytes, from, request.method === 'HEAD');
+        response = await send(bytes, from, request.method === 'HEAD');
       }
       const { target, authorization } = request;
-      tally.set(answer.status, (tally.get(answer.status) ?? 0) + 1);
-      expect([...allowedStatuses(request)], headOf(bytes) + failures.join('')).toContain(answer.status);
+      tally.set(response.status, (tally.get(response.status) ?? 0) + 1);
+      expect([...allowedStatuses(request)], headOf(bytes) + failures.join('')).toContain(response.status);
       expect(failures).toEqual([]);
       const path = readPath(target.path + target.query.text);
       const faults = contract.faultsOf(
-        { method: request.method, path, hasGoodKey: authorization.holder !== null },
-        answer,
+        { method: request.method, path, hasValidKey: authorization.holder !== null },
+        response,
       );
       expect(faults, headOf(bytes)).toEqual([]);
-      const shown = answer.body.toString('latin1') + [...answer.headers.values()].join();
-      for (const key of material.keys.good) expect(shown.includes(key), 'a key in an answer').toBe(false);
-      if (answer.status === 200 && request.method === 'GET' && target.template?.startsWith('/v1') === true) {
-        await expectSameAgain(request, answer);
+      const shown = response.body.toString('latin1') + [...response.headers.values()].join();
+      for (const key of material.keys.good) expect(shown.includes(key), 'a key in a response').toBe(false);
+      if (response.status === 200 && request.method === 'GET' && target.template?.startsWith('/v1') === true) {
+        await expectSameResponseAgain(request, response);
       }
     });
     // Not nearly everything is rejected, and no kind of rejection is missing.
     for (const status of [200, 304, 400, 401, 403, 404, 405]) {
-      expect(tally.get(status) ?? 0, `answers with ${status}`).toBeGreaterThan(run.runs / 500);
+      expect(tally.get(status) ?? 0, `responses with ${status}`).toBeGreaterThan(run.runs / 500);
     }
     if (run.runs > REQUESTS) process.stderr.write(`${inject('engine')}: ${JSON.stringify([...tally])}\n`);
   },
   MAX_RUN_MS,
 );
 
-test.each(fuzzRuns('bytes', BENT_REQUESTS))(
-  'bytes that are nearly HTTP have answers that keep every promise, or none, and harm nobody (seed $seed, $runs requests)',
+test.each(fuzzRuns('bytes', MALFORMED_REQUESTS))(
+  'malformed bytes get conforming responses or none, and harm no other client (seed $seed, $runs requests)',
   async (run) => {
     const good = material.keys.good[0] ?? '';
     const request = fuzzRequests(document, material).map(renderRequest);
-    await fuzz('bytes', run, fc.tuple(bentBytes(request), addresses), async ([bytes, from]) => {
+    await fuzz('bytes', run, fc.tuple(malformedBytes(request), addresses), async ([bytes, from]) => {
       const received = await exchangeBytes(port, [bytes], { from, ends: true });
       // Mutated bytes can be several requests, and the response to HEAD cannot be recognized.
       if (/HEAD/i.test(bytes)) return;
-      for (const answer of parseAnswers(received)) {
-        expect(contract.faultsOf(null, answer)).toEqual([]);
+      for (const response of parseResponses(received)) {
+        expect(contract.faultsOf(null, response)).toEqual([]);
       }
     });
     expect((await service.get('/v1/coops', { key: good })).status).toBe(200);

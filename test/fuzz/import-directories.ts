@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { bentLine, bentRecord, type Bent } from './bent-records.ts';
+import { malformedLine, malformedRecord, type Malformed } from './malformed-records.ts';
 import { catalogs, type Catalog } from './valid-catalogs.ts';
 
 /** The files of an import directory, by name. */
@@ -17,27 +17,27 @@ const recordChanges = fc
   .tuple(fc.nat(1_000_000), fc.constantFrom('record', 'line', 'line', 'twice', 'dangling' as const))
   .chain(([place, sort]) =>
     (sort === 'record'
-      ? bentRecord
+      ? malformedRecord
       : sort === 'line'
-        ? bentLine
-        : fc.constant<Bent>({ verdict: 'wrong', change: sort })
-    ).map((bent) => ({ place, bent })),
+        ? malformedLine
+        : fc.constant<Malformed>({ verdict: 'wrong', change: sort })
+    ).map((malformed) => ({ place, malformed })),
   );
 
 interface RecordChange {
   readonly place: number;
-  readonly bent: Bent;
+  readonly malformed: Malformed;
 }
 
 /** Equivalent ways to write the lines of a file. */
-const writings = fc.record({
+const fileFormats = fc.record({
   newline: fc.constantFrom('\n', '\n', '\r\n', '\n\n', '\n \t\n'),
   begin: fc.constantFrom('', '', '', '\ufeff', '\n', '  '),
   end: fc.constantFrom('', '\n', '\n\n'),
   packing: fc.constantFrom('none', 'none', 'gz', 'two members' as const),
 });
 
-interface Writing {
+interface FileFormat {
   newline: string;
   begin: string;
   end: string;
@@ -71,7 +71,7 @@ export const importDirectories: fc.Arbitrary<ImportDirectory> = fc
       { weight: 1, arbitrary: fc.constant([] as RecordChange[]) },
       { weight: 3, arbitrary: fc.array(recordChanges, { minLength: 1, maxLength: 3 }) },
     ),
-    writing: fc.array(writings, { minLength: 7, maxLength: 7 }),
+    writing: fc.array(fileFormats, { minLength: 7, maxLength: 7 }),
     fileChange: fc.oneof(
       { weight: 6, arbitrary: fc.constant(null) },
       { weight: 1, arbitrary: fc.tuple(fc.nat(6), fileChanges) },
@@ -85,7 +85,7 @@ export const importDirectories: fc.Arbitrary<ImportDirectory> = fc
     ]);
     for (const change of changes) applyChange(lines, change);
     const files = lines.map(([kind, texts], index): [string, Buffer] =>
-      writeFile(kind, texts, writing[index] as Writing),
+      writeFile(kind, texts, writing[index] as FileFormat),
     );
     if (fileChange !== null) {
       const [place, change] = fileChange;
@@ -93,7 +93,7 @@ export const importDirectories: fc.Arbitrary<ImportDirectory> = fc
       if (file !== undefined) file[1] = change(file[1]);
     }
     const verdicts = new Set([
-      ...changes.map(({ bent }) => bent.verdict),
+      ...changes.map(({ malformed }) => malformed.verdict),
       ...(fileChange === null ? [] : ['unsure' as const]),
     ]);
     const text = files.map(([name, bytes]) => `${name}:\n${bytes.toString('utf8').slice(0, 1_000)}`).join('\n');
@@ -106,15 +106,15 @@ export const importDirectories: fc.Arbitrary<ImportDirectory> = fc
     };
   });
 
-function applyChange(lines: [string, string[]][], { place, bent }: RecordChange): void {
+function applyChange(lines: [string, string[]][], { place, malformed }: RecordChange): void {
   const all = lines.flatMap(([kind, texts]) => texts.map((_, index) => ({ kind, texts, index })));
   const chosen = all[place % all.length];
   if (chosen === undefined) return;
   const { texts, index } = chosen;
   const text = texts[index] ?? '';
-  if (bent.change === 'twice') texts.push(text);
-  else if (bent.change === 'dangling') lines.find(([kind]) => kind === 'contracts')?.[1].push(DANGLING);
-  else texts[index] = bent.change(text, place);
+  if (malformed.change === 'twice') texts.push(text);
+  else if (malformed.change === 'dangling') lines.find(([kind]) => kind === 'contracts')?.[1].push(DANGLING);
+  else texts[index] = malformed.change(text, place);
 }
 
 const DANGLING = JSON.stringify({ id: 'ctr_dangling', name: 'Dangling', lead_entity_id: 'le_of_nobody' });
@@ -122,7 +122,7 @@ const DANGLING = JSON.stringify({ id: 'ctr_dangling', name: 'Dangling', lead_ent
 function writeFile(
   kind: string,
   lines: readonly string[],
-  { newline, begin, end, packing }: Writing,
+  { newline, begin, end, packing }: FileFormat,
 ): [string, Buffer] {
   const bytes = Buffer.from(begin + lines.join(newline) + end, 'utf8');
   const raw = Buffer.concat(splitRaw(bytes));

@@ -5,9 +5,9 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ImportRefusedError } from '../../src/publishing/problems.ts';
 import { publish } from '../../src/publishing/publication.ts';
-import { listSources } from '../../src/publishing/source.ts';
+import { listSources } from '../../src/publishing/read/source.ts';
 import { startService, TEST_NOW, type TestService } from '../support/service.ts';
-import { AnswerContract } from './answer-contract.ts';
+import { ResponseContract } from './response-contract.ts';
 import { importDirectories, type ImportDirectory } from './import-directories.ts';
 import { fuzz, fuzzRuns } from './seeds.ts';
 
@@ -20,7 +20,7 @@ const REQUESTS_OF_AN_IMPORT = 20;
 const TABLES = ['lead_entities', 'coops', 'city_services', 'certifications', 'suppliers', 'contracts', 'solicitations'];
 
 let service: TestService;
-const contract = new AnswerContract();
+const contract = new ResponseContract();
 
 beforeAll(async () => {
   service = await startService({ partners: [{ name: 'all', everything: true }] });
@@ -58,25 +58,25 @@ async function importFiles({ files }: ImportDirectory): Promise<ImportRefusedErr
 async function expectServed({ catalog, verdict }: ImportDirectory): Promise<void> {
   await service.noticeChanges();
   const { key } = service.partner('all');
-  const ask = async (path: string): Promise<unknown> => {
+  const get = async (path: string): Promise<unknown> => {
     const { status, headers, body } = await service.get(path, { key });
-    const answer = {
+    const response = {
       status,
       headers: new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])),
       body: Buffer.from(body),
     };
     expect(
-      contract.faultsOf({ method: 'GET', path: path.split('?', 1)[0] ?? '', hasGoodKey: true }, answer),
+      contract.faultsOf({ method: 'GET', path: path.split('?', 1)[0] ?? '', hasValidKey: true }, response),
       path,
     ).toEqual([]);
     expect(status, path).toBe(200);
     return JSON.parse(body);
   };
   for (const [kind, records] of Object.entries(catalog)) {
-    const { data } = (await ask(`/v1/${kind}?limit=100`)) as { data: Record<string, unknown>[] };
+    const { data } = (await get(`/v1/${kind}?limit=100`)) as { data: Record<string, unknown>[] };
     const listed = new Map(data.map((record) => [record['id'] ?? record['abbreviation'], record]));
     for (const { id } of ['contracts', 'suppliers', 'solicitations'].includes(kind) ? data : [])
-      await ask(`/v1/${kind}/${String(id)}`);
+      await get(`/v1/${kind}/${String(id)}`);
     if (verdict !== 'right') continue;
     for (const record of records.filter(({ status }) => status !== 'draft')) {
       const served = listed.get(record['id'] ?? record['abbreviation']);
@@ -92,7 +92,7 @@ async function expectServed({ catalog, verdict }: ImportDirectory): Promise<void
 }
 
 test.each(fuzzRuns('import', IMPORTS, REQUESTS_OF_AN_IMPORT))(
-  'a directory is published and served, or refused with file, line, field and reason and nothing written (seed $seed, $runs imports)',
+  'an import is published and served, or refused with file, line, field and reason and without a change (seed $seed, $runs imports)',
   async (run) => {
     const tally = { published: 0, refused: 0 };
     await fuzz('import', run, importDirectories, async (directory) => {

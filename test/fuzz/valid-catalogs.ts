@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { awkwardName, awkwardText, either, maybe, someOf, state } from '../support/generated-values.ts';
+import { awkwardName, awkwardText, either, maybe, someOf, state } from '../support/records/generated-values.ts';
 
 export type CatalogRecord = Record<string, unknown>;
 
@@ -147,6 +147,6 @@ export const catalogs: fc.Arbitrary<Catalog> = fc
   );
 
 function refOf(id: string): number {
-  const place = ID_POOL.findIndex((known) => id === known || id === `so_${known}`.slice(0, 64));
-  return 1 + 2 * place + (id.startsWith('so_') ? 1 : 0);
+  const index = ID_POOL.findIndex((known) => id === known || id === `so_${known}`.slice(0, 64));
+  return 1 + 2 * index + (id.startsWith('so_') ? 1 : 0);
 }

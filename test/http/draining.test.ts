@@ -3,7 +3,8 @@ import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { readToEnd } from '../support/raw-http.ts';
+import { runUntilClosed } from '../support/network/counting-clients.ts';
+import { readToEnd } from '../support/network/raw-http.ts';
 import { createTestApp, type TestApp } from './test-app.ts';
 
 const SLOW_MS = 400;
@@ -20,8 +21,8 @@ afterEach(async () => {
 async function start(): Promise<void> {
   service = await createTestApp({
     config: { requestsPerMinute: 1_000_000 },
-    addRoutes(app) {
-      app.get('/v1/slow', { config: { kind: 'contracts', parameters: {} } }, async () => {
+    addRoutes(v1) {
+      v1.get('/slow', { config: { kind: 'contracts', parameters: {} } }, async () => {
         await delay(SLOW_MS);
         return '{}';
       });
@@ -36,7 +37,7 @@ function keepAliveAgent(): Agent {
   return agent;
 }
 
-async function ask(path: string, agent: Agent): Promise<IncomingMessage> {
+async function send(path: string, agent: Agent): Promise<IncomingMessage> {
   const request = get({ port, host: '127.0.0.1', path, agent, headers: service.authorization });
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   response.resume();
@@ -50,36 +51,36 @@ async function timeToClose(): Promise<number> {
   return Date.now() - startedAt;
 }
 
-describe('the end of the server', () => {
-  test('comes at once where nobody is connected', async () => {
+describe('server shutdown', () => {
+  test('completes immediately if nobody is connected', async () => {
     await start();
     expect(await timeToClose()).toBeLessThan(100);
   });
 
-  test('does not wait for connections that are idle, or on which nothing was ever sent', async () => {
+  test('does not wait for idle or silent connections', async () => {
     await start();
-    await ask('/health', keepAliveAgent());
+    await send('/health', keepAliveAgent());
     const silent = connect(port, '127.0.0.1');
     await once(silent, 'connect');
     expect(await timeToClose()).toBeLessThan(1_000);
     silent.destroy();
   });
 
-  test('waits for requests in flight, answers them, and tells their clients that the connection ends', async () => {
+  test('completes requests in flight, with "Connection: close", and then refuses connections', async () => {
     await start();
     const agent = keepAliveAgent();
-    const answers = Array.from({ length: 5 }, () => ask('/v1/slow', agent));
+    const responses = Array.from({ length: 5 }, () => send('/v1/slow', agent));
     await delay(100);
     const closed = timeToClose();
-    for (const { statusCode, headers } of await Promise.all(answers)) {
+    for (const { statusCode, headers } of await Promise.all(responses)) {
       expect(statusCode).toBe(200);
       expect(headers.connection).toBe('close');
     }
     expect(await closed).toBeLessThan(SLOW_MS + 500);
-    await expect(ask('/health', keepAliveAgent())).rejects.toThrow('ECONNREFUSED');
+    await expect(send('/health', keepAliveAgent())).rejects.toThrow('ECONNREFUSED');
   });
 
-  test('answers a request whose first half had arrived', async () => {
+  test('serves a request that was half received', async () => {
     await start();
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');
@@ -93,7 +94,7 @@ describe('the end of the server', () => {
     await closed;
   });
 
-  test('does not wait for long for a request whose second half does not come', async () => {
+  test('does not wait long for the rest of a request', async () => {
     await start();
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => undefined);
@@ -104,43 +105,29 @@ describe('the end of the server', () => {
     socket.destroy();
   });
 
-  test('still answers new connections for half a second after it was announced, and closes each of them', async () => {
+  test('accepts new connections for half a second after its announcement, and closes each after one response', async () => {
     await start();
     const startedAt = Date.now();
     const lingering = service.app.linger();
     const agent = keepAliveAgent();
     // The second is served from the cache, without the framework.
-    for (let asked = 0; asked < 3; asked += 1) {
-      const { statusCode, headers } = await ask('/v1/coops', agent);
+    for (let sent = 0; sent < 3; sent += 1) {
+      const { statusCode, headers } = await send('/v1/coops', agent);
       expect([statusCode, headers.connection]).toEqual([200, 'close']);
     }
     await lingering;
     expect(Date.now() - startedAt).toBeGreaterThan(400);
     await service.app.close();
-    await expect(ask('/health', keepAliveAgent())).rejects.toThrow('ECONNREFUSED');
+    await expect(send('/health', keepAliveAgent())).rejects.toThrow('ECONNREFUSED');
   });
 
-  test('fails no request of clients that go on asking on their open connections', async () => {
+  test('fails no request of clients that keep using their open connections', async () => {
     await start();
-    const failures: string[] = [];
-    let answered = 0;
-    const clients = Array.from({ length: 10 }, async () => {
-      const agent = keepAliveAgent();
-      for (;;) {
-        try {
-          const { statusCode, headers } = await ask('/v1/coops', agent);
-          if (statusCode !== 200) failures.push(String(statusCode));
-          answered += 1;
-          if (headers.connection === 'close') return;
-        } catch (error) {
-          failures.push(String(error));
-          return;
-        }
-      }
+    let closed: Promise<undefined> | undefined;
+    const { failures } = await runUntilClosed(port, service.key, 10, (count) => {
+      if (count === 50) closed = service.app.close();
     });
-    while (answered < 50) await delay(10);
-    await service.app.close();
-    await Promise.all(clients);
+    await closed;
     expect(failures).toEqual([]);
   });
 });

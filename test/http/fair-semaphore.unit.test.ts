@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { FairSemaphore } from '../../src/http/fair-semaphore.ts';
+import { FairSemaphore } from '../../src/http/server/fair-semaphore.ts';
 
-describe('permits', () => {
-  test('let nobody hold more than are free: one alone half, two a third each, and always one for who has none', () => {
+describe('FairSemaphore', () => {
+  test('gives a lone holder half of the permits, two a third each, and always leaves some for a newcomer', () => {
     const alone = new FairSemaphore<string>(100);
     expect(take(alone, 'a')).toBe(50);
     const two = new FairSemaphore<string>(99);
@@ -11,7 +11,7 @@ describe('permits', () => {
     expect(take(two, 'c')).toBe(17);
   });
 
-  test('are there for others when they are released', () => {
+  test('reuses released permits', () => {
     const semaphore = new FairSemaphore<string>(4);
     expect(take(semaphore, 'a')).toBe(2);
     semaphore.release('a');

@@ -2,8 +2,9 @@ import type { LightMyRequestResponse } from 'fastify';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
-import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
-import { FAILURES_PER_MINUTE, InMemoryRateLimiter } from '../../src/http/request-counts.ts';
+import { InMemoryRateLimiter } from '../../src/rate-limiting/in-memory-rate-limiter.ts';
+import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/rate-limiter.ts';
+import { makePartner } from '../support/partners.ts';
 import { createTestApp, type TestApp, type TestAppSetup } from './test-app.ts';
 
 let service: TestApp;
@@ -13,18 +14,12 @@ async function start(setup: TestAppSetup = {}): Promise<void> {
   service = await createTestApp(setup);
 }
 
-function ask(key: string, path = '/v1/coops', remoteAddress = '192.0.2.1'): Promise<LightMyRequestResponse> {
+function send(key: string, path = '/v1/coops', remoteAddress = '192.0.2.1'): Promise<LightMyRequestResponse> {
   return service.app.inject({ url: path, headers: { authorization: `Bearer ${key}` }, remoteAddress });
 }
 
-async function makePartner(name: string, requestsPerMinute: number): Promise<string> {
-  await createPartner(service.database, Date.now, name, { everything: true });
-  await setPartner(service.database, Date.now, name, { requestsPerMinute });
-  return makeKey(name);
-}
-
-async function makeKey(partner: string): Promise<string> {
-  return (await issueKey(service.database, Date.now, partner, { environment: 'test', lifetimeMs: null })).key;
+async function makeKey(name: string, requestsPerMinute: number): Promise<string> {
+  return (await makePartner(service.database, Date.now, { name, everything: true, requestsPerMinute })).key;
 }
 
 const limitHeaders = ({ headers }: LightMyRequestResponse): unknown[] => [
@@ -33,15 +28,15 @@ const limitHeaders = ({ headers }: LightMyRequestResponse): unknown[] => [
 ];
 
 describe('the limit of a partner', () => {
-  test('is told on every answer to a good key, whatever its status', async () => {
+  test('is reported on every response to a valid key, whatever its status', async () => {
     await start();
     for (const [index, path] of ['/v1/coops', '/v1/coops?x=1', '/v1/nothing', '/v1/coops'].entries()) {
-      const answer = await ask(service.key, path);
-      const [policy, limit] = limitHeaders(answer);
+      const response = await send(service.key, path);
+      const [policy, limit] = limitHeaders(response);
       expect(policy).toBe('"partner";q=600;w=60');
       expect(limit).toMatch(new RegExp(`^"partner";r=${599 - index};t=(60|59)$`));
     }
-    const tag = (await ask(service.key)).headers.etag;
+    const tag = (await send(service.key)).headers.etag;
     const notModified = await service.app.inject({
       url: '/v1/coops',
       headers: { ...service.authorization, 'if-none-match': tag },
@@ -50,51 +45,55 @@ describe('the limit of a partner', () => {
     expect(limitHeaders(notModified)[1]).toContain('r=594');
   });
 
-  test('is not told to those who failed, nor outside /v1', async () => {
+  test('is not reported without a valid key, nor outside /v1', async () => {
     await start();
-    expect(limitHeaders(await ask('wrong'))).toEqual([undefined, undefined]);
-    expect(limitHeaders(await ask(service.key, '/health'))).toEqual([undefined, undefined]);
+    expect(limitHeaders(await send('wrong'))).toEqual([undefined, undefined]);
+    expect(limitHeaders(await send(service.key, '/health'))).toEqual([undefined, undefined]);
   });
 
-  test('holds over all its keys, for it alone, and before paths and parameters are looked at', async () => {
+  test('covers all of its keys and no other partner, and applies before paths and parameters are checked', async () => {
     await start();
-    const keys = [await makePartner('small', 3), await makeKey('small')] as const;
+    const first = await makeKey('small', 3);
+    const { key: second } = await issueKey(service.database, Date.now, 'small', {
+      environment: 'test',
+      lifetimeMs: null,
+    });
     const statuses: number[] = [];
-    for (const key of [keys[0], keys[1], keys[0], keys[1]]) statuses.push((await ask(key)).statusCode);
+    for (const key of [first, second, first, second]) statuses.push((await send(key)).statusCode);
     expect(statuses).toEqual([200, 200, 200, 429]);
     for (const path of ['/v1/nothing', '/v1/coops?x=1']) {
-      const refused = await ask(keys[0], path);
+      const refused = await send(first, path);
       expect(refused.statusCode).toBe(429);
       expect(refused.json<{ error: { code: string } }>().error.code).toBe('rate_limited');
       expect(refused.headers['retry-after']).toMatch(/^(60|59)$/);
       expect(limitHeaders(refused)[1]).toContain('"partner";r=0;t=');
     }
-    expect((await ask(service.key)).statusCode).toBe(200);
+    expect((await send(service.key)).statusCode).toBe(200);
   });
 
-  test('begins anew after its window', async () => {
+  test('resets after its window', async () => {
     await start({ rateLimiter: new InMemoryRateLimiter(1) });
-    const key = await makePartner('small', 1);
-    expect((await ask(key)).statusCode).toBe(200);
-    const refused = await ask(key);
+    const key = await makeKey('small', 1);
+    expect((await send(key)).statusCode).toBe(200);
+    const refused = await send(key);
     expect(refused.statusCode).toBe(429);
     expect(refused.headers['retry-after']).toBe('1');
     expect(refused.headers['ratelimit-policy']).toBe('"partner";q=1;w=1');
     await delay(1_050);
-    expect((await ask(key)).statusCode).toBe(200);
+    expect((await send(key)).statusCode).toBe(200);
   });
 
-  test('is the configured one where the partner has none of its own', async () => {
+  test('is the configured one if the partner has none of its own', async () => {
     await start({ config: { requestsPerMinute: 2 } });
-    expect((await ask(service.key)).headers['ratelimit-policy']).toBe('"partner";q=2;w=60');
+    expect((await send(service.key)).headers['ratelimit-policy']).toBe('"partner";q=2;w=60');
   });
 });
 
 describe('failed authentications', () => {
   const failAs = async (address: string, times: number): Promise<LightMyRequestResponse[]> =>
-    Promise.all(Array.from({ length: times }, () => ask('wrong', '/v1/nothing', address)));
+    Promise.all(Array.from({ length: times }, () => send('wrong', '/v1/nothing', address)));
 
-  test('are answered 429 after so many from one address, and never touch a good key from there', async () => {
+  test('get 429 after too many from one address, and never affect a valid key from there', async () => {
     await start();
     const first = await failAs('192.0.2.1', FAILURES_PER_MINUTE);
     expect(new Set(first.map(({ statusCode }) => statusCode))).toEqual(new Set([401]));
@@ -103,15 +102,14 @@ describe('failed authentications', () => {
     const seconds = String(refused?.headers['retry-after']);
     expect(seconds).toMatch(/^(60|59)$/);
     expect(refused?.json<{ error: { message: string } }>().error.message).toBe(
-      'Too many requests without a valid API key came from this address. This is not the request limit of a partner, ' +
-        `and requests with a valid key are still answered: correct the key, or try again in ${seconds} s, as the ` +
-        'Retry-After header says.',
+      'Too many requests without a valid API key from this address. Requests with a valid key still work. ' +
+        `Correct the key, or try again in ${seconds} s (see the Retry-After header).`,
     );
-    expect((await ask(service.key)).statusCode).toBe(200);
-    expect((await ask('wrong', '/v1/coops', '192.0.2.2')).statusCode).toBe(401);
+    expect((await send(service.key)).statusCode).toBe(200);
+    expect((await send('wrong', '/v1/coops', '192.0.2.2')).statusCode).toBe(401);
   });
 
-  test('are counted by network for IPv6, where one client has many addresses', async () => {
+  test('are counted per network for IPv6, since one client has many addresses', async () => {
     await start();
     const addresses = Array.from(
       { length: FAILURES_PER_MINUTE },
@@ -122,7 +120,7 @@ describe('failed authentications', () => {
     expect((await failAs('2001:db8:1:3::1', 1))[0]?.statusCode).toBe(401);
   });
 
-  test('are counted for the client of a trusted proxy, and for nobody whom a client invents', async () => {
+  test('are counted per client of a trusted proxy, and X-Forwarded-For from anyone else is ignored', async () => {
     await start({ config: { trustedProxies: ['192.0.2.10', '10.0.0.0/8'] } });
     const fail = (remoteAddress: string, forwardedFor: string): Promise<LightMyRequestResponse> =>
       service.app.inject({ url: '/v1/coops', remoteAddress, headers: { 'x-forwarded-for': forwardedFor } });

@@ -20,7 +20,7 @@ const FAULTS: readonly (readonly [rule: string, path: string, breakIt: (operatio
   ['owasp:api8:2023-define-error-responses-500', '/v1/lead-entities', ({ responses }) => delete responses['500']],
 ];
 
-test('the check of the OpenAPI document reports partner routes that lack security, 401, 429, 500 or limit headers', async () => {
+test('the OpenAPI check reports partner routes that lack security, 401, 429, 500 or limit headers', async () => {
   const text = readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
   const document = JSON.parse(text) as { paths: Record<string, { get: Operation }> };
   for (const [, path, breakIt] of FAULTS) {

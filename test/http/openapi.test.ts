@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { operationsOf, schemasOf, schemasWithin, type Document } from './openapi-parts.ts';
+import { operationsOf, schemasOf, schemasWithin, type OpenApiDocument } from '../support/openapi-document.ts';
 import { createTestApp, type TestApp } from './test-app.ts';
 
 let service: TestApp;
-let document: Document;
-let document30: Document;
+let document: OpenApiDocument;
+let document30: OpenApiDocument;
 
 beforeAll(async () => {
   service = await createTestApp();
-  document = (await service.app.inject('/openapi.json')).json<Document>();
-  document30 = (await service.app.inject('/openapi-3.0.json')).json<Document>();
+  document = (await service.app.inject('/openapi.json')).json<OpenApiDocument>();
+  document30 = (await service.app.inject('/openapi-3.0.json')).json<OpenApiDocument>();
 });
 afterAll(() => service.close());
 
@@ -20,6 +20,7 @@ const PATHS = [
   '/v1/contracts',
   '/v1/contracts/{id}',
   '/v1/coops',
+  '/v1/key',
   '/v1/lead-entities',
   '/v1/solicitations',
   '/v1/solicitations/count',
@@ -27,30 +28,27 @@ const PATHS = [
   '/v1/suppliers',
   '/v1/suppliers/{id}',
 ];
-const LISTS = PATHS.filter((path) => !/\{id\}|count$/.test(path));
+const LISTS = PATHS.filter((path) => !/\{id\}|count$|key$/.test(path));
 
 const operations = () => operationsOf(document);
 const allSchemas = () => schemasOf(document);
 
 describe('the OpenAPI document', () => {
-  test.each(['openapi.json', 'openapi-3.0.json'])(
-    '%s is the one that is checked in (npm run openapi writes it)',
-    (name) => {
-      const checkedIn = readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
-      expect(JSON.parse(checkedIn)).toEqual(name === 'openapi.json' ? document : document30);
-    },
-  );
+  test.each(['openapi.json', 'openapi-3.0.json'])('docs/%s is up to date with "npm run openapi"', (name) => {
+    const checkedIn = readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+    expect(JSON.parse(checkedIn)).toEqual(name === 'openapi.json' ? document : document30);
+  });
 
-  test('has all paths of the interface and health, and nothing but GET', () => {
+  test('lists every path, with GET only', () => {
     expect(document.openapi).toBe('3.1.0');
-    expect(document.info.version).toBe('1.0.0');
+    expect(document.info.version).toBe('1.1.0');
     expect(Object.keys(document.paths).sort()).toEqual(['/health', ...PATHS]);
     for (const methods of Object.values(document.paths)) expect(Object.keys(methods)).toEqual(['get']);
     const names = operations().map(([, { operationId }]) => operationId);
     expect(new Set(names).size).toBe(names.length);
   });
 
-  test('says which errors each path has', () => {
+  test('lists the errors of each path', () => {
     for (const [path, { responses }] of operations()) {
       if (path === '/health') continue;
       const errors = path.includes('{id}')
@@ -61,22 +59,22 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('names only parameters that are refused when they are blank, except "q"', async () => {
+  test('lists only parameters that reject a blank value, except "q"', async () => {
     const { authorization: headers } = service;
     const accepted: string[] = [];
     for (const [path, { parameters = [] }] of operations()) {
       for (const { name } of parameters.filter((parameter) => parameter.in === 'query')) {
         for (const blank of ['', '=', '=%20']) {
-          const answer = await service.app.inject({ url: `${path}?${name}${blank}`, headers });
-          if (answer.statusCode === 200) accepted.push(name);
-          else expect(answer.body).toContain(String.raw`\"${name}\" is blank`);
+          const response = await service.app.inject({ url: `${path}?${name}${blank}`, headers });
+          if (response.statusCode === 200) accepted.push(name);
+          else expect(response.body).toContain(String.raw`\"${name}\" is blank`);
         }
       }
     }
     expect(new Set(accepted)).toEqual(new Set(['q']));
   });
 
-  test('explains the headers: the request id everywhere, the watermark on lists', () => {
+  test('describes X-Request-ID on every response, and X-Sync-Watermark on lists', () => {
     for (const [path, { responses }] of operations()) {
       const headers = Object.keys(responses['200']?.headers ?? {});
       expect(headers).toContain('X-Request-ID');
@@ -88,10 +86,11 @@ describe('the OpenAPI document', () => {
     expect(document.components.responses['TooManyRequests']?.headers).toHaveProperty('Retry-After');
   });
 
-  test('gives the schemas names that a generated client can use', () => {
+  test('has schema names that are fit for generated clients', () => {
     expect(Object.keys(document.components.schemas).sort()).toEqual([
       ...['Certification', 'CertificationPage', 'CertificationType', 'Contract', 'ContractPage', 'Count'],
-      ...['EmbeddedSupplier', 'Error', 'ErrorCode', 'ErrorDetail', 'Health', 'NamedRef', 'NamedRefPage', 'PageMeta'],
+      ...['EmbeddedSupplier', 'Error', 'ErrorCode', 'ErrorDetail', 'Health', 'Key', 'KeyEnvironment', 'KeyUsage'],
+      ...['NamedRef', 'NamedRefPage', 'PageMeta', 'ResourceKind'],
       ...['Solicitation', 'SolicitationDetail', 'SolicitationDocument', 'SolicitationNigpCode', 'SolicitationNotice'],
       ...['SolicitationPage', 'SolicitationQuestion', 'SolicitationRequestedItem', 'SolicitationStatus'],
       ...['Supplier', 'SupplierPage'],
@@ -99,20 +98,20 @@ describe('the OpenAPI document', () => {
     expect(JSON.stringify(document)).not.toContain('def-');
   });
 
-  test('names the parameters that the paths take', async () => {
+  test('lists the parameters that each path accepts', async () => {
     for (const [path, { parameters = [] }] of operations()) {
       const names = parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
-      const answer = await service.app.inject({
+      const response = await service.app.inject({
         url: `${path.replace('{id}', 'some-id')}?no-such-parameter=1`,
         headers: service.authorization,
       });
       if (path === '/health') continue;
-      const { message } = answer.json<{ error: { message: string } }>().error;
-      expect(message).toContain(names.length === 0 ? 'this takes none' : `this takes ${names.join(', ')})`);
+      const { message } = response.json<{ error: { message: string } }>().error;
+      expect(message).toContain(names.length === 0 ? 'Accepted: none.' : `Accepted: ${names.join(', ')}.`);
     }
   });
 
-  test('has no schema of an object without a name', () => {
+  test('names every object schema', () => {
     for (const [path, { responses }] of operations()) {
       for (const { content } of Object.values(responses)) {
         for (const { schema } of Object.values(content ?? {})) expect(Object.keys(schema), path).toEqual(['$ref']);
@@ -125,10 +124,10 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('gives every enum a type, and marks all that can get new values', () => {
+  test('gives every enum a type, and marks those that can gain values', () => {
     const enums = allSchemas().filter(([, schema]) => schema.enum !== undefined);
     expect(enums.map(([where]) => where)).toEqual([
-      ...['ErrorCode', 'Health.status', 'SolicitationStatus', 'CertificationType'],
+      ...['ErrorCode', 'Health.status', 'SolicitationStatus', 'CertificationType', 'KeyEnvironment', 'ResourceKind'],
     ]);
     for (const [where, schema] of enums) {
       expect(schema.type, where).toBe('string');
@@ -139,7 +138,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('says null by a type, or by oneOf beside a reference', () => {
+  test('expresses null by a type, or by oneOf beside a reference', () => {
     for (const [where, schema] of allSchemas()) {
       expect(schema, where).not.toHaveProperty('anyOf');
       expect(schema, where).not.toHaveProperty('nullable');
@@ -194,8 +193,8 @@ describe('the OpenAPI document', () => {
     expect(described.length).toBeGreaterThan(200);
   });
 
-  test('gives the bounds that parameters and pages have', () => {
-    const parametersOf = (path: string) => document.paths[path]?.get?.parameters ?? [];
+  test('has the bounds of parameters and pages', () => {
+    const parametersOf = (path: string) => document.paths[path]?.get.parameters ?? [];
     const schemaOf = (path: string, name: string) => parametersOf(path).find((it) => it.name === name)?.schema;
     expect(schemaOf('/v1/contracts', 'q')?.maxLength).toBe(200);
     expect(schemaOf('/v1/suppliers', 'state')).toMatchObject({ maxLength: 2, pattern: '^[A-Za-z]{2}$' });
@@ -215,16 +214,16 @@ describe('the OpenAPI document', () => {
       expect(responses, path).toHaveProperty('405');
     }
     expect(Object.keys(document.components.responses['MethodNotAllowed']?.headers ?? {})).toContain('Allow');
-    expect(JSON.stringify(document)).toContain('Every path also takes HEAD');
+    expect(JSON.stringify(document)).toContain('Every path accepts GET and HEAD');
   });
 
-  test('names the host that serves it, and the address that is configured', async () => {
+  test('lists its own host and the configured URL as servers', async () => {
     expect(document.servers.map(({ url }) => url)).toEqual(['/']);
     expect(JSON.stringify([document, document30])).not.toContain('.invalid');
     const configured = await createTestApp({ config: { publicUrl: 'https://uat.example.com', environment: 'uat' } });
     try {
       for (const path of ['/openapi.json', '/openapi-3.0.json']) {
-        const { servers, info } = (await configured.app.inject(path)).json<Document>();
+        const { servers, info } = (await configured.app.inject(path)).json<OpenApiDocument>();
         expect(servers.map(({ url }) => url)).toEqual(['/', 'https://uat.example.com']);
         expect(servers[1]?.description).toContain('UAT');
         expect(info.contact.url).toBe('https://uat.example.com/docs');
@@ -238,12 +237,12 @@ describe('the OpenAPI document', () => {
 describe('the OpenAPI 3.0 document', () => {
   test('has the same paths, parameters, statuses and schemas', () => {
     expect(document30.openapi).toBe('3.0.3');
-    const outline = ({ paths, components }: Document) => ({
+    const outline = ({ paths, components }: OpenApiDocument) => ({
       operations: Object.entries(paths).map(([path, { get }]) => [
         path,
-        get?.operationId,
-        get?.parameters?.map(({ name }) => name),
-        Object.keys(get?.responses ?? {}),
+        get.operationId,
+        get.parameters?.map(({ name }) => name),
+        Object.keys(get.responses),
       ]),
       schemas: Object.entries(components.schemas).map(([name, { properties }]) => [
         name,
@@ -253,7 +252,7 @@ describe('the OpenAPI 3.0 document', () => {
     expect(outline(document30)).toEqual(outline(document));
   });
 
-  test('says null, single examples and the license as 3.0 does', () => {
+  test('expresses null, examples and the license in the way of 3.0', () => {
     const { Contract: contract, Solicitation: solicitation } = document30.components.schemas;
     expect(contract?.properties?.['summary']).toMatchObject({ type: 'string', nullable: true });
     expect(contract?.properties?.['coop']?.oneOf).toEqual([

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ApiError } from '../../src/http/errors.ts';
-import { openEnum } from '../../src/http/openapi-schemas.ts';
+import { ApiError } from '../../src/http/response/errors.ts';
+import { openEnum } from '../../src/http/openapi/openapi-schemas.ts';
 import {
   certificationsParameter,
   cursorParameter,
@@ -12,7 +12,7 @@ import {
   oneOfParameter,
   parseParameters,
   stateParameter,
-} from '../../src/http/parameters.ts';
+} from '../../src/http/request/parameters.ts';
 
 const parameters = {
   q: freeText,
@@ -37,23 +37,23 @@ function messageOf(query: string): string {
   throw new Error(`${query} was accepted`);
 }
 
-describe('what is read', () => {
-  test('nothing gives nothing', () => {
+describe('parsing a query string', () => {
+  test('returns no values for an empty query', () => {
     for (const query of ['', '&', '&&']) expect(parse(query)).toEqual({});
     expect(parseParameters('/v1/things', parameters)).toEqual({});
   });
 
-  test('values are decoded once, with a plus as a space', () => {
+  test('decodes each value once, and a plus as a space', () => {
     expect(parse('q=fire+%2B%20safety%2520')).toEqual({ q: 'fire + safety%20' });
     expect(parse('lead%5Fentity=a%26b%3Dc')).toEqual({ lead_entity: 'a&b=c' });
     expect(parse('q=a=b')).toEqual({ q: 'a=b' });
   });
 
-  test('the values have no prototype', () => {
+  test('returns an object without a prototype', () => {
     expect(Object.getPrototypeOf(parseParameters('/?limit=5', parameters))).toBeNull();
   });
 
-  test('whatever text is sent comes back as it was, or is refused with 400', () => {
+  test('returns any text unchanged, or throws 400', () => {
     const text = fc
       .string({ unit: 'binary', maxLength: 40 })
       .filter((value) => !value.includes('\0') && value.trim() !== '');
@@ -74,36 +74,36 @@ describe('what is read', () => {
   });
 });
 
-describe('what is refused, by name', () => {
+describe('rejected parameters', () => {
   test.each(['Limit=5', 'x[]=1', 'limit[]=5', '__proto__=1', 'constructor=1', 'toString=1', 'hasOwnProperty=1', '=1'])(
-    '%s is an unknown parameter',
+    '%s: an unknown parameter',
     (query) => {
-      expect(messageOf(query)).toMatch(/^There is no parameter ".*/);
+      expect(messageOf(query)).toMatch(/^Unknown parameter ".*/);
       expect(messageOf(query)).toContain('q, lead_entity, state');
     },
   );
 
-  test('the nearest name is suggested where one is near', () => {
-    expect(messageOf('lead_entty=x')).toContain('did you mean "lead_entity"?');
-    expect(messageOf('leadEntity=x')).toContain('did you mean "lead_entity"?');
-    expect(messageOf('lead=x')).toContain('did you mean "lead_entity"?');
-    expect(messageOf('LIMIT=5')).toContain('did you mean "limit"?');
-    expect(messageOf('page=2')).not.toContain('did you mean');
+  test('an unknown parameter, with the nearest known name', () => {
+    expect(messageOf('lead_entty=x')).toContain('Did you mean "lead_entity"?');
+    expect(messageOf('leadEntity=x')).toContain('Did you mean "lead_entity"?');
+    expect(messageOf('lead=x')).toContain('Did you mean "lead_entity"?');
+    expect(messageOf('LIMIT=5')).toContain('Did you mean "limit"?');
+    expect(messageOf('page=2')).not.toContain('Did you mean');
     expect(messageOf(`${'x'.repeat(5000)}=1`).length).toBeLessThan(250);
   });
 
-  test('a detail takes no parameters, and says so', () => {
-    expect(() => parseParameters('/v1/things/1?q=x', {})).toThrow('this takes none');
+  test('any parameter of a detail', () => {
+    expect(() => parseParameters('/v1/things/1?q=x', {})).toThrow('Accepted: none.');
   });
 
-  test('a parameter that stands there twice is refused, even with the same value', () => {
+  test('a repeated parameter, even with the same value', () => {
     expect(messageOf('limit=5&limit=5')).toContain('"limit"');
     expect(messageOf('q=&q=x')).toContain('"q"');
     expect(messageOf('limit=5&lim%69t=5')).toContain('"limit"');
   });
 
   test.each(['q=%ZZ', 'q=%', 'q=%4', 'q=%FF', 'q=%C3', 'q=%ED%A0%80', 'q=%00', 'q=a%00b', '%ZZ=1'])(
-    '%s is no percent-encoded UTF-8',
+    '%s: malformed percent-encoding',
     (query) => {
       expect(messageOf(query)).toContain('percent-encoded UTF-8');
     },
@@ -111,12 +111,12 @@ describe('what is refused, by name', () => {
 });
 
 describe('limit', () => {
-  test.each([1, 25, 99, 100])('%i is a limit', (limit) => {
+  test.each([1, 25, 99, 100])('accepts %i', (limit) => {
     expect(parse(`limit=${limit}`)).toEqual({ limit });
   });
 
   test.each(['0', '101', '1000', '-1', '05', '0x10', '1e1', '+5', '%2B5', '%2010', '10%20', '10.0', '5,5', '٣', 'NaN'])(
-    '"%s" is none',
+    'rejects "%s"',
     (limit) => {
       expect(messageOf(`limit=${limit}`)).toContain('"limit" must be a whole number from 1 to 100');
     },
@@ -124,15 +124,15 @@ describe('limit', () => {
 });
 
 describe('q', () => {
-  test('a blank text counts as not given', () => {
+  test('is ignored if blank', () => {
     for (const query of ['q', 'q=', 'q=+', 'q=%20%09%C2%A0']) expect(parse(query)).toEqual({});
   });
 
-  test('its 200 characters are code points of the composed form', () => {
+  test('accepts 200 characters, counted in code points of the composed form', () => {
     expect(parse(`q=${'a'.repeat(200)}`)).toEqual({ q: 'a'.repeat(200) });
     expect(parse(`q=${'%F0%9F%94%A5'.repeat(200)}`)).toEqual({ q: '🔥'.repeat(200) });
     expect(parse(`q=${encodeURIComponent('e\u0301'.repeat(200))}`)).toEqual({ q: 'é'.repeat(200) });
-    expect(messageOf(`q=${'a'.repeat(201)}`)).toContain('"q" must have no more than 200 characters');
+    expect(messageOf(`q=${'a'.repeat(201)}`)).toContain('"q" must have at most 200 characters');
     expect(messageOf(`q=${'%F0%9F%94%A5'.repeat(201)}`)).toContain('200 characters');
   });
 });
@@ -143,41 +143,41 @@ describe('updated_since', () => {
     ['2026-04-15t11:00:00.1239%2B02:00', '2026-04-15T09:00:00.123Z'],
     ['2026-04-15T11:00:00+02:00', '2026-04-15T09:00:00.000Z'],
     ['2026-04-15T07:00:00-02:00', '2026-04-15T09:00:00.000Z'],
-  ])('%s is an instant', (text, timestamp) => {
+  ])('reads %s', (text, timestamp) => {
     expect(parse(`updated_since=${text}`)).toEqual({ updated_since: timestamp });
   });
 
   test.each(['2026-04-15', '2026-02-30T00:00:00Z', '2026-04-15T09:00:00', '1776243600', 'yesterday'])(
-    '"%s" is none',
+    'rejects "%s"',
     (text) => {
       expect(messageOf(`updated_since=${text}`)).toContain('"updated_since" must be a date and time with an offset');
     },
   );
 });
 
-describe('the other kinds of parameter', () => {
-  test('a state is two letters, in either case', () => {
+describe('other parameter types', () => {
+  test('a state accepts two letters in either case', () => {
     expect(parse('state=tx')).toEqual({ state: 'TX' });
     for (const state of ['T', 'TEX', 'T1', 'É', 'ÉÉ', '%20TX']) {
-      expect(messageOf(`state=${encodeURI(decodeURI(state))}`)).toContain('"state" must be the two letters');
+      expect(messageOf(`state=${encodeURI(decodeURI(state))}`)).toContain('"state" must be a two-letter state code');
     }
   });
 
-  test('one of a few words is taken as it is spelt', () => {
+  test('an enum accepts exactly its values', () => {
     expect(parse('status=open')).toEqual({ status: 'open' });
     for (const status of ['draft', 'Open', 'open,closed', 'open%20']) {
       expect(messageOf(`status=${status}`)).toContain('"status" must be one of open, closed');
     }
   });
 
-  test('certifications are kept as written, and none of them is blank', () => {
+  test('certifications reject blank items', () => {
     expect(parse('certifications=MBE,+Woman-owned')).toEqual({ certifications: 'MBE, Woman-owned' });
     for (const text of [',', 'MBE,', ',MBE', 'MBE,,WBE', 'MBE,+,WBE']) {
       expect(messageOf(`certifications=${text}`)).toContain('"certifications" must be');
     }
   });
 
-  test('any text that is not blank is an id, since one that names nothing matches nothing', () => {
+  test('an id accepts any text that is not blank, since an unknown id matches nothing', () => {
     for (const id of ['no such id', ' x', '%', "' or 1=1"]) {
       expect(parse(`lead_entity=${encodeURIComponent(id)}`)).toEqual({ lead_entity: id });
     }
@@ -189,14 +189,14 @@ describe('a blank value', () => {
 
   test.each([
     ['lead_entity', 'an id from /v1/lead-entities'],
-    ['state', 'the two letters of a state, such as TX'],
+    ['state', 'a two-letter state code, such as TX'],
     ['status', 'one of open, closed'],
-    ['certifications', 'abbreviations or names of certifications, with a comma between two'],
+    ['certifications', 'abbreviations or names of certifications, separated by commas'],
     ['updated_since', 'a date and time with an offset (RFC 3339), such as 2026-04-15T09:00:00Z'],
     ['limit', 'a whole number from 1 to 100, in plain digits'],
-    ['cursor', 'the "meta.next_cursor" of the page before, as it is'],
+    ['cursor', 'the "meta.next_cursor" of the previous page, unchanged'],
   ])('of %s is refused with what is accepted', (name, accepted) => {
-    const message = `The parameter "${name}" is blank: it must be ${accepted}. Leave it out if you do not need it.`;
+    const message = `Parameter "${name}" is blank. It must be ${accepted}. Omit it if you do not need it.`;
     for (const blank of blanks) expect(messageOf(name + blank)).toBe(message);
   });
 });

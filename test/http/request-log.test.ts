@@ -9,19 +9,19 @@ const SECRET = 'pds_test_a1b2c3d4_TheSecretOfSomebodyElse00000000000000000000000
 let service: TestApp;
 /** Resolve when the slow request has arrived, and when its client has disconnected. */
 const arrived = Promise.withResolvers<null>();
-const gone = Promise.withResolvers<null>();
+const disconnected = Promise.withResolvers<null>();
 let port: number;
 
 beforeAll(async () => {
   service = await createTestApp({
-    addRoutes(app) {
+    addRoutes(v1) {
       const config = { kind: 'contracts', parameters: {} } as const;
-      app.get('/v1/failing', { config }, () => {
+      v1.get('/failing', { config }, () => {
         throw new Error('out of order');
       });
-      app.get('/v1/slow', { config }, async () => {
+      v1.get('/slow', { config }, async () => {
         arrived.resolve(null);
-        await gone.promise;
+        await disconnected.promise;
         return '{}';
       });
     },
@@ -38,10 +38,10 @@ function linesAbout(requestId: unknown): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-test('a request has one line, with who asked for what, how it ended and how long it took', async () => {
+test('a request has one log line with partner, key, route, status and duration', async () => {
   const headers = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${service.key}\r\n`;
-  const answer = await exchangeRaw(port, `GET /v1/contracts/no-such-id HTTP/1.1\r\n${headers}\r\n`);
-  const lines = linesAbout(/x-request-id: (\S+)/.exec(answer)?.[1]);
+  const response = await exchangeRaw(port, `GET /v1/contracts/no-such-id HTTP/1.1\r\n${headers}\r\n`);
+  const lines = linesAbout(/x-request-id: (\S+)/.exec(response)?.[1]);
   expect(lines).toHaveLength(1);
   expect(lines[0]).toMatchObject({
     method: 'GET',
@@ -60,18 +60,18 @@ async function linesOf(
   const lines: Record<string, unknown>[] = [];
   for (const [path, headers = ''] of requests) {
     const head = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${service.key}\r\n${headers}`;
-    const answer = await exchangeRaw(port, `GET ${path} HTTP/1.1\r\n${head}\r\n`);
-    const id = /x-request-id: (\S+)/i.exec(answer)?.[1];
+    const response = await exchangeRaw(port, `GET ${path} HTTP/1.1\r\n${head}\r\n`);
+    const id = /x-request-id: (\S+)/i.exec(response)?.[1];
     await expect.poll(() => linesAbout(id)).toHaveLength(1);
-    lines.push({ ...linesAbout(id)[0], etag: /etag: (\S+)/.exec(answer)?.[1] });
+    lines.push({ ...linesAbout(id)[0], etag: /etag: (\S+)/.exec(response)?.[1] });
   }
   return lines;
 }
 
-test('its line says how many records were sent: of a list, a detail, a count, an error, a 304, and a kept answer', async () => {
+test('the log line has the number of records sent, for every kind of response', async () => {
   await publishLines(service.database, SMALL_CATALOG);
   await delay(700);
-  const [list, part, kept, empty, detail, missing, wrong, count] = await linesOf([
+  const [list, part, cached, empty, detail, missing, wrong, count] = await linesOf([
     ['/v1/suppliers'],
     ['/v1/suppliers?limit=1'],
     ['/v1/suppliers?limit=1'],
@@ -82,7 +82,7 @@ test('its line says how many records were sent: of a list, a detail, a count, an
     ['/v1/solicitations/count'],
   ]);
   expect(
-    [list, part, kept, empty, detail, missing, wrong, count].map((line) => [line?.['status'], line?.['rows']]),
+    [list, part, cached, empty, detail, missing, wrong, count].map((line) => [line?.['status'], line?.['rows']]),
   ).toEqual([
     [200, 2],
     [200, 1],
@@ -104,7 +104,7 @@ test('its line says how many records were sent: of a list, a detail, a count, an
   ]);
 });
 
-test('its line has these names, and no others', async () => {
+test('the log line has exactly these fields', async () => {
   const [line] = await linesOf([['/v1/coops']]);
   delete line?.['etag'];
   expect(Object.keys(line ?? {})).toEqual([
@@ -124,18 +124,18 @@ test('its line has these names, and no others', async () => {
   ]);
 });
 
-test('a request whose client went away has one too', async () => {
+test('a request that the client aborted is logged', async () => {
   const request = get({ port, host: '127.0.0.1', path: '/v1/slow', headers: service.authorization });
   request.on('error', () => undefined);
   await arrived.promise;
   request.destroy();
   await expect.poll(() => linesAbout('request aborted')).toHaveLength(1);
-  gone.resolve(null);
+  disconnected.resolve(null);
   const [line] = linesAbout('request aborted');
   expect(line).toMatchObject({ route: '/v1/slow', status: null, partner: 'acme' });
 });
 
-test('no key and nothing of an address or a header is ever logged', async () => {
+test('keys and the contents of URLs and headers are never logged', async () => {
   const header = { authorization: `Bearer ${SECRET}` };
   await service.app.inject({ url: `/v1/contracts?q=${SECRET}&key=${SECRET}`, headers: header });
   await service.app.inject({ url: `/v1/${SECRET}`, headers: service.authorization });

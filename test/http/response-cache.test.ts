@@ -5,9 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { revoke } from '../../src/access/grant-admin.ts';
-import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
-import { createPartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
-import { sendResponse } from '../../src/http/response-cache.ts';
+import { revokeKey } from '../../src/access/key-admin.ts';
+import { setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
+import { sendResponse } from '../../src/http/response/response-cache.ts';
+import { makePartner } from '../support/partners.ts';
+import { timeUntil } from '../support/time-until.ts';
 import { createTestApp, exchangeRaw, type TestApp } from './test-app.ts';
 
 const BODY = JSON.stringify({ text: 'Cooperative “purchasing”. '.repeat(100) });
@@ -16,20 +18,20 @@ const WATERMARK = '2026-04-15T09:00:00.000Z';
 let service: TestApp;
 let port: number;
 let agent: Agent;
-let asked: number;
+let handled: number;
 let goodUntilMs: number;
 /** The revision of the rows, derived from the partner's revision. */
 let revisionOf: (partnerRevision: string) => string | null;
 
 beforeEach(async () => {
-  asked = 0;
+  handled = 0;
   goodUntilMs = Number.POSITIVE_INFINITY;
   revisionOf = (revision) => revision;
   service = await createTestApp({
     config: { requestsPerMinute: 1_000_000 },
-    addRoutes(app) {
-      app.get('/v1/kept', { config: { kind: 'contracts', parameters: {} } }, (request, reply) => {
-        asked += 1;
+    addRoutes(v1) {
+      v1.get('/cached', { config: { kind: 'contracts', parameters: {} } }, (request, reply) => {
+        handled += 1;
         const revision = revisionOf(request.partner.revision);
         return sendResponse(request, reply, { body: BODY, rows: 1, watermark: WATERMARK, revision, goodUntilMs });
       });
@@ -51,7 +53,7 @@ interface Received {
 }
 
 /** Over a socket, since cached responses bypass the framework. */
-async function ask(headers: Record<string, string> = {}, method = 'GET', path = '/v1/kept'): Promise<Received> {
+async function send(headers: Record<string, string> = {}, method = 'GET', path = '/v1/cached'): Promise<Received> {
   const sent = request({ port, path, method, agent, headers: { ...service.authorization, ...headers } }).end();
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   const rawPayload = await buffer(response);
@@ -66,16 +68,7 @@ function lasting({ statusCode, headers, rawPayload }: Received): unknown {
   return { statusCode, headers: others, body: rawPayload.toString('hex') };
 }
 
-async function timeUntil(isSo: () => Promise<boolean>): Promise<number> {
-  const from = performance.now();
-  while (!(await isSo())) {
-    if (performance.now() - from > 5_000) throw new Error('nothing changed in 5 s');
-    await sleep(5);
-  }
-  return performance.now() - from;
-}
-
-describe('an answer that was given before', () => {
+describe('a repeated request', () => {
   test.each([
     [{}, 'GET'],
     [{}, 'HEAD'],
@@ -85,10 +78,10 @@ describe('an answer that was given before', () => {
     [{ 'if-none-match': '*' }, 'GET'],
     [{ 'if-none-match': '*', 'accept-encoding': 'br' }, 'HEAD'],
     [{ 'if-none-match': '"other"' }, 'GET'],
-  ] as const)('is given again, the same to the byte, without asking for it anew: %j %s', async (headers, method) => {
-    const first = await ask(headers, method);
-    for (let time = 0; time < 3; time += 1) expect(lasting(await ask(headers, method))).toEqual(lasting(first));
-    expect(asked).toBe(1);
+  ] as const)('is served from the cache byte for byte: %j %s', async (headers, method) => {
+    const first = await send(headers, method);
+    for (let time = 0; time < 3; time += 1) expect(lasting(await send(headers, method))).toEqual(lasting(first));
+    expect(handled).toBe(1);
     expect(first.headers).toMatchObject({
       vary: 'Authorization, Accept-Encoding',
       'cache-control': 'private, no-cache',
@@ -96,46 +89,45 @@ describe('an answer that was given before', () => {
     });
   });
 
-  test('is given in whatever encoding is asked for, and as 304 to who has it', async () => {
-    const tag = String((await ask()).headers.etag);
-    expect((await ask()).rawPayload.toString()).toBe(BODY);
-    expect(brotliDecompressSync((await ask({ 'accept-encoding': 'br' })).rawPayload).toString()).toBe(BODY);
-    expect(gunzipSync((await ask({ 'accept-encoding': 'gzip' })).rawPayload).toString()).toBe(BODY);
-    const again = await ask({ 'if-none-match': tag });
+  test('is served from the cache in every encoding, and as 304 if the tag matches', async () => {
+    const tag = String((await send()).headers.etag);
+    expect((await send()).rawPayload.toString()).toBe(BODY);
+    expect(brotliDecompressSync((await send({ 'accept-encoding': 'br' })).rawPayload).toString()).toBe(BODY);
+    expect(gunzipSync((await send({ 'accept-encoding': 'gzip' })).rawPayload).toString()).toBe(BODY);
+    const again = await send({ 'if-none-match': tag });
     expect([again.statusCode, again.rawPayload.toString(), again.headers['content-type']]).toEqual([
       304,
       '',
       undefined,
     ]);
-    expect((await ask({}, 'HEAD')).headers['content-length']).toBe(String(Buffer.byteLength(BODY)));
-    expect(asked).toBe(1);
+    expect((await send({}, 'HEAD')).headers['content-length']).toBe(String(Buffer.byteLength(BODY)));
+    expect(handled).toBe(1);
   });
 
-  test('goes into the log and counts against the limit like any other', async () => {
+  test('is logged and counted against the limit even if served from the cache', async () => {
     const head = `Host: a\r\nAuthorization: Bearer ${service.key}\r\nConnection: close\r\n`;
     const remaining: number[] = [];
     for (let time = 0; time < 3; time += 1) {
-      const answer = await exchangeRaw(port, `GET /v1/kept HTTP/1.1\r\n${head}\r\n`);
-      remaining.push(Number(/ratelimit: "partner";r=(\d+)/.exec(answer)?.[1]));
+      const response = await exchangeRaw(port, `GET /v1/cached HTTP/1.1\r\n${head}\r\n`);
+      remaining.push(Number(/ratelimit: "partner";r=(\d+)/.exec(response)?.[1]));
     }
     expect(remaining).toEqual([999_999, 999_998, 999_997]);
     const lines = service
       .log()
       .split('\n')
-      .filter((line) => line.includes('"route":"/v1/kept"'));
+      .filter((line) => line.includes('"route":"/v1/cached"'));
     expect(lines).toHaveLength(3);
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ status: 200, partner: 'acme' });
-    expect(asked).toBe(1);
+    expect(handled).toBe(1);
   });
 
-  test('is refused like any other once the quota is used up', async () => {
-    await createPartner(service.database, Date.now, 'small', { everything: true });
-    await setPartner(service.database, Date.now, 'small', { requestsPerMinute: 4 });
-    const { key } = await issueKey(service.database, Date.now, 'small', { environment: 'test', lifetimeMs: null });
-    const answers: Received[] = [];
-    for (let time = 0; time < 6; time += 1) answers.push(await ask({ authorization: `Bearer ${key}` }));
-    expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200, 429, 429]);
-    expect(answers.map(({ headers }) => String(headers['ratelimit']).split(';')[1])).toEqual([
+  test('is refused once the quota is used up, even if the response is cached', async () => {
+    const small = { name: 'small', everything: true, requestsPerMinute: 4 };
+    const { key } = await makePartner(service.database, Date.now, small);
+    const responses: Received[] = [];
+    for (let time = 0; time < 6; time += 1) responses.push(await send({ authorization: `Bearer ${key}` }));
+    expect(responses.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200, 429, 429]);
+    expect(responses.map(({ headers }) => String(headers['ratelimit']).split(';')[1])).toEqual([
       'r=3',
       'r=2',
       'r=1',
@@ -143,89 +135,87 @@ describe('an answer that was given before', () => {
       'r=0',
       'r=0',
     ]);
-    expect(JSON.parse(answers.at(-1)?.rawPayload.toString() ?? '')).toMatchObject({ error: { code: 'rate_limited' } });
+    expect(JSON.parse(responses.at(-1)?.rawPayload.toString() ?? '')).toMatchObject({
+      error: { code: 'rate_limited' },
+    });
     // The first request precedes the server's notice of the new partner.
-    expect(asked).toBeLessThanOrEqual(2);
+    expect(handled).toBeLessThanOrEqual(2);
   });
 
-  test('does not let pass what is wrong whatever the address is', async () => {
-    await ask();
+  test('is checked for errors outside the URL before the cache is used', async () => {
+    await send();
     const head = `Authorization: Bearer ${service.key}\r\nConnection: close\r\n`;
     for (const wrong of ['', 'Host: a\r\nHost: b\r\n', 'Host: a\r\nExpect: more\r\n']) {
-      expect(await exchangeRaw(port, `GET /v1/kept HTTP/1.1\r\n${wrong}${head}\r\n`)).toMatch(/^HTTP\/1\.1 400/);
+      expect(await exchangeRaw(port, `GET /v1/cached HTTP/1.1\r\n${wrong}${head}\r\n`)).toMatch(/^HTTP\/1\.1 400/);
     }
-    expect(await exchangeRaw(port, `GET /v1/kept HTTP/1.1\r\nHost: a\r\n${head}\r\n`)).toMatch(/^HTTP\/1\.1 200/);
-    expect((await ask({}, 'POST')).statusCode).toBe(405);
-    expect((await ask({ authorization: 'none' })).statusCode).toBe(401);
-    expect((await ask({}, 'GET', '/v1/kept?x=1')).statusCode).toBe(400);
-    expect(asked).toBe(1);
+    expect(await exchangeRaw(port, `GET /v1/cached HTTP/1.1\r\nHost: a\r\n${head}\r\n`)).toMatch(/^HTTP\/1\.1 200/);
+    expect((await send({}, 'POST')).statusCode).toBe(405);
+    expect((await send({ authorization: 'none' })).statusCode).toBe(401);
+    expect((await send({}, 'GET', '/v1/cached?x=1')).statusCode).toBe(400);
+    expect(handled).toBe(1);
   });
 
-  test('is given to nobody else', async () => {
-    await ask();
-    await createPartner(service.database, Date.now, 'other', { everything: true });
-    const { key } = await issueKey(service.database, Date.now, 'other', { environment: 'test', lifetimeMs: null });
-    await ask({ authorization: `Bearer ${key}` });
-    expect(asked).toBe(2);
+  test("is not served from another partner's cache", async () => {
+    await send();
+    const { key } = await makePartner(service.database, Date.now, { name: 'other', everything: true });
+    await send({ authorization: `Bearer ${key}` });
+    expect(handled).toBe(2);
   });
 });
 
-describe('an answer is not kept', () => {
+describe('a response is not cached', () => {
   test.each([
     ['without a revision', (): null => null],
-    ['if its rows are of another number than the partner', (revision: string): string => `1${revision}`],
-    [
-      'if its rows are of the same number as the partner, with another token',
-      (revision: string): string => `${revision}x`,
-    ],
+    ["if the partner's revision is another number", (revision: string): string => `1${revision}`],
+    ["if the partner's revision has the same number and another token", (revision: string): string => `${revision}x`],
   ])('%s', async (_case, revision) => {
     revisionOf = revision;
-    await ask();
-    await ask();
-    expect(asked).toBe(2);
+    await send();
+    await send();
+    expect(handled).toBe(2);
   });
 
-  test('past the moment at which it changes', async () => {
+  test('beyond the time at which it changes', async () => {
     goodUntilMs = Date.now() + 300;
-    await ask();
-    await ask();
-    expect(asked).toBe(1);
+    await send();
+    await send();
+    expect(handled).toBe(1);
     await sleep(310);
-    await ask();
-    expect(asked).toBe(2);
+    await send();
+    expect(handled).toBe(2);
   });
 });
 
-describe('within a second, nothing is given any more that was taken away by', () => {
+describe('within a second, cached responses are no longer served after', () => {
   beforeEach(async () => {
-    await ask();
-    expect((await ask()).statusCode).toBe(200);
-    expect(asked).toBe(1);
+    await send();
+    expect((await send()).statusCode).toBe(200);
+    expect(handled).toBe(1);
   });
   const timeUntilStatus = (status: number): Promise<number> =>
-    timeUntil(async () => (await ask()).statusCode === status);
+    timeUntil(async () => (await send()).statusCode === status);
 
-  test('the revocation of a key', async () => {
+  test('a key is revoked', async () => {
     await revokeKey(service.database, Date.now, service.key.slice(9, 17));
     expect(await timeUntilStatus(401)).toBeLessThan(1_000);
   });
 
-  test('a suspension', async () => {
+  test('a partner is suspended', async () => {
     await suspendPartner(service.database, Date.now, 'acme');
     expect(await timeUntilStatus(403)).toBeLessThan(1_000);
   });
 
-  test('a limit to other kinds', async () => {
+  test('a partner is limited to other kinds of records', async () => {
     await setPartner(service.database, Date.now, 'acme', { kinds: ['coops'] });
     expect(await timeUntilStatus(403)).toBeLessThan(1_000);
   });
 
-  test('the revocation of a grant', async () => {
+  test('a grant is revoked', async () => {
     await revoke(service.database, Date.now, 'acme', { everything: true, leadEntities: [], coops: [] });
-    const isAskedAnew = async (): Promise<boolean> => {
-      await ask();
-      return asked > 1;
+    const isHandledAgain = async (): Promise<boolean> => {
+      await send();
+      return handled > 1;
     };
-    expect(await timeUntil(isAskedAnew)).toBeLessThan(1_000);
+    expect(await timeUntil(isHandledAgain)).toBeLessThan(1_000);
   });
 });

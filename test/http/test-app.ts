@@ -6,16 +6,19 @@ import { createPartner } from '../../src/access/partner-admin.ts';
 import { PartnerDirectory } from '../../src/access/partner-directory.ts';
 import { buildApp } from '../../src/app.ts';
 import { readConfig, type Config } from '../../src/config.ts';
-import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
-import type { RateLimiter } from '../../src/http/request-counts.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForServing } from '../../src/database/open.ts';
+import { InMemoryRateLimiter } from '../../src/rate-limiting/in-memory-rate-limiter.ts';
+import type { RateLimiter } from '../../src/rate-limiting/rate-limiter.ts';
+import { RequestLimits } from '../../src/rate-limiting/request-limits.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { exchangeBytes } from '../support/raw-http.ts';
+import { exchangeBytes } from '../support/network/raw-http.ts';
 
 export interface TestAppSetup {
   config?: Partial<Config>;
   rateLimiter?: RateLimiter;
-  /** Adds the test's own routes, before the app is ready. */
-  addRoutes?: (app: FastifyInstance) => void;
+  /** Adds the test's own routes under /v1. */
+  addRoutes?: (v1: FastifyInstance) => void;
 }
 
 /** The app on its own database, without records, in which one partner sees everything. */
@@ -33,7 +36,11 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
-export async function createTestApp({ config = {}, rateLimiter, addRoutes }: TestAppSetup = {}): Promise<TestApp> {
+export async function createTestApp({
+  config = {},
+  rateLimiter = new InMemoryRateLimiter(),
+  addRoutes,
+}: TestAppSetup = {}): Promise<TestApp> {
   const made = await createTestDatabase();
   const { database } = made;
   await createPartner(database, Date.now, 'acme', { everything: true });
@@ -53,8 +60,7 @@ export async function createTestApp({ config = {}, rateLimiter, addRoutes }: Tes
     logger,
     observers: [],
   };
-  const app = await buildApp(services, rateLimiter);
-  addRoutes?.(app);
+  const app = await buildApp(services, new RequestLimits(rateLimiter), addRoutes);
   return {
     app,
     database,

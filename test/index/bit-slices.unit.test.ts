@@ -29,7 +29,7 @@ function slicesOfAll(values: readonly number[], width = TIMESTAMP_BITS): Positio
   );
 }
 
-test.each(['at least', 'at most'] as const)('the records whose value is %s a bound are found, and no other', (side) => {
+test.each(['at least', 'at most'] as const)('finds exactly the records whose value is %s a bound', (side) => {
   fc.assert(
     // Few records are compared individually, many as sets.
     fc.property(
@@ -50,14 +50,14 @@ test.each(['at least', 'at most'] as const)('the records whose value is %s a bou
   );
 });
 
-test('a record without a value is on neither side of any bound', () => {
+test('a record without a value never matches a comparison', () => {
   const slices = slicesOfAll([5, 0, 7]);
   const withValue = setOf(Uint16Array.of(0, 2));
   expect(positionsFrom(compareSlices(withValue, slices, 'at least', 0), 0, 9)).toEqual([0, 2]);
   expect(positionsFrom(compareSlices(withValue, slices, 'at most', LARGEST), 0, 9)).toEqual([0, 2]);
 });
 
-test('a bound of more bits than the values have is above all of them', () => {
+test('a bound with more bits than the values is above all of them', () => {
   const slices = slicesOfAll([0, 5, 7], 3);
   const all = setOf(Uint16Array.of(0, 1, 2));
   for (const bound of [8, 2 ** 40]) {

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { BlockBuilder, compareBytewise } from '../../src/index/block-builder.ts';
+import { compareBytewise } from '../../src/bytewise.ts';
+import { BlockBuilder } from '../../src/index/write/block-builder.ts';
 import { BLOCK_SIZE, positionsFrom } from '../../src/index/position-set.ts';
 
 const anyText = fc.string({ unit: 'binary', maxLength: 6 });
 
-test('the rows of a block say which records have each term, in the order of the databases', () => {
+test('builds one row per term with the positions of its records, sorted as the databases sort terms', () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.nat(BLOCK_SIZE - 1).map(String), fc.array(fc.oneof(fc.constantFrom('a', 'b', 'c'), anyText)), {
@@ -33,7 +34,7 @@ test('the rows of a block say which records have each term, in the order of the 
   );
 });
 
-test('a block of 65,536 records holds them all', () => {
+test('a full block of 65,536 records loses none', () => {
   const builder = new BlockBuilder();
   for (let position = BLOCK_SIZE - 1; position >= 0; position -= 1) builder.add(position, ['all', `n${position % 3}`]);
   const rows = builder.build();
@@ -45,7 +46,7 @@ test('a block of 65,536 records holds them all', () => {
   ]);
 });
 
-test('texts are ordered by their UTF-8 bytes', () => {
+test('compareBytewise orders texts by their UTF-8 bytes', () => {
   fc.assert(
     fc.property(anyText, anyText, (one, other) => {
       const expected = Math.sign(Buffer.compare(Buffer.from(one), Buffer.from(other)));

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import type { IndexedKind } from '../../src/index/terms.ts';
 import type { ImportLines } from '../support/publishing.ts';
 import { contract, solicitation, supplier } from '../support/publishing.ts';
 import { PlainCatalog, type EmbeddedLines, type IndexedLines, type PlainFilters } from './plain-catalog.ts';
+import type { IndexedKind } from '../../src/kinds.ts';
 
 /** The change that one import makes to a record of each kind. */
 interface RecordChange {

@@ -1,19 +1,25 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
-import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForServing } from '../../src/database/open.ts';
+import { ListConditions } from '../../src/index/conditions.ts';
+import { inOneState } from '../../src/index/one-state.ts';
 import { RecordIndex } from '../../src/index/record-index.ts';
 import { SetCache } from '../../src/index/set-cache.ts';
 import { indexedListing, readPage } from '../../src/paging/pages.ts';
-import { listedSolicitations, solicitationConditions } from '../../src/resources/solicitations/query.ts';
+import { listedContracts } from '../../src/resources/contracts/contracts.ts';
+import { listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
+import { contract, publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 
 const RECORDS = 60;
 const SCOPE: Scope = {
   ...{ everythingSince: '2020-01-01T00:00:00.000Z', leadEntities: new Map(), coops: new Map() },
   changedAt: '2020-01-01T00:00:00.000Z',
 };
-const conditions = solicitationConditions(SCOPE, { q: 'common' }, null);
+const having = (q: string) => new ListConditions('solicitations').of(SCOPE, { q }, null);
+const conditions = having('common');
 const numbers = [...Array(RECORDS).keys()];
 const idOf = (number: number): string => `sol_${String(number).padStart(3, '0')}`;
 
@@ -76,7 +82,7 @@ afterAll(async () => {
 const MOMENTS = [[], [1], [2], [3], [1, 2], [1, 2, 3], [1, 3, 5]];
 
 test.each(MOMENTS.map((moments) => ({ moments })))(
-  'a page and a count are of one version, even if another is published after the statements $moments',
+  'a page and a count reflect one version, even if others are published after the statements $moments',
   async ({ moments }) => {
     const publishing = publishingAfter(serving);
     const cached = openIndex(publishing.database);
@@ -117,7 +123,7 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
       for (const index of [openIndex(publishing.database), cached]) {
         publishing.restart();
         for (const moment of moments) publishing.at.add(moment);
-        const counted = await index.count(conditions);
+        const counted = await inOneState(publishing.database, () => index.forget(), () => index.count(conditions)); // prettier-ignore
         publishing.at.clear();
         expect(counted.total).toBe(idsIn(versions.get(counted.catalog) ?? 0).length);
       }
@@ -125,7 +131,7 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
   },
 );
 
-test('others get their turn while very many blocks are read', async () => {
+test('other requests are handled while very many blocks are read', async () => {
   const other = await createTestDatabase();
   const reading = openForServing(other.config);
   try {
@@ -138,7 +144,7 @@ test('others get their turn while very many blocks are read', async () => {
       if (!isCounted) setImmediate(tick);
     };
     setImmediate(tick);
-    const { total } = await openIndex(reading).count(solicitationConditions(SCOPE, { q: 'paving' }, null));
+    const { total } = await openIndex(reading).count(having('paving'));
     isCounted = true;
     expect(total).toBe(800);
     expect(ticks).toBeGreaterThan(2);
@@ -147,3 +153,65 @@ test('others get their turn while very many blocks are read', async () => {
     await other.drop();
   }
 }, 60_000);
+
+describe('a page whose texts exceed 8 MiB', () => {
+  const ids = Array.from({ length: 12 }, (_, number) => `ctr_${number + 10}`);
+  const read = (database: OpenDatabase) => {
+    const index = new RecordIndex(database, 'contracts', new SetCache(1_000_000));
+    const everything = new ListConditions('contracts').of(SCOPE, {}, null);
+    const listing = indexedListing(index, listedContracts, () => everything);
+    const request = { scope: SCOPE, after: null, limit: 100, partnerId: 1, now: '2026-01-01T00:00:00.000Z' };
+    return readPage(database, listing, request);
+  };
+  let large: TestDatabase;
+  let open: OpenDatabase;
+
+  beforeAll(async () => {
+    large = await createTestDatabase();
+    open = openForServing(large.config);
+    await publishLines(large.database, { ...SMALL_CATALOG, contracts: ids.map(contract) });
+    const text = `"name":"${'x'.repeat(1_000_000)}Contract`;
+    await sql`update catalog.contracts set document = replace(document, '"name":"Contract', ${text})`.execute(
+      large.database.kysely,
+    );
+  }, 60_000);
+  afterAll(async () => {
+    await open.close();
+    await large.drop();
+  });
+
+  test.each(['sizes of contracts', 'contracts page'])(
+    'is read from the primary if a replica lags behind at the statement "%s"',
+    async (lagging) => {
+      const replica = openForServing(made.config);
+      let reads = 0;
+      let isBypassed = false;
+      const replicated: OpenDatabase = {
+        ...open,
+        run: (statementKey, build, values, source) => {
+          const isLagging = statementKey === lagging && !isBypassed;
+          if (isLagging) reads += 1;
+          return (isLagging ? replica : open).run(statementKey, build, values, source);
+        },
+        bypassReplicas: () => (isBypassed = true),
+      };
+      const { last_key, shown, hasMore } = await read(replicated);
+      await replica.close();
+      expect({ last_key, shown, hasMore, reads }).toEqual({ last_key: ids[7], shown: 8, hasMore: true, reads: 2 });
+    },
+  );
+
+  test('fails at once, naming the damage, if the index names records that are not stored', async () => {
+    const statements: string[] = [];
+    const watched: OpenDatabase = {
+      ...open,
+      run: (statementKey, build, values, source) => {
+        statements.push(statementKey);
+        return open.run(statementKey, build, values, source);
+      },
+    };
+    await sql`delete from catalog.contracts`.execute(large.database.kysely);
+    await expect(read(watched)).rejects.toThrow('the index names 12 records that are not stored');
+    expect(statements.filter((name) => name === 'index blocks')).toHaveLength(1);
+  });
+});

@@ -1,9 +1,9 @@
 import type { Scope } from '../../src/access/scope.ts';
-import type { IndexedKind } from '../../src/index/terms.ts';
 import { isInState } from '../model/filters.ts';
 import type { Supplier } from '../model/records.ts';
 import { isFound, searchedText } from '../model/words.ts';
 import type { contract, ImportLines, solicitation, supplier } from '../support/publishing.ts';
+import type { IndexedKind } from '../../src/kinds.ts';
 
 type SupplierLine = ReturnType<typeof supplier>;
 type ContractLine = ReturnType<typeof contract>;

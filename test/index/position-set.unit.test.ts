@@ -34,7 +34,7 @@ const sorted = (members: Iterable<number>): number[] => [...members].sort((one, 
 const toSet = (members: Iterable<number>): PositionSet => setOf(Uint16Array.from(sorted(members)));
 const membersOf = (set: PositionSet): number[] => positionsFrom(set, 0, BLOCK_SIZE);
 
-test('a set holds the positions that it was made of, in order, and says how many', () => {
+test('a set returns its positions in order and counts them', () => {
   fc.assert(
     fc.property(positions, (members) => {
       const set = toSet(members);
@@ -45,7 +45,7 @@ test('a set holds the positions that it was made of, in order, and says how many
   );
 });
 
-test('a set that was stored is read back the same, wherever a driver put its bytes', () => {
+test("decodes what was encoded, at any offset in a driver's buffer", () => {
   fc.assert(
     fc.property(positions, fc.nat(3), (members, offset) => {
       const stored = encodeSet(toSet(members));
@@ -60,13 +60,13 @@ test('a set that was stored is read back the same, wherever a driver put its byt
   );
 });
 
-test('a stored set takes at most 8 kB, and as little as two bytes a position', () => {
+test('a stored set takes at most 8 kB, or two bytes per position', () => {
   expect(encodeSet(toSet(Array(4_095).keys())).length).toBe(2 * 4_095);
   expect(encodeSet(toSet(Array(4_096).keys())).length).toBe(8_192);
   expect(encodeSet(toSet(Array(BLOCK_SIZE).keys())).length).toBe(8_192);
 });
 
-test('union, intersection and difference are those of the positions', () => {
+test('union, intersection and difference equal those of plain sets', () => {
   fc.assert(
     fc.property(positions, positions, (one, other) => {
       const [left, right] = [toSet(one), toSet(other)];
@@ -80,7 +80,7 @@ test('union, intersection and difference are those of the positions', () => {
   );
 });
 
-test('positions from any point on come in order, up to the limit', () => {
+test('positionsFrom returns up to `limit` positions from a start, ascending', () => {
   fc.assert(
     fc.property(positions, fc.nat(BLOCK_SIZE - 1), fc.integer({ min: 1, max: 101 }), (members, from, limit) => {
       const expected = sorted(members)

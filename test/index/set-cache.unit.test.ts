@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { BLOCK_SIZE, setOf } from '../../src/index/position-set.ts';
 import { SetCache } from '../../src/index/set-cache.ts';
 
-test('all sets together stay within the bound, and the one that was used last is there', () => {
+test('the cache stays within its size and keeps the most recently used set', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.nat(200), fc.nat(6_000)), { maxLength: 100 }),
@@ -25,7 +25,7 @@ test('all sets together stay within the bound, and the one that was used last is
   );
 });
 
-test('very many empty sets do not outgrow the bound either', () => {
+test('20,000 empty sets stay within the size as well', () => {
   const cache = new SetCache(1_000_000);
   for (let key = 0; key < 20_000; key += 1) cache.set(`key ${key}`, [setOf(new Uint16Array(0))]);
   const held = Array.from({ length: 20_000 }, (_, key) => cache.get(`key ${key}`)).filter((set) => set !== undefined);
@@ -33,7 +33,7 @@ test('very many empty sets do not outgrow the bound either', () => {
   expect(held.length).toBeGreaterThan(1_000);
 });
 
-test('a set that is larger than the whole cache is not kept, and pushes nothing out', () => {
+test('a set larger than the whole cache is not cached and evicts nothing', () => {
   const cache = new SetCache(5_000);
   const small = [setOf(Uint16Array.of(1))];
   cache.set('small', small);

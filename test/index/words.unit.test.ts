@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compareBytewise } from '../../src/index/block-builder.ts';
+import { compareBytewise } from '../../src/bytewise.ts';
 import { ALL, CHANGED, CLOSE_AT, facetTerm, visibleTerm } from '../../src/index/terms.ts';
-import { Tokenizer } from '../../src/index/tokenizer.ts';
-import { wordsOf } from '../../src/index/words.ts';
-import { hasWords } from '../../src/resources/conditions.ts';
+import { wordsOf, Tokenizer } from '../../src/index/words.ts';
+import { hasWords } from '../../src/index/conditions.ts';
 import { cutWords } from '../model/words.ts';
 
 const tokenizer = new Tokenizer();
@@ -60,7 +59,7 @@ describe('a search', () => {
     expect(finds(q, text)).toBe(false);
   });
 
-  test('finds every text by each beginning of each of its words', () => {
+  test('finds a text by any prefix of any of its words', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), fc.nat(), fc.nat(), (text, which, length) => {
         const words = wordsOf(text);
@@ -72,7 +71,7 @@ describe('a search', () => {
     );
   });
 
-  test('cuts text and query alike, however it is written', () => {
+  test('splits text into the same words in every normalization form', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), (text) => {
         const words = wordsOf(text);
@@ -82,7 +81,7 @@ describe('a search', () => {
     );
   });
 
-  test('keeps no more of a record than an index can hold', () => {
+  test('limits the terms of one record to what an index row can hold', () => {
     const text = Array.from({ length: 200_000 }, (_, index) => `word${index}`).join(' ');
     const terms = [...tokenizer.termsOf([text, 'x'.repeat(100_000)])];
     const bytes = terms.reduce((sum, term) => sum + Buffer.byteLength(term), 0);
@@ -91,7 +90,7 @@ describe('a search', () => {
     expect(Math.max(...longest)).toBeLessThan(2_046);
   });
 
-  test('keeps the same words whatever was read before, and stops at the same word', () => {
+  test('returns the same terms for a text, whatever the tokenizer has cached', () => {
     const texts = ['1', '2'].map((part) => Array.from({ length: 30_000 }, (_, index) => `${part}0${index}`).join(' '));
     const shared = new Tokenizer();
     const termsOf = (used: Tokenizer, text: string): string => [...used.termsOf([text])].join(' ');
@@ -117,7 +116,7 @@ describe('a search', () => {
     }
   });
 
-  test('tells values of a field that differ in case apart', () => {
+  test('distinguishes values of a field that differ in case', () => {
     expect(facetTerm('lead_entity', 'city-A')).not.toBe(facetTerm('lead_entity', 'city-a'));
   });
 });
@@ -129,7 +128,7 @@ describe('case folding', () => {
   const cased = all.filter((character) => /\p{L}/u.test(character) && /\p{CWCF}|\p{CWU}|\p{CWL}/u.test(character));
   const folded = (text: string): string => wordsOf(text).join(' ');
 
-  test('leaves nothing that Unicode would fold further, and changes nothing when done again', () => {
+  test("is complete by Unicode's definition and idempotent", () => {
     const words = wordsOf(all.join(' '));
     // Unicode folds Cherokee to upper case, which was encoded first; here it is lower case, like everything else.
     expect(words.filter((word) => /[\p{CWCF}--\p{Script=Cherokee}]/v.test(word))).toEqual([]);
@@ -137,7 +136,7 @@ describe('case folding', () => {
     expect(wordsOf(words.join(' ')).join(' ') === words.join(' ')).toBe(true);
   });
 
-  test("makes one of all letters that regular expressions match regardless of case, by Unicode's simple folding", () => {
+  test("maps letters that match case-insensitively to the same word, by Unicode's simple folding", () => {
     const letters = cased.join('');
     const apart = cased.flatMap((letter) =>
       (letters.match(new RegExp(letter, 'giu')) ?? [])
@@ -165,7 +164,7 @@ describe('case folding', () => {
     expect(folded(character)).toBe(expected);
   });
 
-  test('beyond lower case and decomposition changes nothing but what Unicode folds, and dotless i', () => {
+  test('differs from lower-casing and decomposition only where Unicode folds, and for dotless i', () => {
     const lower = (text: string): string =>
       text
         .normalize('NFKD')
@@ -177,7 +176,7 @@ describe('case folding', () => {
     expect(others.filter((letter) => !/\p{CWCF}/u.test(lower(letter)))).toEqual(['ı']);
   });
 
-  test('is that of the model, for every character at the beginning, in the middle and at the end of a word', () => {
+  test('agrees with the model for every character at the start, middle and end of a word', () => {
     const text = all
       .filter((character) => /[[\p{L}\p{M}\p{N}]--[\p{Script=Han}\p{Script=Hangul}]]/v.test(character))
       .map((character) => `${character}Σa aΣ${character}aΣ aΣ${character}`)

@@ -1,5 +1,5 @@
-import { Agent, get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createClient } from '../support/client.ts';
 import { digestOf, type ClientsReport, type ClientsTask } from './clients.ts';
 
 /*
@@ -8,76 +8,53 @@ import { digestOf, type ClientsReport, type ClientsTask } from './clients.ts';
  * a report as JSON.
  */
 
-const { port, key, clients, pauseMs, seconds, questions } = JSON.parse(process.argv[2] ?? '') as ClientsTask;
+const { port, key, clients, pauseMs, seconds, expected } = JSON.parse(process.argv[2] ?? '') as ClientsTask;
 const endsAtMs = performance.now() + seconds * 1000;
 const statuses: Record<string, number> = {};
 const acceptedMs: number[] = [];
 const problems = new Set<string>();
-let asked = 0;
+let sent = 0;
 const firstSince = Date.parse('1990-01-01T00:00:00Z') + process.pid * 10_000_000;
 
 const count = (outcome: string): void => void (statuses[outcome] = (statuses[outcome] ?? 0) + 1);
 
-async function beClient(): Promise<void> {
-  let agent = new Agent({ keepAlive: true, maxSockets: 1 });
+async function runClient(): Promise<void> {
+  const url = `http://127.0.0.1:${port}`;
+  let client = createClient(url);
   while (performance.now() < endsAtMs) {
-    const question = questions[asked % questions.length];
-    if (question === undefined) throw new Error('no question');
-    asked += 1;
+    const request = expected[sent % expected.length];
+    if (request === undefined) throw new Error('no request');
+    sent += 1;
     // Before the first import, every timestamp gives the same response, at a URL that was never requested.
-    const path = question.path.replace('{since}', new Date(firstSince + asked).toISOString());
+    const path = request.path.replace('{since}', new Date(firstSince + sent).toISOString());
     const startedAtMs = performance.now();
     try {
-      const { status, body, headers } = await ask(agent, path);
+      const { status, body, headers } = await client.get(path, { key });
       count(String(status));
       if (status === 200) {
         acceptedMs.push(performance.now() - startedAtMs);
-        if (digestOf(body) !== question.digest) problems.add(`another answer than before: ${question.path}`);
+        if (digestOf(body) !== request.digest) problems.add(`an unexpected body for ${request.path}`);
       } else if (status === 429) {
         const { error } = JSON.parse(body) as { error: { code: string; request_id: string } };
-        const isWhole =
+        const isComplete =
           error.code === 'rate_limited' &&
           headers['x-request-id'] === error.request_id &&
           /^[1-9]\d*$/.test(headers['retry-after'] ?? '') &&
           headers['ratelimit'] !== undefined &&
           headers['ratelimit-policy'] !== undefined;
-        if (!isWhole) problems.add(`a 429 that lacks something: ${JSON.stringify(headers)} ${body}`);
+        if (!isComplete) problems.add(`an incomplete 429: ${JSON.stringify(headers)} ${body}`);
       }
     } catch (error) {
       count(String((error as NodeJS.ErrnoException).code ?? error));
-      agent.destroy();
-      agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      client.close();
+      client = createClient(url);
     }
     if (pauseMs > 0) await delay(pauseMs);
   }
-  agent.destroy();
+  client.close();
 }
 
-interface Answer {
-  readonly status: number;
-  readonly headers: Record<string, string>;
-  readonly body: string;
-}
-
-function ask(agent: Agent, path: string): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    get({ host: '127.0.0.1', port, path, agent, headers: { authorization: `Bearer ${key}` } }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const { statusCode = 0, headers } = response;
-        resolve({
-          status: statusCode,
-          headers: headers as Record<string, string>,
-          body: Buffer.concat(chunks).toString(),
-        });
-      });
-    }).on('error', reject);
-  });
-}
-
-await Promise.all(Array.from({ length: clients }, beClient));
+await Promise.all(Array.from({ length: clients }, runClient));
 acceptedMs.sort((a, b) => a - b);
 const at = (share: number): number => acceptedMs[Math.floor(acceptedMs.length * share)] ?? 0;
 const report: ClientsReport = {

@@ -9,7 +9,7 @@ const PROGRAM = fileURLToPath(new URL('clients-process.ts', import.meta.url));
  * A request, and the digest of its expected response. `{since}` in the path is replaced by a timestamp before all
  * imports.
  */
-export interface KnownQuestion {
+export interface ExpectedResponse {
   readonly path: string;
   readonly digest: string;
 }
@@ -23,7 +23,7 @@ export interface ClientsTask {
   /** The pause between a response and the client's next request. */
   readonly pauseMs: number;
   readonly seconds: number;
-  readonly questions: readonly KnownQuestion[];
+  readonly expected: readonly ExpectedResponse[];
 }
 
 /** The results of a process of clients. */

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
-import { combinationsOf, type FilterValues } from '../support/filter-combinations.ts';
+import { combinationsOf, type FilterValues } from '../support/records/filter-combinations.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines } from '../support/publishing.ts';
-import { renamed, skewedCatalog } from '../support/skewed-catalog.ts';
-import { SKEWED_PARTNERS, skewedFilters } from '../support/skewed-filters.ts';
+import { renamed, skewedCatalog } from '../support/records/skewed-catalog.ts';
+import { SKEWED_PARTNERS, skewedFilters } from '../support/records/skewed-filters.ts';
 
 /*
  * Every combination of filters, for partners with very different scopes, on a catalog with extremely uneven data. Every
@@ -20,8 +20,8 @@ const MAX_DATABASE_MS = 250;
 const MAX_TRIES = 3;
 
 /** For one combination in this many, read the whole list and compare it with the count. */
-const WALKED_EVERY = 40;
-const MAX_WALKED_RECORDS = 1_500;
+const LIST_EVERY = 40;
+const MAX_LISTED_RECORDS = 1_500;
 
 const HOUR_MS = 3_600_000;
 const START_MS = Date.now();
@@ -124,7 +124,7 @@ async function getPages(partner: PartnerName, url: string, slow: Slow): Promise<
 }
 
 /** All ids of a list; null if a page failed. */
-async function walk(partner: PartnerName, url: string, slow: Slow): Promise<string[] | null> {
+async function listAll(partner: PartnerName, url: string, slow: Slow): Promise<string[] | null> {
   const ids: string[] = [];
   let cursor: string | null = null;
   do {
@@ -141,7 +141,7 @@ const describeSlow = (slow: Slow): string[] =>
 
 describe.each(Object.keys(SKEWED_PARTNERS) as PartnerName[])('for %s', (partner) => {
   test.each(Object.entries(FILTERS).filter(([path]) => path !== '/v1/solicitations'))(
-    `no combination of filters of %s takes over ${MAX_DATABASE_MS} ms of the database`,
+    `no combination of filters of %s takes the database over ${MAX_DATABASE_MS} ms`,
     async (path, filters: FilterValues) => {
       const slow: Slow = new Map();
       let records = 0;
@@ -157,9 +157,9 @@ describe.each(Object.keys(SKEWED_PARTNERS) as PartnerName[])('for %s', (partner)
     300_000,
   );
 
-  test(`no combination of filters of /v1/solicitations and its count takes over ${MAX_DATABASE_MS} ms of the database`, async () => {
+  test(`no combination of filters of /v1/solicitations and its count takes the database over ${MAX_DATABASE_MS} ms`, async () => {
     const slow: Slow = new Map();
-    let walked = 0;
+    let listed = 0;
     for (const [index, query] of combinationsOf(FILTERS['/v1/solicitations']).entries()) {
       const count = await get<{ total: number }>(partner, `/v1/solicitations/count?${query}`, slow);
       const pages = await getPages(partner, `/v1/solicitations?${query}`, slow);
@@ -167,12 +167,12 @@ describe.each(Object.keys(SKEWED_PARTNERS) as PartnerName[])('for %s', (partner)
       const { total } = count;
       expect(pages.flatMap(({ data }) => data).length, query).toBe(Math.min(total, 50));
       expect(pages.at(-1)?.meta.next_cursor !== null, query).toBe(total > 50);
-      if (index % WALKED_EVERY !== 0 || total === 0 || total > MAX_WALKED_RECORDS) continue;
-      const ids = await walk(partner, `/v1/solicitations?${query}`, slow);
+      if (index % LIST_EVERY !== 0 || total === 0 || total > MAX_LISTED_RECORDS) continue;
+      const ids = await listAll(partner, `/v1/solicitations?${query}`, slow);
       if (ids !== null) expect(ids.length, query).toBe(total);
-      walked += 1;
+      listed += 1;
     }
-    expect(walked).toBeGreaterThan(0);
+    expect(listed).toBeGreaterThan(0);
     expect(describeSlow(slow)).toEqual([]);
   }, 300_000);
 });

@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { publish } from '../../src/publishing/publication.ts';
-import { listSources } from '../../src/publishing/source.ts';
-import { scrape } from '../support/administrator.ts';
+import { listSources } from '../../src/publishing/read/source.ts';
+import { scrape } from '../support/process/administrator.ts';
 import { createDatabaseOf, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
-import { digestOf, runClients, type ClientsReport, type KnownQuestion } from './clients.ts';
+import { digestOf, runClients, type ClientsReport, type ExpectedResponse } from './clients.ts';
 
 /** Seconds of load: 8 in the tests, long enough to show that it holds; set a minute to measure. */
 const SECONDS = Number(process.env['LOAD_SECONDS'] ?? 8);
@@ -36,14 +36,14 @@ const keys: Record<string, string> = {};
 const get = (path: string, key: string): Promise<Response> =>
   fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${key}` } });
 
-async function learn(paths: readonly string[]): Promise<KnownQuestion[]> {
-  const questions: KnownQuestion[] = [];
+async function readExpected(paths: readonly string[]): Promise<ExpectedResponse[]> {
+  const expected: ExpectedResponse[] = [];
   for (const path of paths) {
-    const answer = await get(path.replace('{since}', '1989-01-01T00:00:00Z'), keys['flood'] ?? '');
-    expect(answer.status).toBe(200);
-    questions.push({ path, digest: digestOf(await answer.text()) });
+    const response = await get(path.replace('{since}', '1989-01-01T00:00:00Z'), keys['flood'] ?? '');
+    expect(response.status).toBe(200);
+    expected.push({ path, digest: digestOf(await response.text()) });
   }
-  return questions;
+  return expected;
 }
 
 function residentMb(): number {
@@ -59,7 +59,7 @@ function share(...reports: readonly ClientsReport[]): number {
 }
 
 // In sequence: two overloads at once would not leave the service a core of its own.
-describe.each(['sqlite', 'postgres'] as const)('more load than a process carries, on %s', (engine) => {
+describe.each(['sqlite', 'postgres'] as const)('overload on %s', (engine) => {
   beforeAll(async () => {
     made = await createDatabaseOf(engine);
     const { database } = made;
@@ -77,26 +77,26 @@ describe.each(['sqlite', 'postgres'] as const)('more load than a process carries
   });
 
   test(
-    'is refused with 429; what is accepted is right and soon, and memory stays bounded',
+    'gets 429, while accepted requests get correct and prompt responses and memory stays bounded',
     { timeout: (SECONDS + 60) * 1000 },
     async () => {
-      const questions = await learn(PATHS);
-      const task = { port, seconds: SECONDS, questions };
+      const expected = await readExpected(PATHS);
+      const task = { port, seconds: SECONDS, expected };
       const adminPort = await serving.adminPort();
       const countOk = async (): Promise<number> =>
         [...(await scrape(adminPort))]
           .filter(([sample]) => sample.startsWith('pds_http_requests_total') && sample.includes('status="200"'))
           .reduce((sum, [, count]) => sum + count, 0);
-      const learned = await countOk();
+      const requestsBefore = await countOk();
       const modest = runClients({ ...task, key: keys['modest'] ?? '', clients: 2, pauseMs: 20 });
       // Connected before the flood: Node accepts one connection per event loop tick, so behind 600 others it could wait
       // for as long as the flood lasts.
-      while ((await countOk()) < learned + 4) await delay(20);
+      while ((await countOk()) < requestsBefore + 4) await delay(20);
       const floods = [1, 2].map(() => runClients({ ...task, key: keys['flood'] ?? '', clients: 300, pauseMs: 0 }));
       let most = 0;
       let longestHealthMs = 0;
       const watch = async (): Promise<void> => {
-        while (!isOver) {
+        while (!isDone) {
           const startedAtMs = performance.now();
           expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
           longestHealthMs = Math.max(longestHealthMs, performance.now() - startedAtMs);
@@ -104,10 +104,10 @@ describe.each(['sqlite', 'postgres'] as const)('more load than a process carries
           await delay(200);
         }
       };
-      let isOver = false;
+      let isDone = false;
       const watching = watch();
       const reports = await Promise.all([...floods, modest]);
-      isOver = true;
+      isDone = true;
       await watching;
       for (const { statuses, problems } of reports) {
         expect(problems).toEqual([]);
@@ -127,16 +127,16 @@ describe.each(['sqlite', 'postgres'] as const)('more load than a process carries
       const countOf = (text: string): number =>
         samples.filter(([sample]) => sample.includes(text)).reduce((sum, [, count]) => sum + count, 0);
       const shed = countOf('pds_shed_requests_total');
-      const told = countOf('status="429"') - countOf('pds_limited_requests_total');
-      expect(told).toBeGreaterThan(0);
-      expect(shed).toBeGreaterThanOrEqual(told);
-      expect(shed).toBeLessThanOrEqual(told + countOf('status="aborted"'));
+      const limited = countOf('status="429"') - countOf('pds_limited_requests_total');
+      expect(limited).toBeGreaterThan(0);
+      expect(shed).toBeGreaterThanOrEqual(limited);
+      expect(shed).toBeLessThanOrEqual(limited + countOf('status="aborted"'));
       // After the load ends, everything succeeds again.
       await delay(1_000);
-      for (const { path, digest } of questions) {
-        const answer = await get(path.replace('{since}', '1988-01-01T00:00:00Z'), keys['modest'] ?? '');
-        expect(answer.status).toBe(200);
-        expect(digestOf(await answer.text())).toBe(digest);
+      for (const { path, digest } of expected) {
+        const response = await get(path.replace('{since}', '1988-01-01T00:00:00Z'), keys['modest'] ?? '');
+        expect(response.status).toBe(200);
+        expect(digestOf(await response.text())).toBe(digest);
       }
     },
   );

@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publish } from '../../src/publishing/publication.ts';
-import { listSources } from '../../src/publishing/source.ts';
-import { readReadiness } from '../support/administrator.ts';
+import { listSources } from '../../src/publishing/read/source.ts';
+import { readReadiness } from '../support/process/administrator.ts';
 import { createClient } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
@@ -36,9 +36,9 @@ const timestamp = (index: number): string => new Date(Date.UTC(1990, 0, 1) + ind
 /**
  * Requests a page, and reads it slowly.
  *
- * @returns once the response has begun; `isWhole` resolves to whether it arrived completely.
+ * @returns once the response has begun; `arrivedCompletely` resolves to whether it arrived completely.
  */
-async function readSlowly(port: number, index: number): Promise<{ isWhole: Promise<boolean> }> {
+async function readSlowly(port: number, index: number): Promise<{ arrivedCompletely: Promise<boolean> }> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => undefined);
   await once(socket, 'connect');
@@ -46,44 +46,44 @@ async function readSlowly(port: number, index: number): Promise<{ isWhole: Promi
     `GET /v1/suppliers?limit=100&updated_since=${timestamp(index)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`,
   );
   let received = '';
-  const state = { isOver: false };
-  socket.on('close', () => (state.isOver = true));
+  const state = { isClosed: false };
+  socket.on('close', () => (state.isClosed = true));
   socket.on('data', (chunk: Buffer) => {
     received += chunk.toString('latin1');
     socket.pause();
     setTimeout(() => socket.resume(), 300);
   });
-  const whole = (): boolean => {
+  const isComplete = (): boolean => {
     const [head = '', body = ''] = received.split('\r\n\r\n', 2);
     return body.length > 0 && body.length === Number(/content-length: (\d+)/i.exec(head)?.[1]);
   };
-  while (received === '' && !state.isOver) await delay(5);
+  while (received === '' && !state.isClosed) await delay(5);
   const readAll = async (): Promise<boolean> => {
-    while (!whole() && !state.isOver) await delay(20);
+    while (!isComplete() && !state.isClosed) await delay(20);
     socket.destroy();
-    return whole();
+    return isComplete();
   };
-  return { isWhole: readAll() };
+  return { arrivedCompletely: readAll() };
 }
 
 test.each([1, 3])(
-  'SIGTERM under the load of many clients, some of which read slowly, fails no request and ends in time (%i processes)',
+  'SIGTERM under load fails no request, even of slow readers, and the service exits in time (%i processes)',
   { timeout: 90_000 },
   async (workers) => {
     const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' }, '--workers', String(workers));
     started.push(serving);
-    if (workers > 1) await serving.said('all workers answer requests');
+    if (workers > 1) await serving.said('all workers are serving');
     const port = await serving.port();
     const failures: string[] = [];
-    let answered = 0;
+    let responseCount = 0;
     const clients = Array.from({ length: 30 }, async (_, index) => {
       const client = createClient(`http://127.0.0.1:${port}`);
       try {
-        for (let asked = 0; ; asked += 1) {
-          const path = `/v1/contracts?limit=20&updated_since=${timestamp(index * 100_000 + asked)}`;
+        for (let sent = 0; ; sent += 1) {
+          const path = `/v1/contracts?limit=20&updated_since=${timestamp(index * 100_000 + sent)}`;
           const { status, headers } = await client.get(path, { key });
           if (status !== 200 && status !== 429) failures.push(String(status));
-          answered += 1;
+          responseCount += 1;
           if (headers.connection === 'close') return;
         }
       } catch (error) {
@@ -92,67 +92,67 @@ test.each([1, 3])(
         client.close();
       }
     });
-    while (answered < 500) await delay(10);
+    while (responseCount < 500) await delay(10);
     const slow = await Promise.all(Array.from({ length: 10 }, (_, index) => readSlowly(port, index)));
-    const toldAtMs = performance.now();
+    const signalledAtMs = performance.now();
     serving.kill('SIGTERM');
     await Promise.all(clients);
     expect(await serving.exited).toEqual([0, null]);
-    expect(performance.now() - toldAtMs).toBeLessThan(ENDED_MS);
+    expect(performance.now() - signalledAtMs).toBeLessThan(ENDED_MS);
     expect(failures).toEqual([]);
-    expect(new Set(await Promise.all(slow.map(({ isWhole }) => isWhole)))).toEqual(new Set([true]));
+    expect(new Set(await Promise.all(slow.map(({ arrivedCompletely }) => arrivedCompletely)))).toEqual(new Set([true]));
   },
 );
 
 test.each([1, 3])(
-  'SIGTERM fails no request of clients that open a connection for each one, as long as they are directed here (%i processes)',
+  'SIGTERM fails no request on new connections until the load balancer stops sending them (%i processes)',
   { timeout: 60_000 },
   async (workers) => {
     const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' }, '--workers', String(workers));
     started.push(serving);
-    if (workers > 1) await serving.said('all workers answer requests');
+    if (workers > 1) await serving.said('all workers are serving');
     const [port, admin] = [await serving.port(), await serving.adminPort()];
     const failures: string[] = [];
-    let answered = 0;
-    let isDirectedHere = true;
+    let responseCount = 0;
+    let isInLoadBalancer = true;
     const clients = Array.from({ length: 24 }, async () => {
-      while (isDirectedHere) {
-        const { status, error } = await askOnce(port, answered % 2 === 0 ? '/v1/coops' : '/health');
+      while (isInLoadBalancer) {
+        const { status, error } = await sendOnce(port, responseCount % 2 === 0 ? '/v1/coops' : '/health');
         if (status !== 200) failures.push(error ?? String(status));
-        answered += 1;
+        responseCount += 1;
       }
     });
-    while (answered < 300) await delay(10);
+    while (responseCount < 300) await delay(10);
     serving.kill('SIGTERM');
     while ((await readReadiness(admin)).status === 200) await delay(5);
-    const before = answered;
+    const before = responseCount;
     // A proxy that polls readiness needs a moment to react.
     await delay(200);
-    isDirectedHere = false;
+    isInLoadBalancer = false;
     await Promise.all(clients);
     expect(failures).toEqual([]);
-    expect(answered).toBeGreaterThan(before);
+    expect(responseCount).toBeGreaterThan(before);
     expect(await serving.exited).toEqual([0, null]);
   },
 );
 
 // When a listener closes, the kernel resets the connections in its accept queue: all 24 if the service did nothing
 // about it. With its countermeasure, a busy machine still resets one or two.
-test('SIGTERM resets few connections of clients that come back until they are refused', async () => {
+test('SIGTERM resets few connections of clients that reconnect until they are refused', async () => {
   const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' });
   started.push(serving);
   const port = await serving.port();
   const failures: string[] = [];
-  let answered = 0;
+  let responseCount = 0;
   const clients = Array.from({ length: 24 }, async () => {
     for (;;) {
-      const { status, error } = await askOnce(port, answered % 2 === 0 ? '/v1/coops' : '/health');
+      const { status, error } = await sendOnce(port, responseCount % 2 === 0 ? '/v1/coops' : '/health');
       if (error?.includes('ECONNREFUSED')) return;
       if (status !== 200) failures.push(error ?? String(status));
-      answered += 1;
+      responseCount += 1;
     }
   });
-  while (answered < 300) await delay(10);
+  while (responseCount < 300) await delay(10);
   serving.kill('SIGTERM');
   await Promise.all(clients);
   expect(failures.length, failures.join()).toBeLessThan(clients.length / 4);
@@ -160,7 +160,7 @@ test('SIGTERM resets few connections of clients that come back until they are re
 }, 60_000);
 
 /** Sends a request over a new connection, which the client would keep alive if it could. */
-async function askOnce(port: number, path: string): Promise<{ status?: number; error?: string }> {
+async function sendOnce(port: number, path: string): Promise<{ status?: number; error?: string }> {
   const client = createClient(`http://127.0.0.1:${port}`);
   try {
     return { status: (await client.get(path, { key })).status };
@@ -171,7 +171,7 @@ async function askOnce(port: number, path: string): Promise<{ status?: number; e
   }
 }
 
-test('a client that never reads keeps no process from ending in time', { timeout: 60_000 }, async () => {
+test('a client that never reads does not delay the exit of a process', { timeout: 60_000 }, async () => {
   const serving = startServing(made.config);
   started.push(serving);
   const port = await serving.port();
@@ -182,9 +182,9 @@ test('a client that never reads keeps no process from ending in time', { timeout
   const request = `GET /v1/suppliers?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
   socket.write(request.repeat(400));
   await delay(1_000);
-  const toldAtMs = performance.now();
+  const signalledAtMs = performance.now();
   serving.kill('SIGTERM');
   await serving.exited;
-  expect(performance.now() - toldAtMs).toBeLessThan(ENDED_MS);
+  expect(performance.now() - signalledAtMs).toBeLessThan(ENDED_MS);
   socket.destroy();
 });

@@ -5,8 +5,8 @@ import { bytewise } from './served.ts';
 export type Filters = Readonly<Record<string, string>>;
 
 /** Applies a filter; a filter that was not requested matches everything. */
-export function holds<T>(asked: string | undefined, test: (asked: string) => T): T | true {
-  return asked === undefined ? true : test(asked);
+export function holds<T>(requested: string | undefined, test: (requested: string) => T): T | true {
+  return requested === undefined ? true : test(requested);
 }
 
 /** The timestamp in a parameter; a `+` can arrive as a space. */
@@ -14,8 +14,8 @@ export function bound(text: string): string {
   return timestamp(text.replace(' ', '+')) ?? '';
 }
 
-export function isInState(supplier: Supplier, asked: string): boolean {
-  const state = asked.toUpperCase();
+export function isInState(supplier: Supplier, requested: string): boolean {
+  const state = requested.toUpperCase();
   return supplier.states_served.includes(state) || basedIn(supplier) === state;
 }
 
@@ -29,7 +29,7 @@ function basedIn(supplier: Supplier): string | null {
  *
  * @returns null if an element matches none, and so no supplier matches the list.
  */
-export function askedCertifications(list: string, known: Iterable<Certification>): Certification[] | null {
+export function requestedCertifications(list: string, known: Iterable<Certification>): Certification[] | null {
   const certifications = [...known].sort((one, other) => bytewise(one.abbreviation, other.abbreviation));
   const found: Certification[] = [];
   let pieces = list.split(',');
@@ -47,11 +47,11 @@ export function askedCertifications(list: string, known: Iterable<Certification>
 
 /** Exact spelling takes precedence over a match that ignores case. */
 function certificationNamed(text: string, certifications: Certification[]): Certification | undefined {
-  const asked = text.trim();
-  const folded = asked.toLowerCase();
+  const requested = text.trim();
+  const folded = requested.toLowerCase();
   return (
-    certifications.find(({ abbreviation }) => abbreviation === asked) ??
-    certifications.find(({ name }) => name === asked) ??
+    certifications.find(({ abbreviation }) => abbreviation === requested) ??
+    certifications.find(({ name }) => name === requested) ??
     certifications.find(({ abbreviation }) => abbreviation.toLowerCase() === folded) ??
     certifications.find(({ name }) => name.toLowerCase() === folded)
   );

@@ -1,5 +1,4 @@
-import type { Kind } from '../../src/access/scope.ts';
-import { askedCertifications, bound, holds, isInState, type Filters } from './filters.ts';
+import { requestedCertifications, bound, holds, isInState, type Filters } from './filters.ts';
 import { readRecords, type PublishedDirectory, type Records } from './records.ts';
 import {
   bytewise,
@@ -11,6 +10,7 @@ import {
 } from './served.ts';
 import { visibleTo, type ModelScope, type Sighting, type Visible } from './visibility.ts';
 import { isFound, searchedText, type SearchedText } from './words.ts';
+import type { Kind } from '../../src/kinds.ts';
 
 export type { Filters, ModelScope, PublishedDirectory, Served };
 
@@ -107,16 +107,16 @@ export class Model {
   #suppliers(filters: Filters, scope: ModelScope, sync: SyncBound): Served[] {
     const since = this.#since(filters, scope);
     const { suppliers } = this.visible(scope);
-    const asked = holds(filters['certifications'], (list) =>
-      askedCertifications(list, this.records.certifications.values()),
+    const requested = holds(filters['certifications'], (list) =>
+      requestedCertifications(list, this.records.certifications.values()),
     );
-    if (asked === null) return [];
+    if (requested === null) return [];
     const found = visibleOnes(this.records.suppliers, suppliers).filter(
       (supplier) =>
         this.#isFound(supplier, filters, supplier.name, supplier.short_intro, supplier.about) &&
         holds(filters['state'], (state) => isInState(supplier, state)) &&
         holds(filters['city_service'], (id) => supplier.city_service_ids.includes(id)) &&
-        (asked === true || asked.every(({ abbreviation }) => supplier.certifications.includes(abbreviation))) &&
+        (requested === true || requested.every(({ abbreviation }) => supplier.certifications.includes(abbreviation))) &&
         isSince(suppliers.get(supplier.id), since, sync),
     );
     return ordered(found).map((supplier) => servedSupplier(supplier, this.records, 'list'));
@@ -138,13 +138,13 @@ export class Model {
   }
 
   /** The start of a sync: `updated_since` itself if it is a watermark, otherwise five seconds earlier. */
-  #since({ updated_since: asked }: Filters, scope: ModelScope): string | null {
-    if (asked === undefined) return null;
-    const sinceMs = Date.parse(bound(asked));
+  #since({ updated_since: requested }: Filters, scope: ModelScope): string | null {
+    if (requested === undefined) return null;
+    const sinceMs = Date.parse(bound(requested));
     const granted = [scope.everythingSince, ...Object.values(scope.leadEntities), ...Object.values(scope.coops)];
     const events = [...this.#releases, ...granted.filter((at) => at !== null)];
     const isWatermark = events.some((event) => Date.parse(event) + 1 === sinceMs);
-    return isWatermark || sinceMs <= 0 ? bound(asked) : new Date(sinceMs - 5_000).toISOString();
+    return isWatermark || sinceMs <= 0 ? bound(requested) : new Date(sinceMs - 5_000).toISOString();
   }
 
   #certifications(filters: Filters): Served[] {

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startAdminServer } from '../../src/monitoring/admin-server.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { askAdmin, readReadiness, scrape, type ReadinessAnswer } from '../support/administrator.ts';
+import { getAdmin, readReadiness, scrape, type Readiness } from '../support/process/administrator.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
 let made: TestDatabase;
@@ -32,30 +32,30 @@ async function end(serving: Serving): Promise<void> {
 }
 
 /** Polls readiness without pause until it is no longer 200; returns that response. */
-async function firstNotReady(admin: number): Promise<ReadinessAnswer> {
+async function firstNotReady(admin: number): Promise<Readiness> {
   let readiness = await readReadiness(admin);
   while (readiness.status === 200) readiness = await readReadiness(admin);
   return readiness;
 }
 
-describe('the port for administrators', () => {
-  test('tells that the process lives, that it is ready, and its metrics; and partners find none of it at theirs', async () => {
+describe('the admin port', () => {
+  test("serves liveness, readiness and metrics, none of which the partners' port serves", async () => {
     const serving = serve();
     const [admin, port] = [await serving.adminPort(), await serving.port()];
-    expect(await askAdmin(admin, '/livez')).toMatchObject({ status: 200, body: '{"status":"alive"}\n' });
+    expect(await getAdmin(admin, '/livez')).toMatchObject({ status: 200, body: '{"status":"alive"}\n' });
     expect(await readReadiness(admin)).toEqual({ status: 200, reasons: [], degradations: [] });
-    const metrics = await askAdmin(admin, '/metrics');
+    const metrics = await getAdmin(admin, '/metrics');
     expect(metrics).toMatchObject({ status: 200, type: 'text/plain; version=0.0.4; charset=utf-8' });
     expect((await scrape(admin)).get('pds_ready')).toBe(1);
-    expect((await askAdmin(admin, '/livez', 'HEAD')).body).toBe('');
-    expect((await askAdmin(admin, '/livez', 'POST')).status).toBe(405);
-    expect((await askAdmin(admin, '/v1/contracts')).status).toBe(404);
-    for (const path of ['/livez', '/readyz', '/metrics']) expect((await askAdmin(port, path)).status).toBe(404);
+    expect((await getAdmin(admin, '/livez', 'HEAD')).body).toBe('');
+    expect((await getAdmin(admin, '/livez', 'POST')).status).toBe(405);
+    expect((await getAdmin(admin, '/v1/contracts')).status).toBe(404);
+    for (const path of ['/livez', '/readyz', '/metrics']) expect((await getAdmin(port, path)).status).toBe(404);
     await end(serving);
   });
 
   test.each([[[]], [['--workers', '2']]])(
-    'says that the process ends while it answers what is in flight, and is gone afterwards %j',
+    'reports not ready until the requests in flight have completed, then closes %j',
     async (options) => {
       const serving = serve({}, ...options);
       const [admin, port] = [await serving.adminPort(), await serving.port()];
@@ -68,29 +68,29 @@ describe('the port for administrators', () => {
       const notReady = firstNotReady(admin);
       serving.kill('SIGTERM');
       expect(await notReady).toMatchObject({ status: 503, reasons: [expect.stringContaining('draining')] });
-      expect((await askAdmin(admin, '/livez')).status).toBe(200);
+      expect((await getAdmin(admin, '/livez')).status).toBe(200);
       slow.write('\r\n');
       const [answer] = (await once(slow, 'data')) as [Buffer];
       expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
       expect(await serving.exited).toEqual([0, null]);
-      await expect(askAdmin(admin, '/livez')).rejects.toThrow('ECONNREFUSED');
+      await expect(getAdmin(admin, '/livez')).rejects.toThrow('ECONNREFUSED');
       slow.destroy();
     },
   );
 
   test.each([[[]], [['--workers', '2']]])(
-    'answers only requests that name an IP address or localhost, so that no page can rebind its name to it %j',
+    'accepts only a Host that is an IP address or localhost, which prevents DNS rebinding %j',
     async (options) => {
       const serving = serve({}, ...options);
       const admin = await serving.adminPort();
       const own = ['127.0.0.1', '10.1.2.3:8081', '[::1]', `[fe80::1]:${admin}`, `localhost:${admin}`, 'LocalHost'];
       for (const host of own) {
-        expect((await askAdmin(admin, '/livez', 'GET', host)).status, host).toBe(200);
+        expect((await getAdmin(admin, '/livez', 'GET', host)).status, host).toBe(200);
       }
       const others = ['attacker.example', `attacker.example:${admin}`, '127.0.0.1.attacker.example', 'localhost.'];
       for (const host of [...others, '[attacker.example]', '1', 'localhost:x', '127.0.0.1@attacker.example', '::1']) {
         for (const path of ['/livez', '/readyz', '/metrics', '/nothing']) {
-          expect(await askAdmin(admin, path, 'GET', host), host).toEqual({ status: 421, type: undefined, body: '' });
+          expect(await getAdmin(admin, path, 'GET', host), host).toEqual({ status: 421, type: undefined, body: '' });
         }
       }
       await serving.said('requests to the admin port are refused with 421');
@@ -99,21 +99,21 @@ describe('the port for administrators', () => {
     },
   );
 
-  test('also answers requests that name the host of its settings', async () => {
+  test('accepts requests whose Host is the configured one', async () => {
     const server = await startAdminServer(
       { name: 'Metrics.internal', address: '127.0.0.1', port: 0 },
       pino({ enabled: false }),
     );
     const port = Number(new URL(server.origin).port);
     for (const host of ['metrics.internal', `METRICS.internal:${port}`, '127.0.0.1']) {
-      expect((await askAdmin(port, '/livez', 'GET', host)).status, host).toBe(200);
+      expect((await getAdmin(port, '/livez', 'GET', host)).status, host).toBe(200);
     }
-    expect((await askAdmin(port, '/livez', 'GET', 'other.internal')).status).toBe(421);
+    expect((await getAdmin(port, '/livez', 'GET', 'other.internal')).status).toBe(421);
     await server.close();
   });
 
   test.each([[[]], [['--workers', '2']]])(
-    'is named where it is taken, and the process ends with 1 %j',
+    'is named in the error if it is in use, with exit code 1 %j',
     async (options) => {
       const first = serve();
       const admin = await first.adminPort();
@@ -121,21 +121,21 @@ describe('the port for administrators', () => {
       expect(await second.exited).toEqual([1, null]);
       await second.closed;
       expect(second.output()).toContain(
-        `error: cannot listen for administrators: listen EADDRINUSE: address already in use 127.0.0.1:${admin}. ` +
-          'Stop what uses that port, perhaps another "pds serve", or choose another with PDS_ADMIN_PORT\n',
+        `error: cannot open the port of the admin server: listen EADDRINUSE: address already in use 127.0.0.1:${admin}. ` +
+          'Stop the process that uses it, such as another "pds serve", or choose another with PDS_ADMIN_PORT\n',
       );
       await end(first);
     },
   );
 
-  test('is not that of the partners', async () => {
+  test("must differ from the partners' port", async () => {
     const serving = serve({ PDS_PORT: '18081', PDS_ADMIN_PORT: '18081' });
     expect(await serving.exited).toEqual([1, null]);
     await serving.closed;
-    expect(serving.output()).toContain('choose another port with PDS_ADMIN_PORT');
+    expect(serving.output()).toContain('Choose another port with PDS_ADMIN_PORT');
   });
 
-  test('tells that the service is not ready where the schema has become one of a newer version', async () => {
+  test('reports not ready if a newer version has migrated the schema', async () => {
     const own = await createTestDatabase();
     const serving = startServing(own.config);
     started.push(serving);

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/migrator.ts';
-import { askAdmin, readReadiness, scrape } from '../support/administrator.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { migrate } from '../../src/database/migrations/migrator.ts';
+import { getAdmin, readReadiness, scrape } from '../support/process/administrator.ts';
 import { ROLE, startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
 import { startRedis, type RedisPart } from '../support/cluster/redis.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 
 const test = testWith('postgresql', 'redis');
 
@@ -59,8 +60,8 @@ async function timed<T>(work: Promise<T>): Promise<T> {
   return result;
 }
 
-describe('an administrator sees', () => {
-  test('that all is well: connections, the replica in use, limits that are shared', async () => {
+describe('the admin port shows', () => {
+  test('a healthy installation: connections, the replica in use, shared limits', async () => {
     const name = `127.0.0.1:${replica.port}`;
     await expect.poll(() => sample(`pds_replica_in_use{replica="${name}"}`), SOON).toBe(1);
     const samples = await scrape(admin);
@@ -75,7 +76,7 @@ describe('an administrator sees', () => {
     expect(await readReadiness(admin)).toMatchObject({ status: 200, reasons: [], degradations: [] });
   });
 
-  test('a replica that is behind, and since when, and that requests are answered all the same', async () => {
+  test('a replica that is behind, and its lag, while requests are still served', async () => {
     const name = `127.0.0.1:${replica.port}`;
     await replica.pauseReplay();
     await publishLines(database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
@@ -83,34 +84,34 @@ describe('an administrator sees', () => {
     await expect.poll(() => sample(`pds_replica_lag_seconds{replica="${name}"}`), SOON).toBeGreaterThan(1);
     expect(await readReadiness(admin)).toMatchObject({
       status: 200,
-      degradations: [`the replica ${name} is behind, and is not read from`],
+      degradations: [`replica ${name} is behind, and is not read from`],
     });
     await replica.resumeReplay();
     await expect.poll(() => sample(`pds_replica_in_use{replica="${name}"}`), SOON).toBe(1);
     expect(await sample(`pds_replica_lag_seconds{replica="${name}"}`)).toBe(0);
   });
 
-  test('a replica that is away, and that requests are answered all the same', async () => {
+  test('a replica that is down, while requests are still served', async () => {
     const name = `127.0.0.1:${replica.port}`;
     await replica.stop();
     await expect.poll(() => sample(`pds_replica_up{replica="${name}"}`), SOON).toBe(0);
     expect(await sample(`pds_replica_lag_seconds{replica="${name}"}`)).toBeUndefined();
     expect(await readReadiness(admin)).toMatchObject({
       status: 200,
-      degradations: [`the replica ${name} does not answer, and is not read from`],
+      degradations: [`replica ${name} does not respond, and is not read from`],
     });
     await replica.start();
     await expect.poll(() => sample(`pds_replica_in_use{replica="${name}"}`), SOON).toBe(1);
   });
 
-  test('that Redis is away, and that requests are answered all the same', async () => {
+  test('that Redis is down, while requests are still served', async () => {
     await redis.stop();
     await expect.poll(() => sample('pds_limits_shared'), SOON).toBe(0);
     expect(await sample('pds_limits_fallbacks_total')).toBe(1);
     const { status, degradations } = await readReadiness(admin);
     expect({ status, degradations }).toEqual({
       status: 200,
-      degradations: ['Redis does not count requests: each process does, up to its share of each limit'],
+      degradations: ['Redis does not count requests: each process counts by itself, up to its share of each limit'],
     });
     await redis.start();
     await expect.poll(() => sample('pds_limits_shared'), SOON).toBe(1);
@@ -130,14 +131,14 @@ describe('an administrator sees', () => {
     expect(await sample('pds_ready')).toBe(0);
     // The last release is still known.
     expect(await sample('pds_last_publication_timestamp_seconds')).toBeGreaterThan(0);
-    expect((await askAdmin(admin, '/livez')).status).toBe(200);
+    expect((await getAdmin(admin, '/livez')).status).toBe(200);
     proxy.thaw();
     await expect.poll(async () => (await readReadiness(admin)).status, SOON).toBe(200);
     expect(await sample('pds_database_up')).toBe(1);
   });
 
-  test('no password of any of them', async () => {
-    const seen = await Promise.all(['/metrics', '/readyz'].map((path) => askAdmin(admin, path)));
+  test('no password', async () => {
+    const seen = await Promise.all(['/metrics', '/readyz'].map((path) => getAdmin(admin, path)));
     for (const { body } of seen) {
       expect(body).not.toContain(ROLE.password);
       expect(body).not.toContain('redis-test-password');

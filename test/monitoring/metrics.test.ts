@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
 import { numberOf } from '../../src/database/revision.ts';
-import { askAdmin, scrape } from '../support/administrator.ts';
+import { getAdmin, scrape } from '../support/process/administrator.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
@@ -49,7 +49,7 @@ async function growth(name: string, work: () => Promise<unknown>): Promise<Recor
 }
 
 describe('a scrape counts', () => {
-  test('requests by endpoint, status and partner, kept answers among them', async () => {
+  test('requests by endpoint, status and partner, including cached responses', async () => {
     const grown = await growth('pds_http_requests_total', async () => {
       const key = keys['acme'] ?? '';
       const { headers } = await client.get('/v1/contracts', { key });
@@ -74,7 +74,7 @@ describe('a scrape counts', () => {
     });
   });
 
-  test('a request once, also where its client went away', async () => {
+  test('a request once, even if its client disconnected', async () => {
     const grown = await growth('pds_http_requests_total{route="/openapi.json"', async () => {
       const sent = get({ port: await serving.port(), host: '127.0.0.1', path: '/openapi.json', agent: false });
       sent.on('error', () => undefined);
@@ -86,7 +86,7 @@ describe('a scrape counts', () => {
     expect(Object.values(grown)).toEqual([1]);
   });
 
-  test('records, and none for what was not sent', async () => {
+  test('the records sent', async () => {
     const key = keys['acme'] ?? '';
     const { headers } = await client.get('/v1/suppliers?limit=2', { key });
     const grown = await growth('pds_records_total', async () => {
@@ -100,7 +100,7 @@ describe('a scrape counts', () => {
     });
   });
 
-  test('each request in one bucket of its duration and all above it', async () => {
+  test('each request in its duration bucket and all larger ones', async () => {
     const name = 'pds_http_request_duration_seconds';
     const grown = await growth(name, async () => {
       for (let time = 0; time < 5; time += 1) await client.get('/v1/coops', { key: keys['acme'] ?? '' });
@@ -115,7 +115,7 @@ describe('a scrape counts', () => {
     expect(seconds).toBeLessThan(5 * 5);
   });
 
-  test('what the limits refused: requests of a partner, and keys that are not good', async () => {
+  test("requests refused by a partner's limit, and invalid keys", async () => {
     const grown = await growth('pds_', async () => {
       for (let time = 0; time < 5; time += 1) await client.get('/v1/coops', { key: keys['small'] ?? '' });
       for (let time = 0; time < 62; time += 1) await client.get('/v1/coops', { key: 'wrong' });
@@ -132,7 +132,7 @@ describe('a scrape counts', () => {
     expect(grown['pds_http_requests_total{route="/v1/coops",status="401",partner=""}']).toBe(refused);
   });
 
-  test('kept answers that were found and answers that were made', async () => {
+  test('cache hits and misses', async () => {
     const key = keys['acme'] ?? '';
     const grown = await growth('pds_answer_cache', async () => {
       for (let time = 0; time < 4; time += 1) await client.get('/v1/city-services?limit=7', { key });
@@ -146,8 +146,8 @@ describe('a scrape counts', () => {
   });
 });
 
-describe('a scrape tells', () => {
-  test('that the database is there, and when something was published last', async () => {
+describe('a scrape shows', () => {
+  test('that the database is up, and the time of the last release', async () => {
     const samples = await scrape(admin);
     expect(samples.get('pds_database_up')).toBe(1);
     expect(samples.get('pds_database_version_age_seconds')).toBeLessThan(3);
@@ -160,7 +160,7 @@ describe('a scrape tells', () => {
     expect(later.get('pds_last_publication_timestamp_seconds')).toBe(Date.parse(again.timestamp ?? '') / 1000);
   });
 
-  test('how the process does, and what it is', async () => {
+  test("Node's process metrics and the build", async () => {
     const samples = await scrape(admin);
     expect(samples.get('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
     expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(10_000_000);
@@ -170,8 +170,8 @@ describe('a scrape tells', () => {
     );
   });
 
-  test('no key, and nothing of one', async () => {
-    const { body } = await askAdmin(admin, '/metrics');
+  test('no key, and no part of one', async () => {
+    const { body } = await getAdmin(admin, '/metrics');
     for (const key of Object.values(keys)) {
       expect(body).toContain('acme');
       expect(body).not.toContain(key);
@@ -179,8 +179,8 @@ describe('a scrape tells', () => {
     }
   });
 
-  testWith('prometheus')('everything in the form and with the names that Prometheus asks for', async () => {
-    const { body } = await askAdmin(admin, '/metrics');
+  testWith('prometheus')('metrics that pass the linter of Prometheus', async () => {
+    const { body } = await getAdmin(admin, '/metrics');
     const checked = promisify(execFile)('promtool', ['check', 'metrics']);
     checked.child.stdin?.end(body);
     // It fails and prints the reason if a name is invalid or a line cannot be parsed.

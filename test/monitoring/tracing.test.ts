@@ -7,7 +7,7 @@ import { findFreePort } from '../support/free-port.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
-import { startTraceCollector, type CollectedSpan } from '../support/trace-collector.ts';
+import { startTraceCollector, type CollectedSpan } from '../support/network/trace-collector.ts';
 
 const SERVER = 2;
 const CLIENT = 3;
@@ -45,7 +45,7 @@ async function collect(
   const serving = serve({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...environment }, ...options);
   const client = createClient(`http://127.0.0.1:${await serving.port()}`);
   opened.defer(() => client.close());
-  if (options.length > 0) await serving.said('all workers answer requests');
+  if (options.length > 0) await serving.said('all workers are serving');
   await ask(client);
   serving.kill('SIGTERM');
   expect(await serving.exited).toEqual([0, null]);
@@ -55,9 +55,9 @@ async function collect(
 const childrenOf = (spans: CollectedSpan[], { spanId }: { spanId: string }): CollectedSpan[] =>
   spans.filter(({ parentSpanId }) => parentSpanId === spanId);
 
-describe('each request is a trace', () => {
+describe('the trace of a request', () => {
   test.each([[[]], [['--workers', '2']]])(
-    'of its own, with its statements in it, and all of it is sent when the process ends %j',
+    'contains its statements, and is sent before the process exits %j',
     async (options) => {
       const ids: unknown[] = [];
       const { spans } = await collect(
@@ -115,7 +115,7 @@ describe('each request is a trace', () => {
     },
   );
 
-  test('also where its answer was kept: without a statement', async () => {
+  test('contains no statement if the response was cached', async () => {
     const { spans } = await collect(async (client) => {
       for (let time = 0; time < 3; time += 1) await client.get('/v1/coops', { key });
     });
@@ -124,7 +124,7 @@ describe('each request is a trace', () => {
     expect(requests.slice(1).map((request) => childrenOf(spans, request))).toEqual([[], []]);
   });
 
-  test('that its client did not begin: what it sent is a link, and decides nothing', async () => {
+  test("links to its client's trace, which affects nothing", async () => {
     const traceId = '0af7651916cd43dd8448eb211c80319c';
     const spanId = 'b7ad6b7169203331';
     const { spans } = await collect(async (client) => {
@@ -140,7 +140,7 @@ describe('each request is a trace', () => {
     }
   });
 
-  test('without a key, an address, a header or a value in it', async () => {
+  test('contains no key, address, header or value', async () => {
     const { bytes } = await collect(async (client) => {
       const headers = { 'x-secret': 'needle-in-a-header', traceparent: 'needle-in-a-traceparent' };
       await client.get('/v1/contracts?q=needle1&lead_entity=needle2', { key, headers });
@@ -155,8 +155,8 @@ describe('each request is a trace', () => {
   });
 });
 
-describe('the variables of OpenTelemetry', () => {
-  test('name the service and what is known of it', async () => {
+describe("OpenTelemetry's variables", () => {
+  test('set the name and attributes of the service', async () => {
     const { spans } = await collect((client) => client.get('/health'), {
       OTEL_SERVICE_NAME: 'pds-east',
       OTEL_RESOURCE_ATTRIBUTES: 'cloud.region=east',
@@ -164,7 +164,7 @@ describe('the variables of OpenTelemetry', () => {
     expect(spans[0]?.resource).toMatchObject({ 'service.name': 'pds-east', 'cloud.region': 'east' });
   });
 
-  test('say which requests are traced', async () => {
+  test('select the requests that are traced', async () => {
     const ask = async (client: Client): Promise<void> => {
       for (let time = 0; time < 5; time += 1) await client.get('/v1/contracts', { key });
     };
@@ -176,7 +176,7 @@ describe('the variables of OpenTelemetry', () => {
     expect((await collect(ask, { OTEL_SDK_DISABLED: 'true' })).spans).toEqual([]);
   });
 
-  test('end the start where they are wrong', async () => {
+  test('stop the start if they are invalid', async () => {
     for (const wrong of [{ OTEL_TRACES_SAMPLER: 'sometimes' }, { OTEL_TRACES_SAMPLER_ARG: '2' }]) {
       const serving = serve({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', ...wrong });
       expect(await serving.exited).toEqual([1, null]);
@@ -186,7 +186,7 @@ describe('the variables of OpenTelemetry', () => {
   });
 });
 
-describe('a collector hurts no request', () => {
+describe('no request is affected by a collector that', () => {
   /** Accepts connections, and never responds. */
   async function startSilentServer(): Promise<{ server: Server; port: number }> {
     const server = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
@@ -194,8 +194,8 @@ describe('a collector hurts no request', () => {
     return { server, port: (server.address() as AddressInfo).port };
   }
 
-  test.each(['nobody listens', 'nobody answers'])('where %s', async (what) => {
-    const silent = what === 'nobody answers' ? await startSilentServer() : null;
+  test.each(['is down', 'never responds'])('%s', async (what) => {
+    const silent = what === 'never responds' ? await startSilentServer() : null;
     const port = silent?.port ?? (await findFreePort());
     const serving = serve({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://user:a-password@127.0.0.1:${port}` });
     const client = createClient(`http://127.0.0.1:${await serving.port()}`);
@@ -210,7 +210,7 @@ describe('a collector hurts no request', () => {
     expect(await serving.exited).toEqual([0, null]);
     expect(performance.now() - askedAt).toBeLessThan(8_000);
     await serving.closed;
-    const complaints = serving.output().match(/traces are not sent/g) ?? [];
+    const complaints = serving.output().match(/traces cannot be sent/g) ?? [];
     expect(complaints.length).toBeLessThanOrEqual(1);
     expect(serving.output()).not.toContain('a-password');
     silent?.server.close();

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { blocksToRun } from '../docs/command-blocks.ts';
+import { blocksRunBy } from '../docs/command-blocks.ts';
 import { ROLE, startPrimary, type PostgresPart } from '../support/cluster/postgres.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { findInstalledPrograms } from '../support/postgres-programs.ts';
+import { findInstalledPrograms } from '../support/postgres/postgres-programs.ts';
 import { DocumentShell, expectSample } from './document-shell.ts';
 
 const test = testWith('postgresql');
-const OPERATORS = 'docs/operators.md';
-const RECOVERY = 'docs/recovery.md';
+const RECOVERY = 'docs/operators/backup-and-recovery.md';
 
 let workspace: Workspace;
 let primary: PostgresPart;
@@ -33,17 +32,21 @@ const values = (): Record<string, string> => ({
   'pds@127.0.0.1:5432': `postgres@127.0.0.1:${primary.port}`,
 });
 
-describe('the commands in the documents for PostgreSQL, as they are written', { timeout: 120_000 }, () => {
-  test('make the schema of a new database, and serve it', async () => {
-    await shell.serve(OPERATORS, 'createdb pds', undefined, values());
+describe('the commands in the documents for PostgreSQL', { timeout: 120_000 }, () => {
+  test('create the schema of a new database, and serve it', async () => {
+    await shell.serve('docs/operators/configure.md', 'createdb pds', undefined, values());
   });
 
-  test('make the roles, with the messages that are shown', async () => {
-    const { output, samples } = await shell.run(OPERATORS, 'PDS_DATABASE_URL=postgres://pds@', values());
+  test('create the roles, with the documented output', async () => {
+    const { output, samples } = await shell.run(
+      'docs/operators/security.md',
+      'PDS_DATABASE_URL=postgres://pds@',
+      values(),
+    );
     expectSample(output, samples[0]);
   });
 
-  test('dump the database, restore it as another, and recover that', async () => {
+  test('dump the database, restore it as another one, and recover that', async () => {
     await shell.shell('npx pds partner create kept');
     await shell.run(RECOVERY, 'pg_dump');
     const { output } = await shell.run(RECOVERY, 'createdb', values());
@@ -51,14 +54,23 @@ describe('the commands in the documents for PostgreSQL, as they are written', { 
     expect(await primary.query('select name from access.partners', [], 'pds_restored')).toEqual([{ name: 'kept' }]);
   });
 
-  test('are not needed for an empty database, whose schema the first start makes', async () => {
+  test('export the import format from another database', async () => {
+    await shell.shell('createdb purchasing');
+    await primary.query('create table agencies (id int, name text)', [], 'purchasing');
+    await primary.query('create table agreements (id int, title text, agency_id int)', [], 'purchasing');
+    await primary.query("insert into agencies values (7, 'Parks & Recreation')", [], 'purchasing');
+    await primary.query("insert into agreements values (1, 'Benches', 7)", [], 'purchasing');
+    const { output } = await shell.run('docs/operators/converting.md', 'mkdir -p from-postgres');
+    expect(output).toContain('1      0        0          0        contracts');
+  });
+
+  test('are not needed for an empty database, whose schema the first start creates', async () => {
     const url = values()['pds:…@127.0.0.1'] ?? '';
     await shell.shell('createdb --owner pds pds_empty');
     await shell.serveWith(`PDS_DATABASE_URL=postgres://${url}/pds_empty npx pds serve`);
   });
 });
 
-test('every block that needs PostgreSQL was run', () => {
-  const expected = blocksToRun().filter((block) => /createdb|pg_dump|pds roles/.test(block));
-  expect(shell.ran.sort()).toEqual(expected.sort());
+test('every block for PostgreSQL was run', () => {
+  expect(shell.ran).toEqual(blocksRunBy('documents.postgres'));
 });

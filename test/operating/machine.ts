@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { Workspace } from '../support/cluster/workspace.ts';
+import { findCommands, translate } from '../docs/documents.ts';
 import { findLastingPort } from '../support/free-port.ts';
-import { procedure, translate } from './guide.ts';
 import { ServiceManager } from './service-manager.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
@@ -22,7 +22,7 @@ const PORTS = ['8080', '8081', '8090', '8091'];
 const FOLDERS = ['/opt/', '/etc/', '/var/lib/', '/usr/local/bin'];
 
 /**
- * A host that runs the guide's procedures verbatim: its folders are below a temporary one, and commands that would
+ * A host that runs blocks of the operators' guide verbatim: its folders are below a temporary one, and commands that would
  * change this machine or need a network are replaced by stubs.
  */
 export class Machine {
@@ -58,13 +58,14 @@ export class Machine {
   }
 
   /**
-   * Runs a procedure of the guide, and asserts that each of its commands succeeds; returns its standard output.
+   * Runs a block of commands of a document, and asserts that each of them succeeds; returns their standard output.
    *
    * @param before shell commands that run first, for example to set variables.
    */
-  run(name: string, values: Readonly<Record<string, string>> = {}, before = ''): Promise<string> {
-    this.#ran.add(name);
-    return this.shell(before + translate(procedure(name), values));
+  run(file: string, start: string, values: Readonly<Record<string, string>> = {}, before = ''): Promise<string> {
+    const { commands } = findCommands(file, start);
+    this.#ran.add(`${file}: ${commands.split('\n')[0] ?? ''}`);
+    return this.shell(before + translate(commands, values));
   }
 
   /** Gives files created by root to the user that the programs run as. */
@@ -73,9 +74,9 @@ export class Machine {
     if (runAs !== null) await this.shell(`chown -R ${runAs.uid}:${runAs.gid} ${folder}`);
   }
 
-  /** The procedures that were run. */
+  /** The blocks that were run, as `blocksRunBy` lists them. */
   get ran(): string[] {
-    return [...this.#ran];
+    return [...this.#ran].sort();
   }
 
   /** Runs commands with the folders and ports of this host. */

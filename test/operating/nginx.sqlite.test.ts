@@ -3,7 +3,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { FAILURES_PER_MINUTE } from '../../src/http/request-counts.ts';
+import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/rate-limiter.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { startNginx, type NginxPart } from '../support/cluster/nginx.ts';
@@ -50,14 +50,14 @@ async function send(bytes: string): Promise<string> {
 
 const idOf = (answer: string): string | undefined => /^x-request-id: (req_\w+)\r$/im.exec(answer)?.[1];
 
-describe('behind nginx as the guide has it', () => {
-  test('a service that is away is not noticed', async () => {
+describe('behind nginx with the site in ops/', () => {
+  test('partners do not notice that one of two services is down', async () => {
     for (let time = 0; time < 20; time += 1) {
       expect(await client.get('/v1/coops', { key })).toMatchObject({ status: 200 });
     }
   });
 
-  test.each(['/metrics', '/livez', '/readyz'])('%s is not there for partners', async (path) => {
+  test.each(['/metrics', '/livez', '/readyz'])('partners get 404 for %s', async (path) => {
     const { status, body, headers } = await client.get(path);
     expect(status).toBe(404);
     expect(JSON.parse(body)).toMatchObject({ error: { code: 'not_found', request_id: headers['x-request-id'] } });
@@ -70,23 +70,26 @@ describe('behind nginx as the guide has it', () => {
     ['a body that is too large', 'GET /v1/coops HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n', 400],
     ['a path with a NUL', 'GET /v1/%00 HTTP/1.1\r\nHost: a\r\n\r\n', 400],
     ['TRACE', 'TRACE /v1/coops HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 405],
-  ])('%s is answered with the envelope, by whoever it is', async (_what, bytes, status) => {
-    const answer = await send(bytes);
-    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-    const { error } = JSON.parse(answer.slice(answer.indexOf('{'))) as { error: Record<string, string> };
-    expect(error['code']).toBe('validation_failed');
-    expect(error['request_id']).toBe(idOf(answer));
-    if (status === 405) expect(answer).toMatch(/^allow: GET, HEAD\r$/im);
-  });
+  ])(
+    'the response to %s has the error envelope, whether nginx or the service sends it',
+    async (_what, bytes, status) => {
+      const answer = await send(bytes);
+      expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+      const { error } = JSON.parse(answer.slice(answer.indexOf('{'))) as { error: Record<string, string> };
+      expect(error['code']).toBe('validation_failed');
+      expect(error['request_id']).toBe(idOf(answer));
+      if (status === 405) expect(answer).toMatch(/^allow: GET, HEAD\r$/im);
+    },
+  );
 
-  test('a request without TLS is refused with the envelope', async () => {
+  test('a request without TLS gets 400 with the error envelope', async () => {
     const sent = request({ port: nginx.port, host: '127.0.0.1', path: '/v1/coops' }).end();
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     expect(response.statusCode).toBe(400);
     expect(JSON.parse(await text(response))).toMatchObject({ error: { code: 'validation_failed' } });
   });
 
-  test('an invented X-Forwarded-For is not believed: failed keys count for the address that they come from', async () => {
+  test('failed keys count for the real client address, whatever X-Forwarded-For the client sends', async () => {
     const statuses: number[] = [];
     for (let time = 0; time <= FAILURES_PER_MINUTE; time += 1) {
       const headers = { 'X-Forwarded-For': `10.9.8.${time}` };
@@ -96,7 +99,7 @@ describe('behind nginx as the guide has it', () => {
     expect(statuses.at(-1)).toBe(429);
   });
 
-  test('with no service at all, partners get 500 with the envelope', async () => {
+  test('partners get 500 with the error envelope if all services are down', async () => {
     await service.stop();
     for (let time = 0; time < 10; time += 1) {
       const { status, body, headers } = await client.get('/v1/coops', { key });

@@ -1,14 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { SERVING_SETTINGS } from '../../src/database/postgres.ts';
+import { SERVING_SETTINGS } from '../../src/database/postgres/postgres.ts';
+import { blocksRunBy } from '../docs/command-blocks.ts';
 import { ReplicaPart, ROLE, startPrimary, type PostgresPart } from '../support/cluster/postgres.ts';
 import { findLastingPort } from '../support/free-port.ts';
-import { makeDataFolder } from '../support/postgres-instance.ts';
-import { findInstalledPrograms } from '../support/postgres-programs.ts';
+import { makeDataFolder } from '../support/postgres/postgres-instance.ts';
+import { findInstalledPrograms } from '../support/postgres/postgres-programs.ts';
 import { Machine } from './machine.ts';
 import { testWith } from '../support/installed-programs.ts';
 
 const test = testWith('postgresql', 'curl');
+const SEVERAL_MACHINES = 'docs/operators/several-machines.md';
 
 let machine: Machine;
 let primary: PostgresPart;
@@ -21,10 +23,10 @@ beforeAll(async () => {
 });
 afterAll(() => machine.close());
 
-describe('the procedures of the operating guide for PostgreSQL, as they stand there', () => {
-  test('give the role what the service asks for where it may', async () => {
+describe("the procedures of the operators' guide for PostgreSQL", () => {
+  test('set the settings of a serving connection on the role', async () => {
     for (const name of Object.keys(SERVING_SETTINGS)) await primary.query(`alter role ${ROLE.name} reset ${name}`);
-    await machine.run('role-settings', {}, connection);
+    await machine.run(SEVERAL_MACHINES, 'psql -d pds <<', {}, connection);
     const [role] = await primary.query<{ rolconfig: string[] }>('select rolconfig from pg_roles where rolname = $1', [
       ROLE.name,
     ]);
@@ -32,22 +34,22 @@ describe('the procedures of the operating guide for PostgreSQL, as they stand th
     expect(role?.rolconfig.sort()).toEqual(expected.sort());
   });
 
-  test('give PgBouncer the password as PostgreSQL keeps it', async () => {
+  test('give PgBouncer the hashed password', async () => {
     await machine.shell('mkdir -p /etc/pgbouncer');
-    await machine.run('pgbouncer-users', {}, connection);
+    await machine.run(SEVERAL_MACHINES, 'psql -d pds -Atc', {}, connection);
     const users = readFileSync(machine.path('/etc/pgbouncer/userlist.txt'), 'utf8');
     expect(users).toMatch(/^"pds" "SCRAM-SHA-256\$\S+"\n$/);
     expect(users).not.toContain(ROLE.password);
   });
 
-  test('make a replica that follows', async () => {
+  test('create a replica that follows the primary', async () => {
     const replica = new ReplicaPart(machine.workspace, 'replica_2', await findLastingPort(), primary);
     makeDataFolder(replica.data, machine.workspace.runAs);
     const values = {
       'host=10.0.0.21 user=replicator': `host=127.0.0.1 port=${primary.port} user=postgres`,
       '/var/lib/postgresql/15/main': replica.data,
     };
-    await machine.run('add-replica', values, connection);
+    await machine.run(SEVERAL_MACHINES, 'pg_basebackup', values, connection);
     await machine.own(replica.data);
     await replica.start();
     await primary.query('create table followed (it int)');
@@ -55,5 +57,9 @@ describe('the procedures of the operating guide for PostgreSQL, as they stand th
     expect(await replica.query('select * from followed')).toEqual([]);
     const standing = 'select application_name, state from pg_stat_replication';
     expect(await primary.query(standing)).toEqual([{ application_name: 'replica_2', state: 'streaming' }]);
+  });
+
+  test('every block was run', () => {
+    expect(machine.ran).toEqual(blocksRunBy('procedures.postgres'));
   });
 });

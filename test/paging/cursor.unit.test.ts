@@ -14,7 +14,7 @@ const somePosition = fc.record({
 });
 
 describe('a cursor', () => {
-  test('gives back the position that it was made of', () => {
+  test('decodes to the position that was encoded', () => {
     fc.assert(
       fc.property(somePosition, (some) => {
         expect(decodeCursor(secret, binding, encodeCursor(secret, binding, some))).toEqual(some);
@@ -30,7 +30,7 @@ describe('a cursor', () => {
   const cursor = encodeCursor(secret, binding, position);
   const printable = Array.from({ length: 95 }, (_, index) => String.fromCharCode(32 + index));
 
-  test('is refused with any one character changed, left out, added or doubled', () => {
+  test('is rejected with any character changed, removed, added or doubled', () => {
     for (let index = 0; index <= cursor.length; index += 1) {
       const [head, tail] = [cursor.slice(0, index), cursor.slice(index)];
       expect(decodeCursor(secret, binding, head + tail.slice(1)), `without ${index}`).toEqual(
@@ -53,11 +53,11 @@ describe('a cursor', () => {
     expect(decodeCursor(secret, other, cursor)).toBeNull();
   });
 
-  test('is refused with another secret', () => {
+  test('is rejected with another secret', () => {
     expect(decodeCursor(Buffer.alloc(32, 8), binding, cursor)).toBeNull();
   });
 
-  test('is refused where it is any text', () => {
+  test('is rejected if it is arbitrary text', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => decodeCursor(secret, binding, text) === null));
   });
 });

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MAX_PAGE_BYTES } from '../../src/paging/page-statement.ts';
+import { MAX_PAGE_BYTES } from '../../src/paging/pages.ts';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
 
@@ -92,7 +92,7 @@ describe.each(['', `&updated_since=${since}`])('with large records, limit=100%s'
   test.each([
     ['/v1/contracts', Array.from({ length: CONTRACTS }, (_, index) => idOf('ctr', index))],
     ['/v1/suppliers', Array.from({ length: 60 }, (_, index) => idOf('sup', index))],
-  ])('a walk of %s gives each record once, on pages no larger than they may be', async (path, ids) => {
+  ])('a full listing of %s returns each record once, on pages within the size limit', async (path, ids) => {
     const expected = path === '/v1/suppliers' && filter === '' ? [...ids, 'sup_1', 'sup_2'] : ids;
     const pages = await walk(`${path}?limit=100${filter}`);
     expect(pages.flatMap((page) => page.ids)).toEqual(expected.sort());
@@ -103,20 +103,20 @@ describe.each(['', `&updated_since=${since}`])('with large records, limit=100%s'
   });
 });
 
-test('a record that is larger than a page is a page of its own, at the beginning, in the middle and at the end', async () => {
+test('a record larger than a page gets a page of its own, at the start, in the middle and at the end', async () => {
   const pages = await walk('/v1/contracts?limit=100');
   for (const index of [0, 40, 59]) {
     expect(pages.find(({ ids }) => ids.includes(idOf('ctr', index)))?.ids).toEqual([idOf('ctr', index)]);
   }
 });
 
-test('a page is filled as far as there is room', async () => {
+test('a page contains as many records as fit', async () => {
   const sizes = (await walk('/v1/contracts?limit=100')).map(({ ids }) => ids.length);
   // 9 MB; 9 small and 8 of 1 MB; 8 of 1 MB; 4 of 1 MB and 10 small; 9 MB; 7.9 MB and 0.2 MB and 16 small; 10 MB.
   expect(sizes).toEqual([1, 17, 8, 14, 1, 18, 1]);
 });
 
-test('a page of records that are far apart ends when it is full', async () => {
+test('a page of scattered records ends when it is full', async () => {
   const pages = await walk(`/v1/solicitations?limit=100&closing_after=${LATE}`);
   const expected = Array.from({ length: SOLICITATIONS }, (_, index) => index).filter(isLate);
   expect(pages.flatMap(({ ids }) => ids)).toEqual(expected.map((index) => idOf('sol', index)));

@@ -1,17 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DEMO_KEY } from '../../src/access/demo-key.ts';
-import { GUIDES } from '../../src/portal/guides.ts';
+import { DEMO_KEY } from '../../src/access/keys.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { makeExampleProject, type ExampleProject } from './example-runner.ts';
 import { listExamples, maskVolatile, type Example } from './examples.ts';
+import { GUIDE_FILES, readText } from './site.ts';
 
-const EXAMPLES = GUIDES.map(({ file }) => ({
-  file,
-  examples: listExamples(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')),
-})).filter(({ examples }) => examples.length > 0);
+const EXAMPLES = GUIDE_FILES.map((file) => ({ file, examples: listExamples(readText(file)) })).filter(
+  ({ examples }) => examples.length > 0,
+);
 
 let made: TestDatabase;
 let serving: Serving;
@@ -23,7 +21,7 @@ beforeAll(async () => {
   // The default limit of a partner, which the guides show.
   serving = startServing(made.config, { PDS_REQUESTS_PER_MINUTE: '600' }, '--demo');
   project = await makeExampleProject();
-  environment = { BASE_URL: `http://127.0.0.1:${await serving.port()}`, API_KEY: DEMO_KEY };
+  environment = { PARTNER_DATA_URL: `http://127.0.0.1:${await serving.port()}`, PARTNER_DATA_KEY: DEMO_KEY };
 }, 60_000);
 afterAll(async () => {
   serving.kill('SIGKILL');

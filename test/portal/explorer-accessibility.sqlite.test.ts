@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { findViolations } from '../support/accessibility.ts';
+import { findViolations } from '../support/browser/accessibility.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { Explorable, giveKey, type Explorer } from './explorer-service.ts';
 
@@ -80,13 +80,17 @@ describe('the explorer', () => {
     await page.keyboard.insertText(explorable.key('all'));
     await page.keyboard.press('Enter');
     await explorer.settled();
-    await tabTo(explorer, 'Count the next 10');
+    await tabTo(explorer, 'Count by lead entity');
     await page.keyboard.press('Enter');
-    await page.getByText('by lead entity, the first 20 by id').waitFor();
-    await page.getByRole('button', { name: 'Count the next 10', exact: true }).and(page.locator(':focus')).waitFor();
+    await page.getByText('the largest 10 of 50 counted').waitFor();
+    await page
+      .getByRole('button', { name: /^Count the next/ })
+      .and(page.locator(':focus'))
+      .waitFor();
 
     await page.keyboard.press('Control+Home');
-    await page.locator('#main').focus();
+    await page.getByRole('link', { name: 'Skip to content' }).focus();
+    await page.keyboard.press('Enter');
     await tabTo(explorer, 'Solicitations');
     await page.keyboard.press('Enter');
     await page.locator('h2:focus', { hasText: 'Solicitations' }).waitFor();
@@ -111,7 +115,7 @@ describe('the explorer', () => {
     await explorer.open('#/coops');
     await page.getByRole('link', { name: 'Skip to content' }).focus();
     await page.keyboard.press('Enter');
-    await page.locator('#main:focus').waitFor();
+    await page.locator('#_top:focus').waitFor();
     await explorer.open('#/contracts/ctr_hostile');
     await page.goBack();
     await page.getByRole('rowheader', { name: 'COSTARS' }).waitFor();

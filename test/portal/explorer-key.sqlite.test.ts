@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { DEMO_KEY } from '../../src/access/demo-key.ts';
+import { DEMO_KEY } from '../../src/access/keys.ts';
 import { suspendPartner } from '../../src/access/partner-admin.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { Explorable, giveKey, type Explorer } from './explorer-service.ts';
@@ -54,7 +54,16 @@ describe('a key in the explorer', () => {
       expect(await remainsOf(explorer)).not.toContain(secret);
       expect(asked.length).toBeGreaterThan(10);
       expect(asked.filter((it) => it.includes(secret))).toEqual([]);
-      expect(await page.context().storageState({ indexedDB: true })).toEqual({ cookies: [], origins: [] });
+      const { cookies, origins } = await page.context().storageState({ indexedDB: true });
+      expect(cookies).toEqual([]);
+      // The site's colour scheme is all that it stores.
+      for (const { localStorage, indexedDB } of origins as {
+        localStorage: { name: string }[];
+        indexedDB?: object[];
+      }[]) {
+        expect(localStorage.map(({ name }) => name)).toEqual(['starlight-theme']);
+        expect(indexedDB ?? []).toEqual([]);
+      }
     },
   );
 
@@ -72,6 +81,24 @@ describe('a key in the explorer', () => {
       await page.getByRole('heading', { name: 'Cooperatives' }).waitFor();
     },
   );
+
+  testWith('chromium')('survives a reload of the tab only if the user says so, until it is forgotten', async () => {
+    const explorer = await explorable.open();
+    const { page } = explorer;
+    await page.getByLabel('Keep it in this tab').check();
+    await giveKey(explorer, explorable.key('all'));
+    await explorer.settled();
+    await explorer.open('#/coops');
+    await page.reload();
+    await page.getByRole('heading', { name: 'Cooperatives' }).waitFor();
+    const { cookies, origins } = await page.context().storageState({ indexedDB: true });
+    expect(JSON.stringify([cookies, origins])).not.toContain(explorable.key('all'));
+    await page.getByRole('button', { name: 'Forget the key' }).click();
+    expect(await remainsOf(explorer)).not.toContain(explorable.key('all'));
+    await page.reload();
+    await page.getByLabel('API key').waitFor();
+    expect(await page.getByLabel('Keep it in this tab').isChecked()).toBe(false);
+  });
 
   testWith('chromium')('is gone, with all that it showed, from a page that the browser keeps for Back', async () => {
     const { page, ...explorer } = await explorable.explore('all');
@@ -92,7 +119,7 @@ describe('a key in the explorer', () => {
     await giveKey(explorer, UNKNOWN_KEY);
     await expect.poll(() => problemOf(explorer)).toContain('The service does not accept this key (401)');
     await giveKey(explorer, 'no key');
-    await explorer.page.getByText('This is no key').waitFor();
+    await explorer.page.getByText('This is not a key').waitFor();
     expect(await explorer.page.locator('.problem').count()).toBe(0);
     expect(await remainsOf(explorer)).not.toContain(UNKNOWN_KEY);
     await giveKey(explorer, explorable.key('all'));
@@ -104,7 +131,7 @@ describe('a key in the explorer', () => {
     const explorer = await explorable.open();
     for (const wrong of ['pds_test_a b', 'pds_test_é', '“pds_test_x”', '"pds_test_x"']) {
       await giveKey(explorer, wrong);
-      await explorer.page.getByText('This is no key').waitFor();
+      await explorer.page.getByText('This is not a key').waitFor();
       expect(await explorer.page.locator('.wrong').textContent()).not.toContain(wrong);
     }
     expect(explorer.record.complaints).toEqual([]);
@@ -112,7 +139,7 @@ describe('a key in the explorer', () => {
 
   testWith('chromium')('that may not see a kind of record is told so, and what it may see is shown', async () => {
     const explorer = await explorable.explore('contracts-only');
-    expect(await problemOf(explorer)).toContain('you may not see this (403)');
+    expect(await problemOf(explorer)).toContain('has no access to this (403)');
     expect(await explorer.page.getByText('What else your key may see').count()).toBe(1);
     await explorer.open('#/contracts');
     expect(await explorer.page.locator('.problem').count()).toBe(0);
@@ -130,11 +157,11 @@ describe('a key in the explorer', () => {
       await explorer.settled();
       expect(await page.locator('.quota').textContent()).toMatch(/^2 of 3 requests left until \d\d:\d\d:\d\d\.$/);
       for (const address of ['#/city-services', '#/certifications', '#/lead-entities']) await explorer.open(address);
-      expect(await problemOf(explorer)).toMatch(/Too many requests \(429\).*try again in \d+ s/);
+      expect(await problemOf(explorer)).toMatch(/Too many requests \(429\).*Try again in \d+ s/);
       const retry = page.getByRole('button', { name: /^Try again in \d+ s$/ });
       expect(await retry.isDisabled()).toBe(true);
       await page.clock.fastForward(61_000);
-      expect(await page.locator('.quota').textContent()).toBe('3 requests are counted anew.');
+      expect(await page.locator('.quota').textContent()).toBe('3 requests left.');
       await page.getByRole('button', { name: 'Try again', exact: true, disabled: false }).waitFor();
     },
   );
@@ -144,13 +171,13 @@ describe('a key in the explorer', () => {
     const { page } = explorer;
     await page.context().setOffline(true);
     await explorer.open('#/coops');
-    expect(await problemOf(explorer)).toContain('No answer came.');
+    expect(await problemOf(explorer)).toContain('No response.');
     await page.context().setOffline(false);
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('rowheader', { name: 'COSTARS' }).waitFor();
     await page.route('**/v1/**', (route) => route.fulfill({ status: 502, body: '<h1>Bad gateway</h1>' }));
     await explorer.open('#/lead-entities');
-    expect(await problemOf(explorer)).toContain('Something other than the service answered (502)');
+    expect(await problemOf(explorer)).toContain('Something other than the service responded (502)');
   });
 
   testWith('chromium')('of a partner that is suspended meanwhile shows nothing more', async () => {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { INVENTED_LEAD_ENTITY, inventedSolicitations } from '../../sample/invented.ts';
-import { launchBrowser, recordPage, type PageRecord } from '../support/browser.ts';
+import { launchBrowser, recordPage, type PageRecord } from '../support/browser/browser.ts';
 import { findInstalled } from '../support/installed-programs.ts';
 import { contract, solicitation, supplier, withImportDirectory } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
@@ -53,6 +53,7 @@ const HOSTILE_SOLICITATION = {
   reference_number: HOSTILE,
   title: HOSTILE,
   issuing_organization: HOSTILE,
+  close_at: null,
   lead_entity_id: 'le_hostile',
   description: HOSTILE,
   nigp_codes: [{ code: '913', description: HOSTILE }],

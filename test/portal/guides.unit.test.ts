@@ -1,108 +1,116 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ERROR_CODES } from '../../src/http/errors.ts';
-import { GUIDES, readGuide } from '../../src/portal/guides.ts';
-import { renderMarkdown } from '../../src/portal/markdown.ts';
+import { groupExamples } from '../../portal/src/examples.ts';
+import { readGuide, slugOf } from '../../portal/src/guides.ts';
+import { ERROR_CODES } from '../../src/http/response/errors.ts';
+import { GUIDE_FILES, GUIDE_PATHS, PAGES, readText, ROOT } from './site.ts';
 
-const ROOT = new URL('../../', import.meta.url);
+const SITE = new URL('portal/dist/', ROOT);
 
-/** The pages of the portal that are not guides. */
-const OTHER_PAGES = new Set(['/openapi.json', '/openapi-3.0.json', '/docs/reference', '/docs/explorer']);
+/** Paths that the service serves itself: they are not part of the site. */
+const SERVED = new Set(['/openapi.json', '/openapi-3.0.json']);
 
-const RENDERED = new Map(
-  await Promise.all(GUIDES.map(async (guide) => [guide.path, (await readGuide(guide)).html] as const)),
-);
+const contentOf = (path: string): string => /<main[^]*<\/main>/.exec(PAGES.get(path) ?? '')?.[0] ?? '';
 
-function readText(file: string): string {
-  return readFileSync(new URL(file, ROOT), 'utf8');
-}
-
-describe.each(GUIDES)('$file', ({ file, path }) => {
-  test('leads nowhere on the portal where nothing is', () => {
-    const links = [...(RENDERED.get(path) ?? '').matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, href = '']) => href);
+describe.each([...PAGES.keys()])('%s', (path) => {
+  test('links only to pages, headings and files that exist', () => {
+    const links = [...(PAGES.get(path) ?? '').matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, href = '']) => href);
+    expect(links.length).toBeGreaterThan(20);
     for (const href of links.filter((href) => !href.startsWith('https:'))) {
       const [target = '', anchor] = href.split('#');
-      const html = RENDERED.get(target === '' ? path : target);
-      if (target.startsWith('/docs/pictures/')) expect(existsSync(new URL(target.slice(1), ROOT)), href).toBe(true);
-      else if (html === undefined) expect(OTHER_PAGES, href).toContain(target);
-      else if (anchor !== undefined) expect(html, href).toContain(` id="${anchor}"`);
+      const page = PAGES.get(target === '' ? path : target);
+      if (page === undefined && !SERVED.has(target))
+        expect(existsSync(new URL(target.replace('/docs/', ''), SITE)), href).toBe(true);
+      if (anchor !== undefined) expect(page, href).toContain(` id="${anchor}"`);
     }
   });
 
-  test('leads nowhere in the repository where nothing is', () => {
-    const links = [...readText(file).matchAll(/\]\(([^)#\s]+)/g)].map(([, href = '']) => href);
-    for (const href of links.filter((href) => !href.startsWith('https:'))) {
-      expect(existsSync(new URL(posix.join(posix.dirname(file), href), ROOT)), href).toBe(true);
-    }
-  });
-
-  test('has one title, and its headings go down one level at a time', () => {
-    const levels = [...(RENDERED.get(path) ?? '').matchAll(/<h(\d)/g)].map(([, level]) => Number(level));
-    expect(levels.filter((level) => level === 1)).toEqual([1]);
-    for (const [index, level] of levels.entries()) expect(level).toBeLessThanOrEqual((levels[index - 1] ?? 0) + 1);
+  test('has no inline script, style or handler', () => {
+    expect(PAGES.get(path)).not.toMatch(/ style=|<style| on\w+=|<script(?![^>]* src="\/docs\/)/);
   });
 });
 
-test('every guide that is written is a page, and the first one names all of them', () => {
-  const written = readdirSync(new URL('docs/partner-guide', ROOT), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/partner-guide/${name}`);
-  expect(
-    GUIDES.map(({ file }) => file)
-      .filter((file) => file.startsWith('docs/'))
-      .sort(),
-  ).toEqual(written.sort());
-  for (const { path } of GUIDES.filter(({ path }) => path.startsWith('/docs/guides/'))) {
-    expect(RENDERED.get('/docs')).toContain(`href="${path}"`);
+test.each(GUIDE_PATHS)('%s has one title, and its headings go down one level at a time', (path) => {
+  const levels = [...contentOf(path).matchAll(/<h(\d)/g)].map(([, level]) => Number(level));
+  expect(levels.filter((level) => level === 1)).toEqual([1]);
+  for (const [index, level] of levels.entries()) expect(level).toBeLessThanOrEqual((levels[index - 1] ?? 0) + 1);
+});
+
+test.each(GUIDE_FILES)('%s links only to files of the repository that exist', (file) => {
+  const links = [...readText(file).matchAll(/\]\(([^)#\s]+)/g)].map(([, href = '']) => href);
+  for (const href of links.filter((href) => !href.startsWith('https:'))) {
+    expect(existsSync(new URL(posix.join(posix.dirname(file), href), ROOT)), href).toBe(true);
   }
 });
 
-test('every code has a page, whose answer is of that code, and to which the table leads', () => {
+test('every guide is a page, and the overview links to each guide', () => {
+  const slugs = GUIDE_FILES.map((file) => slugOf(file.replace('docs/partner-guide/', '')));
+  expect(slugs.map((slug) => (slug === 'index' ? '/docs' : `/docs/${slug}`)).sort()).toEqual([...GUIDE_PATHS].sort());
+  for (const path of GUIDE_PATHS.filter((path) => path.startsWith('/docs/guides/'))) {
+    expect(contentOf('/docs')).toContain(`href="${path}"`);
+  }
+});
+
+test('every error code has a page with a response of that code, and the list of errors links to it', () => {
   for (const code of ERROR_CODES) {
     const shown = /```json\n([^`]+)```/.exec(readText(`docs/partner-guide/errors/${code}.md`))?.[1] ?? '';
     expect((JSON.parse(shown) as { error: { code: string } }).error.code).toBe(code);
-    expect(RENDERED.get('/docs/errors')).toContain(`href="/docs/errors/${code}"`);
+    expect(contentOf('/docs/errors')).toContain(`href="/docs/errors/${code}"`);
   }
 });
 
-test("the partners' changelog has the versions of the whole one", () => {
+test("the partners' changelog has the versions of the project's changelog", () => {
   const versions = (file: string): string[] =>
     [...readText(file).matchAll(/^## \[?(Unreleased|[\d.]+)/gm)].map(([, version = '']) => version);
   expect(versions('docs/partner-guide/changelog.md')).toEqual(versions('CHANGELOG.md'));
 });
 
-test('a text of a guide is never taken for a tag', () => {
-  const { html } = renderMarkdown(
-    '# A `<b>` & "c"\n\n```sh\necho "<i>"\n```\n\n[x](https://a.example/?"&b)\n',
-    (href) => href,
-    [],
+test('a path of the site that a guide mentions as code is a link', () => {
+  expect(contentOf('/docs/guides/explorer')).toMatch(
+    /<a href="\/docs\/explorer"><code[^>]*>\/docs\/explorer<\/code><\/a>/,
   );
-  expect(html).toContain('<code>&lt;b&gt;</code> &amp; &quot;c&quot;');
-  expect(html).toContain('echo &quot;&lt;i&gt;&quot;');
-  expect(html).toContain('href="https://a.example/?&quot;&amp;b"');
+  expect(contentOf('/docs')).toMatch(/<a href="\/openapi.json"><code/);
 });
 
-test('ids of headings are those of GitHub', () => {
-  const { html } = renderMarkdown(
-    '# What `updated_since` cannot show\n## `GET`, HEAD & co.\n## Ü\n## Ü\n',
-    (href) => href,
-    [],
-  );
-  const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
-  expect(ids).toEqual(['what-updated_since-cannot-show', 'get-head--co', 'ü', 'ü-1']);
+test('a guide that links to a file without a page does not build', () => {
+  expect(() => readGuide('keys.md', '# Keys\n\n[Operators](../operators.md)\n')).toThrow('links to ../operators.md');
+  expect(() => readGuide('keys.md', 'Keys\n')).toThrow('does not begin with a title');
 });
 
-test('a guide leads to the pages of the portal that it names by their address', () => {
-  expect(RENDERED.get('/docs/guides/explorer')).toContain('<a href="/docs/explorer"><code>/docs/explorer</code></a>');
-  expect(RENDERED.get('/docs/guides/first-request')).toContain('<a href="/docs/reference">');
-  expect(RENDERED.get('/docs')).toContain('<a href="/openapi.json"><code>');
+test('consecutive examples in different languages become one group', () => {
+  const block = (language: string, code: string): string =>
+    `<div class="expressive-code"><figure><pre data-language="${language}">${code}</pre></figure></div>\n`;
+  const [curl, typescript, json] = [block('sh', '1'), block('ts', '2'), block('json', '3')];
+  expect(groupExamples(`<p>a</p>${curl}${typescript}${json}${curl}<p>b</p>`)).toEqual([
+    '<p>a</p>',
+    [
+      { label: 'curl', html: curl },
+      { label: 'TypeScript', html: typescript },
+    ],
+    json,
+    [{ label: 'curl', html: curl }],
+    '<p>b</p>',
+  ]);
 });
 
-test('the OpenAPI document leads from every error to its page', () => {
+test('the OpenAPI document links from every error to its page', () => {
   const document = readText('docs/openapi.json');
   for (const code of ERROR_CODES) {
     expect(document).toContain(`[${code}](/docs/errors/${code})`);
-    expect(document).toContain(`/docs/errors/${code} says what to do.`);
+    expect(document).toContain(`See /docs/errors/${code}.`);
   }
 });
+
+test('the example of a solicitation has its dates in order, all of them in the future', () => {
+  const { components } = JSON.parse(readText('docs/openapi.json')) as OpenApiDocument;
+  const dates = components.schemas['SolicitationDetail']?.properties ?? {};
+  const order = ['created_at', 'open_at', 'updated_at', 'questions_due_at', 'intent_to_bid_due_at', 'close_at'];
+  const examples = order.map((name) => dates[name]?.examples?.[0] ?? '');
+  expect(examples).toEqual(examples.toSorted());
+  expect(Date.parse(examples[0] ?? '')).toBeGreaterThan(Date.now());
+});
+
+interface OpenApiDocument {
+  components: { schemas: Record<string, { properties: Record<string, { examples?: string[] }> }> };
+}

@@ -28,10 +28,13 @@ async function served() {
 test.each([
   ['of its own', {}],
   ['that changes the supplier too', { suppliers: [{ ...holder, about: 'Tunnels' }] }],
-])('a new type shows in the preview though the whole list stays, in an import %s', async (_what, more) => {
-  await publishLines(made.database, { certifications: certifications('G'), suppliers: [holder] });
-  // A to F are sbe, G to L technical: five of each.
-  expect(await served()).toEqual({ preview: 'ABCDEGHIJK', all: 'ABCDEFGHIJKL', publication: 1 });
-  await publishLines(made.database, { certifications: certifications('H'), ...more });
-  expect(await served()).toEqual({ preview: 'ABCDEHIJKL', all: 'ABCDEFGHIJKL', publication: 2 });
-});
+])(
+  "a certification's new type changes the preview although the whole list is unchanged, in an import %s",
+  async (_case, more) => {
+    await publishLines(made.database, { certifications: certifications('G'), suppliers: [holder] });
+    // A to F are sbe, G to L technical: five of each.
+    expect(await served()).toEqual({ preview: 'ABCDEGHIJK', all: 'ABCDEFGHIJKL', publication: 1 });
+    await publishLines(made.database, { certifications: certifications('H'), ...more });
+    expect(await served()).toEqual({ preview: 'ABCDEHIJKL', all: 'ABCDEFGHIJKL', publication: 2 });
+  },
+);

@@ -2,27 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { grant } from '../../src/access/grant-admin.ts';
 import { listKeys, revokeKey } from '../../src/access/key-admin.ts';
-import { openForCommands } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
 import { publish } from '../../src/publishing/publication.ts';
-import { SMALL_CATALOG, solicitation, withImportDirectory } from '../support/publishing.ts';
+import { idsOf } from '../support/client.ts';
+import { SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { startService } from '../support/service.ts';
 
-test('while an import holds the catalog, readers see none of it, keys are revoked within a second, and grants are made', async () => {
+test('during an import, readers see none of it, keys are revoked within a second, and grants succeed', async () => {
   await using stack = new AsyncDisposableStack();
-  const service = await withImportDirectory(SMALL_CATALOG, (directory) =>
-    startService({
-      directories: [directory],
-      clock: Date.now,
-      partners: [{ name: 'kept', everything: true }, { name: 'revoked', everything: true }, { name: 'granted' }],
-    }),
-  );
+  const service = await startService({
+    catalog: SMALL_CATALOG,
+    clock: Date.now,
+    partners: [{ name: 'unchanged', everything: true }, { name: 'revoked', everything: true }, { name: 'granted' }],
+  });
   stack.defer(() => service.close());
   const importing = openForCommands(service.databaseConfig);
   stack.defer(() => importing.close());
-  const ids = async (partner: string): Promise<string[]> => {
-    const { body } = await service.get('/v1/solicitations', { key: service.partner(partner).key });
-    return (JSON.parse(body) as { data: { id: string }[] }).data.map(({ id }) => id);
-  };
+  const ids = async (partner: string): Promise<string[]> =>
+    idsOf(await service.get('/v1/solicitations', { key: service.partner(partner).key }));
   const statusOf = async (partner: string): Promise<number> =>
     (await service.get('/v1/coops', { key: service.partner(partner).key })).status;
   expect(await statusOf('revoked')).toBe(200);
@@ -63,13 +60,13 @@ test('while an import holds the catalog, readers see none of it, keys are revoke
   expect(await statusOf('revoked')).toBe(401);
 
   await grant(service.database, Date.now, 'granted', { everything: false, leadEntities: ['le_b'], coops: [] });
-  expect(await ids('kept')).toEqual(['sol_1', 'sol_2']);
+  expect(await ids('unchanged')).toEqual(['sol_1', 'sol_2']);
 
   release(undefined);
   const { timestamp } = await imported;
-  const { body } = await service.get('/v1/solicitations/count', { key: service.partner('kept').key });
+  const { body } = await service.get('/v1/solicitations/count', { key: service.partner('unchanged').key });
   expect(JSON.parse(body)).toEqual({ total: 603 });
   expect(await ids('granted')).toEqual(['sol_2']);
-  const { headers } = await service.get('/v1/solicitations', { key: service.partner('kept').key });
+  const { headers } = await service.get('/v1/solicitations', { key: service.partner('unchanged').key });
   expect(Date.parse(String(headers['x-sync-watermark']))).toBe(Date.parse(timestamp ?? '') + 1);
 });

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
-import { idsFound } from '../support/search.ts';
+import { idsFound } from '../support/schema/search.ts';
 
-/** More than one batch of everything, and more bytes than are prepared without a thread. */
+/** More than one batch of everything, and more records than are indexed without a thread. */
 const RECORDS = 6_000;
 const PARTS = 4;
 
@@ -13,20 +13,18 @@ const WORDS = ['asphalt', 'Bridges', 'culvert', 'drainage', 'École', 'fencing',
 
 /** Neither in order of id nor of equal length; some with refs and words of their own. */
 const records = Array.from({ length: RECORDS }, (_, index) => {
-  const place = (index * 7_919) % RECORDS;
+  const number = (index * 7_919) % RECORDS;
   return {
-    ...solicitation(`sol_${String(place).padStart(5, '0')}`, place + 1),
-    status: ['open', 'closed', 'draft'][place % 3],
-    title: `Unit ${place} ${WORDS[place % WORDS.length]}`,
-    description: `${WORDS[(place * 5) % WORDS.length]} works. `.repeat(90 + (place % 7)),
+    ...solicitation(`sol_${String(number).padStart(5, '0')}`, number + 1),
+    status: ['open', 'closed', 'draft'][number % 3],
+    title: `Unit ${number} ${WORDS[number % WORDS.length]}`,
+    description: `${WORDS[(number * 5) % WORDS.length]} works. `.repeat(90 + (number % 7)),
   };
 });
 
-test('an import is the same whether it comes at once, prepared by threads, or in parts that are prepared without', async () => {
-  await using stack = new AsyncDisposableStack();
-  const [atOnce, inParts] = await Promise.all([createTestDatabase(), createTestDatabase()]);
-  stack.defer(() => atOnce.drop());
-  stack.defer(() => inParts.drop());
+test('a large import gives the same result as several small ones', async () => {
+  await using atOnce = await createTestDatabase();
+  await using inParts = await createTestDatabase();
   const { solicitations: _, ...others } = SMALL_CATALOG;
   await publishLines(atOnce.database, { ...others, solicitations: records });
   await publishLines(inParts.database, others);
@@ -42,20 +40,16 @@ test('an import is the same whether it comes at once, prepared by threads, or in
   }
 }, 60_000);
 
-test('the same file again changes nothing, and a line of it that changed is the only one', async () => {
-  const made = await createTestDatabase();
-  try {
-    await publishLines(made.database, { ...SMALL_CATALOG, solicitations: records });
-    const again = await publishLines(made.database, { solicitations: records });
-    expect(again.kinds.solicitations).toEqual({ added: 0, changed: 0, unchanged: RECORDS, removed: 0 });
-    const changed = records.map((record, index) => (index === 17 ? { ...record, title: 'Zymurgy' } : record));
-    const report = await publishLines(made.database, { solicitations: changed });
-    expect(report.kinds.solicitations).toEqual({ added: 0, changed: 1, unchanged: RECORDS - 1, removed: 0 });
-    const expected = records[17]?.status === 'draft' ? [] : [records[17]?.id];
-    expect(await idsFound(made.database, 'solicitations', 'zymurgy')).toEqual(expected);
-  } finally {
-    await made.drop();
-  }
+test('a repeated import changes nothing, and a changed line changes only its record', async () => {
+  await using made = await createTestDatabase();
+  await publishLines(made.database, { ...SMALL_CATALOG, solicitations: records });
+  const again = await publishLines(made.database, { solicitations: records });
+  expect(again.kinds.solicitations).toEqual({ added: 0, changed: 0, unchanged: RECORDS, removed: 0 });
+  const changed = records.map((record, index) => (index === 17 ? { ...record, title: 'Zymurgy' } : record));
+  const report = await publishLines(made.database, { solicitations: changed });
+  expect(report.kinds.solicitations).toEqual({ added: 0, changed: 1, unchanged: RECORDS - 1, removed: 0 });
+  const expected = records[17]?.status === 'draft' ? [] : [records[17]?.id];
+  expect(await idsFound(made.database, 'solicitations', 'zymurgy')).toEqual(expected);
 }, 60_000);
 
 async function storedRecords({ kysely }: OpenDatabase): Promise<object[]> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { placeInBlocks as placesInBlocks, placeRecords } from '../../src/publishing/place-records.ts';
+import { placeInBlocks as placesInBlocks, placeRecords } from '../../src/publishing/order/place-records.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 
 /** Stored records, in places dense, with new ones among them. */
@@ -19,7 +19,7 @@ const records = fc
     return positions;
   });
 
-test('positions rise in the order of the records, within the block', () => {
+test('positions increase in the order of the records, within the block', () => {
   fc.assert(
     fc.property(records, fc.integer({ min: 1, max: 3 }), (positions, step) => {
       const placed = placeRecords(positions, BLOCK_SIZE, step);
@@ -32,7 +32,7 @@ test('positions rise in the order of the records, within the block', () => {
   );
 });
 
-test('a stored record keeps its position if every gap has room for the new ones', () => {
+test('stored records keep their positions if every gap has room for the new records', () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ room: fc.integer({ min: 1, max: 20 }), added: fc.nat(20) }), {
@@ -54,12 +54,12 @@ test('a stored record keeps its position if every gap has room for the new ones'
   );
 });
 
-test('new records behind the last are a step apart', () => {
+test('new records after the last one are a step apart', () => {
   expect(placeRecords([10, null, null], BLOCK_SIZE, 4)).toEqual([10, 11, 15]);
   expect(placeRecords([null, null, null], BLOCK_SIZE, 4)).toEqual([0, 4, 8]);
 });
 
-test('where there is no room, records nearby move, and not the whole block', () => {
+test('if there is no room, only nearby records move', () => {
   // Three of four positions are occupied, as after a first import.
   const stored = Array.from({ length: 49_152 }, (_, index) => Math.floor((index * 4) / 3));
   const positions = [...stored.slice(0, 20_000), ...Array<null>(50).fill(null), ...stored.slice(20_000)];
@@ -69,7 +69,7 @@ test('where there is no room, records nearby move, and not the whole block', () 
   expect(moved.length).toBeLessThan(1_000);
 });
 
-test('a new record between two others moves less than one of them, while gaps are near', () => {
+test('inserting a record moves less than one other on average, while there are gaps nearby', () => {
   let stored = Array.from({ length: 49_152 }, (_, index) => Math.floor((index * 4) / 3));
   for (let round = 0; round < 10; round += 1) {
     const positions: (number | null)[] = [...stored];
@@ -82,7 +82,7 @@ test('a new record between two others moves less than one of them, while gaps ar
   }
 });
 
-test('a full block takes every record', () => {
+test('a full block holds as many records as its size', () => {
   const full = Array.from({ length: BLOCK_SIZE }, (_, index) => (index < 100 ? null : index - 100));
   expect(placeRecords(full, BLOCK_SIZE, 1)).toEqual([...Array(BLOCK_SIZE).keys()]);
 });
@@ -115,7 +115,7 @@ const fullBlocks = fc.integer({ min: 1, max: 40 }).chain((blockSize) =>
   }),
 );
 
-test('every record has a place of its own in the order of ids, no block has more than it holds, and parts follow each other', () => {
+test('every record gets a position of its own, in the order of ids, within the capacity of consecutive blocks', () => {
   fc.assert(
     fc.property(fullBlocks, ({ blockSize, positions, isLast }) => {
       const placed = placeInBlocks(positions, blockSize, isLast);
@@ -133,7 +133,7 @@ test('every record has a place of its own in the order of ids, no block has more
   );
 });
 
-test('stored records keep their places if new ones come behind them, or find room between them', () => {
+test('stored records keep their positions if new ones follow them or fit between them', () => {
   fc.assert(
     fc.property(fullBlocks, fc.nat(100), ({ blockSize, positions, isLast }, count) => {
       const stored = positions.filter((position) => position !== null);
@@ -152,7 +152,7 @@ test('stored records keep their places if new ones come behind them, or find roo
   );
 });
 
-test('a block that is split leaves room in each of its parts', () => {
+test('a split leaves room in each new block', () => {
   const full = Array.from({ length: 60 }, (_, index) => (index % 10 === 0 ? null : index));
   for (const isLast of [true, false]) {
     const placed = placeInBlocks(full, 64, isLast);

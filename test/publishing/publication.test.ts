@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openForCommands } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
 import { nextCommitTimestamp } from '../../src/database/commit-timestamps.ts';
 import type { SolicitationRow } from '../../src/database/tables.ts';
 import { inTransaction } from '../../src/database/database.ts';
 import { publish, type PublicationReport } from '../../src/publishing/publication.ts';
-import { listSources } from '../../src/publishing/source.ts';
+import { listSources } from '../../src/publishing/read/source.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import {
   contract,
@@ -56,20 +56,20 @@ function removed(report: PublicationReport): Record<string, number> {
 }
 
 describe('publication', () => {
-  test('publishes nothing where nothing changed', async () => {
+  test('publishes nothing if nothing changed', async () => {
     const report = await importLines(SMALL_CATALOG);
     expect(report.timestamp).toBeNull();
     expect(report.kinds.contracts).toEqual({ added: 0, changed: 0, unchanged: 2, removed: 0 });
     expect(await made.database.kysely.selectFrom('catalog.publications').selectAll().execute()).toHaveLength(1);
   });
 
-  test('counts and writes nothing on a dry run', async () => {
+  test('writes nothing on a dry run, and counts the changes', async () => {
     const report = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] }, { dryRun: true });
     expect(report).toMatchObject({ timestamp: null, kinds: { coops: { added: 1 } } });
     expect(await made.database.kysely.selectFrom('catalog.coops').selectAll().execute()).toHaveLength(1);
   });
 
-  test('draws instants that rise and leave room for a watermark between two, even where the clock steps back', async () => {
+  test('uses increasing timestamps with room for a watermark between them, even if the clock steps back', async () => {
     const first = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
     nowMs -= 86_400_000;
     const second = await importLines({ coops: [{ id: 'co_y', name: 'Z' }] });
@@ -81,7 +81,7 @@ describe('publication', () => {
     expect(series.slice(1).map((timestamp, index) => timestamp - (series[index] ?? 0))).toEqual([2, 2, 2]);
   });
 
-  test('goes on after a publication whose announcement a crash kept from being written', async () => {
+  test('continues after a release that a crash left unannounced', async () => {
     await made.database.kysely
       .insertInto('catalog.publications')
       .values({ number: 7, instant: '2031-01-01T00:00:00.000Z', token: '' })
@@ -90,7 +90,7 @@ describe('publication', () => {
     expect(timestamp).toBe('2031-01-01T00:00:00.002Z');
   });
 
-  test('reads gzip, a byte order mark, CRLF, empty lines and a last line without an end', async () => {
+  test('reads gzip, a byte order mark, CRLF, empty lines and a last line without a line end', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
     const text = '\uFEFF{"id":"co_1","name":"É"}\r\n\r\n{"id":"co_2","name":"ﬁ"}';
     writeFileSync(join(directory, 'coops.ndjson.gz'), gzipSync(text));
@@ -99,7 +99,7 @@ describe('publication', () => {
     expect(report.kinds.coops).toMatchObject({ added: 2 });
   });
 
-  test('lets a second import wait for the first, and say so', async () => {
+  test('waits for an import in progress, and reports that', async () => {
     const other = openForCommands(made.config);
     let release: () => void = () => undefined;
     const isWaiting = new Promise<void>((resolve) => (release = resolve));
@@ -124,21 +124,21 @@ describe('publication', () => {
     await other.close();
   });
 
-  test('notes locations that give no state', async () => {
+  test('notes locations without a state', async () => {
     const report = await importLines({ suppliers: [{ ...supplier('sup_3'), location: 'somewhere in Ohio' }] });
     expect(report.notes).toEqual([expect.stringMatching(/^1 locations/)]);
   });
 });
 
 describe('updated_at', () => {
-  test('is what the first import of a kind brings, unless that is later than the publication', async () => {
+  test('is the imported value in the first import of a kind, unless that is later than the release', async () => {
     await made.drop();
     made = await createTestDatabase();
-    const brought = { ...solicitation('sol_1', 1), updated_at: '2020-05-05T00:00:00+02:00' };
+    const imported = { ...solicitation('sol_1', 1), updated_at: '2020-05-05T00:00:00+02:00' };
     const future = { ...solicitation('sol_2', 2), updated_at: '2040-01-01T00:00:00Z' };
     const { timestamp } = await importLines({
       'lead-entities': SMALL_CATALOG['lead-entities'],
-      solicitations: [brought, future, solicitation('sol_3', 3)],
+      solicitations: [imported, future, solicitation('sol_3', 3)],
     });
     expect((await rowOf('solicitations', 'sol_1')).updatedAt).toBe('2020-05-04T22:00:00.000Z');
     expect((await rowOf('solicitations', 'sol_2')).updatedAt).toBe(timestamp);
@@ -146,7 +146,7 @@ describe('updated_at', () => {
     expect((await rowOf('solicitations', 'sol_1')).changedAt).toBe(timestamp);
   });
 
-  test('is the publication, and not what is brought, for a record that comes later or changes', async () => {
+  test('is the release, not the imported value, for a record that is added later or changes', async () => {
     const { timestamp } = await importLines({
       solicitations: [
         { ...solicitation('sol_1', 1), title: 'Changed', updated_at: '2020-01-01T00:00:00Z' },
@@ -157,7 +157,7 @@ describe('updated_at', () => {
     expect((await rowOf('solicitations', 'sol_3')).updatedAt).toBe(timestamp);
   });
 
-  test('of a solicitation stays with its notices, documents and questions, and so does what a sync compares', async () => {
+  test('of a solicitation is unchanged by new notices, documents and questions, and so is the order of a sync', async () => {
     const before = await rowOf('solicitations', 'sol_1');
     const report = await importLines({
       solicitations: [
@@ -171,14 +171,14 @@ describe('updated_at', () => {
     expect(await rowOf('solicitations', 'sol_1')).toEqual(before);
   });
 
-  test('of a solicitation follows its requested items and NIGP codes', async () => {
+  test('of a solicitation changes with its requested items and NIGP codes', async () => {
     const { timestamp } = await importLines({
       solicitations: [{ ...solicitation('sol_1', 1), nigp_codes: [] }],
     });
     expect((await rowOf('solicitations', 'sol_1')).updatedAt).toBe(timestamp);
   });
 
-  test('of a solicitation stays when its lead entity is renamed, while a sync shows it', async () => {
+  test('of a solicitation is unchanged when its lead entity is renamed, while a sync includes it', async () => {
     const before = await rowOf('solicitations', 'sol_1');
     const { timestamp, rerendered } = await importLines({ 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] });
     const after = await rowOf('solicitations', 'sol_1');
@@ -188,7 +188,7 @@ describe('updated_at', () => {
     expect(rerendered).toBe(2);
   });
 
-  test('of a solicitation stays, and a sync shows it, where one import renames its lead entity and adds a notice', async () => {
+  test('of a solicitation is unchanged, while a sync includes it, if one import renames its lead entity and adds a notice', async () => {
     const before = await rowOf('solicitations', 'sol_1');
     const notice = { id: 1, title: 'Addendum', body: '', created_at: '2026-01-01T00:00:00Z' };
     const { timestamp } = await importLines({
@@ -203,7 +203,7 @@ describe('updated_at', () => {
     ['its coop', { coops: [{ id: 'co_x', name: 'X, renamed' }] }],
     ['a city service', { 'city-services': [{ id: 'cs_1', name: 'Paving, renamed' }] }],
     ['a supplier', { suppliers: [{ ...supplier('sup_1'), email: 'a@example.com' }] }],
-  ])('of a contract follows the change of %s, whose new form it shows', async (_what, files: ImportLines) => {
+  ])('of a contract changes with %s that it embeds', async (_case, files: ImportLines) => {
     const untouched = await rowOf('contracts', 'ctr_2');
     const { timestamp } = await importLines(files);
     const touched = await rowOf('contracts', 'ctr_1');
@@ -213,7 +213,7 @@ describe('updated_at', () => {
     if (!('city-services' in files)) expect(await rowOf('contracts', 'ctr_2')).toEqual(untouched);
   });
 
-  test('of a supplier stays where only what is searched changes, and follows the order of its certifications', async () => {
+  test('of a supplier is unchanged by text that is only searched, and changes with the order of its certifications', async () => {
     const before = await rowOf('suppliers', 'sup_1');
     await importLines({ suppliers: [{ ...supplier('sup_1'), about: 'Tunnels' }] });
     expect(await rowOf('suppliers', 'sup_1')).toEqual(before);
@@ -225,7 +225,7 @@ describe('updated_at', () => {
 });
 
 describe('removal', () => {
-  test('removes a record together with what names it, in one import', async () => {
+  test('removes a record together with the records that reference it, in one import', async () => {
     const report = await importLines({
       'lead-entities': [{ id: 'le_b', deleted: true }],
       contracts: [{ id: 'ctr_2', deleted: true }],
@@ -236,12 +236,15 @@ describe('removal', () => {
     expect(left.map(({ lead_entity_id, supplier_id }) => [lead_entity_id, supplier_id])).toEqual([['le_a', 'sup_1']]);
   });
 
-  test('only notes what was not there to remove', async () => {
+  test('notes the removal of an unknown record, and changes nothing', async () => {
     const report = await importLines({ coops: [{ id: 'co_none', deleted: true }] });
-    expect(report).toMatchObject({ timestamp: null, notes: ['coops.ndjson:1: co_none was not there to remove'] });
+    expect(report).toMatchObject({
+      timestamp: null,
+      notes: ['coops.ndjson:1: co_none does not exist, so it was not removed'],
+    });
   });
 
-  test('with replace removes what the files of the kinds present no longer hold', async () => {
+  test('with "replace", removes the records missing from the files of the import', async () => {
     const many = Array.from({ length: 10 }, (_, i) => ({ ...contract(`ctr_m${i}`), supplier_ids: [] }));
     await importLines({ contracts: many });
     const report = await importLines(
@@ -251,24 +254,28 @@ describe('removal', () => {
     expect(removed(report)).toEqual({ contracts: 2 });
   });
 
-  test('with replace refuses to remove more than a fifth of a kind, unless that is allowed', async () => {
+  test('with "replace", refuses to remove more than a fifth of a kind, unless that is allowed', async () => {
     const cut = { contracts: [contract('ctr_1')] };
-    await expect(importLines(cut, { replace: true })).rejects.toThrow(/lacks 1 of the 2 contracts.*--allow-removals/);
+    await expect(importLines(cut, { replace: true })).rejects.toThrow(
+      /is missing 1 of the 2 contracts.*--allow-removals/,
+    );
     expect(removed(await importLines(cut, { replace: true, allowRemovals: true }))).toEqual({ contracts: 1 });
   });
 
-  test('with replace is not reassured by what the import adds', async () => {
+  test('with "replace", does not count added records against removed ones', async () => {
     const others = Array.from({ length: 20 }, (_, i) => ({ ...contract(`ctr_n${i}`), supplier_ids: [] }));
-    await expect(importLines({ contracts: others }, { replace: true })).rejects.toThrow(/lacks 2 of the 2 contracts/);
+    await expect(importLines({ contracts: others }, { replace: true })).rejects.toThrow(
+      /is missing 2 of the 2 contracts/,
+    );
   });
 
-  test('with replace does not remove what is still referred to', async () => {
+  test('with "replace", refuses to remove records that are still referenced', async () => {
     await expect(
       importLines({ 'lead-entities': [{ id: 'le_a', name: 'City of A' }] }, { replace: true, allowRemovals: true }),
     ).rejects.toThrow(/le_b cannot be removed: (contract ctr_2|solicitation sol_2) refers to it/);
   });
 
-  test('lets two solicitations swap their refs in one import', async () => {
+  test('allows two solicitations to swap their refs in one import', async () => {
     const { timestamp } = await importLines({
       solicitations: [solicitation('sol_1', 2), { ...solicitation('sol_2', 1), lead_entity_id: 'le_b' }],
     });

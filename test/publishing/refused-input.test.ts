@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ImportRefusedError, type ReportedProblem } from '../../src/publishing/problems.ts';
 import { publish } from '../../src/publishing/publication.ts';
-import { listSources, type Source } from '../../src/publishing/source.ts';
+import { listSources } from '../../src/publishing/read/source.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, type ImportLines } from '../support/publishing.ts';
@@ -46,8 +46,8 @@ async function refusalOf(files: ImportLines): Promise<ImportRefusedError> {
   return refusal;
 }
 
-describe('an import is refused, with file, line, field and reason, and writes nothing, for', () => {
-  test.each(REFUSED_LINES)('%s', async (_what, files, line, field, reason) => {
+describe('an import is refused with file, line, field and reason, and writes nothing, for', () => {
+  test.each(REFUSED_LINES)('%s', async (_case, files, line, field, reason) => {
     const [problem, ...others] = await problemsOf(files);
     expect(problem).toMatchObject({ file: `${Object.keys(files)[0]}.ndjson`, line, field });
     expect(problem?.reason).toMatch(reason);
@@ -56,7 +56,7 @@ describe('an import is refused, with file, line, field and reason, and writes no
   });
 });
 
-test('reports the problems of all files at once, in the order of the lines', async () => {
+test('reports the problems of all files at once, in the order of lines', async () => {
   const problems = await problemsOf({
     coops: [{ id: 'co_1' }, { id: 'co_2', name: '' }],
     contracts: [
@@ -72,14 +72,14 @@ test('reports the problems of all files at once, in the order of the lines', asy
   ]);
 });
 
-test('stops at a hundred different problems', async () => {
+test('stops after a hundred different problems', async () => {
   const coops = Array.from({ length: 500 }, (_, i) => ({ id: `co_${i}`, name: 'X', [`x${i}`]: 1 }));
   const problems = await problemsOf({ coops });
   expect(problems).toHaveLength(100);
   expect(problems.at(-1)).toMatchObject({ line: 100, field: 'x99' });
 });
 
-test('reports a wrong value of many lines once, with the first value as an example', async () => {
+test('reports an invalid value of many lines once, with the first value as an example', async () => {
   const suppliers = Array.from({ length: 300 }, (_, i) => ({ ...supplier(`sup_${i}`), states_served: `PA${i}` }));
   const refusal = await refusalOf({ suppliers });
   expect(refusal.problems).toEqual([
@@ -93,7 +93,7 @@ test('reports a wrong value of many lines once, with the first value as an examp
   );
 });
 
-test('reports different wrong items of one list once, with their line', async () => {
+test('reports different invalid items of one list once, with their line', async () => {
   const { message } = await refusalOf({ suppliers: [{ ...supplier('sup_1'), states_served: ['YY', 'PA', 'ZZ'] }] });
   expect(message).toBe(
     'suppliers.ndjson:1: states_served[]: must be a USPS two-letter state code in capitals; found "YY" and others',
@@ -122,80 +122,68 @@ test('reports equal problems of many lines once, with their number and the first
 });
 
 test.each([
-  ['an archive that was cut short', gzipSync(`${JSON.stringify({ id: 'co_1', name: 'X' })}\n`).subarray(0, -6)],
-  ['an archive that is none', Buffer.from('{"id":"co_1","name":"X"}\n')],
-])('refuses %s, and writes nothing', async (_what, bytes) => {
-  const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
-  writeFileSync(join(directory, 'coops.ndjson.gz'), bytes);
-  const sources = await listSources(directory);
-  await expect(publish(made.database, sources, { clock: Date.now })).rejects.toThrow(/coops.ndjson.gz: cannot be read/);
-  rmSync(directory, { recursive: true });
+  ['a truncated archive', gzipSync(`${JSON.stringify({ id: 'co_1', name: 'X' })}\n`).subarray(0, -6)],
+  ['a file that is not gzip despite its name', Buffer.from('{"id":"co_1","name":"X"}\n')],
+])('refuses %s, and writes nothing', async (_case, bytes) => {
+  await expect(withFiles({ 'coops.ndjson.gz': bytes }, publishFrom)).rejects.toThrow(/coops.ndjson.gz: cannot be read/);
   expect(await contents()).toBe(before);
 });
 
-test('refuses a directory that is not there, holds nothing, or holds a kind twice', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
-  await expect(listSources(join(directory, 'none'))).rejects.toThrow(/none: does not exist$/);
-  await expect(listSources(directory)).rejects.toThrow(/holds no import file/);
-  writeFileSync(join(directory, 'coops.ndjson'), '');
-  writeFileSync(join(directory, 'coops.ndjson.gz'), '');
-  await expect(listSources(directory)).rejects.toThrow(/same kind as coops.ndjson/);
-  rmSync(directory, { recursive: true });
+test('refuses a directory that does not exist, is empty, or has two files of one kind', async () => {
+  await expect(listSources('/nowhere/none')).rejects.toThrow(/none: does not exist$/);
+  await expect(withFiles({}, listSources)).rejects.toThrow(/contains no import file/);
+  const twice = withFiles({ 'coops.ndjson': '', 'coops.ndjson.gz': '' }, listSources);
+  await expect(twice).rejects.toThrow(/same kind of records as coops.ndjson/);
 });
 
 const RECORD = '{"id":"co_1","name":"X"}\n';
 const ARRAY = `[\n${RECORD.trim()}\n]`;
 
-describe('a file of another format gets one hint, which names what it is and what to do:', () => {
+describe('a file of another format is reported once, with its format and a command to convert it:', () => {
   test.each([
     [
       'a JSON array',
       ARRAY,
-      /^coops.ndjson: holds a JSON array; one JSON object a line .* jq -c '\.\[\]' coops.ndjson > coops.ndjson.tmp && mv coops.ndjson.tmp coops.ndjson$/,
+      /^coops.ndjson: contains a JSON array; one JSON object per line .* jq -c '\.\[\]' coops.ndjson > coops.ndjson.tmp && mv coops.ndjson.tmp coops.ndjson$/,
     ],
-    ['a JSON array on one line', JSON.stringify([{ id: 'co_1', name: 'X' }]), /holds a JSON array/],
+    ['a JSON array on one line', JSON.stringify([{ id: 'co_1', name: 'X' }]), /contains a JSON array/],
     [
       'JSON with indents',
       JSON.stringify({ id: 'co_1', name: 'X' }, null, 2),
-      /holds JSON objects over several lines; .* jq -c \. /,
+      /contains JSON objects over several lines; .* jq -c \. /,
     ],
-    ['UTF-16 with a mark', Buffer.from(`\ufeff${RECORD}`, 'utf16le'), /is UTF-16; UTF-8 is expected.*iconv/],
-    ['UTF-16 without a mark', Buffer.from(RECORD, 'utf16le'), /is UTF-16/],
-    ['UTF-16 of the other order', Buffer.from(`\ufeff${RECORD}`, 'utf16le').swap16(), /is UTF-16/],
-    ['a table', 'id,name\nco_1,X\nco_2,Y\n', /holds a table \(CSV\); one JSON object a line/],
-    ['an archive without its ending', gzipSync(RECORD), /is packed as gzip; .* coops.ndjson.gz/],
-  ])('%s', async (_what, content, hint) => {
+    ['UTF-16 with a byte order mark', Buffer.from(`\ufeff${RECORD}`, 'utf16le'), /is UTF-16; UTF-8 is expected.*iconv/],
+    ['UTF-16 without a byte order mark', Buffer.from(RECORD, 'utf16le'), /is UTF-16/],
+    ['big-endian UTF-16', Buffer.from(`\ufeff${RECORD}`, 'utf16le').swap16(), /is UTF-16/],
+    ['a CSV table', 'id,name\nco_1,X\nco_2,Y\n', /contains a table \(CSV\); one JSON object per line/],
+    ['an archive without the ending .gz', gzipSync(RECORD), /is packed as gzip; .* coops.ndjson.gz/],
+  ])('%s', async (_case, content, hint) => {
     const lines = typeof content === 'string' ? content.split('\n') : [content];
     const { message } = await refusalOf({ coops: lines, suppliers: [{ ...supplier('sup_1'), name: '' }] });
     expect(message.split('\n')).toEqual([expect.stringMatching(hint)]);
   });
 
-  test('in an archive too', async () => {
-    await expect(
-      sourcesOf({ 'coops.ndjson.gz': gzipSync(ARRAY) }, (sources) =>
-        publish(made.database, sources, { clock: Date.now }),
-      ),
-    ).rejects.toThrow(
-      /^coops.ndjson.gz: holds a JSON array; .*: gunzip coops.ndjson.gz && jq -c '\.\[\]' coops.ndjson > coops.ndjson.tmp && mv /,
+  test('within an archive', async () => {
+    await expect(withFiles({ 'coops.ndjson.gz': gzipSync(ARRAY) }, publishFrom)).rejects.toThrow(
+      /^coops.ndjson.gz: contains a JSON array; .*: gunzip coops.ndjson.gz && jq -c '\.\[\]' coops.ndjson > coops.ndjson.tmp && mv /,
     );
   });
 
   const utf16 = Buffer.from(RECORD, 'utf16le');
   testWith('gzip', 'iconv').each([
-    ['UTF-16 with a mark', 'coops.ndjson', Buffer.from(`\ufeff${RECORD}`, 'utf16le')],
-    ['UTF-16 of the other order with a mark', 'coops.ndjson', Buffer.from(`\ufeff${RECORD}`, 'utf16le').swap16()],
-    ['UTF-16 without a mark', 'coops.ndjson', utf16],
-    ['UTF-16 of the other order without a mark', 'coops.ndjson', Buffer.from(utf16).swap16()],
+    ['UTF-16 with a byte order mark', 'coops.ndjson', Buffer.from(`\ufeff${RECORD}`, 'utf16le')],
+    ['big-endian UTF-16 with a byte order mark', 'coops.ndjson', Buffer.from(`\ufeff${RECORD}`, 'utf16le').swap16()],
+    ['UTF-16 without a byte order mark', 'coops.ndjson', utf16],
+    ['big-endian UTF-16 without a byte order mark', 'coops.ndjson', Buffer.from(utf16).swap16()],
     ['UTF-16 in an archive', 'coops.ndjson.gz', gzipSync(utf16)],
-  ])('%s, whose commands make a directory that can be imported', async (_what, name, content) => {
-    const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
-    writeFileSync(join(directory, name), content);
-    const tryOut = async (): Promise<unknown> =>
-      publish(made.database, await listSources(directory), { clock: Date.now, dryRun: true });
-    const hint = await tryOut().catch((error: unknown) => (error as Error).message);
-    execFileSync('sh', ['-c', String(hint).split('Convert it: ')[1] ?? ''], { cwd: directory });
-    await expect(tryOut()).resolves.toMatchObject({ kinds: { coops: { added: 1 } } });
-    rmSync(directory, { recursive: true });
+  ])('%s, with commands that produce an importable directory', async (_case, name, content) => {
+    await withFiles({ [name]: content }, async (directory) => {
+      const tryOut = async (): Promise<unknown> =>
+        publish(made.database, await listSources(directory), { clock: Date.now, dryRun: true });
+      const hint = await tryOut().catch((error: unknown) => (error as Error).message);
+      execFileSync('sh', ['-c', String(hint).split('Convert it: ')[1] ?? ''], { cwd: directory });
+      await expect(tryOut()).resolves.toMatchObject({ kinds: { coops: { added: 1 } } });
+    });
   });
 
   test.each([
@@ -215,12 +203,12 @@ describe('a file of another format gets one hint, which names what it is and wha
     ['coops.tar.gz', /Unpack it$/],
     [
       'coop.ndjson',
-      /^coop.ndjson: is of no known kind; did you mean coops.ndjson\? the files are lead-entities.ndjson, /,
+      /^coop.ndjson: is not an import file; did you mean coops.ndjson\? the files are lead-entities.ndjson, /,
     ],
     ['city_services.ndjson.gz', /did you mean city-services.ndjson.gz\?/],
-    ['vendors.ndjson', /^vendors.ndjson: is of no known kind; the files are /],
+    ['vendors.ndjson', /^vendors.ndjson: is not an import file; the files are /],
   ])('%s', async (name, hint) => {
-    await expect(sourcesOf({ [name]: RECORD, 'suppliers.ndjson': '' })).rejects.toThrow(hint);
+    await expect(withFiles({ [name]: RECORD, 'suppliers.ndjson': '' }, listSources)).rejects.toThrow(hint);
   });
 });
 
@@ -235,37 +223,42 @@ test("ignores files of other formats next to a kind's import file, and files of 
     'data.json',
   ];
   const files = Object.fromEntries(names.map((name) => [name, 'x']));
-  const sources = await sourcesOf({ ...files, 'coops.ndjson': RECORD });
+  const sources = await withFiles({ ...files, 'coops.ndjson': RECORD }, listSources);
   expect(sources.map(({ name }) => name)).toEqual(['coops.ndjson']);
 });
 
-test('a byte order mark of UTF-8 and line ends of Windows are accepted', async () => {
+test('accepts a UTF-8 byte order mark and Windows line ends', async () => {
   const record = JSON.stringify(SMALL_CATALOG.coops[0]);
   await publishLines(made.database, { coops: [`\ufeff${record}\r`] });
 });
 
-test('refuses a file in the place of a directory, and names the directory', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
-  const file = join(directory, 'coops.ndjson');
-  writeFileSync(file, RECORD);
-  await expect(listSources(file)).rejects.toThrow(`${file}: is a file; give the directory that holds it, ${directory}`);
-  rmSync(directory, { recursive: true });
+test('refuses a file in place of a directory, and names the directory', async () => {
+  await withFiles({ 'coops.ndjson': RECORD }, async (directory) => {
+    const file = join(directory, 'coops.ndjson');
+    await expect(listSources(file)).rejects.toThrow(`${file}: is a file; give its directory, ${directory}`);
+  });
 });
 
-test('names of files do nothing to a terminal', async () => {
-  await expect(sourcesOf({ 'a\x1b[2J\u202e.ndjson': '' })).rejects.toThrow(/^a\\u001b\[2J\\u202e\.ndjson: /);
+test('escapes file names for the terminal', async () => {
+  await expect(withFiles({ 'a\x1b[2J\u202e.ndjson': '' }, listSources)).rejects.toThrow(
+    /^a\\u001b\[2J\\u202e\.ndjson: /,
+  );
 });
 
-/** Lists the sources of a temporary directory with these files, and removes it after `use`. */
-async function sourcesOf<T = Source[]>(
+/** Runs `work` on a temporary directory with these files, then removes it. */
+async function withFiles<T>(
   files: Record<string, string | Uint8Array>,
-  use: (sources: Source[]) => Promise<T> = async (sources) => sources as T,
+  work: (directory: string) => Promise<T>,
 ): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
   try {
     for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
-    return await use(await listSources(directory));
+    return await work(directory);
   } finally {
     rmSync(directory, { recursive: true });
   }
+}
+
+async function publishFrom(directory: string): Promise<unknown> {
+  return publish(made.database, await listSources(directory), { clock: Date.now });
 }

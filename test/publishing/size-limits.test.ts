@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ImportRefusedError, type Problem } from '../../src/publishing/problems.ts';
-import { MAX_CONTRACT_BYTES, MAX_LINE_BYTES } from '../../src/publishing/size-limits.ts';
+import { MAX_LINE_BYTES } from '../../src/publishing/read/record-schemas.ts';
+import { MAX_CONTRACT_BYTES } from '../../src/publishing/write/rules/contracts.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import {
   contract,
@@ -54,19 +55,19 @@ describe.each([
 ] as const)('a line of %s', (kind, record, field) => {
   const most = MAX_LINE_BYTES[kind];
 
-  test('that is as long as one may be is published', async () => {
+  test('of the maximum length is published', async () => {
     expect(await problemsOf({ [kind]: [lineOf(most, record, field)] })).toEqual([]);
   });
 
-  test('that is one byte longer is refused with its file, line, size and the limit', async () => {
+  test('that is one byte longer is refused with file, line, size and limit', async () => {
     const file = `${kind}.ndjson`;
     expect(await problemsOf({ [kind]: ['', lineOf(most + 1, record, field)] })).toEqual([
-      { file, line: 2, field: '', reason: `is ${most + 1} bytes long; a line of this file must have at most ${most}` },
+      { file, line: 2, field: '', reason: `is ${most + 1} bytes long; the maximum for a line of this file is ${most}` },
     ]);
   });
 });
 
-test('a line that is too long is not parsed, and what names its record is no second problem', async () => {
+test('a line that is too long is not parsed, and records that reference its id are not reported too', async () => {
   const noJson = `{"id":"sup_broken",${'['.repeat(MAX_LINE_BYTES.suppliers)}`;
   const problems = await problemsOf({
     suppliers: [noJson],
@@ -77,8 +78,8 @@ test('a line that is too long is not parsed, and what names its record is no sec
   ]);
 });
 
-describe('a contract with all that it embeds', () => {
-  test('is refused if it is too large, whatever its own line holds', async () => {
+describe('a contract with its embedded records', () => {
+  test('is refused if it is too large, however short its own line is', async () => {
     const [problem, ...others] = await problemsOf({
       suppliers: manyLarge,
       contracts: [contract('ctr_a'), { ...contract('ctr_large'), supplier_ids: ids(manyLarge) }],
@@ -89,15 +90,13 @@ describe('a contract with all that it embeds', () => {
     expect(problem?.reason).toContain(String(MAX_CONTRACT_BYTES));
   });
 
-  test('is refused if a supplier or a city service alone changed, with the line that did it', async () => {
+  test('is refused if only an embedded supplier or city service changed, with that line', async () => {
     const suppliers = Array.from({ length: 9 }, (_, index) => supplier(`sup_grows_${index}`));
     const named = { ...contract('ctr_grows'), supplier_ids: ids(suppliers), city_service_ids: ['cs_1'] };
     expect(await problemsOf({ suppliers, contracts: [named] })).toEqual([]);
     const grown = suppliers.map(({ id }) => large(id));
     expect(await problemsOf({ suppliers: grown.slice(0, 8) })).toEqual([]);
-    const tooLarge = expect.stringMatching(
-      /^makes contract "ctr_grows" 2\d{6} bytes long; .* at most 2097152/,
-    ) as string;
+    const tooLarge = expect.stringMatching(/^makes contract "ctr_grows" 2\d{6} bytes long; .* is 2097152/) as string;
     expect(await problemsOf({ suppliers: [supplier('sup_1'), ...grown.slice(8)] })).toEqual([
       { file: 'suppliers.ndjson', line: 2, field: '', reason: tooLarge },
     ]);

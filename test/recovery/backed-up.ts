@@ -13,7 +13,7 @@ export interface BackedUp {
   /** The backup's folder. */
   readonly target: string;
   readonly backUp: () => Promise<unknown>;
-  /** `pds restore --json`. */
+  /** `pds restore --yes --json`. */
   readonly restore: (...options: string[]) => Promise<Outcome>;
 }
 
@@ -29,7 +29,7 @@ export async function createBackedUp(): Promise<BackedUp> {
   return {
     ...{ files, target },
     backUp: () => backup(files.path, target, { clock: Date.now, version: 'test' }),
-    restore: (...options) => runPds(['restore', target, '--json', ...options], files.settings),
+    restore: (...options) => runPds(['restore', target, '--yes', '--json', ...options], files.settings),
   };
 }
 

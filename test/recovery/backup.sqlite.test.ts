@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
-import { SqliteConnection, sqliteFiles } from '../../src/database/sqlite-files.ts';
+import { SqliteConnection, sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
 import { backup, type BackupOptions } from '../../src/recovery/backup.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -28,7 +28,7 @@ function backUp(target: string, options: Partial<BackupOptions> = {}) {
   return backup(made.config.path, target, { clock: Date.now, version: 'test', ...options });
 }
 
-test.each(['copying', 'checking'] as const)('a backup that is interrupted while %s leaves nothing', async (step) => {
+test.each(['copying', 'checking'] as const)('a backup interrupted while %s leaves nothing behind', async (step) => {
   // More than is copied between two progress reports.
   const filler = { name: 'filler', value: 'x'.repeat(20_000_000) };
   await made.database.kysely.insertInto('access.settings').values(filler).execute();
@@ -56,7 +56,7 @@ function ask(target: string, group: 'catalog' | 'access', statement: string): un
 }
 
 describe('pds backup', { timeout: 120_000 }, () => {
-  test('makes a folder that only its owner can read, and that says what it holds', async () => {
+  test('creates a folder that only its owner can read, with a manifest', async () => {
     await publishLines(made.database, SMALL_CATALOG);
     const target = join(folder, 'backups', 'today');
     const { code, stdout } = await runPds(['backup', target, '--json'], settings);
@@ -79,13 +79,13 @@ describe('pds backup', { timeout: 120_000 }, () => {
     expect(readdirSync(dirname(target))).toEqual(['today']);
   });
 
-  test('writes over nothing, and leaves nothing behind where it fails', async () => {
+  test('overwrites nothing, and leaves nothing behind if it fails', async () => {
     await publishLines(made.database, SMALL_CATALOG);
     const target = join(folder, 'full');
     mkdirSync(target);
     writeFileSync(join(target, 'precious'), '');
     const refused = await runPds(['backup', target], settings);
-    expect(refused).toMatchObject({ code: 1, stderr: `error: ${target} is not empty: name a new folder\n` });
+    expect(refused).toMatchObject({ code: 1, stderr: `error: ${target} is not empty: choose a new folder\n` });
     expect(readdirSync(target)).toEqual(['precious']);
     const file = await runPds(['backup', join(target, 'precious')], settings);
     expect(file.code).toBe(1);
@@ -94,7 +94,7 @@ describe('pds backup', { timeout: 120_000 }, () => {
     expect(readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([]);
   });
 
-  test('says what there is not to back up, and makes no database', async () => {
+  test('reports a missing database, and creates none', async () => {
     const url = `sqlite:${join(folder, 'none', 'pds.sqlite')}`;
     const outcome = await runPds(['backup', join(folder, 'b')], { PDS_DATABASE_URL: url });
     expect(outcome.code).toBe(1);
@@ -102,7 +102,7 @@ describe('pds backup', { timeout: 120_000 }, () => {
     expect(existsSync(join(folder, 'none'))).toBe(false);
   });
 
-  test('finds damage in what it has copied', async () => {
+  test('detects damage in its copies', async () => {
     await publishLines(made.database, SMALL_CATALOG);
     await made.database.close();
     if (made.config.engine !== 'sqlite') return;
@@ -116,7 +116,7 @@ describe('pds backup', { timeout: 120_000 }, () => {
     expect(existsSync(join(folder, 'b'))).toBe(false);
   });
 
-  test('names the tools of PostgreSQL there', async () => {
+  test("refers to PostgreSQL's own tools", async () => {
     const outcome = await runPds(['backup', join(folder, 'b')], {
       PDS_DATABASE_URL: 'postgres://me:hush@127.0.0.1:1/x',
     });
@@ -126,7 +126,7 @@ describe('pds backup', { timeout: 120_000 }, () => {
   });
 });
 
-test('waits for a publication that is between its two commits', { timeout: 120_000 }, async () => {
+test('pds backup waits for a release that is between its two commits', { timeout: 120_000 }, async () => {
   await publishLines(made.database, SMALL_CATALOG);
   if (made.config.engine !== 'sqlite') return;
   const { catalog, access } = sqliteFiles(made.config.path);
@@ -146,7 +146,7 @@ test('waits for a publication that is between its two commits', { timeout: 120_0
   expect(ask(target, 'access', 'select last_publication from clock')).toBe(timestamp);
 });
 
-test('both files are of one moment, with imports and grants at work all the time', async () => {
+test('both files of a backup are from the same moment, despite concurrent imports and grants', async () => {
   await publishLines(made.database, firstCatalog());
   for (const name of PARTNERS) await createPartner(made.database, Date.now, name, { everything: name === 'all' });
   const order = { database: made.config, rounds: 1_000 };

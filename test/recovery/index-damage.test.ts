@@ -121,7 +121,7 @@ const DAMAGES: readonly Damage[] = [
   },
 ];
 
-describe('every damage of the index is found, and repaired from the stored records', () => {
+describe('index damage is detected, and repaired from the stored records', () => {
   let made: TestDatabase;
   beforeEach(async () => {
     made = await createTestDatabase();
@@ -143,7 +143,7 @@ describe('every damage of the index is found, and repaired from the stored recor
   });
 });
 
-test('a sample of a large block finds what is missing or too much in it, and nothing in a whole one', async () => {
+test('sampling a large block detects missing and extra terms, and reports nothing if it is sound', async () => {
   const made = await createTestDatabase();
   try {
     const { database } = made;
@@ -162,8 +162,8 @@ test('a sample of a large block finds what is missing or too much in it, and not
       `insert into catalog.suppliers_index select block, 'zebra', bits from catalog.suppliers_index where term = '@all'`,
     );
     expect(described(await verifySample(database))).toEqual([
-      'suppliers: 1 missing row ("@state=OH" in block 0)',
       'suppliers: 1 superfluous row ("zebra" in block 0)',
+      'suppliers: 1 missing row ("@state=OH" in block 0)',
     ]);
   } finally {
     await made.drop();

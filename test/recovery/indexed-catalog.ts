@@ -58,5 +58,5 @@ export async function setPosition({ kysely }: OpenDatabase, id: string, position
   await sql`update catalog.solicitations set position = ${position} where id = ${id}`.execute(kysely);
 }
 
-export const execute = async ({ kysely }: OpenDatabase, statement: string): Promise<unknown> =>
+export const execute = async ({ kysely }: Pick<OpenDatabase, 'kysely'>, statement: string): Promise<unknown> =>
   sql.raw(statement).execute(kysely);

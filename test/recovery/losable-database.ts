@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs';
 import { inject } from 'vitest';
 import type { DatabaseConfig } from '../../src/config.ts';
-import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
 import { readLastEvent, recover } from '../../src/recovery/recover.ts';
 import { backup } from '../../src/recovery/backup.ts';
 import { restore } from '../../src/recovery/restore.ts';

@@ -1,6 +1,7 @@
 import { revokeKey } from '../../src/access/key-admin.ts';
 import { setPartner } from '../../src/access/partner-admin.ts';
-import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
 import type { Clock } from '../../src/timestamp.ts';
 import { contract, publishLines } from '../support/publishing.ts';
 

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
-import { startServing, type Serving } from '../../src/commands/serving.ts';
+import { startServing, type Serving } from '../../src/commands/serve/serving.ts';
 import { readConfig } from '../../src/config.ts';
-import { createClient, walkList, type Ask, type Client } from '../support/client.ts';
+import { createClient, listAllPages, type Get, type Client } from '../support/client.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines } from '../support/publishing.ts';
 import { change, COOPS, firstCatalog, leadEntity, LEAD_ENTITIES, PARTNERS } from '../sync/writer-process.ts';
@@ -58,7 +58,7 @@ class Copy {
   }
 
   /** Reads up to this many pages, or to the end of the listing. */
-  async advance(ask: Ask, pages = Infinity): Promise<void> {
+  async advance(ask: Get, pages = Infinity): Promise<void> {
     for (let page = 0; page < pages; page += 1) {
       const parameters = new URLSearchParams({ updated_since: this.#since, limit: '3' });
       if (this.#cursor !== null) parameters.set('cursor', this.#cursor);
@@ -113,7 +113,7 @@ async function run(history: readonly Step[], copies: readonly Copy[], skewMs = 0
   }
 }
 
-test('a copy that has seen what was lost is in step again, with the watermark and the cursors that it has', async () => {
+test('a copy that has seen lost changes becomes correct again with its existing watermark and cursors', async () => {
   await losable.use((database) => publishLines(database, firstCatalog()));
   const setups = [
     { name: 'all', everything: true },
@@ -142,7 +142,7 @@ test('a copy that has seen what was lost is in step again, with the watermark an
       // Finishes the listing in progress, then reads a whole one.
       await copy.advance(client.get);
       await copy.advance(client.get);
-      const pages = await walkList(client.get, `/v1/${copy.kind}`, copy.key, [100]);
+      const pages = await listAllPages(client.get, `/v1/${copy.kind}`, copy.key, [100]);
       const served = pages.flatMap(({ body }) => (JSON.parse(body) as { data: Served[] }).data);
       for (const record of served) expect(copy.records.get(record.id), `${copy.kind} ${record.id}`).toEqual(record);
     }

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { readHistory, readRecordedHistory } from '../../src/database/history.ts';
+import { readTimeline, readRecordedTimeline } from '../../src/database/postgres/timeline.ts';
 import { recover } from '../../src/recovery/recover.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { publishLines } from '../support/publishing.ts';
 
-test('a command tells that the server is on another history, until pds recover has been run', async () => {
+test('commands warn that the server is on another timeline until pds recover has been run', async () => {
   const made = await createTestDatabase();
   const { config, database } = made;
   const settings = { PDS_DATABASE_URL: databaseUrlOf(config) };
   await recover(database, { clock: Date.now });
-  expect(await readRecordedHistory(database)).toBe(await readHistory(database));
+  expect(await readRecordedTimeline(database)).toBe(await readTimeline(database));
   expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
 
   await database.kysely

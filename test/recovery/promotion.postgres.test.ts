@@ -9,7 +9,7 @@ import { ROLE } from '../support/cluster/postgres.ts';
 import { startServicePart } from '../support/cluster/service.ts';
 import { startStandbyPair, type StandbyPair } from '../support/cluster/standby-pair.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { findInstalledPrograms } from '../support/postgres-programs.ts';
+import { findInstalledPrograms } from '../support/postgres/postgres-programs.ts';
 import { contract, publishLines, solicitation } from '../support/publishing.ts';
 import { Copy, KINDS } from '../sync/copy.ts';
 
@@ -40,11 +40,11 @@ async function syncAll(copies: readonly Copy[]): Promise<number[]> {
 
 async function expectInStep(copies: readonly Copy[]): Promise<void> {
   for (const copy of copies) {
-    for (const record of await copy.walkAll()) expect(copy.records.get(record.id), record.id).toEqual(record);
+    for (const record of await copy.listAll()) expect(copy.records.get(record.id), record.id).toEqual(record);
   }
 }
 
-test('pg_dump and pg_restore bring a database back that pds recover lets go on', async () => {
+test('a database restored with pg_dump and pg_restore continues after pds recover', async () => {
   const programs = findInstalledPrograms();
   const dump = join(pair.workspace.makeFolder('dumps'), 'pds.dump');
   await pair.workspace.run(join(programs, 'pg_dump'), '--format=custom', `--file=${dump}`, pair.primary.url);
@@ -80,7 +80,7 @@ test('pg_dump and pg_restore bring a database back that pds recover lets go on',
   }
 });
 
-test('a promoted standby that lagged has every client in step again after pds recover, with the service running all the time', async () => {
+test("after pds recover on a promoted lagging standby, every client's copy becomes correct while the service runs", async () => {
   const { details: lostRevocation } = await issueKey(pair.database, Date.now, 'acme', {
     environment: 'test',
     lifetimeMs: null,
@@ -115,7 +115,7 @@ test('a promoted standby that lagged has every client in step again after pds re
 
   const recovered = await runPds(['recover', '--yes'], settings);
   expect(recovered.code).toBe(0);
-  expect(recovered.stderr).toContain('A KEY THAT WAS REVOKED SINCE IS GOOD AGAIN');
+  expect(recovered.stderr).toContain('A KEY REVOKED SINCE THEN WORKS AGAIN');
   expect((await listKeys(pair.database, Date.now, 'acme')).find(({ id }) => id === lostRevocation.id)?.state).toBe(
     'active',
   );

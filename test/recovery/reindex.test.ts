@@ -1,18 +1,20 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { inTransaction, openForCommands } from '../../src/database/database.ts';
-import { fillIndex } from '../../src/index/fill-index.ts';
+import { inTransaction } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { rebuildIndex } from '../../src/index/write/rebuild-index.ts';
+import { INDEXED_KINDS } from '../../src/kinds.ts';
 import { verifySample } from '../../src/checks/verify-index.ts';
 import { reindex } from '../../src/recovery/reindex.ts';
-import { runCheck } from '../commands/checked.ts';
+import { runCheck } from '../commands/check-contract.ts';
 import { databaseUrlOf, runPds, runPdsSignalled } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { interrupted, Interruption } from '../support/interruption.ts';
+import { interrupted, Interruption } from '../support/process/interruption.ts';
 import { publishLines, solicitation, withImportDirectory } from '../support/publishing.ts';
 import { startService } from '../support/service.ts';
 import { BLOCKS, CATALOG, contentsOf, described, execute, faultsOf, numbered, setPosition } from './indexed-catalog.ts';
 
-describe('an index that is whole', () => {
+describe('a sound index', () => {
   let made: TestDatabase;
   beforeEach(async () => {
     made = await createTestDatabase();
@@ -31,7 +33,7 @@ describe('an index that is whole', () => {
   });
   afterEach(() => made.drop());
 
-  test('passes, wholly and in samples, and is the same when it was rebuilt', async () => {
+  test('passes the full and the sampled check, and is the same after a rebuild', async () => {
     const { database } = made;
     const before = await contentsOf(database);
     expect(await faultsOf(database)).toEqual([]);
@@ -45,22 +47,25 @@ describe('an index that is whole', () => {
     expect(await contentsOf(database)).toBe(before);
   });
 
-  test('is whole too when records were given new positions, which a second time changes nothing', async () => {
+  test('is sound after records got new positions, and assigning them again changes nothing', async () => {
     const { database } = made;
-    await inTransaction(database, (transaction) => fillIndex(transaction, () => undefined));
+    const progress: [number, number][] = [];
+    const placeAgain = (): Promise<unknown> =>
+      inTransaction(database, async (transaction) => {
+        await execute(transaction, 'delete from catalog.index_blocks');
+        await rebuildIndex(transaction, INDEXED_KINDS, 'a token', ({ done, total }) => progress.push([done, total]));
+      });
+    await placeAgain();
     const before = await contentsOf(database);
     expect(await faultsOf(database)).toEqual([]);
-    const progress: [number, number][] = [];
-    await inTransaction(database, (transaction) =>
-      fillIndex(transaction, ({ done, total }) => progress.push([done, total])),
-    );
+    await placeAgain();
     expect(progress.at(-1)).toEqual([115, 115]);
     expect(await contentsOf(database)).toBe(before);
     await publishLines(database, { solicitations: [solicitation('sol_100', 500), solicitation('a', 501)] }, BLOCKS);
     expect(await faultsOf(database)).toEqual([]);
   });
 
-  test('is left as it was if a stored document cannot be read while threads build it', async () => {
+  test('is left unchanged if a stored document cannot be read during a rebuild', async () => {
     const { database } = made;
     const many = Array.from({ length: 5_000 }, (_, index) => ({
       ...solicitation(`many_${index}`, index + 1_000),
@@ -79,7 +84,7 @@ describe('an index that is whole', () => {
     expect(await rows()).toEqual(before);
   });
 
-  test('is compared as of one moment, so that a change meanwhile is no false alarm', async () => {
+  test('is checked on one snapshot, so a concurrent change is no false alarm', async () => {
     const other = openForCommands(made.config);
     try {
       let isDamaged = false;
@@ -110,7 +115,7 @@ describe('an index that is whole', () => {
   });
 });
 
-describe('the commands', () => {
+describe('commands', () => {
   let made: TestDatabase;
   let settings: Record<string, string>;
   beforeEach(async () => {
@@ -127,14 +132,14 @@ describe('the commands', () => {
     await execute(made.database, 'delete from catalog.solicitations_index');
     await sql`insert into catalog.contracts_index (block, term, bits)
       values (0, ${'\u001b[2Jzebra\u202e'}, ${Buffer.from([0, 0])})`.execute(made.database.kysely);
-    const sampled = await runCheck(settings);
+    const sampled = await runCheck({ settings });
     expect(sampled.troubles.join('\n')).toMatch(
-      /^fail\|index: that of solicitations has \d+ missing terms \(first: "/m,
+      /^fail\|index: the index of solicitations has \d+ missing terms \(first: "/m,
     );
     const { code, stdout } = await runPds(['check', '--full'], settings);
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /^FAIL {2}index: that of contracts has 1 superfluous term \("\\u001b\[2Jzebra\\u202e" in block 0\)$/m,
+      /^FAIL {2}index: the index of contracts has 1 superfluous term \("\\u001b\[2Jzebra\\u202e" in block 0\)$/m,
     );
     expect(stdout).toMatch(/→ run "pds reindex"/);
 
@@ -143,14 +148,14 @@ describe('the commands', () => {
     expect(JSON.parse(partial.stdout)).toMatchObject({
       kinds: [{ kind: 'contracts', records: 30, placed_again: false }],
     });
-    expect((await runPds(['check', '--full'], settings)).stdout).not.toContain('index: that of contracts');
+    expect((await runPds(['check', '--full'], settings)).stdout).not.toContain('index: the index of contracts');
     const { code: rebuilt, stderr } = await runPds(['reindex'], settings);
     expect(rebuilt).toBe(0);
     expect(stderr).toMatch(
       /^Rebuilt the index of 30 suppliers, 30 contracts, 30 solicitations at .*\. No record changed\.$/m,
     );
     expect((await runPds(['check', '--full'], settings)).stdout).toMatch(
-      /^ok {4}index: all of it agrees .*90 records/m,
+      /^ok {4}index: all of it matches .*90 records/m,
     );
     const recorded = (await actions()).filter(({ action }) => action === 'reindex');
     expect(recorded.map(({ details }) => JSON.parse(details) as object)).toMatchObject([
@@ -160,7 +165,7 @@ describe('the commands', () => {
     expect((await runPds(['reindex', '--kind', 'coops'], settings)).code).toBe(2);
   });
 
-  test('pds reindex that is interrupted leaves everything as it was', async () => {
+  test('an interrupted pds reindex changes nothing', async () => {
     await setPosition(made.database, 'sol_20', null);
     const before = [await contentsOf(made.database), await actions()];
     const interruption = { signal: 'SIGINT', at: 'delete from "catalog"."solicitations_index"' } as const;
@@ -169,7 +174,7 @@ describe('the commands', () => {
     expect([await contentsOf(made.database), await actions()]).toEqual(before);
   });
 
-  test('pds check --full that is interrupted says that it came to no end', async () => {
+  test('an interrupted pds check --full reports that it did not finish', async () => {
     const interruption = { signal: 'SIGTERM', at: 'from catalog.index_blocks' } as const;
     const { code, stderr } = await runPdsSignalled(['check', '--full'], settings, interruption);
     expect({ code, stderr }).toMatchObject({ code: 143, stderr: expect.stringContaining('Interrupted: ') as string });

@@ -35,7 +35,7 @@ async function replaceLastChange(revokedKeyId: string): Promise<void> {
   });
 }
 
-test('a key and a response that a server remembers are dropped if another change has the number that they are filed under', async () => {
+test('a cached key and a cached response are dropped if another change reuses their revision number', async () => {
   const { key } = service.partner('all');
   const revoked = await issueKey(service.database, Date.now, 'all', { environment: 'test', lifetimeMs: null });
   await service.noticeChanges();

@@ -9,7 +9,7 @@ import { pino } from 'pino';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
-import { startServing } from '../../src/commands/serving.ts';
+import { startServing } from '../../src/commands/serve/serving.ts';
 import { readConfig } from '../../src/config.ts';
 import { restore } from '../../src/recovery/restore.ts';
 import { createClient } from '../support/client.ts';
@@ -46,7 +46,7 @@ afterAll(() => made.files.remove());
 async function restoreKilled(killAt: number, delayMs = 60_000): Promise<boolean> {
   rmSync(data, { recursive: true, force: true });
   cpSync(pristine, data, { recursive: true });
-  const child = spawn(process.execPath, ['--import', KILL_AT, MAIN, 'restore', made.target], {
+  const child = spawn(process.execPath, ['--import', KILL_AT, MAIN, 'restore', made.target, '--yes'], {
     env: { PATH: process.env['PATH'], ...made.files.settings, KILL_AT: String(killAt) },
     stdio: 'ignore',
   });
@@ -96,7 +96,7 @@ async function expectWholeThenFinished(isDone: boolean): Promise<'old' | 'new'> 
   return names[0] === OLD[0] ? 'old' : 'new';
 }
 
-test('a restore that is killed before any of its file operations leaves the old database or the new one, whole, and is run again', async () => {
+test('a restore killed before any file operation leaves the old or the new database, complete, and can be run again', async () => {
   const found: ('old' | 'new')[] = [];
   for (let killAt = 0; ; killAt += 1) {
     const isDone = await restoreKilled(killAt);
@@ -110,7 +110,7 @@ test('a restore that is killed before any of its file operations leaves the old 
   expect(found.slice(0, -1)).toContain('new');
 }, 280_000);
 
-test('a restore that is killed at random moments does too', async () => {
+test('a restore killed at random moments does too', async () => {
   for (const delayMs of fc.sample(fc.integer({ min: 100, max: 1_200 }), { numRuns: RANDOM_KILLS, seed: 11 })) {
     await expectWholeThenFinished(await restoreKilled(-1, delayMs));
   }

@@ -7,8 +7,8 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, getPartner } from '../../src/access/partner-admin.ts';
-import { openForCommands, openForServing } from '../../src/database/database.ts';
-import { SqliteConnection } from '../../src/database/sqlite-files.ts';
+import { openForCommands, openForServing } from '../../src/database/open.ts';
+import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { runPds } from '../commands/run-pds.ts';
 import { createClient } from '../support/client.ts';
 import { publishLines, solicitation } from '../support/publishing.ts';
@@ -37,7 +37,7 @@ const contents = (): Map<string, string> =>
   );
 
 describe('pds restore', { timeout: 120_000 }, () => {
-  test('is refused while a server or a command has the database open, and changes nothing', async () => {
+  test('fails while a server or command has the database open, and changes nothing', async () => {
     const key = await files.use(async (database) => (await issueKey(database, Date.now, 'acme', TEST_KEY)).key);
     await backUp();
     await files.use((database) => renameCity(database, 'Renamed since'));
@@ -63,9 +63,9 @@ describe('pds restore', { timeout: 120_000 }, () => {
   });
 
   test.each([
-    ['that is none', () => rmSync(join(target, 'backup.json')), /holds no backup.json/],
-    ['that lacks a file', () => rmSync(join(target, 'access.sqlite')), /is missing: the backup is not whole/],
-    ['that was cut short', () => truncateSync(join(target, 'catalog.sqlite'), 8192), /has 8192 bytes in place of/],
+    ['that is none', () => rmSync(join(target, 'backup.json')), /has no backup.json/],
+    ['that lacks a file', () => rmSync(join(target, 'access.sqlite')), /is missing: the backup is incomplete/],
+    ['that was cut short', () => truncateSync(join(target, 'catalog.sqlite'), 8192), /has 8192 bytes instead of/],
     [
       'in which a bit has changed',
       () => {
@@ -73,14 +73,14 @@ describe('pds restore', { timeout: 120_000 }, () => {
         bytes.writeUInt8(bytes.readUInt8(20_000) ^ 1, 20_000);
         writeFileSync(join(target, 'catalog.sqlite'), bytes);
       },
-      /its SHA-256 is another/,
+      /its SHA-256 differs/,
     ],
     [
       'of a newer schema',
       () => editManifest({ schema: { catalog: 99, access: 1 } }),
       /schema is at 99.*restore it with/,
     ],
-    ['of a form that is not known', () => editManifest({ format: 2 }), /not of a form that this version/],
+    ['of an unknown format', () => editManifest({ format: 2 }), /has a format that this version/],
   ])('refuses a backup %s, and touches nothing', async (_, spoil, message) => {
     await backUp();
     spoil();
@@ -91,7 +91,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     expect(contents()).toEqual(before);
   });
 
-  test('a server that was waiting for the lock is not left with the replaced files', async () => {
+  test('a server waiting for the lock does not end up with the replaced files', async () => {
     await backUp();
     await files.use((database) => publishLines(database, { solicitations: [solicitation('sol_9', 9)] }));
     // Commands started continuously: each sees the old database or the new one, or is refused with a reason.
@@ -129,8 +129,8 @@ function tamper(group: 'catalog' | 'access', statements: string): void {
   editManifest({ files: { ...described, [group]: { ...described[group], ...changed } } });
 }
 
-describe('pds restore of a backup that was tampered with', { timeout: 120_000 }, () => {
-  test('drops triggers, views, tables and indexes that the migrations do not make, and names them', async () => {
+describe('pds restore of a manipulated backup', { timeout: 120_000 }, () => {
+  test('drops triggers, views, tables and indexes that no migration creates, and lists them', async () => {
     const schema = (): Promise<Set<string>> =>
       files.use(async ({ kysely }) => {
         const { rows } = await sql<{ it: string }>`
@@ -150,7 +150,9 @@ describe('pds restore of a backup that was tampered with', { timeout: 120_000 },
       'create view shown as select * from solicitations; create virtual table words using fts5 (word);',
     );
     const { code, stdout, stderr } = await restore();
-    expect(stderr).toContain('WARNING: the backup held what this service does not make, and it was dropped');
+    expect(stderr).toContain(
+      'WARNING: the backup contained objects that this service does not create; they were dropped',
+    );
     expect(code).toBe(0);
     expect((JSON.parse(stdout) as { dropped: string[] }).dropped).toEqual(
       expect.arrayContaining([

@@ -12,9 +12,11 @@ import {
   suspendPartner,
 } from '../../src/access/partner-admin.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { MIGRATIONS } from '../../src/database/migrations.ts';
-import { sqliteFiles } from '../../src/database/sqlite-files.ts';
+import { MIGRATIONS } from '../../src/database/migrations/migrations.ts';
+import { sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
 import { restore as restoreInProcess } from '../../src/recovery/restore.ts';
+import { testWith } from '../support/installed-programs.ts';
+import { runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { runPds, runPdsSignalled } from '../commands/run-pds.ts';
 import type { SqliteFiles } from '../support/sqlite-files.ts';
 import { cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
@@ -31,7 +33,7 @@ beforeEach(async () => {
 afterEach(() => files.remove());
 
 describe('pds restore', { timeout: 120_000 }, () => {
-  test('brings back what was backed up, keeps what it replaced, and lets the instants go on', async () => {
+  test('restores the backup, keeps the replaced files, and continues the timestamps', async () => {
     await backUp();
     const lost = await files.use(async (database) => renameCity(database, 'Renamed since'));
     const { code, stdout } = await restore();
@@ -53,11 +55,40 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
   });
 
-  test('that is interrupted while the copy is recovered leaves the database as it was, and nothing beside it', async () => {
+  test('without a terminal, needs --yes before it replaces a database, but not if there is none', async () => {
+    await backUp();
+    const words = ['restore', join(files.folder, 'backup')];
+    const { code, stderr } = await runPds(words, files.settings);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^error: this restore replaces .*pds\.sqlite \(last event at .*\) with the backup of .*Add --yes/,
+    );
+    const elsewhere = { ...files.settings, PDS_DATABASE_URL: `sqlite:${join(files.folder, 'elsewhere.sqlite')}` };
+    expect((await runPds(words, elsewhere)).code).toBe(0);
+  });
+
+  testWith('python').each([
+    ['', 1],
+    ['no', 1],
+    ['ctrl-c', 130],
+    ['y', 0],
+  ])('asks on a terminal, and %j ends it with %i (needs python3)', async (typed, code) => {
     await backUp();
     await files.use(async (database) => renameCity(database, 'Renamed since'));
     const before = readdirSync(files.folder, { recursive: true });
     const words = ['restore', join(files.folder, 'backup')];
+    const { code: ended, output } = await runPdsInTerminal(words, files.settings, { text: '[y/N]', typed });
+    expect({ ended, output }).toMatchObject({ ended: code, output: expect.stringContaining(files.path) as string });
+    if (code !== 0) expect(readdirSync(files.folder, { recursive: true })).toEqual(before);
+    const name = code === 0 ? 'City of A' : 'Renamed since';
+    await files.use(async (database) => expect(await cityNames(database)).toEqual([name, 'City of B']));
+  });
+
+  test('interrupted during recovery leaves the database unchanged, and nothing beside it', async () => {
+    await backUp();
+    await files.use(async (database) => renameCity(database, 'Renamed since'));
+    const before = readdirSync(files.folder, { recursive: true });
+    const words = ['restore', join(files.folder, 'backup'), '--yes'];
     // The first statement of the recovery of the copy.
     const signal = { signal: 'SIGINT', at: 'update "catalog"."suppliers" as record' } as const;
     expect(await runPdsSignalled(words, files.settings, signal)).toMatchObject({
@@ -68,7 +99,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
   });
 
-  test('gives back nothing that was taken away since the backup, and lists what is gone', async () => {
+  test('does not undo restrictions made since the backup, and lists lost access', async () => {
     const [kept, revoked, rotated] = await files.use(async (database) => {
       const issue = async (partner: string) => (await issueKey(database, Date.now, partner, TEST_KEY)).details.id;
       await suspendPartner(database, Date.now, 'bolt');
@@ -104,7 +135,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
         grants: ['acme: lead_entity le_a', 'late: everything'],
       },
     });
-    expect(stderr).not.toContain('GOOD AGAIN');
+    expect(stderr).not.toContain('WORKS AGAIN');
     await files.use(async (database) => {
       const states = (await listKeys(database, Date.now, null)).map(({ id, state, expiresAt }) => [
         id,
@@ -131,7 +162,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     });
   });
 
-  test('keeps the audit trail and the usage of the time since the backup', async () => {
+  test('preserves the audit trail and usage since the backup', async () => {
     const count = (endpoint: string, requests: number) => (database: OpenDatabase) =>
       database.kysely
         .insertInto('access.usage')
@@ -204,18 +235,18 @@ describe('pds restore', { timeout: 120_000 }, () => {
     expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
   });
 
-  test('restores to a machine where there is no database, and says that revoked keys are good again', async () => {
+  test('restores where there is no database, and reports that revoked keys are valid again', async () => {
     await backUp();
     rmSync(dirname(files.path), { recursive: true });
     const { code, stderr } = await restore();
     expect(code).toBe(0);
-    expect(stderr).toContain('A KEY THAT WAS REVOKED SINCE IS GOOD AGAIN');
+    expect(stderr).toContain('A KEY REVOKED SINCE THEN WORKS AGAIN');
     expect(readdirSync(dirname(files.path)).sort()).toEqual(['pds.access.sqlite', 'pds.sqlite']);
     for (const path of [files.path, sqliteFiles(files.path).access]) expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
   });
 
-  test('takes the place of a damaged database, whose log does not get into the new one', async () => {
+  test('replaces a damaged database without applying its WAL to the new one', async () => {
     await backUp();
     // A killed process leaves its write-ahead log next to the file.
     const log = await files.use(async (database) => {
@@ -227,7 +258,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     writeFileSync(files.path, 'no database any more');
     const { code, stderr } = await restore();
     expect(code).toBe(0);
-    expect(stderr).toContain('too damaged to tell whether a process had it open');
+    expect(stderr).toContain('too damaged to check for processes that use it');
     expect(existsSync(`${files.path}-wal`)).toBe(false);
     await files.use(async (database) => {
       expect(await cityNames(database)).toEqual(['City of A', 'City of B']);
@@ -236,7 +267,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     });
   });
 
-  test('takes --after where the lost history was ahead of this clock', async () => {
+  test('accepts --after if the lost timestamps were ahead of this clock', async () => {
     await backUp();
     rmSync(dirname(files.path), { recursive: true });
     const after = new Date(Date.now() + 3_600_000).toISOString();

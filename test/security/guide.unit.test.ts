@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-test('SECURITY.md names tests and files that are there', () => {
+test('SECURITY.md references only existing tests and files', () => {
   const root = new URL('../../', import.meta.url);
   const guide = readFileSync(new URL('SECURITY.md', root), 'utf8');
   const tests = [...guide.matchAll(/`([\w/-]+(?:\.\w+)?\.test\.ts)`/g)].map(([, name]) => `test/${name ?? ''}`);

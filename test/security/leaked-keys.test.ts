@@ -37,7 +37,7 @@ const AROUND: ((key: string) => string)[] = [
   (key) => `-${key}-`,
 ];
 
-test('the documented expression is the one that is used, and finds every key of both environments wherever it stands', () => {
+test('the regular expression of SECURITY.md is the one in use, and finds keys of both environments in any context', () => {
   const expression = documentedExpression();
   expect(expression.source).toBe(LEAKED_KEY.source);
   for (let time = 0; time < 200; time += 1) {
@@ -50,7 +50,7 @@ test('the documented expression is the one that is used, and finds every key of 
   }
 });
 
-test('it finds nothing that has not the shape of a key, and of what has, the checksum tells what is none', () => {
+test('the regular expression matches only the format of a key, and the checksum rules out lookalikes', () => {
   const expression = documentedExpression();
   const { key } = issueKeyText('live');
   const others = [
@@ -71,9 +71,9 @@ test('it finds nothing that has not the shape of a key, and of what has, the che
   expect(findKeys(lookalike)).toEqual([]);
 });
 
-test('"pds key find" tells whose the keys in a text are, and repeats none of them', async () => {
+test('"pds key find" reports the owners of the keys in a text without printing the keys', async () => {
   const issue = (environment: 'test' | 'live') =>
-    issueKey(made.database, Date.now, 'acme', { environment, lifetimeMs: null });
+    issueKey(made.database, Date.now, 'acme', { environment, lifetimeMs: null, label: 'their portal' });
   const [good, revoked, live] = [await issue('test'), await issue('test'), await issue('live')];
   await revokeKey(made.database, Date.now, revoked.details.id);
   const stranger = issueKeyText('test');
@@ -98,7 +98,7 @@ test('"pds key find" tells whose the keys in a text are, and repeats none of the
         [6, parseKey(forged)?.id, 'unknown', undefined],
       ]);
     } else {
-      expect(stdout.split('\n')[1]).toMatch(new RegExp(`^2 +${good.details.id} +test +active +acme$`));
+      expect(stdout.split('\n')[1]).toMatch(new RegExp(`^2 +${good.details.id} +test +active +acme +their portal$`));
       expect(stderr).toContain(`pds key revoke ${good.details.id}, pds key revoke ${live.details.id}`);
     }
   }

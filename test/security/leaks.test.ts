@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
-import { askAdmin } from '../support/administrator.ts';
+import { getAdmin } from '../support/process/administrator.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -46,9 +46,9 @@ beforeEach(async () => {
 });
 afterEach(() => {
   expect(seen.size).toBeGreaterThan(3);
-  for (const [place, text] of seen) {
+  for (const [source, text] of seen) {
     for (const secret of [secretOf(key), secretOf(FOREIGN_KEY), DATABASE_PASSWORD, REDIS_PASSWORD]) {
-      expect(excerptAround(text, secret), place).toBe('');
+      expect(excerptAround(text, secret), source).toBe('');
     }
   }
 });
@@ -92,17 +92,17 @@ function commandLines(pid: number): Map<number, string> {
 }
 
 /** Waits for complete files that Node writes on a signal. */
-async function filesMade(ending: string, atLeast: number): Promise<string[]> {
+async function filesWritten(ending: string, atLeast: number): Promise<string[]> {
   for (let attempt = 0; attempt < 300; attempt += 1) {
     const names = readdirSync(folder).filter((name) => name.endsWith(ending));
     const texts = names.map((name) => readFileSync(join(folder, name), 'utf8'));
     if (texts.filter((text) => text.trimEnd().endsWith('}')).length >= atLeast) return texts;
     await delay(100);
   }
-  throw new Error(`no ${ending} was made`);
+  throw new Error(`no ${ending} was written`);
 }
 
-test('commands tell no key but the one that they issue, and no password, whether they work or fail', async () => {
+test('commands print no key except the one they issue, and no password, whether they succeed or fail', async () => {
   const keyId = key.slice('pds_test_'.length, 'pds_test_'.length + 8);
   const unreachable = { ...settings, PDS_DATABASE_URL: `postgres://pds:${DATABASE_PASSWORD}@127.0.0.1:1/pds` };
   const nowhere = { ...settings, PDS_DATABASE_URL: `postgres://pds:${DATABASE_PASSWORD}@nowhere.invalid/pds` };
@@ -133,14 +133,14 @@ test('commands tell no key but the one that they issue, and no password, whether
   for (const bad of [unreachable, nowhere, broken, noRedis, misspelt]) runs.push(['partner list', bad], ['serve', bad]);
   runs.push(['partner show nobody', loud], ['partner list', { ...unreachable, PDS_LOG_LEVEL: 'trace' }]);
   for (const [index, [line, environment]] of runs.entries()) {
-    const words = index % 2 === 0 ? line.split(' ') : [...line.split(' '), '--json'];
-    const { stdout, stderr } = await runPds(words, environment);
+    const args = index % 2 === 0 ? line.split(' ') : [...line.split(' '), '--json'];
+    const { stdout, stderr } = await runPds(args, environment);
     expect(stdout + stderr, line).not.toBe('');
     seen.set(`${index}: ${line}`, stdout + stderr);
   }
 }, 180_000);
 
-test('a serving process, its workers, its log, its metrics, its reports and its memory give no key away', async () => {
+test('logs, metrics, crash reports, command lines and memory of a server and its workers contain no key', async () => {
   const boom = join(folder, 'boom.mjs');
   writeFileSync(boom, "process.on('SIGWINCH', () => { throw new Error('boom'); });");
   const serving = startServing(
@@ -159,8 +159,8 @@ test('a serving process, its workers, its log, its metrics, its reports and its 
   );
   const client = createClient(`http://127.0.0.1:${await serving.port()}`);
   try {
-    await askEverything(client);
-    seen.set('metrics', (await askAdmin(await serving.adminPort(), '/metrics')).body);
+    await sendEveryKind(client);
+    seen.set('metrics', (await getAdmin(await serving.adminPort(), '/metrics')).body);
     client.close();
     await collectFrom(serving);
   } finally {
@@ -173,7 +173,7 @@ test('a serving process, its workers, its log, its metrics, its reports and its 
 }, 180_000);
 
 /** Valid and invalid requests, requests with keys in all the wrong places, and an internal error. */
-async function askEverything(client: Client): Promise<void> {
+async function sendEveryKind(client: Client): Promise<void> {
   for (let time = 0; time < 10; time += 1) {
     for (const path of ['/v1/contracts', '/v1/coops', '/v1/contracts?q=road', `/v1/contracts?key=${FOREIGN_KEY}`]) {
       await client.get(path, { key });
@@ -204,7 +204,7 @@ async function collectFrom(serving: Serving): Promise<void> {
   seen.set('command lines', [...processes.values()].join('\n'));
   const workers = [...processes.keys()].filter((pid) => pid !== serving.pid);
   for (const pid of workers) process.kill(pid, 'SIGURG');
-  const snapshots = await filesMade('.heapsnapshot', workers.length);
+  const snapshots = await filesWritten('.heapsnapshot', workers.length);
   // One of the workers served requests: its snapshot contains the partner, and would contain the key.
   expect(snapshots.some((text) => text.includes('"acme"'))).toBe(true);
   // The passwords must stay in memory, to reconnect.
@@ -212,7 +212,7 @@ async function collectFrom(serving: Serving): Promise<void> {
     seen.set(`memory ${index}`, text.replaceAll(DATABASE_PASSWORD, '').replaceAll(REDIS_PASSWORD, ''));
   }
   for (const pid of processes.keys()) process.kill(pid, 'SIGIO');
-  seen.set('reports', (await filesMade('.json', 3)).join('\n'));
+  seen.set('reports', (await filesWritten('.json', 3)).join('\n'));
   const [victim] = workers;
   if (victim !== undefined) process.kill(victim, 'SIGWINCH');
   await serving.said('boom');

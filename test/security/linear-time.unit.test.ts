@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { parseKey, withoutKeys } from '../../src/access/keys.ts';
-import { networkOf } from '../../src/http/address-network.ts';
-import { readBearerKey } from '../../src/http/authentication.ts';
-import { entityTag, isUnchanged } from '../../src/http/caching.ts';
-import { chooseEncoding } from '../../src/http/compression.ts';
-import { openEnum } from '../../src/http/openapi-schemas.ts';
+import { networkOf } from '../../src/rate-limiting/request-limits.ts';
+import { readBearerKey } from '../../src/http/request/head.ts';
+import { chooseEncoding, entityTag } from '../../src/http/response/encoded-text.ts';
+import { isUnchanged } from '../../src/http/response/send-text.ts';
+import { openEnum } from '../../src/http/openapi/openapi-schemas.ts';
 import {
   certificationsParameter,
   cursorParameter,
@@ -15,17 +15,15 @@ import {
   oneOfParameter,
   parseParameters,
   stateParameter,
-} from '../../src/http/parameters.ts';
-import { readPath, routedUrl } from '../../src/http/request-target.ts';
-import { MAX_HEAD_BYTES } from '../../src/http/server-options.ts';
-import { Tokenizer } from '../../src/index/tokenizer.ts';
-import { queryWords, wordsOf } from '../../src/index/words.ts';
+} from '../../src/http/request/parameters.ts';
+import { readPath, routedUrl } from '../../src/http/server/request-target.ts';
+import { MAX_HEAD_BYTES } from '../../src/http/server/server.ts';
+import { queryWords, wordsOf, Tokenizer } from '../../src/index/words.ts';
 import { parseTimestamp } from '../../src/timestamp.ts';
 import { decodeCursor } from '../../src/paging/cursor.ts';
-import { linePreparer } from '../../src/publishing/line-preparer.ts';
-import { readLines } from '../../src/publishing/lines.ts';
-import { lineParser } from '../../src/publishing/record-parser.ts';
-import { stateOfLocation } from '../../src/resources/suppliers/states.ts';
+import { readLines } from '../../src/publishing/read/lines.ts';
+import { lineParser } from '../../src/publishing/read/record-parser.ts';
+import { stateOfLocation } from '../../src/us-states.ts';
 
 /**
  * The CPU time allowed for one text. Linear code takes a thousandth of it; quadratic code ten times as much, for about
@@ -111,8 +109,12 @@ const PARAMETERS = {
 };
 
 const BINDING = { endpoint: '/v1/coops', partnerId: 1, filters: {} };
-const parseCertification = lineParser('certifications');
-const parseSupplier = lineParser('suppliers');
+const parserOf = (kind: 'certifications' | 'suppliers') => {
+  const parse = lineParser(kind);
+  return (text: string) => parse(Buffer.from(text));
+};
+const parseCertification = parserOf('certifications');
+const parseSupplier = parserOf('suppliers');
 
 const OF_ANY_LENGTH: [name: string, read: (text: string) => unknown][] = [
   [
@@ -121,9 +123,9 @@ const OF_ANY_LENGTH: [name: string, read: (text: string) => unknown][] = [
   ],
   ['a key', (text) => [parseKey(text), parseKey(`pds_test_${text}`)]],
   ['keys in a message', withoutKeys],
-  ['an address of a client', networkOf],
+  ["a client's address", networkOf],
   [
-    'a target',
+    'a request target',
     (text) => [routedUrl(text), routedUrl(`/v1/${text}`), routedUrl(`http://${text}`), readPath(`/${text}`)],
   ],
   ...Object.keys(PARAMETERS).map((name): [string, (text: string) => unknown] => [
@@ -131,7 +133,7 @@ const OF_ANY_LENGTH: [name: string, read: (text: string) => unknown][] = [
     (text) => tolerant(() => parseParameters(`/?${name}=${text}`, PARAMETERS)),
   ]),
   ['an unknown parameter', (text) => tolerant(() => parseParameters(`/?${text}`, PARAMETERS))],
-  ['an instant', (text) => [parseTimestamp(text), parseTimestamp(`2026-01-01T00:00:00.${text}`)]],
+  ['a timestamp', (text) => [parseTimestamp(text), parseTimestamp(`2026-01-01T00:00:00.${text}`)]],
   ['a cursor', (text) => decodeCursor(Buffer.alloc(32), BINDING, text)],
   ['words', (text) => [wordsOf(text), queryWords(text.slice(0, 800))]],
   ['a location', (text) => [stateOfLocation(text), stateOfLocation(`${text}, PA`)]],
@@ -168,7 +170,7 @@ function slowest(read: (text: string) => unknown, length: number): { ms: number;
   return worst;
 }
 
-describe('a text of any form is read in a time that grows no faster than its length:', () => {
+describe('any text is parsed in linear time:', () => {
   test.each(OF_ANY_LENGTH)(
     '%s',
     (_name, read) => {
@@ -178,7 +180,7 @@ describe('a text of any form is read in a time that grows no faster than its len
     120_000,
   );
 
-  test.each(OF_THE_HEAD)('%s, as long as the head of a request may be', (_name, read) => {
+  test.each(OF_THE_HEAD)('%s, of the size of a request head', (_name, read) => {
     const { ms, piece } = slowest(read, MAX_HEAD_BYTES);
     expect(ms, piece).toBeLessThan(MAX_DURATION_MS / 10);
   });
@@ -220,15 +222,15 @@ const LINES: [
   size: number,
   make: (size: number) => object | string,
 ][] = [
-  ['words that collide in a sum of their letters', 'suppliers', 4_000, (n) => supplierAbout(collidingWords(n))],
+  ['words with colliding hashes', 'suppliers', 4_000, (n) => supplierAbout(collidingWords(n))],
   ['combining marks in descending order', 'suppliers', 20_000, (n) => supplierAbout(marks(n))],
-  ['combining marks in turn', 'suppliers', 20_000, (n) => supplierAbout(`a${'\u0301\u0316'.repeat(n / 2)}`)],
-  ['one character that is eighteen', 'suppliers', 50_000, (n) => supplierAbout('\ufdfa'.repeat(n))],
+  ['alternating combining marks', 'suppliers', 20_000, (n) => supplierAbout(`a${'\u0301\u0316'.repeat(n / 2)}`)],
+  ['a character that normalizes to eighteen', 'suppliers', 50_000, (n) => supplierAbout('\ufdfa'.repeat(n))],
   ['one word', 'suppliers', 1_000_000, (n) => supplierAbout('a'.repeat(n))],
   ['one word of capital sigmas', 'suppliers', 100_000, (n) => supplierAbout('Σ'.repeat(n))],
-  ['sigmas apart', 'suppliers', 100_000, (n) => supplierAbout("Σ'".repeat(n))],
+  ['separate sigmas', 'suppliers', 100_000, (n) => supplierAbout("Σ'".repeat(n))],
   [
-    'digits that are numbers of an array',
+    'numbers that are array indexes',
     'suppliers',
     50_000,
     (n) =>
@@ -239,17 +241,17 @@ const LINES: [
       ),
   ],
   ['unknown fields', 'suppliers', 10_000, (n) => Object.fromEntries(numbers(n).map((i) => [`field${i}`, i]))],
-  ['one field again and again', 'suppliers', 100_000, (n) => `{${'"id":"sup_1",'.repeat(n)}"name":"X"}`],
+  ['a repeated field', 'suppliers', 100_000, (n) => `{${'"id":"sup_1",'.repeat(n)}"name":"X"}`],
   ['nesting', 'suppliers', 100_000, (n) => `{"id":"sup_1","x":${'['.repeat(n)}${']'.repeat(n)}}`],
-  ['states that there are not', 'suppliers', 10_000, (n) => ({ id: 'sup_1', name: 'X', states_served: numbers(n) })],
+  ['unknown states', 'suppliers', 10_000, (n) => ({ id: 'sup_1', name: 'X', states_served: numbers(n) })],
   [
-    'documents with one id',
+    'documents with the same id',
     'solicitations',
     20_000,
     (n) => ({ ...solicitation, documents: numbers(n).map(() => ({ id: 1, name: 'X' })) }),
   ],
   [
-    'templates that there are not',
+    'unknown templates',
     'solicitations',
     20_000,
     (n) => ({ ...solicitation, requested_items: numbers(n).map((id) => ({ ...item, id, template_document_id: id })) }),
@@ -260,19 +262,19 @@ function marks(count: number): string {
   return `a${'\u0301'.repeat(count / 2)}${'\u0316'.repeat(count / 2)}`;
 }
 
-describe('twice as much of it in a line of an import takes about twice the time:', () => {
-  test.each(LINES)('%s', async (_what, kind, size, make) => {
+describe('a line of an import takes linear time:', () => {
+  test.each(LINES)('%s', async (_case, kind, size, make) => {
     const [once, twice] = [size, 2 * size].map((count) => {
       const record = make(count);
       return Buffer.from(typeof record === 'string' ? record : JSON.stringify(record));
     });
-    const prepare = linePreparer(kind);
-    const onceMs = await cpuMs(() => prepare(once ?? Buffer.alloc(0)));
-    const twiceMs = await cpuMs(() => prepare(twice ?? Buffer.alloc(0)));
+    const parse = lineParser(kind);
+    const onceMs = await cpuMs(() => parse(once ?? Buffer.alloc(0)));
+    const twiceMs = await cpuMs(() => parse(twice ?? Buffer.alloc(0)));
     expect(twiceMs).toBeLessThan(3 * Math.max(onceMs, TOO_SHORT_MS));
   });
 
-  test('a line that comes in small pieces', async () => {
+  test('a line that arrives in small pieces', async () => {
     async function* pieces(count: number): AsyncGenerator<Uint8Array> {
       for (let piece = 0; piece < count; piece += 1) yield Buffer.alloc(512, 'x');
     }
@@ -283,7 +285,7 @@ describe('twice as much of it in a line of an import takes about twice the time:
   });
 });
 
-test('words beyond those that the index takes of a record cost no more than cutting them', async () => {
+test("a record's words beyond the limit of the index only cost their tokenization", async () => {
   const [some, many] = [60_000, 240_000].map((count) =>
     numbers(count)
       .map((number) => `w${number.toString(36)}`)

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runPdsThrough } from '../commands/run-pds.ts';
-import { openForCommands } from '../../src/database/database.ts';
-import { makePrivateFile } from '../../src/database/sqlite-files.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { makePrivateFile } from '../../src/database/sqlite/sqlite-files.ts';
 
 /** Some systems' shells create files that everyone can access. */
 const OPEN_TO_ALL = ['sh', '-c', 'umask 000; exec "$0" "$@"'];
@@ -14,7 +14,7 @@ function modesIn(folder: string): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, (statSync(join(folder, name)).mode & 0o777).toString(8)]));
 }
 
-test('nobody but the owner may read the file of keys and grants, nor the logs beside it, whatever the umask', async () => {
+test('only the owner can read the file of keys and grants and its write-ahead logs, whatever the umask', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'pds-private-'));
   const path = join(folder, 'data', 'pds.sqlite');
   try {
@@ -38,7 +38,7 @@ test('nobody but the owner may read the file of keys and grants, nor the logs be
   }
 });
 
-test('a private file is private from its first moment, and one that is there stays as it is', () => {
+test('a private file is private from its creation, and an existing file is left unchanged', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pds-private-'));
   const umask = process.umask(0);
   try {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
-import { exchangeBytes, parseAnswers, type RawAnswer } from '../support/raw-http.ts';
+import { exchangeBytes, parseResponses, type RawResponse } from '../support/network/raw-http.ts';
 
 let service: TestApp;
 let port: number;
@@ -13,8 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-async function exchange(bytes: string): Promise<RawAnswer[]> {
-  return parseAnswers(await exchangeBytes(port, [bytes]));
+async function exchange(bytes: string): Promise<RawResponse[]> {
+  return parseResponses(await exchangeBytes(port, [bytes]));
 }
 
 /** A request hidden behind another, in the hope that two programs disagree on the end of the first. */
@@ -28,38 +28,40 @@ const AMBIGUOUS: [what: string, headers: string, body: string][] = [
   ['two equal lengths', 'Content-Length: 5\r\nContent-Length: 5\r\n', 'hello'],
   ['a list of lengths', 'Content-Length: 5, 5\r\n', 'hello'],
   ['a length with a sign', 'Content-Length: +5\r\n', 'hello'],
-  ['a length that is negative', 'Content-Length: -5\r\n', ''],
+  ['a negative length', 'Content-Length: -5\r\n', ''],
   ['a length in hexadecimal', 'Content-Length: 0x5\r\n', 'hello'],
   ['a length with a space in it', 'Content-Length: 1 0\r\n', ''],
-  ['a length beyond all numbers', 'Content-Length: 99999999999999999999\r\n', ''],
+  ['a length beyond 2^64', 'Content-Length: 99999999999999999999\r\n', ''],
   ['a space before the colon', 'Content-Length : 5\r\n', 'hello'],
   ['a space before the colon of chunks', 'Transfer-Encoding : chunked\r\n', '0\r\n\r\n'],
   ['a folded header', 'Transfer-Encoding:\r\n chunked\r\n', '0\r\n\r\n'],
-  ['a folded header of no meaning', 'X-Folded: a\r\n b\r\n', ''],
+  ['a folded header of another name', 'X-Folded: a\r\n b\r\n', ''],
   ['a header that begins with a space', ' Content-Length: 5\r\n', 'hello'],
-  ['an encoding that is not known last', 'Transfer-Encoding: chunked, identity\r\n', '0\r\n\r\n'],
-  ['an encoding that is not known', 'Transfer-Encoding: xchunked\r\n', ''],
+  ['an unknown encoding after chunked', 'Transfer-Encoding: chunked, identity\r\n', '0\r\n\r\n'],
+  ['an unknown encoding', 'Transfer-Encoding: xchunked\r\n', ''],
   ['two encodings', 'Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n', '0\r\n\r\n'],
   ['a vertical tab', 'Transfer-Encoding:\x0bchunked\r\n', '0\r\n\r\n'],
   ['a bare line feed', 'X-A: b\nContent-Length: 5\r\n', 'hello'],
   ['a bare carriage return', 'X-A: b\rContent-Length: 5\r\n', 'hello'],
   ['a NUL', 'X-A: \0\r\n', ''],
-  ['a name that is none', 'Content Length: 5\r\n', 'hello'],
+  ['a header name with a space', 'Content Length: 5\r\n', 'hello'],
 ];
 
-describe('a request whose end can be read in two ways is refused, and what stands behind it is never answered:', () => {
-  test.each(AMBIGUOUS)('%s', async (_what, headers, body) => {
+describe('a request whose end is ambiguous is rejected, and no request is read after it:', () => {
+  test.each(AMBIGUOUS)('%s', async (_case, headers, body) => {
     for (const method of ['GET', 'POST']) {
-      const answers = await exchange(`${method} /v1/coops HTTP/1.1\r\nHost: x\r\n${key}${headers}\r\n${body}${HIDDEN}`);
+      const responses = await exchange(
+        `${method} /v1/coops HTTP/1.1\r\nHost: x\r\n${key}${headers}\r\n${body}${HIDDEN}`,
+      );
       // Either the request is rejected, or it gets a response after which the connection closes.
-      expect(answers).toHaveLength(1);
-      expect([400, 405]).toContain(answers[0]?.status);
-      expect(answers[0]?.headers.get('connection')).toBe('close');
+      expect(responses).toHaveLength(1);
+      expect([400, 405]).toContain(responses[0]?.status);
+      expect(responses[0]?.headers.get('connection')).toBe('close');
     }
   });
 });
 
-test('chunks that are no chunks end the connection', async () => {
+test('malformed chunks end the connection', async () => {
   const chunks = [
     '5;x="\r\nhello\r\n0\r\n\r\n',
     '0x5\r\nhello\r\n0\r\n\r\n',
@@ -70,24 +72,24 @@ test('chunks that are no chunks end the connection', async () => {
   ];
   for (const chunk of chunks) {
     const head = `GET /v1/coops HTTP/1.1\r\nHost: x\r\n${key}Transfer-Encoding: chunked\r\n\r\n`;
-    const answers = await exchange(head + chunk + HIDDEN);
+    const responses = await exchange(head + chunk + HIDDEN);
     expect(
-      answers.map(({ status }) => status),
+      responses.map(({ status }) => status),
       chunk,
     ).toEqual([200]);
   }
 });
 
-test('requests that follow each other are answered each for itself, whatever bodies they bring', async () => {
+test('pipelined requests get one response each, whatever their bodies contain', async () => {
   const length = `GET /v1/coops HTTP/1.1\r\nHost: x\r\n${key}Content-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`;
   const chunked = `GET /v1/coops HTTP/1.1\r\nHost: x\r\n${key}Transfer-Encoding: chunked\r\n\r\n${HIDDEN.length.toString(16)}\r\n${HIDDEN}\r\n0\r\n\r\n`;
   const last = 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
-  const answers = await exchange(length + chunked + HIDDEN + last);
+  const responses = await exchange(length + chunked + HIDDEN + last);
   // On its own, the hidden request has no key.
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 401, 200]);
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 401, 200]);
 });
 
-test('nothing that a client sends becomes a header or an answer of its own', async () => {
+test('nothing that a client sends becomes a header or a response of its own', async () => {
   const injected = '%0d%0aX-Injected:%20yes%0d%0a%0d%0aHTTP/1.1%20200%20OK%0d%0a%0d%0a<script>';
   const targets = [
     ...[`/v1/contracts/${injected}`, `/v1/coops?cursor=${injected}`, `/v1/contracts?q=${injected}`],
@@ -96,13 +98,13 @@ test('nothing that a client sends becomes a header or an answer of its own', asy
   ];
   for (const target of targets) {
     for (const headers of ['', `X-Request-ID: a\r\nIf-None-Match: ${injected}\r\nAccept-Encoding: ${injected}\r\n`]) {
-      const [answer, ...others] = await exchange(
+      const [response, ...others] = await exchange(
         `GET ${target} HTTP/1.1\r\nHost: ${injected}\r\nConnection: close\r\n${key}${headers}\r\n`,
       );
       expect(others).toEqual([]);
-      expect(answer?.headers.has('x-injected'), target).toBe(false);
-      expect(answer?.headers.get('content-type')).toBe('application/json; charset=utf-8');
-      expect([...(answer?.headers.values() ?? [])].join('\n')).not.toContain('njected');
+      expect(response?.headers.has('x-injected'), target).toBe(false);
+      expect(response?.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      expect([...(response?.headers.values() ?? [])].join('\n')).not.toContain('njected');
     }
   }
 });

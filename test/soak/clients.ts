@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createClient, type Answer, type Client } from '../support/client.ts';
+import { createClient, type HttpResponse, type Client } from '../support/client.ts';
 import { LEAD_ENTITIES, SOLICITATIONS, STALE_MS, versionOf, type ServedRecord, type World } from './world.ts';
 
 /** The state that the clients of a soak test share. */
@@ -34,7 +34,7 @@ async function ask(
     key = soak.key,
     headers = {},
   }: { kind: string; status?: number; key?: string; headers?: Record<string, string> },
-): Promise<Answer & { askedAtMs: number; answeredAtMs: number }> {
+): Promise<HttpResponse & { askedAtMs: number; answeredAtMs: number }> {
   const askedAtMs = performance.now();
   const answer = await client.get(path, { key, headers });
   const answeredAtMs = performance.now();

@@ -2,13 +2,13 @@ import { Agent, request as requestHttp, type IncomingHttpHeaders } from 'node:ht
 import { Agent as TlsAgent, request as requestHttps, type AgentOptions } from 'node:https';
 
 /** A response. The body is text, not decompressed. */
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-export interface AskOptions {
+export interface GetOptions {
   /** Without it, the request carries no API key. */
   key?: string;
   headers?: Record<string, string>;
@@ -16,11 +16,11 @@ export interface AskOptions {
 }
 
 /** Requests a path and resolves for any status; rejects if there is no response. */
-export type Ask = (path: string, options?: AskOptions) => Promise<Answer>;
+export type Get = (path: string, options?: GetOptions) => Promise<HttpResponse>;
 
 /** A partner's HTTP client, with keep-alive connections. */
 export interface Client {
-  readonly get: Ask;
+  readonly get: Get;
   close(): void;
 }
 
@@ -33,7 +33,7 @@ export function createClient(url: string, tls: AgentOptions = {}): Client {
   const isTls = url.startsWith('https:');
   const agent = isTls ? new TlsAgent({ keepAlive: true, ...tls }) : new Agent({ keepAlive: true });
   const request = isTls ? requestHttps : requestHttp;
-  const get: Ask = (path, { key, headers, method = 'GET' } = {}) =>
+  const get: Get = (path, { key, headers, method = 'GET' } = {}) =>
     new Promise((resolve, reject) => {
       const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
       const sent = request(url + path, { agent, method, headers: { ...authorization, ...headers } }, (response) => {
@@ -50,9 +50,26 @@ export function createClient(url: string, tls: AgentOptions = {}): Client {
   return { get, close: () => agent.destroy() };
 }
 
+/** A record as a list serves it. Certifications have an abbreviation in place of the id. */
+export type ListedRecord = Record<string, unknown> & { id: string };
+
+/** The records of pages. */
+export function dataOf(...pages: readonly HttpResponse[]): ListedRecord[] {
+  return pages.flatMap(({ body }) => (JSON.parse(body) as { data: ListedRecord[] }).data);
+}
+
+export function idsOf(...pages: readonly HttpResponse[]): string[] {
+  return dataOf(...pages).map(({ id }) => id);
+}
+
 /** Fetches all pages of a list, cycling through `limits`. Stops after the first response that is not a 200. */
-export async function walkList(get: Ask, path: string, key: string, limits: readonly number[]): Promise<Answer[]> {
-  const pages: Answer[] = [];
+export async function listAllPages(
+  get: Get,
+  path: string,
+  key: string,
+  limits: readonly number[],
+): Promise<HttpResponse[]> {
+  const pages: HttpResponse[] = [];
   let cursor: string | null = null;
   do {
     const limit = limits[pages.length % limits.length];

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readRecords } from '../model/records.ts';
-import { generatedRecords, writeRecords } from './generated-records.ts';
+import { generatedRecords, writeRecords } from './records/generated-records.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
 

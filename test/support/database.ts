@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { inject } from 'vitest';
 import type { DatabaseConfig } from '../../src/config.ts';
-import { openForCommands, type Engine, type OpenDatabase } from '../../src/database/database.ts';
-import { recordHistory } from '../../src/database/history.ts';
-import { migrate } from '../../src/database/migrator.ts';
+import type { Engine, OpenDatabase } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { recordTimeline } from '../../src/database/postgres/timeline.ts';
+import { migrate } from '../../src/database/migrations/migrator.ts';
 import { databaseUrl, TEMPLATE_DATABASE } from './postgres.ts';
 
-/** A test's own database. The caller must drop it. */
-export interface TestDatabase {
+/** A test's own database. The caller must drop it, for example by `await using`. */
+export interface TestDatabase extends AsyncDisposable {
   readonly config: DatabaseConfig;
   /** Opened for commands, that is, for writing. */
   readonly database: OpenDatabase;
@@ -36,7 +37,7 @@ export async function createDatabaseOf(engine: Engine): Promise<TestDatabase> {
     .where('name', '=', 'cursor_secret')
     .execute();
   // To the service a copy looks like a restored database: it must start its own timeline.
-  await recordHistory(made.database);
+  await recordTimeline(made.database);
   return made;
 }
 
@@ -53,7 +54,7 @@ async function createSqlite(): Promise<TestDatabase> {
     await database.close();
     rmSync(folder, { recursive: true, force: true });
   };
-  return { config, database, drop };
+  return { config, database, drop, [Symbol.asyncDispose]: drop };
 }
 
 async function createPostgres(template: string): Promise<TestDatabase> {
@@ -65,7 +66,7 @@ async function createPostgres(template: string): Promise<TestDatabase> {
     await database.close();
     await onServer(`drop database if exists ${name} with (force)`);
   };
-  return { config, database, drop };
+  return { config, database, drop, [Symbol.asyncDispose]: drop };
 }
 
 /** Runs a statement on this run's server, in its database `postgres`. */

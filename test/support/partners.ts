@@ -1,10 +1,10 @@
 import { grant } from '../../src/access/grant-admin.ts';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
-import type { Kind } from '../../src/access/scope.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import type { Clock } from '../../src/timestamp.ts';
 import type { ModelScope } from '../model/model.ts';
+import type { Kind } from '../../src/kinds.ts';
 
 /** A partner to create, with its grants. */
 export interface PartnerSetup {

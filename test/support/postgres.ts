@@ -4,8 +4,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { openForCommands, type Engine } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/migrator.ts';
+import type { Engine } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { migrate } from '../../src/database/migrations/migrator.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -29,7 +30,7 @@ export default async function startPostgres(project: TestProject): Promise<() =>
 
 /** Starts a separate PostgreSQL, for tests that would disturb others on the shared one. */
 export async function startServer(): Promise<{ url: string; stop: () => Promise<void> }> {
-  const program = spawn(process.execPath, [fileURLToPath(new URL('postgres-server.ts', import.meta.url))], {
+  const program = spawn(process.execPath, [fileURLToPath(new URL('postgres/postgres-server.ts', import.meta.url))], {
     stdio: ['pipe', 'pipe', 'inherit'],
     // Survives Ctrl-C, so that it can clean up after the tests.
     detached: true,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { publish, type PublicationReport, type PublishOptions } from '../../src/publishing/publication.ts';
-import { listSources } from '../../src/publishing/source.ts';
+import { listSources } from '../../src/publishing/read/source.ts';
 
 /** Lines by file name without `.ndjson`: records, or text and bytes to write verbatim. */
 export type ImportLines = Record<string, readonly (object | string | Uint8Array)[]>;

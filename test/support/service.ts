@@ -5,15 +5,17 @@ import { PartnerDirectory } from '../../src/access/partner-directory.ts';
 import type { Partner } from '../../src/access/scope.ts';
 import { buildApp } from '../../src/app.ts';
 import { readConfig, type DatabaseConfig } from '../../src/config.ts';
-import { openForServing, type Engine, type OpenDatabase } from '../../src/database/database.ts';
+import type { Engine, OpenDatabase } from '../../src/database/database.ts';
+import { openForServing } from '../../src/database/open.ts';
 import type { Clock } from '../../src/timestamp.ts';
-import { readCursorSecret } from '../../src/paging/cursor-secret.ts';
+import { readCursorSecret } from '../../src/paging/cursor.ts';
 import { publish } from '../../src/publishing/publication.ts';
-import { listSources } from '../../src/publishing/source.ts';
+import { listSources } from '../../src/publishing/read/source.ts';
 import type { PublishedDirectory } from '../model/model.ts';
-import { createClient, walkList, type Answer, type Ask } from './client.ts';
+import { createClient, listAllPages, type HttpResponse, type Get } from './client.ts';
 import { createDatabaseOf } from './database.ts';
 import { makePartner, type PartnerSetup, type TestPartner } from './partners.ts';
+import { publishLines, type ImportLines } from './publishing.ts';
 
 /** The default time of a test: some deadlines of the generated solicitations are before it, some after. */
 export const TEST_NOW = '2026-04-15T09:00:00.000Z';
@@ -21,6 +23,8 @@ export const TEST_NOW = '2026-04-15T09:00:00.000Z';
 export interface ServiceSetup {
   /** Defaults to this project's engine. */
   engine?: Engine;
+  /** Records imported first. */
+  catalog?: ImportLines;
   /** Directories in the import format, imported one after the other. */
   directories?: readonly string[];
   partners?: readonly PartnerSetup[];
@@ -52,9 +56,9 @@ export interface TestService {
   readonly databaseConfig: DatabaseConfig;
   readonly published: readonly PublishedDirectory[];
   partner(name: string): TestPartner;
-  readonly get: Ask;
+  readonly get: Get;
   /** Fetches all pages of a list, cycling through `limits`. */
-  walk(path: string, key: string, limits: readonly number[]): Promise<Answer[]>;
+  listAllPages(path: string, key: string, limits: readonly number[]): Promise<HttpResponse[]>;
   /** Makes the server notice imports, grants and revocations now; by polling it takes up to a second. */
   noticeChanges(): Promise<void>;
   /** Stops the server and removes everything created for it. */
@@ -88,6 +92,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
       published.push({ path, publishedAt: timestamp ?? '' });
     }
   };
+  if (setup.catalog !== undefined) await publishLines(database, setup.catalog, { clock, ...blockSize });
   await publishEach(setup.directories);
   for (const partner of setup.partners ?? []) partners.set(partner.name, await makePartner(database, clock, partner));
   await publishEach(setup.directoriesAfterGrants);
@@ -130,7 +135,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
       if (partner === undefined) throw new Error(`no partner ${name} was set up`);
       return partner;
     },
-    walk: (path, key, limits) => walkList(client.get, path, key, limits),
+    listAllPages: (path, key, limits) => listAllPages(client.get, path, key, limits),
     noticeChanges: async () => {
       // Reloading any partner also reads the current revision.
       const { id } = await database.kysely.selectFrom('access.partners').select('id').executeTakeFirstOrThrow();

@@ -8,7 +8,7 @@ import { databaseUrlOf } from '../commands/run-pds.ts';
 export const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const LISTENING = /Server listening at http:\/\/127\.0\.0\.1:(\d+)/;
 
-const ADMIN = /administrators find .* at http:\/\/127\.0\.0\.1:(\d+)/;
+const ADMIN = /(?:administrators find .*|admin server) at http:\/\/127\.0\.0\.1:(\d+)/;
 
 /** `pds serve` as a separate process. */
 export interface Serving {

@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openForCommands, type OpenDatabase } from '../../src/database/database.ts';
-import { prepareSchema } from '../../src/database/migrator.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { prepareSchema } from '../../src/database/migrations/migrator.ts';
 
 /** The files of a SQLite database that is open only during `use`. */
 export interface SqliteFiles {

@@ -6,9 +6,9 @@ import {
   SMALL_CATALOG,
   solicitation,
   supplier,
-  withImportDirectory,
   type ImportLines,
 } from '../support/publishing.ts';
+import { idsOf } from '../support/client.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 let service: TestService;
@@ -17,19 +17,15 @@ const clock = (): number => (nowMs += 1_000);
 let since: Record<string, string>;
 
 beforeEach(async () => {
-  service = await withImportDirectory(
-    { ...SMALL_CATALOG, suppliers: [...SMALL_CATALOG.suppliers, supplier('sup_idle')] },
-    (directory) =>
-      startService({
-        directories: [directory],
-        clock,
-        partners: [
-          { name: 'all', everything: true },
-          { name: 'a', leadEntities: ['le_a'] },
-          { name: 'x', coops: ['co_x'] },
-        ],
-      }),
-  );
+  service = await startService({
+    catalog: { ...SMALL_CATALOG, suppliers: [...SMALL_CATALOG.suppliers, supplier('sup_idle')] },
+    clock,
+    partners: [
+      { name: 'all', everything: true },
+      { name: 'a', leadEntities: ['le_a'] },
+      { name: 'x', coops: ['co_x'] },
+    ],
+  });
   since = {};
   for (const partner of ['all', 'a', 'x']) await sync(partner, 'suppliers');
 });
@@ -40,33 +36,33 @@ const importLines = (lines: ImportLines) => publishLines(service.database, lines
 /** The ids that a sync receives; the next sync continues from its watermark. */
 async function sync(partner: string, kind: 'contracts' | 'suppliers' | 'solicitations'): Promise<string[]> {
   const query = since[partner] === undefined ? '' : `?updated_since=${since[partner]}`;
-  const pages = await service.walk(`/v1/${kind}${query}`, service.partner(partner).key, [100]);
+  const pages = await service.listAllPages(`/v1/${kind}${query}`, service.partner(partner).key, [100]);
   since[partner] = String(pages[0]?.headers['x-sync-watermark']);
-  return pages.flatMap(({ body }) => (JSON.parse(body) as { data: { id: string }[] }).data.map(({ id }) => id));
+  return idsOf(...pages);
 }
 
-describe('a sync shows', () => {
-  test('a supplier that did not change, when a contract that the partner sees comes to name it', async () => {
+describe('an incremental sync includes', () => {
+  test('an unchanged supplier when a contract visible to the partner starts to reference it', async () => {
     await importLines({ contracts: [{ ...contract('ctr_1'), supplier_ids: ['sup_idle'] }] });
     expect(await sync('a', 'suppliers')).toEqual(['sup_idle']);
     expect(await sync('x', 'suppliers')).toEqual(['sup_idle']);
     expect(await sync('all', 'suppliers')).toEqual([]);
   });
 
-  test('a supplier again, when the contract that shows it went and came back', async () => {
+  test('a supplier again when the contract that references it dropped it and added it back', async () => {
     await importLines({ contracts: [{ ...contract('ctr_1'), supplier_ids: [] }] });
     expect(await sync('a', 'suppliers')).toEqual([]);
     await importLines({ contracts: [contract('ctr_1')] });
     expect(await sync('a', 'suppliers')).toEqual(['sup_1']);
   });
 
-  test('a supplier of a contract that moves to a lead entity or coop of the partner', async () => {
+  test('a supplier whose contract moves to a lead entity or coop of the partner', async () => {
     await importLines({ contracts: [{ ...contract('ctr_2'), lead_entity_id: 'le_b', supplier_ids: ['sup_2'] }] });
     expect(await sync('x', 'suppliers')).toEqual(['sup_2']);
     expect(await sync('a', 'suppliers')).toEqual([]);
   });
 
-  test('everything of a lead entity once it is granted, and again when it was revoked in between', async () => {
+  test('all records of a lead entity when it is granted, and again when it was revoked in between', async () => {
     const grants = { everything: false, leadEntities: ['le_b'], coops: [] };
     await grant(service.database, clock, 'a', grants);
     const atGrant = since['a'];
@@ -84,7 +80,7 @@ describe('a sync shows', () => {
     expect(await sync('a', 'suppliers')).toEqual(['sup_2']);
   });
 
-  test('a draft once it is open, and nothing of it before', async () => {
+  test('a draft once it is open, and not before', async () => {
     const draft = { ...solicitation('sol_3', 3), status: 'draft' };
     await importLines({ solicitations: [draft] });
     expect(await sync('a', 'solicitations')).toEqual([]);
@@ -92,7 +88,7 @@ describe('a sync shows', () => {
     expect(await sync('a', 'solicitations')).toEqual(['sol_3']);
   });
 
-  test('contracts and solicitations of a renamed lead entity', async () => {
+  test('the contracts and solicitations of a renamed lead entity', async () => {
     await importLines({ 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] });
     const before = since['a'];
     expect(await sync('a', 'contracts')).toEqual(['ctr_1']);
@@ -100,21 +96,21 @@ describe('a sync shows', () => {
     expect(await sync('a', 'solicitations')).toEqual(['sol_1']);
   });
 
-  test('no solicitation for a new notice, as the interface says', async () => {
+  test('no solicitation that only has a new notice, as documented', async () => {
     const notice = { id: 1, title: 'Addendum', body: '', created_at: '2026-01-01T00:00:00Z' };
     await importLines({ solicitations: [{ ...solicitation('sol_1', 1), notices: [notice] }] });
     expect(await sync('a', 'solicitations')).toEqual([]);
   });
 });
 
-test('before any publication and any grant the watermark is the beginning of 1970', async () => {
+test('without any publication or grant, the watermark is the beginning of 1970', async () => {
   const empty = await startService({ clock, partners: [{ name: 'none' }] });
   const { headers } = await empty.get('/v1/contracts', { key: empty.partner('none').key });
   await empty.close();
   expect(headers['x-sync-watermark']).toBe('1970-01-01T00:00:00.000Z');
 });
 
-test('the watermark is one millisecond after the last event, stays through a walk, and stands on a 304', async () => {
+test('the watermark is one millisecond after the last event, the same on all pages of a listing, and sent with a 304', async () => {
   const { key } = service.partner('all');
   await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
   const { last } = await service.database.kysely
@@ -139,7 +135,7 @@ test('the watermark is one millisecond after the last event, stays through a wal
 test.each([
   ['access announces a publication that catalog does not hold', '2040-01-01T00:00:00.000Z'],
   ['catalog holds a publication that access does not announce', '1970-01-01T00:00:00.000Z'],
-])('lists are answered, with a watermark of what is there, where %s', async (_what, announced) => {
+])('lists have the watermark of the visible records if %s', async (_case, announced) => {
   const { key } = service.partner('all');
   const before = await service.get('/v1/contracts', { key });
   await service.database.kysely.updateTable('access.clock').set({ last_publication: announced }).execute();

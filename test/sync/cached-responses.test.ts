@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { revoke } from '../../src/access/grant-admin.ts';
 import { revokeKey } from '../../src/access/key-admin.ts';
-import { contract, publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
-import type { Answer } from '../support/client.ts';
+import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import type { HttpResponse } from '../support/client.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 const CLIENTS = 8;
@@ -13,21 +13,22 @@ const MAX_STALE_MS = 1_000;
 let service: TestService;
 
 beforeEach(async () => {
-  service = await withImportDirectory(SMALL_CATALOG, (directory) =>
-    startService({
-      directories: [directory],
-      clock: Date.now,
-      partners: [
-        { name: 'all', everything: true },
-        { name: 'a', leadEntities: ['le_a'] },
-      ],
-    }),
-  );
+  service = await startService({
+    catalog: SMALL_CATALOG,
+    clock: Date.now,
+    partners: [
+      { name: 'all', everything: true },
+      { name: 'a', leadEntities: ['le_a'] },
+    ],
+  });
 });
 afterEach(() => service.close());
 
 /** After sixty failed authentications, an address gets 429. */
 const isRefused = (status: number): boolean => status === 401 || status === 429;
+
+/** A response of a process that has too much to do shows nothing about its cache. */
+const isOverload = ({ status, body }: HttpResponse): boolean => status === 429 && body.includes('overloaded');
 
 /**
  * Repeats a request over several connections, makes a change meanwhile, and continues until all responses reflect it.
@@ -38,31 +39,33 @@ async function staleFor(
   path: string,
   key: string,
   change: () => Promise<unknown>,
-  isNew: (answer: Answer) => boolean,
+  isNew: (response: HttpResponse) => boolean,
 ): Promise<number> {
   let changedAtMs = Number.POSITIVE_INFINITY;
   let lastStaleMs = Number.NEGATIVE_INFINITY;
-  const until = (isOver: () => boolean) =>
+  const until = (isDone: () => boolean) =>
     Promise.all(
       Array.from({ length: CLIENTS }, async () => {
-        while (!isOver()) {
-          const askedAtMs = performance.now();
-          const answer = await service.get(path, { key });
-          if (!isNew(answer)) lastStaleMs = Math.max(lastStaleMs, askedAtMs - changedAtMs);
+        while (!isDone()) {
+          const sentAtMs = performance.now();
+          const response = await service.get(path, { key });
+          if (!isOverload(response) && !isNew(response)) lastStaleMs = Math.max(lastStaleMs, sentAtMs - changedAtMs);
         }
       }),
     );
-  const asking = until(() => performance.now() > changedAtMs + MAX_STALE_MS + 100);
+  const requesting = until(() => performance.now() > changedAtMs + MAX_STALE_MS + 100);
   // By now it is served from the cache.
-  expect(isNew(await service.get(path, { key }))).toBe(false);
+  let cached = await service.get(path, { key });
+  while (isOverload(cached)) cached = await service.get(path, { key });
+  expect(isNew(cached)).toBe(false);
   await change();
   changedAtMs = performance.now();
-  await asking;
+  await requesting;
   return lastStaleMs;
 }
 
-describe('under load, an answer that is kept is gone within a second', () => {
-  test('of a publication', async () => {
+describe('under load, a cached response is no longer served a second after', () => {
+  test('a publication', async () => {
     const renamed = { ...contract('ctr_1'), name: 'A new name' };
     const change = () => publishLines(service.database, { contracts: [renamed] }, { clock: Date.now });
     const { key } = service.partner('all');
@@ -79,7 +82,7 @@ describe('under load, an answer that is kept is gone within a second', () => {
     ).toBeLessThan(MAX_STALE_MS);
   });
 
-  test('of the revocation of a grant', async () => {
+  test('a grant is revoked', async () => {
     const change = () =>
       revoke(service.database, Date.now, 'a', { everything: false, leadEntities: ['le_a'], coops: [] });
     const { key } = service.partner('a');
@@ -88,7 +91,7 @@ describe('under load, an answer that is kept is gone within a second', () => {
     );
   });
 
-  test('of the revocation of a key', async () => {
+  test('a key is revoked', async () => {
     const { key } = service.partner('a');
     const [, , id = ''] = key.split('_');
     const change = () => revokeKey(service.database, Date.now, id);

@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { AccessError } from '../../src/access/access-error.ts';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import type { DatabaseConfig } from '../../src/config.ts';
-import { openForCommands } from '../../src/database/database.ts';
-import { isConnectionLost } from '../../src/database/postgres-errors.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { isConnectionLost } from '../../src/database/postgres/postgres-errors.ts';
 import { contract, publishLines, solicitation, supplier, type ImportLines } from '../support/publishing.ts';
 
 /**
@@ -20,7 +20,7 @@ export function evenClock(): number {
 }
 
 /** The task of a writer, as JSON in its first argument. */
-export interface WriterOrders {
+export interface WriterTask {
   database: DatabaseConfig;
   role: 'importer' | 'granter';
   seed: number;
@@ -90,8 +90,8 @@ export interface Writer {
   exited: Promise<number>;
 }
 
-export function startWriter(orders: WriterOrders): Writer {
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), JSON.stringify(orders)], {
+export function startWriter(task: WriterTask): Writer {
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), JSON.stringify(task)], {
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   return { stop: () => child.stdin.end(), exited: once(child, 'exit').then(([code]) => code as number) };
@@ -110,14 +110,14 @@ async function persist(step: () => Promise<unknown>): Promise<void> {
   }
 }
 
-async function write({ database: config, role, seed, rounds, clockSkewMs }: WriterOrders): Promise<void> {
+async function write({ database: config, role, seed, rounds, clockSkewMs }: WriterTask): Promise<void> {
   const database = openForCommands(config);
   const clock = (): number => evenClock() + Math.round(clockSkewMs * Math.sin(Date.now() / 50));
-  const told = new AbortController();
-  process.stdin.on('end', () => told.abort()).resume();
+  const stopping = new AbortController();
+  process.stdin.on('end', () => stopping.abort()).resume();
   if (role === 'importer') {
     for (const lines of fc.sample(change, { numRuns: rounds, seed })) {
-      if (told.signal.aborted) break;
+      if (stopping.signal.aborted) break;
       await persist(() => publishLines(database, lines, { clock }));
     }
   } else {
@@ -128,7 +128,7 @@ async function write({ database: config, role, seed, rounds, clockSkewMs }: Writ
       coops: fc.uniqueArray(fc.constantFrom(...COOPS), { maxLength: 1 }),
     });
     for (const { isGrant, partner, leadEntities, coops } of fc.sample(step, { numRuns: rounds, seed })) {
-      if (told.signal.aborted) break;
+      if (stopping.signal.aborted) break;
       if (leadEntities.length + coops.length === 0) continue;
       const grants = { everything: false, leadEntities, coops };
       // Revoking what was not granted fails, as it should, and is just another event here.
@@ -145,5 +145,5 @@ async function write({ database: config, role, seed, rounds, clockSkewMs }: Writ
   process.stdin.destroy();
 }
 
-const orders = process.argv[2];
-if (orders !== undefined && import.meta.main) await write(JSON.parse(orders) as WriterOrders);
+const task = process.argv[2];
+if (task !== undefined && import.meta.main) await write(JSON.parse(task) as WriterTask);

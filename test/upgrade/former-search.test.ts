@@ -1,14 +1,18 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { inTransaction, type Database } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/migrator.ts';
-import { numbersInGap, openFormerSearch, type FormerlySearchedKind } from '../../src/publishing/former-search.ts';
+import { migrate } from '../../src/database/migrations/migrator.ts';
+import {
+  numbersInGap,
+  openFormerSearch,
+  type FormerlySearchedKind,
+} from '../../src/publishing/former/former-search.ts';
 import { databaseUrlOf, runPds, runPdsOf } from '../commands/run-pds.ts';
-import { createClient, walkList } from '../support/client.ts';
+import { createClient, listAllPages } from '../support/client.ts';
 import { ServicePart } from '../support/cluster/service.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { entriesOf } from '../support/former-search.ts';
+import { entriesOf } from '../support/schema/former-search.ts';
 import { findLastingPort } from '../support/free-port.ts';
 import {
   contract,
@@ -126,7 +130,7 @@ async function numbersOf({ kysely }: Database, kind: FormerlySearchedKind): Prom
   return new Map(rows.map((row) => [row.id, row.number]));
 }
 
-test('entries that are rewritten from the stored records are those that the version before wrote', async () => {
+test('search entries rewritten from stored records equal those of the previous version', async () => {
   const { database } = upgraded;
   const expected = await readFormerSearch(upgraded.database);
   expect(expected).toEqual(await readFormerSearch(former.database));
@@ -141,7 +145,7 @@ test('entries that are rewritten from the stored records are those that the vers
   expect(await readFormerSearch(upgraded.database)).toEqual(expected);
 });
 
-test('removed records leave nothing in the search of the version before', async () => {
+test("removed records leave nothing in the previous version's search", async () => {
   const removed = { certifications: 'OLD', suppliers: 'sup_3', contracts: 'ctr_9', solicitations: 'sol_2' };
   const { database } = upgraded;
   const transaction = await database.kysely.startTransaction().execute();
@@ -151,7 +155,7 @@ test('removed records leave nothing in the search of the version before', async 
     for (const kind of KINDS) {
       const numbers = [(await numbersOf(within, kind)).get(removed[kind]) ?? 0];
       search?.noteWritten(kind, numbers);
-      await search?.remove(kind, numbers);
+      await search?.remove(kind, [removed[kind]]);
       await sql`delete from ${sql.table(`catalog.${kind}`)} where ${sql.ref('number')} = ${numbers[0]}`.execute(
         transaction,
       );
@@ -192,7 +196,7 @@ async function askFormerServer(on: TestDatabase, index: number): Promise<Record<
   const client = createClient(service.url);
   const answers: Record<string, unknown> = {};
   for (const list of LISTS) {
-    const pages = await walkList(client.get, `/v1/${list}`, key, [2]);
+    const pages = await listAllPages(client.get, `/v1/${list}`, key, [2]);
     for (const { status, body } of pages) expect(status, `${list}: ${body}`).toBe(200);
     answers[list] = pages.flatMap(({ body }) =>
       (JSON.parse(body) as { data: Record<string, string>[] }).data.map(
@@ -209,7 +213,7 @@ async function askFormerServer(on: TestDatabase, index: number): Promise<Record<
   return answers;
 }
 
-test('numbers for new records are in the order of their neighbours, and without room the message says what to do', () => {
+test('new records get numbers between their neighbours, and without room the error says what to do', () => {
   expect(numbersInGap(2, null, null)).toEqual([65_536, 131_072]);
   expect(numbersInGap(2, 10, null)).toEqual([65_546, 131_082]);
   expect(numbersInGap(2, null, 10)).toEqual([10 - 2 * 65_536, 10 - 65_536]);

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { databaseUrlOf, runPds, runPdsOf, type Outcome } from '../commands/run-pds.ts';
-import { createClient, walkList, type Client } from '../support/client.ts';
+import { createClient, listAllPages, type Client } from '../support/client.ts';
 import { startNginx } from '../support/cluster/nginx.ts';
 import { ServicePart } from '../support/cluster/service.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
@@ -86,7 +86,7 @@ function expectDone(outcome: Outcome): Outcome {
 async function askAll(): Promise<Answers> {
   const answers: Answers = {};
   for (const list of LISTS) {
-    const pages = await walkList(client.get, `/v1/${list}`, key, [1]);
+    const pages = await listAllPages(client.get, `/v1/${list}`, key, [1]);
     for (const { status, body } of pages) expect(status, body).toBe(200);
     answers[list] = pages.flatMap(({ body }) => (JSON.parse(body) as { data: unknown[] }).data);
   }

@@ -3,8 +3,9 @@ import { Socket } from 'node:net';
 import { pino } from 'pino';
 import type { Partner } from '../../src/access/scope.ts';
 import type { DatabaseConfig } from '../../src/config.ts';
-import { openForServing, type OpenDatabase } from '../../src/database/database.ts';
-import { openUsageStore } from '../../src/database/usage-store.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForServing } from '../../src/database/open.ts';
+import { openUsageStore } from '../../src/usage/usage-store.ts';
 import type { UsageRow } from '../../src/database/tables.ts';
 import { UsageRecorder } from '../../src/usage/usage-recorder.ts';
 

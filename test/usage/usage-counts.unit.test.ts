@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import type { Partner } from '../../src/access/scope.ts';
-import type { ObservedRequest } from '../../src/http/request-observers.ts';
+import type { ObservedRequest } from '../../src/http/request/request-observers.ts';
 import { UsageCounts } from '../../src/usage/usage-counts.ts';
 
 const NOON_MS = Date.parse('2026-04-15T12:00:00.000Z');
@@ -17,7 +17,7 @@ function request(changes: Partial<ObservedRequest> = {}): ObservedRequest {
   };
 }
 
-test('requests are counted for each day in UTC, key and endpoint, in the order of the table', () => {
+test('requests are counted per UTC day, key and endpoint, in a fixed order', () => {
   const counts = new UsageCounts();
   const midnightMs = Date.parse('2026-04-16T00:00:00.000Z');
   counts.count(request(), midnightMs);
@@ -43,14 +43,14 @@ test('requests are counted for each day in UTC, key and endpoint, in the order o
   expect(counts.takeAll()).toEqual([{ ...some, day: '2026-04-16', requests: 1, records: 3 }]);
 });
 
-test('what nobody asked with a good key is not counted', () => {
+test('requests without a valid key are not counted', () => {
   const counts = new UsageCounts();
   counts.count(request({ partner: null, keyId: null, status: 401, rows: 0 }), NOON_MS);
   counts.count(request({ partner: null, keyId: null, route: '/health' }), NOON_MS);
   expect(counts.takeAll()).toEqual([]);
 });
 
-test('a clock that is set back over midnight counts for the day that it shows', () => {
+test('a clock set back over midnight counts for the day that it shows', () => {
   const counts = new UsageCounts();
   for (const at of [NOON_MS, NOON_MS - 86_400_000, NOON_MS]) counts.count(request(), at);
   expect(counts.takeAll().map(({ day, requests }) => [day, requests])).toEqual([
@@ -59,7 +59,7 @@ test('a clock that is set back over midnight counts for the day that it shows', 
   ]);
 });
 
-test('memory stays bounded where nothing is taken: what there is room for is counted on, the rest is told', () => {
+test('memory stays bounded: existing counters keep counting, and other requests are reported as dropped', () => {
   const counts = new UsageCounts();
   for (let key = 0; key < 25_000; key += 1) counts.count(request({ keyId: `key${key}` }), NOON_MS);
   expect({ requests: counts.requests, dropped: counts.dropped }).toEqual({ requests: 20_000, dropped: 5_000 });

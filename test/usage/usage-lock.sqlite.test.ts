@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { SqliteConnection, sqliteFiles } from '../../src/database/sqlite-files.ts';
+import { SqliteConnection, sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startRecording, writtenRequests, type Recording } from './recording.ts';
 
@@ -21,7 +21,7 @@ afterEach(async () => {
   await made.drop();
 });
 
-test('while another process holds the lock of the access file, requests wait for nothing, and are counted on', async () => {
+test('while another process locks the access file, requests are counted without waiting', async () => {
   const { recorder, count } = recording;
   const other = new SqliteConnection(sqliteFiles(path).access);
   other.exec('begin immediate');
@@ -40,7 +40,7 @@ test('while another process holds the lock of the access file, requests wait for
   expect(await writtenRequests(made.database)).toEqual({ key: 21 });
 });
 
-test('an import that holds the catalog keeps no usage from being written', async () => {
+test('usage is written while an import locks the catalog', async () => {
   await made.database.kysely.transaction().execute(async (importing) => {
     await importing.insertInto('catalog.coops').values({ id: 'co_new', name: 'New', document: '{}' }).execute();
     recording.count('key', 3);
@@ -50,7 +50,7 @@ test('an import that holds the catalog keeps no usage from being written', async
   expect(await writtenRequests(made.database)).toEqual({ key: 3 });
 });
 
-test('where the access file may only be read, requests are counted on, and written once it may be written', async () => {
+test('with a read-only access file, requests are counted, and written once it is writable', async () => {
   const { recorder, count, said } = recording;
   const files = [path, sqliteFiles(path).access].flatMap((file) => [file, `${file}-wal`, `${file}-shm`]);
   for (const file of files) chmodSync(file, 0o444);
@@ -66,7 +66,7 @@ test('where the access file may only be read, requests are counted on, and writt
     }
     expect(recorder.state).toMatchObject({ pendingRequests: attempt, failedWrites: attempt });
   }
-  expect(said).toEqual(['usage cannot be written; requests are answered and counted on until it can']);
+  expect(said).toEqual(['usage cannot be written; requests are served, and their counts held in memory']);
   chmodSync(dirname(path), 0o755);
   for (const file of files) chmodSync(file, 0o600);
   await recorder.write();

@@ -36,7 +36,7 @@ async function total(): Promise<number> {
   return (await writtenUsage(made.database)).reduce((sum, { requests }) => sum + requests, 0);
 }
 
-test('a server that is killed loses at most the counts of its last ten seconds', async () => {
+test('a killed server loses at most the counts of its last ten seconds', async () => {
   const client = await serve();
   const answeredAtMs: number[] = [];
   const untilMs = performance.now() + LOST_MS + 3_000;
@@ -56,7 +56,7 @@ test('a server that is killed loses at most the counts of its last ten seconds',
   expect(counted).toBeLessThanOrEqual(answeredAtMs.length);
 }, 60_000);
 
-test('a server that is told to end loses none, and has counted by key, endpoint and outcome', async () => {
+test('a server that shuts down loses no counts by key, endpoint and outcome', async () => {
   const second = await issueKey(made.database, Date.now, 'acme', { environment: 'test', lifetimeMs: null });
   await createPartner(made.database, Date.now, 'limited', { everything: true });
   await setPartner(made.database, Date.now, 'limited', { requestsPerMinute: 2 });
@@ -94,9 +94,9 @@ test('a server that is told to end loses none, and has counted by key, endpoint 
   expect(rows.map(String).toSorted()).toEqual(expected.map(String).toSorted());
 });
 
-test('workers that are told to end at once lose none, though they all write at that moment', async () => {
+test('workers that shut down together, all writing at once, lose no counts', async () => {
   const clients = [await serve('--workers', '3')];
-  await serving.said('all workers answer requests');
+  await serving.said('all workers are serving');
   const port = await serving.port();
   while (clients.length < 9) clients.push(createClient(`http://127.0.0.1:${port}`));
   await Promise.all(
@@ -109,6 +109,6 @@ test('workers that are told to end at once lose none, though they all write at t
   for (const client of clients) client.close();
   serving.kill('SIGTERM');
   expect(await serving.exited).toEqual([0, null]);
-  expect(serving.output()).not.toContain('missing from the usage');
+  expect(serving.output()).not.toContain('was not written');
   expect(await total()).toBe(270);
 });

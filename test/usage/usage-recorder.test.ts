@@ -39,7 +39,7 @@ async function refuse(keyId: string): Promise<() => Promise<unknown>> {
   return () => sql`alter table access.usage drop constraint refused`.execute(kysely);
 }
 
-test('what several processes count at once adds up', async () => {
+test('counts of several processes add up', async () => {
   const processes = [record(), record(), record()];
   for (let round = 1; round <= 5; round += 1) {
     for (const { count } of processes) {
@@ -53,8 +53,8 @@ test('what several processes count at once adds up', async () => {
   expect(await writtenRequests(made.database)).toEqual({ shared: 150, other: 45 });
 });
 
-describe('while it cannot be written', () => {
-  test('usage is kept, the log says so once, and everything is written once when it can be again', async () => {
+describe('while usage cannot be written', () => {
+  test('counts are held and logged once, and written once as soon as possible', async () => {
     const { recorder, count, said } = record();
     const allow = await refuse('bad');
     count('bad', 2);
@@ -63,7 +63,7 @@ describe('while it cannot be written', () => {
       await recorder.write();
       expect(recorder.state).toEqual({ pendingRequests: 2 + attempt, failedWrites: attempt, droppedRequests: 0 });
     }
-    expect(said).toEqual(['usage cannot be written; requests are answered and counted on until it can']);
+    expect(said).toEqual(['usage cannot be written; requests are served, and their counts held in memory']);
     expect(await writtenRequests(made.database)).toEqual({});
     await allow();
     await recorder.write();
@@ -72,7 +72,7 @@ describe('while it cannot be written', () => {
     expect(said.slice(1)).toEqual(['usage is written again']);
   });
 
-  test('what was written before the failure is not written again', async () => {
+  test('batches written before the failure are not written again', async () => {
     const { recorder, count } = record();
     // Written in several transactions, of which a later one fails.
     const keys = Array.from({ length: 450 }, (_, index) => `key${String(index).padStart(3, '0')}`);
@@ -89,7 +89,7 @@ describe('while it cannot be written', () => {
     expect(await writtenRequests(made.database)).toEqual(Object.fromEntries(keys.map((key) => [key, 4])));
   });
 
-  test('the end of the process waits for it three seconds, and says what is missing', async () => {
+  test('shutdown retries for three seconds, then logs how much is missing', async () => {
     const { count, said, close } = record();
     await refuse('bad');
     count('bad', 4);
@@ -97,11 +97,31 @@ describe('while it cannot be written', () => {
     await close();
     expect(performance.now() - startedMs).toBeGreaterThan(2_000);
     expect(performance.now() - startedMs).toBeLessThan(8_000);
-    expect(said.at(-1)).toBe('these requests are missing from the usage');
+    expect(said.at(-1)).toBe('usage of these requests was not written');
   });
 });
 
-test('usage is kept for as long as was set, and not a day less', async () => {
+if (inject('engine') === 'postgres') {
+  test('counts are written again if their connection was lost', async () => {
+    const { recorder, count } = record();
+    const { kysely } = made.database;
+    count('key', 3);
+    await kysely.transaction().execute(async (locking) => {
+      await sql`lock table access.usage`.execute(locking);
+      const writing = recorder.write();
+      const endWriting = sql`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      await expect.poll(async () => (await endWriting.execute(kysely)).rows.length).toBe(1);
+      await writing;
+    });
+    expect(recorder.state).toMatchObject({ pendingRequests: 3, failedWrites: 1 });
+    // The next attempt can still get the lost connection from the pool.
+    await expect.poll(() => recorder.write().then(() => recorder.state.pendingRequests)).toBe(0);
+    expect(await writtenRequests(made.database)).toEqual({ key: 3 });
+  });
+}
+
+test('usage is stored for exactly the configured retention', async () => {
   let nowMs = NOON_MS;
   const clock = (): number => nowMs;
   const everything = record({ clock });

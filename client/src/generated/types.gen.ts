@@ -5,21 +5,21 @@ export type ClientOptions = {
 };
 
 /**
- * For programs to decide by. Causes and remedies: [unauthorized](/docs/errors/unauthorized), [forbidden](/docs/errors/forbidden), [not_found](/docs/errors/not_found), [rate_limited](/docs/errors/rate_limited), [validation_failed](/docs/errors/validation_failed), [internal_error](/docs/errors/internal_error). New values can be added: accept ones that you do not know.
+ * Stable, for programs. Causes and remedies: [unauthorized](/docs/errors/unauthorized), [forbidden](/docs/errors/forbidden), [not_found](/docs/errors/not_found), [rate_limited](/docs/errors/rate_limited), [validation_failed](/docs/errors/validation_failed), [internal_error](/docs/errors/internal_error). New values can be added: accept ones that you do not know.
  */
 export type ErrorCode = 'unauthorized' | 'forbidden' | 'not_found' | 'rate_limited' | 'validation_failed' | 'internal_error';
 
 /**
- * The error, for programs and for people.
+ * A code for programs and a message for people.
  */
 export type ErrorDetail = {
     code: ErrorCode;
     /**
-     * For people: what was wrong and what to do. May change.
+     * For people: what was wrong and what to do. It can change.
      */
     message: string;
     /**
-     * Quote it when you ask for help.
+     * Include it when you contact support.
      */
     request_id: string;
 };
@@ -35,11 +35,11 @@ export type Error = {
 };
 
 /**
- * Where a page is in its list.
+ * The position of a page in its list.
  */
 export type PageMeta = {
     /**
-     * For the next page; null on the last. Opaque.
+     * Cursor of the next page; null on the last page. Opaque.
      */
     next_cursor: string | null;
     /**
@@ -49,7 +49,7 @@ export type PageMeta = {
 };
 
 /**
- * The process answers.
+ * The process responds.
  */
 export type Health = {
     /**
@@ -71,7 +71,7 @@ export type Contract = {
      */
     name: string;
     /**
-     * What the contract is for, in short; null if there is none.
+     * A short summary; null if there is none.
      */
     summary: string | null;
     /**
@@ -95,7 +95,7 @@ export type Contract = {
      */
     city_services: Array<NamedRef>;
     /**
-     * The last change of anything that is shown here, suppliers and names included.
+     * When anything in this record last changed, including names and suppliers.
      */
     updated_at: string;
 };
@@ -109,13 +109,13 @@ export type ContractPage = {
      */
     data: Array<Contract>;
     /**
-     * Where the page is in the list.
+     * The position of the page in the list.
      */
     meta: PageMeta;
 };
 
 /**
- * A supplier as contracts show it.
+ * A supplier in a contract.
  */
 export type EmbeddedSupplier = {
     /**
@@ -131,7 +131,7 @@ export type EmbeddedSupplier = {
      */
     states_served: Array<string>;
     /**
-     * Where the supplier is, for people: usually a city and state code, such as `Glen Burnie, MD`, but it can be any text, or null.
+     * The location as text for people: usually a city and state code, such as `Glen Burnie, MD`, but it can be any text, or null.
      */
     location: string | null;
     /**
@@ -165,7 +165,7 @@ export type Supplier = {
      */
     states_served: Array<string>;
     /**
-     * Where the supplier is, for people: usually a city and state code, such as `Glen Burnie, MD`, but it can be any text, or null.
+     * The location as text for people: usually a city and state code, such as `Glen Burnie, MD`, but it can be any text, or null.
      */
     location: string | null;
     /**
@@ -185,7 +185,7 @@ export type Supplier = {
      */
     certifications: Array<string>;
     /**
-     * The last change of anything that is shown here.
+     * When anything in this record last changed.
      */
     updated_at: string;
 };
@@ -199,26 +199,26 @@ export type SupplierPage = {
      */
     data: Array<Supplier>;
     /**
-     * Where the page is in the list.
+     * The position of the page in the list.
      */
     meta: PageMeta;
 };
 
 /**
- * The stored status. Stays `open` after the deadline: `is_open` tells whether bidding is live. New values can be added: accept ones that you do not know.
+ * The stored status. It stays `open` after the deadline; `is_open` is true only while bidding is possible. New values can be added: accept ones that you do not know.
  */
 export type SolicitationStatus = 'open' | 'closed' | 'awarded' | 'cancelled';
 
 /**
- * A solicitation (RFP) as lists show it.
+ * A solicitation (RFP) in a list.
  */
 export type Solicitation = {
     /**
-     * The id of the solicitation. It is never all digits, as a `ref` is.
+     * The id of the solicitation. It is never all digits, unlike a `ref`.
      */
     id: string;
     /**
-     * Numeric public id; the detail takes it in place of `id`.
+     * Numeric public id. The detail route accepts it instead of `id`.
      */
     ref: number;
     /**
@@ -231,7 +231,7 @@ export type Solicitation = {
     title: string;
     status: SolicitationStatus;
     /**
-     * The organization that issued it; null if it is not known.
+     * The issuing organization; null if unknown.
      */
     issuing_organization: string | null;
     /**
@@ -239,7 +239,7 @@ export type Solicitation = {
      */
     lead_entity: NamedRef;
     /**
-     * True while the status is `open` and `close_at` is absent or in the future, at the moment of the request.
+     * True if the status is `open` and `close_at` is null or in the future, at the time of the request.
      */
     is_open: boolean;
     /**
@@ -247,19 +247,19 @@ export type Solicitation = {
      */
     open_at: string | null;
     /**
-     * When bidding closes; from then on `is_open` is false.
+     * When bidding closes. From then on `is_open` is false.
      */
     close_at: string | null;
     /**
-     * Until when questions may be asked.
+     * Deadline for questions.
      */
     questions_due_at: string | null;
     /**
-     * Until when intent to bid may be registered.
+     * Deadline for registering intent to bid.
      */
     intent_to_bid_due_at: string | null;
     /**
-     * The last change of the solicitation itself. Notices, documents and questions do not move it: re-read the detail.
+     * When the solicitation itself last changed. Notices, documents and questions do not count: request the detail again for them.
      */
     updated_at: string;
 };
@@ -273,21 +273,21 @@ export type SolicitationPage = {
      */
     data: Array<Solicitation>;
     /**
-     * Where the page is in the list.
+     * The position of the page in the list.
      */
     meta: PageMeta;
 };
 
 /**
- * A solicitation, whole.
+ * A solicitation with everything published about it.
  */
 export type SolicitationDetail = {
     /**
-     * The id of the solicitation. It is never all digits, as a `ref` is.
+     * The id of the solicitation. It is never all digits, unlike a `ref`.
      */
     id: string;
     /**
-     * Numeric public id; the detail takes it in place of `id`.
+     * Numeric public id. The detail route accepts it instead of `id`.
      */
     ref: number;
     /**
@@ -300,7 +300,7 @@ export type SolicitationDetail = {
     title: string;
     status: SolicitationStatus;
     /**
-     * The organization that issued it; null if it is not known.
+     * The issuing organization; null if unknown.
      */
     issuing_organization: string | null;
     /**
@@ -308,7 +308,7 @@ export type SolicitationDetail = {
      */
     lead_entity: NamedRef;
     /**
-     * True while the status is `open` and `close_at` is absent or in the future, at the moment of the request.
+     * True if the status is `open` and `close_at` is null or in the future, at the time of the request.
      */
     is_open: boolean;
     /**
@@ -316,23 +316,23 @@ export type SolicitationDetail = {
      */
     open_at: string | null;
     /**
-     * When bidding closes; from then on `is_open` is false.
+     * When bidding closes. From then on `is_open` is false.
      */
     close_at: string | null;
     /**
-     * Until when questions may be asked.
+     * Deadline for questions.
      */
     questions_due_at: string | null;
     /**
-     * Until when intent to bid may be registered.
+     * Deadline for registering intent to bid.
      */
     intent_to_bid_due_at: string | null;
     /**
-     * The last change of the solicitation itself. Notices, documents and questions do not move it: re-read the detail.
+     * When the solicitation itself last changed. Notices, documents and questions do not count: request the detail again for them.
      */
     updated_at: string;
     /**
-     * What is asked for; null if there is no description.
+     * The goods or services to be procured; null if there is no description.
      */
     description: string | null;
     /**
@@ -352,7 +352,7 @@ export type SolicitationDetail = {
      */
     documents: Array<SolicitationDocument>;
     /**
-     * What bidders are asked to supply.
+     * The items that bidders must or can supply.
      */
     requested_items: Array<SolicitationRequestedItem>;
     /**
@@ -396,17 +396,17 @@ export type SolicitationDocument = {
      */
     description: string | null;
     /**
-     * The type of the file; null if it is not known.
+     * The type of the file; null if unknown.
      */
     file_type: string | null;
     /**
-     * The size in bytes; null if it is not known.
+     * The size in bytes; null if unknown.
      */
     file_size: number | null;
 };
 
 /**
- * Something that bidders are asked to supply.
+ * An item that bidders are asked to supply.
  */
 export type SolicitationRequestedItem = {
     /**
@@ -422,7 +422,7 @@ export type SolicitationRequestedItem = {
      */
     required: boolean;
     /**
-     * The type of file that is expected; null if any is.
+     * The expected file type; null if any is accepted.
      */
     file_type: string | null;
     /**
@@ -430,7 +430,7 @@ export type SolicitationRequestedItem = {
      */
     allows_multiple: boolean;
     /**
-     * What bidders must observe; null if there is nothing.
+     * Instructions for bidders; null if there are none.
      */
     instructions: string | null;
     /**
@@ -462,7 +462,7 @@ export type SolicitationNotice = {
 };
 
 /**
- * A published question, without who asked it, and its answer.
+ * A published question and its answer, without the name of the person who asked.
  */
 export type SolicitationQuestion = {
     /**
@@ -492,11 +492,11 @@ export type SolicitationQuestion = {
 };
 
 /**
- * How many match.
+ * The number of matching records.
  */
 export type Count = {
     /**
-     * How many solicitations match the filters.
+     * Number of solicitations that match the filters.
      */
     total: number;
 };
@@ -507,7 +507,7 @@ export type Count = {
 export type CertificationType = 'sbe' | 'technical';
 
 /**
- * A certification that suppliers may hold. Its abbreviation or name is what the supplier filter takes.
+ * A certification that suppliers can hold. The supplier filter accepts its abbreviation or its name.
  */
 export type Certification = {
     /**
@@ -530,7 +530,7 @@ export type CertificationPage = {
      */
     data: Array<Certification>;
     /**
-     * Where the page is in the list.
+     * The position of the page in the list.
      */
     meta: PageMeta;
 };
@@ -540,7 +540,7 @@ export type CertificationPage = {
  */
 export type NamedRef = {
     /**
-     * The id, which filters take.
+     * The id, for filters.
      */
     id: string;
     /**
@@ -558,9 +558,92 @@ export type NamedRefPage = {
      */
     data: Array<NamedRef>;
     /**
-     * Where the page is in the list.
+     * The position of the page in the list.
      */
     meta: PageMeta;
+};
+
+/**
+ * Where a key works: `live` keys in production, `test` keys everywhere else. New values can be added: accept ones that you do not know.
+ */
+export type KeyEnvironment = 'live' | 'test';
+
+/**
+ * A kind of resource: the first part of its path. New values can be added: accept ones that you do not know.
+ */
+export type ResourceKind = 'contracts' | 'suppliers' | 'solicitations' | 'certifications' | 'lead-entities' | 'city-services' | 'coops';
+
+/**
+ * A day's requests made with a key.
+ */
+export type KeyUsage = {
+    /**
+     * The day, in UTC.
+     */
+    day: string;
+    /**
+     * The requests made with this key, whatever their outcome. 0 for a day without requests.
+     */
+    requests: number;
+};
+
+/**
+ * The key that a request was made with, and what its partner can see.
+ */
+export type Key = {
+    /**
+     * The public id of the key, its third part: use it to refer to the key.
+     */
+    id: string;
+    environment: KeyEnvironment;
+    /**
+     * When the key was issued.
+     */
+    created_at: string;
+    /**
+     * When the key ends: it is refused from then on. Null for never.
+     */
+    expires_at: string | null;
+    /**
+     * The public id of the key that replaces this one; null if it was not rotated.
+     */
+    replaced_by: string | null;
+    /**
+     * After a rotation, when the overlap ends: the same as `expires_at`. Null if the key was not rotated.
+     */
+    overlap_ends_at: string | null;
+    /**
+     * The name of the partner that the key belongs to.
+     */
+    partner: string;
+    /**
+     * The kinds of resource that the partner can request; any other is 403.
+     */
+    kinds: Array<ResourceKind>;
+    /**
+     * Whether the partner is granted everything, now and in future.
+     */
+    sees_everything: boolean;
+    /**
+     * The number of lead entities granted individually.
+     */
+    granted_lead_entities: number;
+    /**
+     * The number of cooperatives granted individually.
+     */
+    granted_coops: number;
+    /**
+     * The limit in effect, over all keys of the partner.
+     */
+    requests_per_minute: number;
+    /**
+     * The requests of each day, for up to 30 days, today last. A request is counted within some seconds.
+     */
+    usage: Array<KeyUsage>;
+    /**
+     * When the newest data was published; null before the first release.
+     */
+    data_published_at: string | null;
 };
 
 export type GetHealthData = {
@@ -572,11 +655,11 @@ export type GetHealthData = {
 
 export type GetHealthErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
 };
@@ -585,7 +668,7 @@ export type GetHealthError = GetHealthErrors[keyof GetHealthErrors];
 
 export type GetHealthResponses = {
     /**
-     * The answer.
+     * The service is running.
      */
     200: Health;
 };
@@ -596,14 +679,14 @@ export type ListContractsData = {
     body?: never;
     headers?: {
         /**
-         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response is 304 without a body.
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
          */
         'If-None-Match'?: string;
     };
     path?: never;
     query?: {
         /**
-         * Words to search for, such as `fire safety`; a record matches when all of them do. A word matches where one of the words of the record begins with it, or has the same English stem. Case, accents and punctuation do not matter.
+         * Words to search for, such as `fire safety`. A record must contain all of them: each as the beginning of a word, or as another form of it in English. Case, accents and punctuation do not matter.
          */
         q?: string;
         /**
@@ -623,15 +706,15 @@ export type ListContractsData = {
          */
         city_service?: string;
         /**
-         * Only contracts that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier.
+         * Only contracts that changed or became visible to you at this time or later. Pass the `X-Sync-Watermark` of your last sync. Any other timestamp, such as your own clock or the latest `updated_at`, counts as 5 seconds earlier.
          */
         updated_since?: string;
         /**
-         * The `meta.next_cursor` of the page before, as it is, together with the same filters. Opaque.
+         * The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.
          */
         cursor?: string;
         /**
-         * The most records that a page holds. It may change between the pages of a walk.
+         * Maximum number of records on a page. It can change from page to page.
          */
         limit?: number;
     };
@@ -640,27 +723,27 @@ export type ListContractsData = {
 
 export type ListContractsErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
      */
     403: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
     /**
-     * Too many requests. /docs/errors/rate_limited says what to do.
+     * Too many requests. See /docs/errors/rate_limited.
      */
     429: Error;
     /**
-     * Something failed on our side. /docs/errors/internal_error says what to do.
+     * Something failed on our side. See /docs/errors/internal_error.
      */
     500: Error;
 };
@@ -680,7 +763,7 @@ export type GetContractData = {
     body?: never;
     headers?: {
         /**
-         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response is 304 without a body.
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
          */
         'If-None-Match'?: string;
     };
@@ -696,31 +779,31 @@ export type GetContractData = {
 
 export type GetContractErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
      */
     403: Error;
     /**
-     * There is no such record, or it is not in the scope of the key. /docs/errors/not_found says what to do.
+     * No such record, or the key cannot see it. See /docs/errors/not_found.
      */
     404: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
     /**
-     * Too many requests. /docs/errors/rate_limited says what to do.
+     * Too many requests. See /docs/errors/rate_limited.
      */
     429: Error;
     /**
-     * Something failed on our side. /docs/errors/internal_error says what to do.
+     * Something failed on our side. See /docs/errors/internal_error.
      */
     500: Error;
 };
@@ -740,18 +823,18 @@ export type ListSuppliersData = {
     body?: never;
     headers?: {
         /**
-         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response is 304 without a body.
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
          */
         'If-None-Match'?: string;
     };
     path?: never;
     query?: {
         /**
-         * Words to search for, such as `fire safety`; a record matches when all of them do. A word matches where one of the words of the record begins with it, or has the same English stem. Case, accents and punctuation do not matter.
+         * Words to search for, such as `fire safety`. A record must contain all of them: each as the beginning of a word, or as another form of it in English. Case, accents and punctuation do not matter.
          */
         q?: string;
         /**
-         * The two letters of a state (USPS), such as `TX`: suppliers that serve it, or are based in it.
+         * Only suppliers that serve this state or are based in it: a two-letter USPS code, such as `TX`.
          */
         state?: string;
         /**
@@ -763,15 +846,15 @@ export type ListSuppliersData = {
          */
         city_service?: string;
         /**
-         * Only suppliers that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier.
+         * Only suppliers that changed or became visible to you at this time or later. Pass the `X-Sync-Watermark` of your last sync. Any other timestamp, such as your own clock or the latest `updated_at`, counts as 5 seconds earlier.
          */
         updated_since?: string;
         /**
-         * The `meta.next_cursor` of the page before, as it is, together with the same filters. Opaque.
+         * The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.
          */
         cursor?: string;
         /**
-         * The most records that a page holds. It may change between the pages of a walk.
+         * Maximum number of records on a page. It can change from page to page.
          */
         limit?: number;
     };
@@ -780,27 +863,27 @@ export type ListSuppliersData = {
 
 export type ListSuppliersErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
      */
     403: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
     /**
-     * Too many requests. /docs/errors/rate_limited says what to do.
+     * Too many requests. See /docs/errors/rate_limited.
      */
     429: Error;
     /**
-     * Something failed on our side. /docs/errors/internal_error says what to do.
+     * Something failed on our side. See /docs/errors/internal_error.
      */
     500: Error;
 };
@@ -820,7 +903,7 @@ export type GetSupplierData = {
     body?: never;
     headers?: {
         /**
-         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response is 304 without a body.
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
          */
         'If-None-Match'?: string;
     };
@@ -836,31 +919,31 @@ export type GetSupplierData = {
 
 export type GetSupplierErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
      */
     403: Error;
     /**
-     * There is no such record, or it is not in the scope of the key. /docs/errors/not_found says what to do.
+     * No such record, or the key cannot see it. See /docs/errors/not_found.
      */
     404: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
     /**
-     * Too many requests. /docs/errors/rate_limited says what to do.
+     * Too many requests. See /docs/errors/rate_limited.
      */
     429: Error;
     /**
-     * Something failed on our side. /docs/errors/internal_error says what to do.
+     * Something failed on our side. See /docs/errors/internal_error.
      */
     500: Error;
 };
@@ -880,18 +963,18 @@ export type ListSolicitationsData = {
     body?: never;
     headers?: {
         /**
-         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response is 304 without a body.
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
          */
         'If-None-Match'?: string;
     };
     path?: never;
     query?: {
         /**
-         * Words to search for, such as `fire safety`; a record matches when all of them do. A word matches where one of the words of the record begins with it, or has the same English stem. Case, accents and punctuation do not matter.
+         * Words to search for, such as `fire safety`. A record must contain all of them: each as the beginning of a word, or as another form of it in English. Case, accents and punctuation do not matter.
          */
         q?: string;
         /**
-         * Only solicitations of this stored status; one whose deadline has passed is still `open`.
+         * Only solicitations with this stored status. It stays `open` after the deadline.
          */
         status?: SolicitationStatus;
         /**
@@ -899,23 +982,23 @@ export type ListSolicitationsData = {
          */
         lead_entity?: string;
         /**
-         * Only solicitations that close at this instant or later; none without a close date.
+         * Only solicitations that close at this time or later. Those without a close date never match.
          */
         closing_after?: string;
         /**
-         * Only solicitations that close at this instant or earlier; none without a close date.
+         * Only solicitations that close at this time or earlier. Those without a close date never match.
          */
         closing_before?: string;
         /**
-         * Only solicitations that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier. New notices, documents and questions do not count: re-read the detail for them.
+         * Only solicitations that changed or became visible to you at this time or later. Pass the `X-Sync-Watermark` of your last sync. Any other timestamp, such as your own clock or the latest `updated_at`, counts as 5 seconds earlier. New notices, documents and questions do not count: request the detail again for them.
          */
         updated_since?: string;
         /**
-         * The `meta.next_cursor` of the page before, as it is, together with the same filters. Opaque.
+         * The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.
          */
         cursor?: string;
         /**
-         * The most records that a page holds. It may change between the pages of a walk.
+         * Maximum number of records on a page. It can change from page to page.
          */
         limit?: number;
     };
@@ -924,27 +1007,27 @@ export type ListSolicitationsData = {
 
 export type ListSolicitationsErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
      */
     403: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
     /**
-     * Too many requests. /docs/errors/rate_limited says what to do.
+     * Too many requests. See /docs/errors/rate_limited.
      */
     429: Error;
     /**
-     * Something failed on our side. /docs/errors/internal_error says what to do.
+     * Something failed on our side. See /docs/errors/internal_error.
      */
     500: Error;
 };
@@ -964,18 +1047,18 @@ export type CountSolicitationsData = {
     body?: never;
     headers?: {
         /**
-         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response is 304 without a body.
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
          */
         'If-None-Match'?: string;
     };
     path?: never;
     query?: {
         /**
-         * Words to search for, such as `fire safety`; a record matches when all of them do. A word matches where one of the words of the record begins with it, or has the same English stem. Case, accents and punctuation do not matter.
+         * Words to search for, such as `fire safety`. A record must contain all of them: each as the beginning of a word, or as another form of it in English. Case, accents and punctuation do not matter.
          */
         q?: string;
         /**
-         * Only solicitations of this stored status; one whose deadline has passed is still `open`.
+         * Only solicitations with this stored status. It stays `open` after the deadline.
          */
         status?: SolicitationStatus;
         /**
@@ -983,15 +1066,15 @@ export type CountSolicitationsData = {
          */
         lead_entity?: string;
         /**
-         * Only solicitations that close at this instant or later; none without a close date.
+         * Only solicitations that close at this time or later. Those without a close date never match.
          */
         closing_after?: string;
         /**
-         * Only solicitations that close at this instant or earlier; none without a close date.
+         * Only solicitations that close at this time or earlier. Those without a close date never match.
          */
         closing_before?: string;
         /**
-         * Only solicitations that changed or became visible to you at this instant or later: the `X-Sync-Watermark` of your last walk. Any other timestamp, such as your own clock or the greatest `updated_at`, is read as 5 seconds earlier. New notices, documents and questions do not count: re-read the detail for them.
+         * Only solicitations that changed or became visible to you at this time or later. Pass the `X-Sync-Watermark` of your last sync. Any other timestamp, such as your own clock or the latest `updated_at`, counts as 5 seconds earlier. New notices, documents and questions do not count: request the detail again for them.
          */
         updated_since?: string;
     };
@@ -1000,27 +1083,27 @@ export type CountSolicitationsData = {
 
 export type CountSolicitationsErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
      */
     403: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
     /**
-     * Too many requests. /docs/errors/rate_limited says what to do.
+     * Too many requests. See /docs/errors/rate_limited.
      */
     429: Error;
     /**
-     * Something failed on our side. /docs/errors/internal_error says what to do.
+     * Something failed on our side. See /docs/errors/internal_error.
      */
     500: Error;
 };
@@ -1029,7 +1112,7 @@ export type CountSolicitationsError = CountSolicitationsErrors[keyof CountSolici
 
 export type CountSolicitationsResponses = {
     /**
-     * The answer.
+     * The result.
      */
     200: Count;
 };
@@ -1040,7 +1123,7 @@ export type GetSolicitationData = {
     body?: never;
     headers?: {
         /**
-         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response is 304 without a body.
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
          */
         'If-None-Match'?: string;
     };
@@ -1056,31 +1139,31 @@ export type GetSolicitationData = {
 
 export type GetSolicitationErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
      */
     403: Error;
     /**
-     * There is no such record, or it is not in the scope of the key. /docs/errors/not_found says what to do.
+     * No such record, or the key cannot see it. See /docs/errors/not_found.
      */
     404: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
     /**
-     * Too many requests. /docs/errors/rate_limited says what to do.
+     * Too many requests. See /docs/errors/rate_limited.
      */
     429: Error;
     /**
-     * Something failed on our side. /docs/errors/internal_error says what to do.
+     * Something failed on our side. See /docs/errors/internal_error.
      */
     500: Error;
 };
@@ -1100,14 +1183,14 @@ export type ListCertificationsData = {
     body?: never;
     headers?: {
         /**
-         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response is 304 without a body.
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
          */
         'If-None-Match'?: string;
     };
     path?: never;
     query?: {
         /**
-         * Words to search for, such as `fire safety`; a record matches when all of them do. A word matches where one of the words of the record begins with it, or has the same English stem. Case, accents and punctuation do not matter.
+         * Words to search for, such as `fire safety`. A record must contain all of them: each as the beginning of a word, or as another form of it in English. Case, accents and punctuation do not matter.
          */
         q?: string;
         /**
@@ -1115,11 +1198,11 @@ export type ListCertificationsData = {
          */
         type?: CertificationType;
         /**
-         * The `meta.next_cursor` of the page before, as it is, together with the same filters. Opaque.
+         * The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.
          */
         cursor?: string;
         /**
-         * The most records that a page holds. It may change between the pages of a walk.
+         * Maximum number of records on a page. It can change from page to page.
          */
         limit?: number;
     };
@@ -1128,27 +1211,27 @@ export type ListCertificationsData = {
 
 export type ListCertificationsErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
      */
     403: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
     /**
-     * Too many requests. /docs/errors/rate_limited says what to do.
+     * Too many requests. See /docs/errors/rate_limited.
      */
     429: Error;
     /**
-     * Something failed on our side. /docs/errors/internal_error says what to do.
+     * Something failed on our side. See /docs/errors/internal_error.
      */
     500: Error;
 };
@@ -1168,18 +1251,18 @@ export type ListLeadEntitiesData = {
     body?: never;
     headers?: {
         /**
-         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response is 304 without a body.
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
          */
         'If-None-Match'?: string;
     };
     path?: never;
     query?: {
         /**
-         * The `meta.next_cursor` of the page before, as it is, together with the same filters. Opaque.
+         * The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.
          */
         cursor?: string;
         /**
-         * The most records that a page holds. It may change between the pages of a walk.
+         * Maximum number of records on a page. It can change from page to page.
          */
         limit?: number;
     };
@@ -1188,27 +1271,27 @@ export type ListLeadEntitiesData = {
 
 export type ListLeadEntitiesErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
      */
     403: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
     /**
-     * Too many requests. /docs/errors/rate_limited says what to do.
+     * Too many requests. See /docs/errors/rate_limited.
      */
     429: Error;
     /**
-     * Something failed on our side. /docs/errors/internal_error says what to do.
+     * Something failed on our side. See /docs/errors/internal_error.
      */
     500: Error;
 };
@@ -1228,18 +1311,18 @@ export type ListCityServicesData = {
     body?: never;
     headers?: {
         /**
-         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response is 304 without a body.
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
          */
         'If-None-Match'?: string;
     };
     path?: never;
     query?: {
         /**
-         * The `meta.next_cursor` of the page before, as it is, together with the same filters. Opaque.
+         * The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.
          */
         cursor?: string;
         /**
-         * The most records that a page holds. It may change between the pages of a walk.
+         * Maximum number of records on a page. It can change from page to page.
          */
         limit?: number;
     };
@@ -1248,27 +1331,27 @@ export type ListCityServicesData = {
 
 export type ListCityServicesErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
      */
     403: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
     /**
-     * Too many requests. /docs/errors/rate_limited says what to do.
+     * Too many requests. See /docs/errors/rate_limited.
      */
     429: Error;
     /**
-     * Something failed on our side. /docs/errors/internal_error says what to do.
+     * Something failed on our side. See /docs/errors/internal_error.
      */
     500: Error;
 };
@@ -1288,18 +1371,18 @@ export type ListCoopsData = {
     body?: never;
     headers?: {
         /**
-         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. While nothing has changed, the response is 304 without a body.
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
          */
         'If-None-Match'?: string;
     };
     path?: never;
     query?: {
         /**
-         * The `meta.next_cursor` of the page before, as it is, together with the same filters. Opaque.
+         * The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.
          */
         cursor?: string;
         /**
-         * The most records that a page holds. It may change between the pages of a walk.
+         * Maximum number of records on a page. It can change from page to page.
          */
         limit?: number;
     };
@@ -1308,27 +1391,27 @@ export type ListCoopsData = {
 
 export type ListCoopsErrors = {
     /**
-     * A parameter is unknown, repeated or malformed, or the request is. /docs/errors/validation_failed says what to do.
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
      */
     400: Error;
     /**
-     * The API key is missing or not valid. /docs/errors/unauthorized says what to do.
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
      */
     401: Error;
     /**
-     * The partner is suspended, or may not ask for this kind of resource. /docs/errors/forbidden says what to do.
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
      */
     403: Error;
     /**
-     * The method is neither GET nor HEAD. /docs/errors/validation_failed says what to do.
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
      */
     405: Error;
     /**
-     * Too many requests. /docs/errors/rate_limited says what to do.
+     * Too many requests. See /docs/errors/rate_limited.
      */
     429: Error;
     /**
-     * Something failed on our side. /docs/errors/internal_error says what to do.
+     * Something failed on our side. See /docs/errors/internal_error.
      */
     500: Error;
 };
@@ -1343,3 +1426,54 @@ export type ListCoopsResponses = {
 };
 
 export type ListCoopsResponse = ListCoopsResponses[keyof ListCoopsResponses];
+
+export type GetKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
+         */
+        'If-None-Match'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/key';
+};
+
+export type GetKeyErrors = {
+    /**
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
+     */
+    400: Error;
+    /**
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
+     */
+    401: Error;
+    /**
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
+     */
+    403: Error;
+    /**
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
+     */
+    405: Error;
+    /**
+     * Too many requests. See /docs/errors/rate_limited.
+     */
+    429: Error;
+    /**
+     * Something failed on our side. See /docs/errors/internal_error.
+     */
+    500: Error;
+};
+
+export type GetKeyError = GetKeyErrors[keyof GetKeyErrors];
+
+export type GetKeyResponses = {
+    /**
+     * The result.
+     */
+    200: Key;
+};
+
+export type GetKeyResponse = GetKeyResponses[keyof GetKeyResponses];

@@ -39,7 +39,7 @@ export async function takeTurn({ stop, pace }: SyncContext): Promise<void> {
   } catch (error) {
     if (!stop.aborted) throw error;
   }
-  if (stop.aborted) throw new StoppedError('stopped; the next run goes on from here');
+  if (stop.aborted) throw new StoppedError('stopped; the next run continues from here');
 }
 
 /**
@@ -47,22 +47,22 @@ export async function takeTurn({ stop, pace }: SyncContext): Promise<void> {
  * goes in and out, and the body of a 304 is never used.
  */
 export class DetailTags {
-  #asked: string | null = null;
+  #requestedTag: string | null = null;
   /** The ETag of the response; null if it had none. */
   received: string | null = null;
   /** Whether the response was a 304: the stored detail is still current. */
   isUnchanged = false;
 
   /** Call before requesting a detail. */
-  ask(etag: string | null): void {
-    this.#asked = etag;
+  begin(etag: string | null): void {
+    this.#requestedTag = etag;
     this.received = null;
     this.isUnchanged = false;
   }
 
   /** Call after the request, so that other requests are not made conditional. */
   clear(): void {
-    this.#asked = null;
+    this.#requestedTag = null;
   }
 
   /** Call with the status of each response. */
@@ -72,7 +72,7 @@ export class DetailTags {
 
   /** Supplies an empty record as the cached body. It must not be stored, which `isUnchanged` signals. */
   get(): { etag: string; body: string } | undefined {
-    return this.#asked === null ? undefined : { etag: this.#asked, body: '{"id":""}' };
+    return this.#requestedTag === null ? undefined : { etag: this.#requestedTag, body: '{"id":""}' };
   }
 
   set(_target: string, { etag }: { etag: string }): void {

@@ -40,7 +40,7 @@ async function readDetail(
   id: string,
   tag: string | null,
 ): Promise<DetailOutcome> {
-  tags.ask(tag);
+  tags.begin(tag);
   try {
     const detail: ListedRecord = await client.solicitations.get(id, { signal: abort });
     return tags.isUnchanged ? { type: 'unchanged' } : { type: 'received', etag: tags.received, detail };

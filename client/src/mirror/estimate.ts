@@ -52,13 +52,13 @@ export function estimateText({ solicitations, open, limit }: Estimate): string {
     );
   }
   sentences.push(
-    `How many contracts and suppliers there are is not known beforehand: a million take ` +
+    `The numbers of contracts and suppliers are not known in advance: a million take ` +
       `${number(MANY / PAGE_SIZE)} requests${timeOf(MANY / PAGE_SIZE)}.`,
   );
   if (limit !== null)
     sentences.push(
-      `That is at your limit of ${number(limit.quota)} requests in ${timeText(limit.windowSeconds * 1_000)}; ` +
-        `a slow network or service may take longer.`,
+      `This is at your limit of ${number(limit.quota)} requests in ${timeText(limit.windowSeconds * 1_000)}; ` +
+        `a slow network or service can take longer.`,
     );
   return sentences.join(' ');
 }

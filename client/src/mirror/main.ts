@@ -37,10 +37,10 @@ async function mirror(options: MirrorOptions): Promise<number> {
     setTimeout(() => abort.abort(), GRACE_MS).unref();
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);
-  let unheard: Error | undefined;
+  let outputError: Error | undefined;
   // The reader closed the pipe (`| head -1`), or the disk is full.
   process.stdout.on('error', (error) => {
-    unheard ??= error;
+    outputError ??= error;
     end();
   });
   const progress = process.stderr.isTTY ? new ProgressBar(process.stderr) : NO_PROGRESS;
@@ -59,15 +59,15 @@ async function mirror(options: MirrorOptions): Promise<number> {
         process.stdout.write(options.isJson ? reportJson(report, new Date()) : reportText(report));
       },
       onFailure: (error, retryInMs) => {
-        tell(`${messageOf(error)}; tried again in ${timeText(retryInMs)}`);
+        tell(`${messageOf(error)}; retrying in ${timeText(retryInMs)}`);
         if (options.isJson) process.stdout.write(failureJson(error));
       },
     });
-    if (unheard === undefined) return 0;
-    throw new Error(`what was done could not be written to standard output: ${unheard.message}`);
+    if (outputError === undefined) return 0;
+    throw new Error(`the report could not be written to stdout: ${outputError.message}`);
   } catch (error) {
     tell(messageOf(error));
-    if (options.isJson && unheard === undefined) process.stdout.write(failureJson(error));
+    if (options.isJson && outputError === undefined) process.stdout.write(failureJson(error));
     return 1;
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);

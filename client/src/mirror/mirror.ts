@@ -6,14 +6,15 @@ import {
   TimeoutError,
   UnexpectedAnswerError,
 } from '../errors.ts';
+import { keyExpiryText } from '../key-expiry.ts';
 import type { RateLimit } from '../rate-limit.ts';
 import { pause } from '../retries.ts';
 import { DetailTags, StoppedError, type ProgressListener, type SyncContext } from './context.ts';
 import { estimateFirstRun, estimateText } from './estimate.ts';
-import { NdjsonStore } from './ndjson-store.ts';
+import { NdjsonStore } from './ndjson/ndjson-store.ts';
 import type { MirrorOptions } from './options.ts';
 import { Pace } from './pace.ts';
-import { SqliteStore } from './sqlite-store.ts';
+import { SqliteStore } from './sqlite/sqlite-store.ts';
 import { BusyCopyError, CopyError, type Store } from './store.ts';
 import { sync, type SyncReport } from './sync.ts';
 
@@ -48,15 +49,15 @@ export async function runMirror(options: MirrorOptions, surroundings: MirrorSurr
   try {
     checkService(store, options);
     const { context, limit } = contextOf(options, surroundings, store);
-    const syncOnce = async (isAsked: boolean): Promise<SyncReport> => {
+    const syncOnce = async (isRequested: boolean): Promise<SyncReport> => {
       if (store.state.reconciledAt === null) context.tell(estimateText(await estimateFirstRun(context, limit)));
-      return sync(context, { isReconciling: isAsked || isDue(context, options), refreshMs: options.refreshMs });
+      return sync(context, { isReconciling: isRequested || isDue(context, options), refreshMs: options.refreshMs });
     };
     if (options.watchMs === null) surroundings.onReport(await syncOnce(options.isReconciling));
     else await watch(context, options.isReconciling, options.watchMs, syncOnce, surroundings);
   } catch (error) {
     if (!surroundings.stop.aborted) throw error;
-    if (options.watchMs === null) throw new StoppedError('stopped; the next run goes on from here', { cause: error });
+    if (options.watchMs === null) throw new StoppedError('stopped; the next run continues from here', { cause: error });
   } finally {
     await store.close();
   }
@@ -65,7 +66,7 @@ export async function runMirror(options: MirrorOptions, surroundings: MirrorSurr
 /** With a watermark from another service, the copy would silently miss changes. */
 function checkService({ state }: Store, { baseUrl, store: { path } }: MirrorOptions): void {
   if (state.service !== baseUrl)
-    throw new CopyError(`${path} is a copy of ${state.service}: for one of ${baseUrl}, name another place`);
+    throw new CopyError(`${path} is a copy of ${state.service}. For a copy of ${baseUrl}, choose another path`);
 }
 
 function contextOf(
@@ -86,6 +87,7 @@ function contextOf(
       pace.note(rateLimit);
       limit = rateLimit ?? limit;
     },
+    onKeyExpiring: (expiry) => tell(keyExpiryText(expiry)),
   });
   return { context: { client, store, pace, clock, stop, abort, tags, progress, tell }, limit: () => limit };
 }
@@ -108,15 +110,15 @@ async function watch(
   { onReport, onFailure }: MirrorSurroundings,
 ): Promise<void> {
   const { stop, progress } = context;
-  for (let isAsked = isReconciling; ;) {
+  for (let isRequested = isReconciling; ;) {
     // Monotonic, because the wall clock can be set meanwhile.
     const nextAtMs = performance.now() + everyMs;
     try {
-      onReport(await syncOnce(isAsked));
-      isAsked = false;
+      onReport(await syncOnce(isRequested));
+      isRequested = false;
     } catch (error) {
       progress.end();
-      if (stop.aborted || !isPassing(error)) throw error;
+      if (stop.aborted || !isTransient(error)) throw error;
       onFailure(error, Math.max(0, nextAtMs - performance.now()));
     }
     await waitUntil(context, nextAtMs);
@@ -135,8 +137,8 @@ async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Pro
 }
 
 /** Whether the failure is transient, so that the next sync can succeed without intervention. */
-function isPassing(error: unknown): boolean {
-  const passing = [
+function isTransient(error: unknown): boolean {
+  const transient = [
     ConnectionError,
     TimeoutError,
     InternalServerError,
@@ -144,5 +146,5 @@ function isPassing(error: unknown): boolean {
     UnexpectedAnswerError,
     BusyCopyError,
   ];
-  return passing.some((type) => error instanceof type);
+  return transient.some((type) => error instanceof type);
 }

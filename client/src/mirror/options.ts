@@ -22,21 +22,21 @@ export class UsageError extends Error {
 
 export const USAGE = `Usage: partner-data-mirror (--sqlite FILE | --ndjson DIRECTORY) [options]
 
-Keeps a local copy of all that your key may see. Run it again, and it asks only for what changed.
+Keeps a local copy of all records that your key can access. Later runs only fetch changes.
 
-  --sqlite FILE            keep the copy in a SQLite file (Node 22.13 or newer)
-  --ndjson DIRECTORY       keep it as NDJSON files, one for each kind
-  --url URL                the service; or PARTNER_DATA_URL
-  --reconcile              walk all lists in full, and drop what is gone
-  --reconcile-every TIME   do so when the last time is so long ago, such as 1d
-  --refresh TIME           the time in which the details of solicitations that are not open are all
-                           read again (default 30d; 0d: in each run)
-  --watch TIME             go on, and sync again after each such time, such as 5m
-  --json                   write what was done as JSON to standard output, a line for each sync
+  --sqlite FILE            store the copy in a SQLite file (requires Node 22.13 or newer)
+  --ndjson DIRECTORY       store the copy as NDJSON files, one for each kind of record
+  --url URL                URL of the service (default: PARTNER_DATA_URL)
+  --reconcile              fetch all lists in full, and remove records that the service no longer has
+  --reconcile-every TIME   reconcile if the last time is at least this long ago, such as 1d
+  --refresh TIME           fetch the details of closed solicitations again within this time
+                           (default 30d; 0d: in each run)
+  --watch TIME             keep running, and sync at this interval, such as 5m
+  --json                   print a line of JSON to stdout for each sync
   --help, --version
 
 The key is read from PARTNER_DATA_KEY. Times are numbers with s, m, h or d.
-Exit codes: 0 done, 1 failed (what was received is kept; run it again), 2 wrong usage.
+Exit codes: 0 success, 1 failure (records received so far are saved; run it again), 2 wrong usage.
 `;
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -54,7 +54,7 @@ export function readOptions(
   if (values.help === true) return 'help';
   if (values.version === true) return 'version';
   const watchMs = readTime('--watch', values.watch);
-  if (watchMs !== null && watchMs < 1_000) throw new UsageError('--watch takes a time of 1s or more');
+  if (watchMs !== null && watchMs < 1_000) throw new UsageError('--watch must be at least 1s');
   return {
     store: readStore(values),
     baseUrl: readUrl(values.url ?? environment['PARTNER_DATA_URL']),
@@ -87,32 +87,33 @@ function parseWords(words: readonly string[]) {
   } catch (error) {
     // The argument could be a key, so the message must not quote it: use a fixed text or only the first sentence.
     const { code } = error as { code?: string };
-    if (code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL')
-      throw new UsageError('there is an argument that belongs to no option');
-    throw new UsageError((error as Error).message.split('. ')[0] ?? 'the options cannot be read');
+    if (code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') throw new UsageError('unexpected argument');
+    throw new UsageError((error as Error).message.split('. ')[0] ?? 'invalid options');
   }
 }
 
 function readStore({ sqlite, ndjson }: { sqlite?: string; ndjson?: string }): MirrorOptions['store'] {
   if ((sqlite === undefined) === (ndjson === undefined))
-    throw new UsageError('say where to keep the copy: --sqlite FILE or --ndjson DIRECTORY, one of them');
+    throw new UsageError('give exactly one of --sqlite FILE and --ndjson DIRECTORY');
   const path = sqlite ?? ndjson ?? '';
   if (path === '') throw new UsageError('the path of the copy is empty');
   return { type: sqlite === undefined ? 'ndjson' : 'sqlite', path };
 }
 
 function readUrl(url: string | undefined): string {
-  if (url === undefined || url === '') throw new UsageError('name the service: --url URL, or PARTNER_DATA_URL');
+  if (url === undefined || url === '')
+    throw new UsageError('give the URL of the service with --url or PARTNER_DATA_URL');
   try {
-    return readBaseUrl('the URL of the service', url);
+    return readBaseUrl('the service URL', url);
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
 }
 
 function readKey(key: string | undefined): string {
-  if (key === undefined || key === '') throw new UsageError('set PARTNER_DATA_KEY to your key');
-  if (!/^[!-~]+$/.test(key)) throw new UsageError('PARTNER_DATA_KEY is no key: it holds spaces or other characters');
+  if (key === undefined || key === '') throw new UsageError('set PARTNER_DATA_KEY to your API key');
+  if (!/^[!-~]+$/.test(key))
+    throw new UsageError('PARTNER_DATA_KEY is not an API key: it contains spaces or non-ASCII characters');
   return key;
 }
 
@@ -121,6 +122,6 @@ function readTime(option: string, value: string | undefined): number | null {
   if (value === undefined) return null;
   const [, number = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(value) ?? [];
   const unitMs = UNITS_MS[unit];
-  if (unitMs === undefined) throw new UsageError(`${option} takes a time such as 90s, 5m, 12h or 30d`);
+  if (unitMs === undefined) throw new UsageError(`${option} must be a time such as 90s, 5m, 12h or 30d`);
   return Number(number) * unitMs;
 }

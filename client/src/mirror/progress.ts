@@ -51,7 +51,7 @@ export class ProgressBar implements ProgressListener {
 
   /** Shows that requests are paused by the rate limit. */
   pause(ms: number): void {
-    this.#draw(`; waits ${timeText(ms)}`);
+    this.#draw(`; waiting ${timeText(ms)}`);
   }
 
   end(): void {

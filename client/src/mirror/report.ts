@@ -5,7 +5,7 @@ import type { SyncReport } from './sync.ts';
 export function reportText({ kinds, details, reconciled }: SyncReport): string {
   const rows = KINDS.map((kind) => {
     const report = kinds[kind];
-    if (report === null) return [kind, 'left out: your key may not ask for them'];
+    if (report === null) return [kind, 'skipped: your key has no access'];
     const { held, added, changed, removed } = report;
     return [kind, ...[held, added, changed, removed].map((value) => value.toLocaleString('en'))];
   });
@@ -22,7 +22,7 @@ export function reportText({ kinds, details, reconciled }: SyncReport): string {
       .trimEnd(),
   );
   if (details !== null) lines.push(`details: ${details.read} read, ${details.changed} new or changed`);
-  if (!reconciled) lines.push('What is gone from the service is found by --reconcile.');
+  if (!reconciled) lines.push('Run with --reconcile to find records that the service no longer has.');
   return `${lines.join('\n')}\n`;
 }
 

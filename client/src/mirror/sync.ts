@@ -79,11 +79,11 @@ async function leaveOut(context: SyncContext, forbidden: readonly Kind[], isReco
   const allowed = KINDS.find((kind) => !forbidden.includes(kind));
   if (allowed === undefined || (await isForbiddenNow(context, allowed)))
     throw new CopyError(
-      'the service refuses everything (403): your access may be suspended. The copy is left as it is',
+      'the service rejects all requests (403): your access may be suspended. The copy was not changed',
     );
   for (const kind of forbidden) {
     const told = store.state.kinds[kind].isForbidden;
-    if (!told) context.tell(`${kind}: your key may not ask for them (403); they are left out`);
+    if (!told) context.tell(`${kind}: skipped, because your key has no access to them (403)`);
     if (isReconciling) await store.dropKind(kind);
     if (!told) await store.saveState(withKind(store.state, kind, { isForbidden: true }));
   }

@@ -6,7 +6,7 @@ const KEY = 'pds_test_abcdefgh_secret';
 const ENVIRONMENT = { PARTNER_DATA_KEY: KEY, PARTNER_DATA_URL: 'https://api.example.com/' };
 const STORE = ['--sqlite', 'copy.sqlite'];
 
-test('a store, the environment and nothing else is enough', () => {
+test('a store and the environment suffice, with defaults for the rest', () => {
   expect(readOptions(STORE, ENVIRONMENT)).toEqual({
     store: { type: 'sqlite', path: 'copy.sqlite' },
     baseUrl: 'https://api.example.com',
@@ -19,9 +19,9 @@ test('a store, the environment and nothing else is enough', () => {
   });
 });
 
-test('the address on the command line goes before that of the environment, in one form, and times have units', () => {
-  const words = ['--ndjson', 'copy', '--url', 'HTTP://LocalHost:80/data//', '--watch', '5m', '--reconcile-every', '1d'];
-  expect(readOptions([...words, '--refresh', '12h', '--json'], ENVIRONMENT)).toMatchObject({
+test('--url takes precedence over the environment and is normalized, and times have units', () => {
+  const args = ['--ndjson', 'copy', '--url', 'HTTP://LocalHost:80/data//', '--watch', '5m', '--reconcile-every', '1d'];
+  expect(readOptions([...args, '--refresh', '12h', '--json'], ENVIRONMENT)).toMatchObject({
     store: { type: 'ndjson', path: 'copy' },
     baseUrl: 'http://localhost/data',
     watchMs: 300_000,
@@ -31,29 +31,29 @@ test('the address on the command line goes before that of the environment, in on
   });
 });
 
-describe('is wrong usage, and told with what to do:', () => {
+describe('wrong usage is rejected with advice:', () => {
   test.each<[string, string[], Record<string, string>, RegExp]>([
-    ['no store', [], ENVIRONMENT, /--sqlite FILE or --ndjson DIRECTORY/],
-    ['two stores', [...STORE, '--ndjson', 'x'], ENVIRONMENT, /one of them/],
+    ['no store', [], ENVIRONMENT, /--sqlite FILE and --ndjson DIRECTORY/],
+    ['two stores', [...STORE, '--ndjson', 'x'], ENVIRONMENT, /exactly one of/],
     ['no key', STORE, { PARTNER_DATA_URL: 'https://x' }, /set PARTNER_DATA_KEY/],
-    ['a key with a line feed', STORE, { ...ENVIRONMENT, PARTNER_DATA_KEY: `${KEY}\n` }, /is no key/],
-    ['no address', STORE, { PARTNER_DATA_KEY: KEY }, /--url URL, or PARTNER_DATA_URL/],
-    ['an address that is none', [...STORE, '--url', 'api.example.com'], ENVIRONMENT, /absolute/],
-    ['a password in the address', [...STORE, '--url', 'https://a:b@x'], ENVIRONMENT, /without a user, a password/],
-    ['a query in the address', [...STORE, '--url', 'https://x/?a=b'], ENVIRONMENT, /without .* a query/],
-    ['a time without a unit', [...STORE, '--watch', '5'], ENVIRONMENT, /--watch takes a time such as/],
-    ['a watch without a pause', [...STORE, '--watch', '0s'], ENVIRONMENT, /1s or more/],
+    ['a key with a line feed', STORE, { ...ENVIRONMENT, PARTNER_DATA_KEY: `${KEY}\n` }, /is not an API key/],
+    ['no URL', STORE, { PARTNER_DATA_KEY: KEY }, /--url or PARTNER_DATA_URL/],
+    ['a malformed URL', [...STORE, '--url', 'api.example.com'], ENVIRONMENT, /absolute/],
+    ['a password in the URL', [...STORE, '--url', 'https://a:b@x'], ENVIRONMENT, /must not contain a user, a password/],
+    ['a query in the URL', [...STORE, '--url', 'https://x/?a=b'], ENVIRONMENT, /must not contain .* a query/],
+    ['a time without a unit', [...STORE, '--watch', '5'], ENVIRONMENT, /--watch must be a time such as/],
+    ['a watch without a pause', [...STORE, '--watch', '0s'], ENVIRONMENT, /at least 1s/],
     ['an unknown option', [...STORE, '--key', KEY], ENVIRONMENT, /--key/],
-    ['a key as an argument', [...STORE, KEY], ENVIRONMENT, /belongs to no option/],
-  ])('%s', (_what, words, environment, message) => {
-    const read = (): unknown => readOptions(words, environment);
+    ['a key as an argument', [...STORE, KEY], ENVIRONMENT, /unexpected argument/],
+  ])('%s', (_case, args, environment, message) => {
+    const read = (): unknown => readOptions(args, environment);
     expect(read).toThrow(UsageError);
     expect(read).toThrow(message);
     expect(read).not.toThrow(KEY);
   });
 });
 
-test('a bar shows how far it is and how long the rest takes, and is gone at the end', () => {
+test('a progress bar shows how much is done and how long the rest takes, and clears its line at the end', () => {
   const drawn: string[] = [];
   let nowMs = 0;
   const terminal = { columns: 80, write: (text: string) => drawn.push(text) };
@@ -63,7 +63,7 @@ test('a bar shows how far it is and how long the rest takes, and is gone at the 
   bar.advance(300);
   expect(drawn.at(-1)).toContain('solicitations 300 of 700, 2 seconds left [==========              ]');
   bar.pause(30_000);
-  expect(drawn.at(-1)).toContain('2 seconds left; waits 30 seconds [==');
+  expect(drawn.at(-1)).toContain('2 seconds left; waiting 30 seconds [==');
   bar.begin('solicitations', 990_000, 1_000_000);
   nowMs = 2_000;
   bar.advance(999_999);
@@ -78,7 +78,7 @@ test('a bar shows how far it is and how long the rest takes, and is gone at the 
   expect(drawn.at(-1)).toBe('\r\u001B[K');
 });
 
-test('times are told in whole units, rounded up', () => {
+test('durations are shown in whole units, rounded up', () => {
   expect([1_000, 61_000, 1_000_000, 100 * 60_000, 28 * 3_600_000].map(timeText)).toEqual([
     '1 second',
     '61 seconds',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Pace } from '../../src/mirror/pace.ts';
 
-test('waits for the next window before the limit is used up, and not at all while much is left', () => {
+test('waits for the next window when the limit is nearly used up, and not before', () => {
   let nowMs = 1_000;
   const pace = new Pace(() => nowMs);
   expect(pace.pauseMs()).toBe(0);
@@ -15,7 +15,7 @@ test('waits for the next window before the limit is used up, and not at all whil
   expect(pace.pauseMs()).toBe(0);
 });
 
-test('a limit of one request is used', () => {
+test('uses up a limit of one request', () => {
   const pace = new Pace(() => 0);
   pace.note({ quota: 1, windowSeconds: 60, remaining: 1, resetSeconds: 60 });
   expect(pace.pauseMs()).toBe(0);

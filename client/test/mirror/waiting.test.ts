@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, type TestContext } from 'vitest';
 import { solicitation } from '../../../test/support/publishing.ts';
-import { readCopy, STORES, storeWords } from './support/copies.ts';
+import { readCopy, STORES, storeOptions } from './support/copies.ts';
 import { firstCatalog } from './support/histories.ts';
 import { MirroredService } from './support/mirrored-service.ts';
 import { SmallPages } from './support/small-pages.ts';
@@ -27,16 +27,16 @@ async function start({ onTestFinished }: TestContext, requestsPerMinute = 1_000_
   return service;
 }
 
-describe.concurrent('in their time', { timeout: 300_000 }, () => {
-  test('two mirrors and another program on one limit are never refused twice in a row, and all is copied', async (context) => {
+describe.concurrent('in real time', { timeout: 300_000 }, () => {
+  test('two mirrors and another program with one limit never get 429 twice in a row, and copy everything', async (context) => {
     const service = await start(context, QUOTA);
     const second = await SmallPages.start(3);
     context.onTestFinished(() => second.close());
     second.servicePort = service.pages.servicePort;
-    for (let asked = 0; asked < USED; asked += 1) await service.status('/v1/coops');
+    for (let sent = 0; sent < USED; sent += 1) await service.status('/v1/coops');
     const mirrors = [
-      service.startMirror(...storeWords('sqlite', service.folder)),
-      service.startMirror(...storeWords('ndjson', service.folder), '--url', second.url),
+      service.startMirror(...storeOptions('sqlite', service.folder)),
+      service.startMirror(...storeOptions('ndjson', service.folder), '--url', second.url),
     ];
     for (const mirror of mirrors) {
       const { code, stderr } = await mirror.ended;
@@ -54,9 +54,9 @@ describe.concurrent('in their time', { timeout: 300_000 }, () => {
     expect(readCopy('sqlite', service.folder)).toEqual(readCopy('ndjson', service.folder));
   });
 
-  test.for(STORES)('a mirror into %s reads a solicitation once more after its deadline', async (type, context) => {
+  test.for(STORES)('a mirror into %s reads a solicitation again after its deadline', async (type, context) => {
     const service = await start(context);
-    const words = storeWords(type, service.folder);
+    const args = storeOptions(type, service.folder);
     const close_at = new Date(Date.now() + AHEAD_MS).toISOString();
     // Several, because every run reads the detail of one solicitation that is not open anyway.
     const ids = ['sol_1', 'sol_3', 'sol_5'];
@@ -66,30 +66,30 @@ describe.concurrent('in their time', { timeout: 300_000 }, () => {
       });
     await publish({});
     await service.settle();
-    await service.startMirror(...words).ended;
+    await service.startMirror(...args).ended;
     const notices = [{ id: 1, title: 'At the last moment', body: '', created_at: '2026-01-01T00:00:00.000Z' }];
     await publish({ notices });
     await service.settle();
     expect(Date.now()).toBeLessThan(Date.parse(close_at));
     await sleep(Date.parse(close_at) - Date.now() + 1);
-    await service.startMirror(...words).ended;
+    await service.startMirror(...args).ended;
     const copy = readCopy(type, service.folder);
     for (const id of ids) expect(copy.details.get(id)).toMatchObject({ notices, is_open: false });
     service.pages.passed = [];
-    await service.startMirror(...words).ended;
+    await service.startMirror(...args).ended;
     const again = service.pages.passed.filter(({ target }) => ids.some((id) => target.endsWith(`/${id}`)));
     expect(again.length).toBeLessThan(2);
   });
 
   test.for(STORES)(
-    'a mirror into %s that watches corrects what is open at each deadline, asks nothing for it, and ends with 0 when it is told to',
+    'a watching mirror into %s updates is_open at each deadline without a request, and exits with 0 on SIGTERM',
     async (type, context) => {
       const service = await start(context);
       const closeAt = new Date(Date.now() + AHEAD_MS).toISOString();
       await service.publish({ solicitations: [{ ...OPEN, close_at: closeAt }] });
       await service.settle();
-      const watching = service.startMirror(...storeWords(type, service.folder), '--watch', '1h', '--json');
-      await watching.told('"ok":true');
+      const watching = service.startMirror(...storeOptions(type, service.folder), '--watch', '1h', '--json');
+      await watching.printed('"ok":true');
       const isOpen = (): unknown => readCopy(type, service.folder).solicitations.get('sol_1')?.['is_open'];
       expect(isOpen()).toBe(true);
       const count = service.pages.passed.length;
@@ -104,31 +104,31 @@ describe.concurrent('in their time', { timeout: 300_000 }, () => {
     },
   );
 
-  test('a mirror that watches waits for a service that is not there yet, and tells it', async (context) => {
+  test('a watching mirror waits for a service that is not up yet, and reports that', async (context) => {
     const service = await start(context);
     await service.killService();
-    const watching = service.startMirror(...storeWords('ndjson', service.folder), '--watch', '1s', '--json');
-    await watching.told('"ok":false');
+    const watching = service.startMirror(...storeOptions('ndjson', service.folder), '--watch', '1s', '--json');
+    await watching.printed('"ok":false');
     await service.serve();
-    await watching.told('"ok":true');
+    await watching.printed('"ok":true');
     watching.kill('SIGTERM');
     const { code, stdout, stderr } = await watching.ended;
     expect(code).toBe(0);
-    expect(stderr).toMatch(/no complete answer from .*; tried again in \d+ seconds?/);
+    expect(stderr).toMatch(/no complete response from .*; retrying in \d+ seconds?/);
     for (const line of stdout.trimEnd().split('\n')) expect(JSON.parse(line)).toHaveProperty('ok');
     expect(readCopy('ndjson', service.folder)).toEqual(await service.served());
   });
 
-  test('a writer in a copy in SQLite is waited for, and named where that takes too long', async (context) => {
+  test('a mirror waits for another writer of its SQLite copy, and reports it if that takes too long', async (context) => {
     const service = await start(context);
-    const words = storeWords('sqlite', service.folder);
-    await service.startMirror(...words).ended;
-    const other = new DatabaseSync(words[1] ?? '');
+    const args = storeOptions('sqlite', service.folder);
+    await service.startMirror(...args).ended;
+    const other = new DatabaseSync(args[1] ?? '');
     other.exec('begin immediate');
-    const { code, stderr } = await service.startMirror(...words).ended;
+    const { code, stderr } = await service.startMirror(...args).ended;
     other.close();
-    expect(stderr).toContain('another program has been writing to it for too long');
+    expect(stderr).toContain('another program keeps it locked for writing');
     expect(code).toBe(1);
-    expect((await service.startMirror(...words).ended).code).toBe(0);
+    expect((await service.startMirror(...args).ended).code).toBe(0);
   });
 });

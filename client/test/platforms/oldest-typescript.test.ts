@@ -29,7 +29,7 @@ async function check(tsc: string, module: string, moduleResolution: string, more
 }
 
 test(
-  `is typed for strict programs in TypeScript ${OLDEST}, however it finds modules`,
+  `the package has types for strict programs in TypeScript ${OLDEST} in every module mode`,
   // Allows for downloading the compiler.
   { timeout: 300_000, retry: 2 },
   async () => {
@@ -46,6 +46,6 @@ test(
   },
 );
 
-test('is typed with moduleResolution node in the newest TypeScript', async () => {
+test('the package has types with moduleResolution node in the newest TypeScript', async () => {
   expect(await check('tsc', 'esnext', 'node10', { ignoreDeprecations: '6.0' })).toBe('');
 });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { request as ask } from 'node:http';
+import { request as forward } from 'node:http';
 import { join } from 'node:path';
 import {
   drop,
@@ -27,18 +27,18 @@ const FAULTS: Readonly<Record<string, Misbehave>> = {
  */
 export function startOrigin(serviceUrl: string, packageFolder: string): Promise<FaultyServer> {
   let isBusy = false;
-  return startFaultyServer((response, place, request) => {
+  return startFaultyServer((response, index, request) => {
     const { url = '', headers } = request;
     const [, part, rest = ''] = /^\/(api|faulty|package|smoke\.js)?(\/.*)?$/.exec(url) ?? [];
     if (part === 'api') {
-      const forwarded = ask(serviceUrl + rest, { headers: { ...headers, host: 'localhost' } }, (answer) => {
-        response.writeHead(answer.statusCode ?? 0, answer.headers);
-        answer.pipe(response);
+      const forwarded = forward(serviceUrl + rest, { headers: { ...headers, host: 'localhost' } }, (reply) => {
+        response.writeHead(reply.statusCode ?? 0, reply.headers);
+        reply.pipe(response);
       });
       forwarded.end();
     } else if (part === 'faulty') {
       const [, fault = ''] = rest.split('/');
-      if (fault !== 'busy') FAULTS[fault]?.(response, place, request);
+      if (fault !== 'busy') FAULTS[fault]?.(response, index, request);
       // Fails every other request.
       else if ((isBusy = !isBusy)) sendError(response, 429, 'rate_limited', { 'retry-after': '0' });
       else sendJson(response, { total: 7 });

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launchBrowser, recordPage } from '../../../test/support/browser.ts';
+import { launchBrowser, recordPage } from '../../../test/support/browser/browser.ts';
+import { dataOf } from '../../../test/support/client.ts';
 import { testWith } from '../../../test/support/installed-programs.ts';
 import type { TestService } from '../../../test/support/service.ts';
 import type { FaultyServer } from '../support/faulty-server.ts';
@@ -66,19 +67,18 @@ async function downloadPlatforms(): Promise<void> {
 
 /** Asserts the outcome of `smoke`, which is the same on every platform. */
 async function expectEverything(outcome: unknown): Promise<void> {
-  const pages = await service.walk('/v1/lead-entities', key, [30]);
+  const pages = await service.listAllPages('/v1/lead-entities', key, [30]);
   const watermark = pages[0]?.headers['x-sync-watermark'];
-  const names = pages.flatMap(({ body }) => (JSON.parse(body) as { data: { name: string }[] }).data);
   const next = '/v1/lead-entities?limit=30&cursor=…';
   const paths = ['/v1/lead-entities?limit=30', next, next];
 
   const ours = (name: string): unknown[] => [name, true, false];
   const count = await service.get('/v1/solicitations/count?closing_after=2026-04-15T09:00:00Z', { key });
   expect(outcome).toEqual({
-    walked: paths.map((path) => `200 ${path}`),
-    walkedAgain: paths.map((path) => `304 ${path}`),
+    listed: paths.map((path) => `200 ${path}`),
+    listedAgain: paths.map((path) => `304 ${path}`),
     leadEntities: [30, 30, 11].map((length) => [length, 30, watermark, 1_000_000]),
-    names: names.map(({ name }) => name),
+    names: dataOf(...pages).map(({ name }) => name),
     detail: true,
     count: (JSON.parse(count.body) as { total: number }).total,
     health: { status: 'ok' },
@@ -95,10 +95,10 @@ async function expectEverything(outcome: unknown): Promise<void> {
 }
 
 /** Runs `run.js` with a platform's binary. */
-async function runOn(binary: string | undefined, ...words: string[]): Promise<void> {
+async function runOn(binary: string | undefined, ...args: string[]): Promise<void> {
   if (binary === undefined || !existsSync(binary)) throw new Error(`no binary came in ${PLATFORMS.join(', ')}`);
   const env = { ORIGIN: origin.url, API_KEY: key, DENO_NO_UPDATE_CHECK: '1', DENO_DIR: platforms, DO_NOT_TRACK: '1' };
-  const output = await run(binary, [...words, 'run.js'], { cwd: installed.project, env });
+  const output = await run(binary, [...args, 'run.js'], { cwd: installed.project, env });
   await expectEverything(JSON.parse(output));
 }
 
@@ -115,18 +115,27 @@ test.skipIf(!HAS_OLD_NODES)('the package works in Node 20.0.0', () => runOn(find
 test.skipIf(!HAS_OLD_NODES).each([
   ['NDJSON', '20.0.0', '--ndjson'],
   ['SQLite', '22.13.0', '--sqlite'],
-])('the mirror keeps a copy in %s in Node %s', async (_store, version, option) => {
+])('the mirror maintains a copy in %s in Node %s', async (_store, version, option) => {
   const copy = join(platforms, `copy-${version}`);
   const env = { PARTNER_DATA_URL: service.url, PARTNER_DATA_KEY: key };
   const main = join(installed.project, 'node_modules/partner-data-client/dist/mirror/main.js');
   for (const added of [71, 0]) {
-    const words = [main, option, copy, '--reconcile', '--json'];
-    const told = await run(findBinary(`node-${version}/bin/node`) ?? '', words, { env });
-    expect(JSON.parse(told)).toMatchObject({ ok: true, kinds: { 'lead-entities': { held: 71, added, removed: 0 } } });
+    const args = [main, option, copy, '--reconcile', '--json'];
+    const output = await run(findBinary(`node-${version}/bin/node`) ?? '', args, { env });
+    expect(JSON.parse(output)).toMatchObject({ ok: true, kinds: { 'lead-entities': { held: 71, added, removed: 0 } } });
   }
 });
 
-test('the package works in Deno, which may reach the network and the environment alone', () =>
+test.skipIf(!HAS_OLD_NODES).each(['20.0.0', '22.13.0'])(
+  'the service, which Node %s cannot run, says which version it needs',
+  async (version) => {
+    await expect(run(findBinary(`node-${version}/bin/node`) ?? '', ['src/main.js', 'check'])).rejects.toMatchObject({
+      cause: expect.stringContaining(`error: pds needs Node 24 or newer, and this is v${version}.`) as string,
+    });
+  },
+);
+
+test('the package works in Deno with access to network and environment only', () =>
   runOn(findBinary('@deno/*/deno'), 'run', '--no-prompt', '--no-lock', '--no-remote', '--allow-net', '--allow-env'));
 
 test('the package works in Bun', () => runOn(findBinary('@oven/*/bin/bun'), 'run'));

@@ -6,9 +6,9 @@
  * @param {{ origin: string, apiKey: string }} at an origin with the service under `/api` and faults under `/faulty`
  */
 export async function smoke({ createClient, memoryCache, ...errors }, { origin, apiKey }) {
-  const told = [];
-  const onAnswer = ({ status, path }) => told.push(`${status} ${path.replace(/cursor=.*/, 'cursor=…')}`);
-  const take = () => told.splice(0);
+  const responses = [];
+  const onAnswer = ({ status, path }) => responses.push(`${status} ${path.replace(/cursor=.*/, 'cursor=…')}`);
+  const take = () => responses.splice(0);
   // A leaked timer would keep the program running this long.
   const timeoutMs = 3_600_000;
   const client = createClient({ baseUrl: `${origin}/api/`, apiKey, timeoutMs, cache: memoryCache(), onAnswer });
@@ -17,10 +17,10 @@ export async function smoke({ createClient, memoryCache, ...errors }, { origin, 
   for await (const page of client.leadEntities.list({ limit: 30 }).pages()) {
     leadEntities.push([page.data.length, page.limit, page.watermark, page.rateLimit?.quota]);
   }
-  const walked = take();
+  const listed = take();
   const names = [];
   for await (const { name } of client.leadEntities.list({ limit: 30 })) names.push(name);
-  const walkedAgain = take();
+  const listedAgain = take();
   const [first] = (await client.solicitations.list({ q: 'services & "supplies"' }).pages().next()).value.data;
   const detail = await client.solicitations.get(first.ref);
 
@@ -34,8 +34,8 @@ export async function smoke({ createClient, memoryCache, ...errors }, { origin, 
   const controller = new AbortController();
   setTimeout(() => controller.abort(), 100);
   return {
-    walked,
-    walkedAgain,
+    listed,
+    listedAgain,
     leadEntities,
     names,
     detail: detail.id === first.id && Array.isArray(detail.notices),

@@ -19,8 +19,8 @@ export interface FaultyServer {
   close(): Promise<void>;
 }
 
-/** @param place 0 for the first request. */
-export type Misbehave = (response: ServerResponse, place: number, request: IncomingMessage) => void;
+/** @param index 0 for the first request. */
+export type Misbehave = (response: ServerResponse, index: number, request: IncomingMessage) => void;
 
 /** Starts a faulty server. The caller closes it. */
 export async function startFaultyServer(misbehave: Misbehave): Promise<FaultyServer> {

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { npmSettings } from '../../../test/support/npm-settings.ts';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -23,7 +24,7 @@ export interface RunOptions {
  */
 export function run(
   program: string,
-  words: readonly string[],
+  args: readonly string[],
   { cwd = ROOT, env = {}, timeoutMs = MAX_RUN_MS }: RunOptions = {},
 ): Promise<string> {
   const { PATH = '', HOME = '' } = process.env;
@@ -31,22 +32,18 @@ export function run(
     const settings = { PATH: `${join(ROOT, 'node_modules/.bin')}:${PATH}`, HOME, ...env };
     execFile(
       program,
-      words,
+      args,
       { cwd, env: settings, maxBuffer: 32 * 1024 * 1024, timeout: timeoutMs },
       (error, stdout, stderr) => {
         if (error === null) resolve(stdout);
-        else reject(new Error(`${[program, ...words].join(' ')}\n${error.message}\n${stdout}`, { cause: stderr }));
+        else reject(new Error(`${[program, ...args].join(' ')}\n${error.message}\n${stdout}`, { cause: stderr }));
       },
     );
   });
 }
 
 /** Runs npm with this project's registry settings, but without the other settings of an npm that runs the tests. */
-export function runNpm(words: readonly string[], cwd: string, timeoutMs?: number): Promise<string> {
-  const registry = Object.entries(process.env).filter(([name]) =>
-    /^npm_config_(registry|cache|userconfig)$/i.test(name),
-  );
-  const env = Object.fromEntries(registry.map(([name, value = '']) => [name, value]));
-  const options = { cwd, env, ...(timeoutMs !== undefined && { timeoutMs }) };
-  return run('npm', [...words, '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'], options);
+export function runNpm(args: readonly string[], cwd: string, timeoutMs?: number): Promise<string> {
+  const options = { cwd, env: npmSettings(), ...(timeoutMs !== undefined && { timeoutMs }) };
+  return run('npm', [...args, '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'], options);
 }

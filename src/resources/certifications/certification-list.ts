@@ -1,10 +1,10 @@
 import { sql, type RawBuilder } from 'kysely';
+import { compareBytewise } from '../../bytewise.ts';
 import type { OpenDatabase } from '../../database/database.ts';
 import { catalogState } from '../../database/revision.ts';
-import { compareBytewise } from '../../index/block-builder.ts';
+import { firstRow } from '../../database/statement.ts';
 import type { FoundRecords } from '../../index/record-index.ts';
-import { Tokenizer } from '../../index/tokenizer.ts';
-import { queryWords } from '../../index/words.ts';
+import { queryWords, Tokenizer } from '../../index/words.ts';
 
 export interface CertificationFilters {
   q?: string;
@@ -111,7 +111,7 @@ export class CertificationList {
       ...all.map(({ abbreviation }) => [abbreviation, abbreviation] as const),
     ]);
     const maxParts = 1 + Math.max(0, ...[...byName.keys()].map((name) => name.split(',').length - 1));
-    return (this.#cached = { catalog: rows[0]?.catalog ?? '', all, byName, maxParts });
+    return (this.#cached = { catalog: firstRow(rows).catalog, all, byName, maxParts });
   }
 }
 

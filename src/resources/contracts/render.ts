@@ -1,7 +1,7 @@
 import { withoutClosingBrace } from '../finished-text.ts';
 
 /** A contract's own fields, and the rendered JSON of everything it embeds. */
-export interface ContractParts {
+interface ContractParts {
   id: string;
   name: string;
   summary: string | null;

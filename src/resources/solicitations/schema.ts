@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { pageOf } from '../../http/openapi-responses.ts';
+import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import {
   describedRef,
   filledText,
@@ -9,13 +9,13 @@ import {
   nullable,
   openEnum,
   refTo,
-} from '../../http/openapi-schemas.ts';
-import { namedRef } from '../schemas.ts';
+} from '../../http/openapi/openapi-schemas.ts';
+import { LEAD_ENTITY_EXAMPLE, namedRef } from '../reference-lists/reference-lists.ts';
 
 export const solicitationStatus = openEnum(
   'SolicitationStatus',
   ['open', 'closed', 'awarded', 'cancelled'],
-  'The stored status. Stays `open` after the deadline: `is_open` tells whether bidding is live.',
+  'The stored status. It stays `open` after the deadline; `is_open` is true only while bidding is possible.',
 );
 
 const listFields = {
@@ -23,12 +23,12 @@ const listFields = {
     minLength: 1,
     maxLength: 64,
     pattern: '^[0-9]*[A-Za-z_-][A-Za-z0-9_-]*$',
-    description: 'The id of the solicitation. It is never all digits, as a `ref` is.',
+    description: 'The id of the solicitation. It is never all digits, unlike a `ref`.',
     examples: ['sol_fed_grants_gov_pa_12_295'],
   }),
   ref: int64({
     minimum: 1,
-    description: 'Numeric public id; the detail takes it in place of `id`.',
+    description: 'Numeric public id. The detail route accepts it instead of `id`.',
     examples: [10001],
   }),
   reference_number: filledText({ description: "The issuer's reference number.", examples: ['PA-12-295'] }),
@@ -37,26 +37,23 @@ const listFields = {
     examples: ['Drug Abuse Aspects of HIV/AIDS (R21)'],
   }),
   status: refTo(solicitationStatus),
-  issuing_organization: nullable(
-    Type.String({ description: 'The organization that issued it; null if it is not known.' }),
-  ),
-  lead_entity: describedRef(namedRef, 'The lead entity that the solicitation belongs to.'),
+  issuing_organization: nullable(Type.String({ description: 'The issuing organization; null if unknown.' })),
+  lead_entity: describedRef(namedRef, 'The lead entity that the solicitation belongs to.', LEAD_ENTITY_EXAMPLE),
   is_open: Type.Boolean({
-    description:
-      'True while the status is `open` and `close_at` is absent or in the future, at the moment of the request.',
+    description: 'True if the status is `open` and `close_at` is null or in the future, at the time of the request.',
   }),
-  open_at: nullable(timestamp('When bidding opens.')),
-  close_at: nullable(timestamp('When bidding closes; from then on `is_open` is false.')),
-  questions_due_at: nullable(timestamp('Until when questions may be asked.')),
-  intent_to_bid_due_at: nullable(timestamp('Until when intent to bid may be registered.')),
+  open_at: nullable(timestamp('When bidding opens.', '2030-01-15T14:00:00.000Z')),
+  close_at: nullable(timestamp('When bidding closes. From then on `is_open` is false.', '2030-04-15T17:00:00.000Z')),
+  questions_due_at: nullable(timestamp('Deadline for questions.', '2030-02-15T17:00:00.000Z')),
+  intent_to_bid_due_at: nullable(timestamp('Deadline for registering intent to bid.', '2030-03-01T17:00:00.000Z')),
   updated_at: timestamp(
-    'The last change of the solicitation itself. Notices, documents and questions do not move it: re-read the detail.',
+    'When the solicitation itself last changed. Notices, documents and questions do not count: request the detail again for them.',
   ),
 };
 
-export const solicitation = Type.Object(listFields, {
+const solicitation = Type.Object(listFields, {
   $id: 'Solicitation',
-  description: 'A solicitation (RFP) as lists show it.',
+  description: 'A solicitation (RFP) in a list.',
 });
 
 export const solicitationPage = pageOf(solicitation, 'A page of solicitations.');
@@ -80,8 +77,8 @@ const document = Type.Object(
     id: int64({ description: 'The id of the document.' }),
     name: filledText({ description: 'The name of the document.' }),
     description: nullable(Type.String({ description: 'What the document is; null if there is no description.' })),
-    file_type: nullable(Type.String({ description: 'The type of the file; null if it is not known.' })),
-    file_size: nullable(int64({ minimum: 0, description: 'The size in bytes; null if it is not known.' })),
+    file_type: nullable(Type.String({ description: 'The type of the file; null if unknown.' })),
+    file_size: nullable(int64({ minimum: 0, description: 'The size in bytes; null if unknown.' })),
   },
   {
     $id: 'SolicitationDocument',
@@ -94,14 +91,14 @@ const requestedItem = Type.Object(
     id: int64({ description: 'The id of the item.' }),
     name: filledText({ description: 'The name of the item.' }),
     required: Type.Boolean({ description: 'Whether bidders must supply it.' }),
-    file_type: nullable(Type.String({ description: 'The type of file that is expected; null if any is.' })),
+    file_type: nullable(Type.String({ description: 'The expected file type; null if any is accepted.' })),
     allows_multiple: Type.Boolean({ description: 'Whether bidders can supply more than one file.' }),
-    instructions: nullable(Type.String({ description: 'What bidders must observe; null if there is nothing.' })),
+    instructions: nullable(Type.String({ description: 'Instructions for bidders; null if there are none.' })),
     template_document_id: nullable(
       int64({ description: 'The `id` of the document that serves as its template; null if there is none.' }),
     ),
   },
-  { $id: 'SolicitationRequestedItem', description: 'Something that bidders are asked to supply.' },
+  { $id: 'SolicitationRequestedItem', description: 'An item that bidders are asked to supply.' },
 );
 
 const notice = Type.Object(
@@ -120,32 +117,37 @@ const question = Type.Object(
     title: filledText({ description: 'The title of the question.' }),
     body: Type.String({ description: 'The text of the question.' }),
     answer: nullable(Type.String({ description: 'The answer of the issuer; null until there is one.' })),
-    answered_at: nullable(timestamp('When it was answered.')),
-    created_at: timestamp('When it was asked.'),
+    answered_at: nullable(timestamp('When it was answered.', '2030-02-04T09:00:00.000Z')),
+    created_at: timestamp('When it was asked.', '2030-02-01T09:00:00.000Z'),
   },
-  { $id: 'SolicitationQuestion', description: 'A published question, without who asked it, and its answer.' },
+  {
+    $id: 'SolicitationQuestion',
+    description: 'A published question and its answer, without the name of the person who asked.',
+  },
 );
 
 export const solicitationDetail = Type.Object(
   {
     ...listFields,
-    description: nullable(Type.String({ description: 'What is asked for; null if there is no description.' })),
+    description: nullable(
+      Type.String({ description: 'The goods or services to be procured; null if there is no description.' }),
+    ),
     require_intent_registration: Type.Boolean({
       description: 'Whether bidders must register their intent before they submit.',
     }),
-    created_at: timestamp('When it was created.'),
+    created_at: timestamp('When it was created.', '2030-01-08T09:00:00.000Z'),
     nigp_codes: Type.Array(refTo(nigpCode), { description: 'NIGP classes of 3, 5, 7 or 11 digits.' }),
     documents: Type.Array(refTo(document), { description: 'Supporting documents, as metadata only.' }),
-    requested_items: Type.Array(refTo(requestedItem), { description: 'What bidders are asked to supply.' }),
+    requested_items: Type.Array(refTo(requestedItem), { description: 'The items that bidders must or can supply.' }),
     notices: Type.Array(refTo(notice), { description: 'Public announcements of the issuer.' }),
     questions: Type.Array(refTo(question), { description: 'Published questions and their answers.' }),
   },
-  { $id: 'SolicitationDetail', description: 'A solicitation, whole.' },
+  { $id: 'SolicitationDetail', description: 'A solicitation with everything published about it.' },
 );
 
 export const count = Type.Object(
-  { total: int64({ minimum: 0, description: 'How many solicitations match the filters.', examples: [6435] }) },
-  { $id: 'Count', description: 'How many match.' },
+  { total: int64({ minimum: 0, description: 'Number of solicitations that match the filters.', examples: [6435] }) },
+  { $id: 'Count', description: 'The number of matching records.' },
 );
 
 /** All named schemas of solicitations for the OpenAPI document. */

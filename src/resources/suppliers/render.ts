@@ -1,3 +1,4 @@
+import { compareBytewise } from '../../bytewise.ts';
 import { withoutClosingBrace } from '../finished-text.ts';
 
 /** Lists return this many certifications of each type, and more of one type if the other has fewer. */
@@ -33,7 +34,7 @@ export function renderCertifications(held: readonly HeldCertification[]): { all:
     held
       .filter((certification) => certification.type === type)
       .map(({ abbreviation }) => abbreviation)
-      .sort(bytewise),
+      .sort(compareBytewise),
   ) as [string[], string[]];
   const size = 2 * PREVIEW_OF_EACH_TYPE;
   const shownSbe = Math.min(sbe.length, Math.max(PREVIEW_OF_EACH_TYPE, size - technical.length));
@@ -41,9 +42,4 @@ export function renderCertifications(held: readonly HeldCertification[]): { all:
     all: JSON.stringify([...sbe, ...technical]),
     preview: JSON.stringify([...sbe.slice(0, shownSbe), ...technical.slice(0, size - shownSbe)]),
   };
-}
-
-/** Orders by UTF-8 bytes, like the databases; JavaScript compares UTF-16 code units. */
-function bytewise(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,6 +1,7 @@
 import type { DatabaseConfig } from '../../../src/config.ts';
-import { openForCommands, type OpenDatabase } from '../../../src/database/database.ts';
-import { migrate } from '../../../src/database/migrator.ts';
+import type { OpenDatabase } from '../../../src/database/database.ts';
+import { openForCommands } from '../../../src/database/open.ts';
+import { migrate } from '../../../src/database/migrations/migrator.ts';
 import { createClient, type Client } from '../client.ts';
 import { startNginx, type NginxPart } from './nginx.ts';
 import { startPgBouncer, type PgBouncerPart } from './pgbouncer.ts';

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { SERVING_SETTINGS } from '../../../src/database/postgres.ts';
+import { SERVING_SETTINGS } from '../../../src/database/postgres/postgres.ts';
 import { findLastingPort } from '../free-port.ts';
 import {
   initializePostgres,
@@ -10,8 +10,8 @@ import {
   makeDataFolder,
   postgresArguments,
   TEST_SETTINGS,
-} from '../postgres-instance.ts';
-import { findInstalledPrograms } from '../postgres-programs.ts';
+} from '../postgres/postgres-instance.ts';
+import { findInstalledPrograms } from '../postgres/postgres-programs.ts';
 import { Part } from './part.ts';
 import type { Workspace } from './workspace.ts';
 

@@ -1,9 +1,10 @@
-import { openForCommands, type OpenDatabase } from '../../../src/database/database.ts';
-import { migrate } from '../../../src/database/migrator.ts';
+import type { OpenDatabase } from '../../../src/database/database.ts';
+import { openForCommands } from '../../../src/database/open.ts';
+import { migrate } from '../../../src/database/migrations/migrator.ts';
 import { createClient, type Client } from '../client.ts';
 import { makePartner } from '../partners.ts';
 import { publishLines, SMALL_CATALOG } from '../publishing.ts';
-import { startTcpProxy, type TcpProxy } from '../tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../network/tcp-proxy.ts';
 import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from './postgres.ts';
 import { startServicePart } from './service.ts';
 import { Workspace } from './workspace.ts';

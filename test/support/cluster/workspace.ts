@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { findRunAs, reachableTemporaryFolder, type RunAs } from '../postgres-programs.ts';
+import { findRunAs, reachableTemporaryFolder, type RunAs } from '../postgres/postgres-programs.ts';
 
 const run = promisify(execFile);
 /** Servers are in /usr/sbin, which is on root's PATH only. */

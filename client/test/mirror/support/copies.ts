@@ -26,7 +26,7 @@ export function idIn(list: List | 'details', record: Json): string {
 }
 
 /** The command-line arguments for a copy of this type in a folder. */
-export function storeWords(type: StoreType, folder: string): string[] {
+export function storeOptions(type: StoreType, folder: string): string[] {
   return type === 'sqlite' ? ['--sqlite', join(folder, 'copy.sqlite')] : ['--ndjson', join(folder, 'copy')];
 }
 

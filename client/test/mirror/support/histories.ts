@@ -17,7 +17,7 @@ export type Step =
       readonly during: {
         readonly atRequest: number;
         readonly moment: 'before' | 'after';
-        readonly what: During;
+        readonly event: During;
       } | null;
     };
 
@@ -103,7 +103,7 @@ const grants = fc.record({
 const during = fc.record({
   atRequest: fc.integer({ min: 1, max: 40 }),
   moment: fc.constantFrom('before', 'after'),
-  what: fc.oneof(
+  event: fc.oneof(
     { weight: 3, arbitrary: fc.record({ type: fc.constant('kill-mirror' as const) }) },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('kill-service' as const) }) },
     { weight: 2, arbitrary: fc.record({ type: fc.constant('import' as const), lines }) },

@@ -16,7 +16,7 @@ export interface MirrorProcess {
   /** Closes the reading end of its standard output. */
   closeOutput(): void;
   /** Resolves once its output contains `what`. */
-  told(what: string): Promise<void>;
+  printed(what: string): Promise<void>;
   readonly ended: Promise<MirrorEnd>;
 }
 
@@ -28,8 +28,8 @@ export interface MirrorEnd {
 }
 
 /** Starts a mirror with these arguments. Of this process's environment it inherits only PATH. */
-export function startMirror(words: readonly string[], environment: Readonly<Record<string, string>>): MirrorProcess {
-  const child = spawn(process.execPath, [MAIN, ...words], {
+export function startMirror(args: readonly string[], environment: Readonly<Record<string, string>>): MirrorProcess {
+  const child = spawn(process.execPath, [MAIN, ...args], {
     env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -43,7 +43,7 @@ export function startMirror(words: readonly string[], environment: Readonly<Reco
     pid: child.pid,
     kill: (signal) => child.kill(signal),
     closeOutput: () => child.stdout.destroy(),
-    async told(what) {
+    async printed(what) {
       while (!(stdout + stderr).includes(what)) {
         if (child.exitCode !== null || child.signalCode !== null) throw new Error(`it ended:\n${stdout}${stderr}`);
         await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data'), closed]);

@@ -6,11 +6,11 @@ import { AccessError } from '../../../../src/access/access-error.ts';
 import { grant, revoke, type Grants } from '../../../../src/access/grant-admin.ts';
 import type { OpenDatabase } from '../../../../src/database/database.ts';
 import { ImportRefusedError } from '../../../../src/publishing/problems.ts';
-import { scrape } from '../../../../test/support/administrator.ts';
-import { createClient, walkList, type Client } from '../../../../test/support/client.ts';
+import { scrape } from '../../../../test/support/process/administrator.ts';
+import { createClient, dataOf, listAllPages, type Client } from '../../../../test/support/client.ts';
 import { createTestDatabase } from '../../../../test/support/database.ts';
 import { makePartner, type PartnerSetup } from '../../../../test/support/partners.ts';
-import { publishLines, withImportDirectory, type ImportLines } from '../../../../test/support/publishing.ts';
+import { publishLines, type ImportLines } from '../../../../test/support/publishing.ts';
 import { startService } from '../../../../test/support/service.ts';
 import { startServing, type Serving } from '../../../../test/support/serving-process.ts';
 import { idIn, LISTS, type Json, type Records } from './copies.ts';
@@ -82,8 +82,8 @@ export class MirroredService {
   }
 
   /** Starts a mirror of this service with the partner's key. */
-  startMirror(...words: string[]): MirrorProcess {
-    return startMirror(words, { PARTNER_DATA_URL: this.pages.url, PARTNER_DATA_KEY: this.key });
+  startMirror(...args: string[]): MirrorProcess {
+    return startMirror(args, { PARTNER_DATA_URL: this.pages.url, PARTNER_DATA_KEY: this.key });
   }
 
   async publish(lines: ImportLines): Promise<void> {
@@ -119,13 +119,13 @@ export class MirroredService {
   async served(): Promise<Records> {
     const records: [string, Map<string, Json>][] = [];
     for (const list of LISTS) {
-      const walked = await this.#walk(`/v1/${list}`);
-      records.push([list, new Map(walked.map((record) => [idIn(list, record), record]))]);
+      const listed = await this.#listAll(`/v1/${list}`);
+      records.push([list, new Map(listed.map((record) => [idIn(list, record), record]))]);
     }
     const details = new Map<string, Json>();
     for (const id of new Map(records).get('solicitations')?.keys() ?? []) {
-      const answer = await this.#ask(`/v1/solicitations/${id}`);
-      details.set(id, JSON.parse(answer) as Json);
+      const response = await this.#get(`/v1/solicitations/${id}`);
+      details.set(id, JSON.parse(response) as Json);
     }
     return Object.fromEntries([...records, ['details', details]]) as unknown as Records;
   }
@@ -151,25 +151,21 @@ export class MirroredService {
     throw new Error('only a service in a process of its own can be killed: start it with isKillable');
   }
 
-  async #ask(path: string): Promise<string> {
+  async #get(path: string): Promise<string> {
     const { status, body } = await this.#client.get(path, { key: this.key });
     if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
     return body;
   }
 
-  async #walk(path: string): Promise<Json[]> {
-    const pages = await walkList(this.#client.get, path, this.key, [100]);
-    return pages.flatMap(({ body, status }) => {
-      if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
-      return (JSON.parse(body) as { data: Json[] }).data;
-    });
+  async #listAll(path: string): Promise<Json[]> {
+    const pages = await listAllPages(this.#client.get, path, this.key, [100]);
+    for (const { body, status } of pages) if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
+    return dataOf(...pages);
   }
 }
 
 async function startInThisProcess(catalog: ImportLines, setup: PartnerSetup): Promise<Host> {
-  const service = await withImportDirectory(catalog, (directory) =>
-    startService({ directories: [directory], partners: [setup], clock: Date.now }),
-  );
+  const service = await startService({ catalog, partners: [setup], clock: Date.now });
   return {
     database: service.database,
     key: service.partner(setup.name).key,

@@ -37,7 +37,7 @@ export class SmallPages {
 
   private constructor(pageSize: number) {
     this.#pageSize = pageSize;
-    this.#server = createServer((asked, answer) => void this.#pass(asked, answer));
+    this.#server = createServer((received, reply) => void this.#pass(received, reply));
   }
 
   static async start(pageSize: number): Promise<SmallPages> {
@@ -64,13 +64,13 @@ export class SmallPages {
     await once(this.#server, 'close');
   }
 
-  async #pass(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+  async #pass(received: IncomingMessage, reply: ServerResponse): Promise<void> {
     this.#count += 1;
     const disturbance = this.#disturbance?.atRequest === this.#count ? this.#disturbance : null;
     if (disturbance?.moment === 'before') await disturbance.act();
-    const { authorization } = asked.headers;
-    const isConditional = asked.headers['if-none-match'] !== undefined;
-    const passed: Passed = { target: asked.url ?? '', isConditional, authorization, status: null };
+    const { authorization } = received.headers;
+    const isConditional = received.headers['if-none-match'] !== undefined;
+    const passed: Passed = { target: received.url ?? '', isConditional, authorization, status: null };
     this.passed.push(passed);
     let path = passed.target.replace(/\blimit=100\b/, `limit=${this.#pageSize}`);
     if (this.spoilCursorAt !== null && this.#count >= this.spoilCursorAt && path.includes('cursor=')) {
@@ -81,16 +81,16 @@ export class SmallPages {
       port: this.servicePort,
       host: '127.0.0.1',
       path,
-      headers: asked.headers,
+      headers: received.headers,
       agent: this.#agent,
     });
-    const fail = (): void => void asked.socket.destroy();
+    const fail = (): void => void received.socket.destroy();
     sent.on('error', fail).end();
     sent.on('response', (response: IncomingMessage) => {
       passed.status = response.statusCode ?? null;
-      answer.writeHead(response.statusCode ?? 0, response.headers);
-      response.on('error', fail).pipe(answer);
-      if (disturbance?.moment === 'after') answer.on('finish', () => void disturbance.act());
+      reply.writeHead(response.statusCode ?? 0, response.headers);
+      response.on('error', fail).pipe(reply);
+      if (disturbance?.moment === 'after') reply.on('finish', () => void disturbance.act());
     });
   }
 }

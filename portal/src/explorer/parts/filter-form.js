@@ -1,0 +1,138 @@
+// The parameters of a list as a form. Values are sent without validation: the service gives the best error message.
+
+import { listAddress } from '../address.js';
+import { element } from '../dom.js';
+
+/** @typedef {import('../views/lists.js').Filter} Filter */
+/** @typedef {import('../view.js').View} View */
+
+const PAGE_SIZES = ['10', '25', '50', '100'];
+const DEFAULT_PAGE_SIZE = '25';
+
+/**
+ * @param {import('../views/lists.js').List} list
+ * @param {URLSearchParams} parameters initial values of the fields
+ * @param {View} view
+ */
+export function filterForm(list, parameters, view) {
+  const pageSizes = [...PAGE_SIZES];
+  const limit = parameters.get('limit') ?? DEFAULT_PAGE_SIZE;
+  if (!pageSizes.includes(limit)) pageSizes.push(limit);
+  /** Names still being loaded. @type {Promise<void>[]} */
+  const loading = [];
+  const fields = list.filters.map((filter) => field(filter, parameters.get(filter.name) ?? '', view, loading));
+  const form = element(
+    'form',
+    { class: 'filters', 'aria-label': `Filters of ${list.title.toLowerCase()}`, autocomplete: 'off' },
+    ...fields,
+    labelled('limit', 'Page size', select('limit', pageSizes, limit)),
+    element(
+      'p',
+      { class: 'actions' },
+      element('button', { type: 'submit', class: 'primary' }, 'Show'),
+      element('a', { href: listAddress(list.view) }, 'Clear'),
+    ),
+  );
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    void Promise.all(loading).then(() => view.open(listAddress(list.view, filled(form))));
+  });
+  // On a phone, open filters would push the results off the screen, so they start folded.
+  const isOpen = matchMedia('(min-width: 50rem)').matches;
+  const set = filled(form).size;
+  const summary = element('summary', {}, set === 0 ? 'Filters' : `Filters (${set} set)`);
+  return element('details', { class: 'filters-box', open: isOpen }, summary, form);
+}
+
+/** The values that are neither empty nor the API's default. @param {HTMLFormElement} form */
+function filled(form) {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) {
+    const text = `${value}`.trim();
+    if (text !== '' && !(name === 'limit' && text === DEFAULT_PAGE_SIZE)) parameters.set(name, text);
+  }
+  return parameters;
+}
+
+/** @param {Filter} filter @param {string} value @param {View} view @param {Promise<void>[]} loading */
+function field({ name, label, values, list, hint, isDate }, value, view, loading) {
+  if (values !== undefined) {
+    const known = values.includes(value) || value === '' ? values : [...values, value];
+    return labelled(name, label, select(name, ['', ...known], value));
+  }
+  const input = element('input', {
+    id: `filter-${name}`,
+    name,
+    type: 'text',
+    spellcheck: 'false',
+    autocapitalize: 'off',
+    placeholder: hint ?? false,
+  });
+  input.value = value;
+  if (isDate) return dateField(name, label, value);
+  if (list === undefined) return labelled(name, label, input);
+  const offered = element('datalist', { id: `offered-${name}` });
+  input.setAttribute('list', offered.id);
+  input.removeAttribute('name');
+  // The form submits the ID of the chosen name.
+  const chosen = hidden(name, value);
+  /** @type {Map<string, string>} */
+  let ids = new Map();
+  const choose = () => (chosen.value = ids.get(input.value.trim()) ?? input.value);
+  const load = async () => {
+    try {
+      const { names } = await view.readNames(list, { isBehindView: false });
+      ids = new Map(names.map(({ id, name }) => [name, id]));
+      offered.replaceChildren(...names.map(({ name }) => element('option', { value: name })));
+      const { name = input.value } = names.find(({ id }) => id === input.value) ?? {};
+      input.value = name;
+      choose();
+    } catch {
+      // Names are optional: the field also accepts an ID, and the view's own requests report errors.
+    }
+  };
+  input.addEventListener('input', choose);
+  // Loaded only for a field that is used: each page of names counts against the partner's limit.
+  if (value === '') input.addEventListener('focus', () => loading.push(load()), { once: true });
+  else void load();
+  return labelled(name, label, input, chosen, offered);
+}
+
+/** A date and time in UTC. @param {string} name @param {string} label @param {string} value a timestamp */
+function dateField(name, label, value) {
+  const input = element('input', { id: `filter-${name}`, type: 'datetime-local', step: '1' });
+  const ms = Date.parse(value);
+  if (!Number.isNaN(ms)) input.value = new Date(ms).toISOString().slice(0, 19);
+  // A value that is not changed keeps its milliseconds.
+  const chosen = hidden(name, value);
+  input.addEventListener('input', () => (chosen.value = input.value === '' ? '' : `${withSeconds(input.value)}Z`));
+  return labelled(name, `${label} (UTC)`, input, chosen);
+}
+
+/** Browsers leave out seconds of 0. @param {string} value */
+function withSeconds(value) {
+  return value.length === 'YYYY-MM-DDTHH:MM'.length ? `${value}:00` : value;
+}
+
+/** @param {string} name @param {string} value */
+function hidden(name, value) {
+  return element('input', { type: 'hidden', name, value });
+}
+
+/** @param {string} name @param {string} label @param {...HTMLElement} controls the label is for the first */
+function labelled(name, label, ...controls) {
+  return element(
+    'div',
+    { class: 'field' },
+    element('label', { for: `filter-${name}` }, label, ' ', element('code', {}, name)),
+    ...controls,
+  );
+}
+
+/** @param {string} name @param {readonly string[]} values @param {string} value */
+function select(name, values, value) {
+  const options = values.map((it) => element('option', { value: it }, it === '' ? 'any' : it));
+  const made = element('select', { id: `filter-${name}`, name }, ...options);
+  made.value = value;
+  return made;
+}

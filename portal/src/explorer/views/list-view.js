@@ -1,0 +1,96 @@
+// A list as a table, page by page.
+
+import { listAddress } from '../address.js';
+import { element, table } from '../dom.js';
+import { filterForm } from '../parts/filter-form.js';
+import { formatNumber } from '../format.js';
+import { problemBox } from '../parts/problem-box.js';
+import { AnswerError } from '../errors.js';
+
+/** @typedef {import('./lists.js').List} List */
+/** @typedef {import('../view.js').View} View */
+
+/**
+ * The pages that lead to the one shown, which the browser keeps with its history entry across a reload.
+ *
+ * @returns {Map<string, string>} see `showList`
+ */
+export function readPreviousPages() {
+  return history.state?.previousPages ?? new Map();
+}
+
+/**
+ * @param {List} list
+ * @param {URLSearchParams} parameters
+ * @param {View} view
+ * @param {Map<string, string>} previousPages address of a page → address of the page before it. The API's cursors
+ *   lead forward only, so "Previous page" retraces the pages visited
+ * @returns {Promise<Node[]>}
+ */
+export async function showList(list, parameters, view, previousPages) {
+  const heading = element('h2', { tabindex: '-1' }, list.title);
+  const form = filterForm(list, parameters, view);
+  try {
+    const page = await view.ask(list.path, parameters);
+    return [heading, form, ...showPage(list, parameters, page, previousPages)];
+  } catch (error) {
+    // Keep the form on a 400, so that the rejected value can be corrected.
+    if (!(error instanceof AnswerError && error.status === 400)) throw error;
+    form.open = true;
+    return [heading, form, problemBox(error)];
+  }
+}
+
+/**
+ * @param {List} list
+ * @param {URLSearchParams} parameters
+ * @param {{ data: object[], meta: { next_cursor: string | null } }} page
+ * @param {Map<string, string>} previousPages
+ */
+function showPage(list, parameters, { data, meta }, previousPages) {
+  const here = listAddress(list.view, parameters);
+  const next = meta.next_cursor === null ? null : listAddress(list.view, withCursor(parameters, meta.next_cursor));
+  if (next !== null) previousPages.set(next, here);
+  history.replaceState({ previousPages }, '');
+  const first = listAddress(list.view, withCursor(parameters, null));
+  const isFirst = !parameters.has('cursor');
+  const number = numberOf(here, previousPages, isFirst);
+  const said =
+    data.length === 0
+      ? parameters.size === 0
+        ? 'Your key sees none.'
+        : 'Nothing matches. Change or clear the filters above.'
+      : `${formatNumber(data.length)} ${data.length === 1 ? 'record' : 'records'}` +
+        `${number === null ? '' : ` on page ${formatNumber(number)}`}${next === null ? ', the last' : '; more follow'}.`;
+  return [
+    element('p', { class: 'count' }, said),
+    data.length > 0 && table(list.title, list.titles, data.map(list.cells)),
+    element(
+      'nav',
+      { class: 'pages', 'aria-label': 'Pages' },
+      !isFirst && element('a', { href: first }, 'First page'),
+      previousPages.has(here) && element('a', { href: previousPages.get(here) ?? first, rel: 'prev' }, 'Previous page'),
+      next !== null && element('a', { href: next, rel: 'next' }, 'Next page'),
+    ),
+  ].filter((part) => part !== false);
+}
+
+/** @param {URLSearchParams} parameters @param {string | null} cursor */
+function withCursor(parameters, cursor) {
+  const changed = new URLSearchParams(parameters);
+  changed.delete('cursor');
+  if (cursor !== null) changed.set('cursor', cursor);
+  return changed;
+}
+
+/** @param {string} address @param {Map<string, string>} previousPages @param {boolean} isFirst @returns {number | null} null if it was not reached from the first page */
+function numberOf(address, previousPages, isFirst) {
+  if (isFirst) return 1;
+  let number = 1;
+  let at = address;
+  for (let before = previousPages.get(at); before !== undefined; before = previousPages.get(at)) {
+    number++;
+    at = before;
+  }
+  return at.includes('cursor=') ? null : number;
+}

@@ -1,0 +1,41 @@
+import type { Database } from '../database/database.ts';
+import { DAY_MS } from '../timestamp.ts';
+import type { KeyEnvironment } from './keys.ts';
+
+/** From this long before its end on, every response to a key says when it ends. */
+export const EXPIRY_NOTICE_MS = 30 * DAY_MS;
+
+/** The end of a key that has one. */
+export interface KeyExpiry {
+  readonly expiresAt: string;
+  /** From when on responses carry the end: 30 days before it, or from the start of a rotation's overlap. */
+  readonly noticeFromMs: number;
+}
+
+/** A key that will end, for monitoring. */
+export interface ExpiringKey {
+  readonly id: string;
+  readonly partner: string;
+  readonly expiresAt: string;
+  /** The public ID of the key that replaces it; null if it was not rotated. */
+  readonly replacedBy: string | null;
+}
+
+/** All keys of an environment that have an end after `now` and are not revoked. Reads the whole table. */
+export async function listExpiringKeys(
+  { kysely }: Pick<Database, 'kysely'>,
+  environment: KeyEnvironment,
+  now: string,
+): Promise<ExpiringKey[]> {
+  const rows = await kysely
+    .selectFrom('access.keys as key')
+    .innerJoin('access.partners as partner', 'partner.id', 'key.partner_id')
+    .select(['key.id', 'partner.name', 'key.expires_at', 'key.replaced_by'])
+    .where('key.environment', '=', environment)
+    .where('key.revoked_at', 'is', null)
+    .where('key.expires_at', '>', now)
+    .execute();
+  return rows.flatMap(({ id, name, expires_at: expiresAt, replaced_by: replacedBy }) =>
+    expiresAt === null ? [] : [{ id, partner: name, expiresAt, replacedBy }],
+  );
+}

@@ -1,0 +1,68 @@
+import { recordChange } from '../database/audit.ts';
+import { bumpRevision } from '../database/commit-timestamps.ts';
+import { inTransaction, type Database } from '../database/database.ts';
+import { formatTimestamp, type Clock } from '../timestamp.ts';
+import { checkPartnerName, getPartnerReference, refuseTakenName } from './partner-admin.ts';
+
+/**
+ * Renames a partner. Its keys, grants, usage and cursors belong to its ID, so they stay. The audit trail keeps the old
+ * name in earlier entries.
+ *
+ * @throws AccessError if there is no such partner, or the new name is invalid or taken by another partner.
+ */
+export async function renamePartner(database: Database, clock: Clock, name: string, newName: string): Promise<void> {
+  checkPartnerName(newName);
+  await inTransaction(database, async (transaction) => {
+    await bumpRevision(transaction);
+    const { id } = await getPartnerReference(transaction, name);
+    await refuseTakenName(transaction, newName, id);
+    if (name === newName) return;
+    await transaction.kysely.updateTable('access.partners').set({ name: newName }).where('id', '=', id).execute();
+    await recordChange(transaction, clock, { action: 'partner rename', partner: name, details: { to: newName } });
+  });
+}
+
+/** The effect of a deletion. */
+export interface DeletedPartner {
+  /** Public IDs of the keys that were active. */
+  readonly endedKeys: readonly string[];
+  readonly grantCount: number;
+}
+
+/**
+ * Deletes a partner: revokes its keys, removes its grants, and frees its name. Its row stays, marked: no later partner
+ * gets its ID, and so none sees its usage, and a restore of an older backup can delete it again.
+ *
+ * @throws AccessError if there is no such partner.
+ */
+export function deletePartner(database: Database, clock: Clock, name: string): Promise<DeletedPartner> {
+  return inTransaction(database, async (transaction) => {
+    await bumpRevision(transaction);
+    const { kysely } = transaction;
+    const { id } = await getPartnerReference(transaction, name);
+    const deletedAt = formatTimestamp(clock());
+    const keys = await kysely
+      .updateTable('access.keys')
+      .set({ revoked_at: deletedAt })
+      .where('partner_id', '=', id)
+      .where('revoked_at', 'is', null)
+      .returning(['id', 'expires_at'])
+      .execute();
+    const grants = await kysely.deleteFrom('access.grants').where('partner_id', '=', id).executeTakeFirst();
+    await kysely
+      .updateTable('access.partners')
+      .set({ name: `${name}#${id}`, everything_since: null, deleted_at: deletedAt })
+      .where('id', '=', id)
+      .execute();
+    const active = keys.filter(({ expires_at: expiresAt }) => expiresAt === null || expiresAt > deletedAt);
+    const deleted = { endedKeys: active.map((key) => key.id).sort(), grantCount: Number(grants.numDeletedRows) };
+    const details = { keys: deleted.endedKeys, grants: deleted.grantCount };
+    await recordChange(transaction, clock, { action: 'partner delete', partner: name, details });
+    return deleted;
+  });
+}
+
+/** The name that a deleted partner had; that of any other partner as it is. */
+export function formerName(storedName: string): string {
+  return storedName.replace(/#\d+$/, '');
+}

@@ -1,0 +1,85 @@
+import { withoutKeys } from '../../access/keys.ts';
+import { fail, within, type Finding } from '../../checks/finding.ts';
+import { checkIndexSample, checkWholeIndex } from '../../checks/index-contents.ts';
+import { runChecks } from '../../checks/run-checks.ts';
+import { checkSettingsFile } from '../../checks/settings-file.ts';
+import { ConfigError, type Config, type DatabaseConfig } from '../../config.ts';
+import { configOfProcess } from '../context.ts';
+import { describeFailure } from '../process/failure.ts';
+import { processOutput, type Output } from '../process/output.ts';
+import { InterruptedError, startProgress } from '../process/progress.ts';
+import { loadedFile, readSettingsFile } from '../process/settings-file.ts';
+import { holdsSecret } from './config.ts';
+
+const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' };
+
+/** Pending work, such as a DNS lookup, can delay the exit by this long. */
+const LINGER_MS = 500;
+
+/**
+ * `pds check`: reports what works, what does not, and what to do.
+ *
+ * @param isFull verifies the whole index instead of a sample, however long it takes.
+ * @returns the exit code: 1 if a check failed.
+ */
+export async function check(isJson: boolean, isFull: boolean): Promise<number> {
+  const output = processOutput(isJson);
+  // Redact keys: an operator may have entered one in the wrong place.
+  const findings = (await findAll(output, isFull)).map((finding) => ({
+    ...finding,
+    message: withoutKeys(finding.message),
+  }));
+  const isOk = findings.every(({ status }) => status !== 'fail');
+  output.result({ ok: isOk, findings }, findings.flatMap(describeFinding));
+  setTimeout(() => process.exit(), LINGER_MS).unref();
+  return isOk ? 0 : 1;
+}
+
+async function findAll(output: Output, isFull: boolean): Promise<Finding[]> {
+  let config: Config;
+  try {
+    config = configOfProcess();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const advice = 'Correct this setting first; the other checks were skipped.';
+    return error.problems.map((message) => fail('settings', message, advice));
+  }
+  const findings = await runChecks(config, Date.now, describeFailure, (database) =>
+    isFull ? verifyAll(database, output) : verifySample(database),
+  );
+  return [...findings, ...checkOwnSettingsFile()];
+}
+
+function checkOwnSettingsFile(): Finding[] {
+  const loaded = loadedFile();
+  if (loaded === null) return [];
+  const secrets = readSettingsFile(loaded.file).filter(({ name, value }) => holdsSecret(name, value));
+  const names = secrets.map(({ name }) => name);
+  return checkSettingsFile(loaded.file, names);
+}
+
+function verifySample(database: DatabaseConfig): Promise<Finding[]> {
+  return within(
+    'index',
+    (error) => describeFailure(error, database),
+    () => checkIndexSample(database),
+  );
+}
+
+/** @throws InterruptedError after a signal. */
+async function verifyAll(database: DatabaseConfig, output: Output): Promise<Finding[]> {
+  const progress = startProgress(output, 'Interrupted: the index was not fully verified. Nothing was changed.');
+  try {
+    return await checkWholeIndex(database, ({ done, total, what }) => progress.show('Verifying', done, total, [what]));
+  } catch (error) {
+    if (error instanceof InterruptedError) throw error;
+    const advice = 'Fix this, then check again: the index was not fully verified.';
+    return [fail('index', describeFailure(error, database), advice)];
+  } finally {
+    progress.stop();
+  }
+}
+
+function describeFinding({ about, status, message, advice }: Finding): string[] {
+  return [`${MARKS[status]}  ${about}: ${message}`, ...(advice === null ? [] : [`      → ${advice}`])];
+}

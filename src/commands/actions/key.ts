@@ -1,0 +1,201 @@
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import {
+  findKey,
+  issueKey,
+  labelKey,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  type KeyDetails,
+  type ListedKey,
+  type NewKey,
+} from '../../access/key-admin.ts';
+import { findKeys, keyEnvironmentOf, parseKey } from '../../access/keys.ts';
+import { formatTimestamp } from '../../timestamp.ts';
+import type { CommandContext } from '../context.ts';
+import { renderColumns } from '../process/output.ts';
+
+/** The options of `pds key issue`, as Commander parses them. */
+export interface IssueOptions {
+  /** Milliseconds. */
+  readonly expiresIn?: number;
+  readonly label?: string;
+}
+
+/** `pds key issue NAME`: prints only the key to stdout. */
+export async function issue(
+  { config, database, clock, output }: CommandContext,
+  partnerName: string,
+  { expiresIn, label }: IssueOptions,
+): Promise<undefined> {
+  const environment = keyEnvironmentOf(config.environment);
+  const options = { environment, lifetimeMs: expiresIn ?? null, label: label ?? null };
+  const issued = await issueKey(database, clock, partnerName, options);
+  output.result(newKeyJson(issued), issued.key);
+  if (!output.isJson) output.note(describeNewKey(issued));
+}
+
+/**
+ * `pds key list [NAME]`
+ *
+ * @param expiringMs lists only active keys that end within this span, and nothing if there are none: for cron.
+ * @returns with `expiringMs`, 1 if there are any.
+ */
+export async function list(
+  { database, clock, output }: CommandContext,
+  partnerName: string | null,
+  expiringMs: number | null,
+): Promise<number> {
+  const all = await listKeys(database, clock, partnerName);
+  if (expiringMs === null) {
+    output.result({ keys: all.map(listedKeyJson) }, renderKeys(all));
+    return 0;
+  }
+  const end = formatTimestamp(clock() + expiringMs);
+  const keys = all.filter(({ state, expiresAt }) => state === 'active' && expiresAt !== null && expiresAt <= end);
+  output.result({ keys: keys.map(listedKeyJson) }, keys.length === 0 ? [] : renderKeys(keys));
+  return keys.length === 0 ? 0 : 1;
+}
+
+/** `pds key label KEY_ID TEXT` */
+export async function label(
+  { database, clock, output }: CommandContext,
+  keyId: string,
+  text: string,
+): Promise<undefined> {
+  const { key, isChanged } = await labelKey(database, clock, keyId, text);
+  const sentence = `Key ${key.id} of ${key.partner} ${isChanged ? 'is now' : 'was already'} labeled "${text}".`;
+  output.done({ changed: isChanged, key: keyJson(key) }, sentence);
+}
+
+/** `pds key rotate KEY_ID`: prints only the new key to stdout. */
+export async function rotate(
+  { database, clock, output }: CommandContext,
+  keyId: string,
+  overlapMs: number,
+): Promise<undefined> {
+  const { issued, replaced } = await rotateKey(database, clock, keyId, overlapMs);
+  output.result({ ...newKeyJson(issued), replaces: keyJson(replaced) }, issued.key);
+  if (!output.isJson) {
+    output.note(describeNewKey(issued));
+    const earlier = replaced.keepsEarlierOverlap
+      ? ` An earlier rotation set this time; to revoke it now: pds key revoke ${replaced.id}.`
+      : '';
+    output.note(`It replaces ${replaced.id}, which works until ${replaced.expiresAt ?? 'now'}.${earlier}`);
+  }
+}
+
+/** `pds key revoke KEY_ID` */
+export async function revoke({ database, clock, output }: CommandContext, keyId: string): Promise<undefined> {
+  const { key, isChanged } = await revokeKey(database, clock, keyId);
+  output.done(
+    { changed: isChanged, key: keyJson(key) },
+    isChanged
+      ? `Revoked key ${key.id} of ${key.partner}; running servers reject it within a second.`
+      : `Key ${key.id} of ${key.partner} was already revoked at ${key.revokedAt ?? ''}.`,
+  );
+}
+
+/** Renders a table of keys with a heading. */
+export function renderKeys(keys: readonly ListedKey[]): string[] {
+  const rows = keys.map((key) => [
+    key.id,
+    key.environment,
+    key.state,
+    key.createdAt,
+    key.expiresAt ?? 'never',
+    key.revokedAt ?? '-',
+    key.lastUsedOn ?? '-',
+    key.replacedBy ?? '-',
+    key.partner,
+    key.label ?? '-',
+  ]);
+  return renderColumns([
+    ['KEY ID', 'FOR', 'STATE', 'CREATED', 'EXPIRES', 'REVOKED', 'LAST USED', 'REPLACED BY', 'PARTNER', 'LABEL'],
+    ...rows,
+  ]);
+}
+
+/** A key in the form of `--json`. */
+export function keyJson(key: KeyDetails): Record<string, unknown> {
+  return {
+    id: key.id,
+    partner: key.partner,
+    label: key.label,
+    environment: key.environment,
+    state: key.state,
+    created_at: key.createdAt,
+    expires_at: key.expiresAt,
+    issued_expires_at: key.issuedExpiresAt,
+    replaced_by: key.replacedBy,
+    revoked_at: key.revokedAt,
+  };
+}
+
+/** The same, with the key's last use. */
+export function listedKeyJson(key: ListedKey): Record<string, unknown> {
+  return { ...keyJson(key), last_used_on: key.lastUsedOn };
+}
+
+function newKeyJson({ key, details }: NewKey): Record<string, unknown> {
+  return { key, ...keyJson(details) };
+}
+
+function describeNewKey({ details }: NewKey): string {
+  const expiry = details.expiresAt === null ? 'never expires' : `expires at ${details.expiresAt}`;
+  return (
+    `Key ${details.id} of ${details.partner} is a ${details.environment} key and ${expiry}. ` +
+    'Save it now: only its digest is stored, so it cannot be shown again.'
+  );
+}
+
+interface FoundKey {
+  readonly id: string;
+  /** Line of its first occurrence, from 1. */
+  readonly line: number;
+  /** Null for a key not issued here: from another installation, or made up. */
+  readonly details: KeyDetails | null;
+}
+
+/**
+ * `pds key find`: finds keys in a text such as a log or a leaked repository. Reads standard input, since other users
+ * can see command lines, and never prints the keys.
+ */
+export async function find({ database, clock, output }: CommandContext, input: Readable): Promise<undefined> {
+  const lines = new Map<string, number>();
+  let number = 0;
+  for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+    number += 1;
+    for (const key of findKeys(line)) if (!lines.has(key)) lines.set(key, number);
+  }
+  const found: FoundKey[] = [];
+  for (const [key, line] of lines) {
+    found.push({ id: parseKey(key)?.id ?? '', line, details: await findKey(database, clock, key) });
+  }
+  output.result({ keys: found.map(foundJson) }, renderFound(found));
+  if (!output.isJson) output.note(adviceFor(found));
+}
+
+function foundJson({ id, line, details }: FoundKey): object {
+  return { line, ...(details === null ? { id, state: 'unknown' } : keyJson(details)) };
+}
+
+function renderFound(found: readonly FoundKey[]): string[] {
+  const rows = found.map(({ id, line, details }) => [
+    String(line),
+    id,
+    details?.environment ?? '-',
+    details?.state ?? 'unknown',
+    details?.partner ?? '-',
+    details?.label ?? '-',
+  ]);
+  return renderColumns([['LINE', 'KEY ID', 'FOR', 'STATE', 'PARTNER', 'LABEL'], ...rows]);
+}
+
+function adviceFor(found: readonly FoundKey[]): string {
+  const active = found.filter(({ details }) => details?.state === 'active').map(({ id }) => id);
+  return active.length === 0
+    ? 'None of these keys is active here.'
+    : `Still active. Revoke with: ${active.map((id) => `pds key revoke ${id}`).join(', ')}`;
+}

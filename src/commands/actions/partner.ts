@@ -1,0 +1,229 @@
+import { grant, listGrants, revoke, type Grant, type Grants } from '../../access/grant-admin.ts';
+import { listKeys } from '../../access/key-admin.ts';
+import {
+  checkPartnerName,
+  createPartner,
+  getPartner,
+  listPartners,
+  resumePartner,
+  setPartner,
+  suspendPartner,
+  type PartnerSummary,
+} from '../../access/partner-admin.ts';
+import { deletePartner, renamePartner } from '../../access/partner-lifecycle.ts';
+import type { Kind } from '../../kinds.ts';
+import { withDatabase, type CommandContext } from '../context.ts';
+import { listedKeyJson, renderKeys } from './key.ts';
+import { confirm } from '../process/confirm.ts';
+import { renderColumns } from '../process/output.ts';
+
+/** The options of `pds partner grant` and `revoke`, as Commander parses them. */
+export interface GrantOptions {
+  readonly everything?: boolean;
+  readonly leadEntity?: readonly string[];
+  readonly coop?: readonly string[];
+}
+
+/** The options of `pds partner set`, as Commander parses them. */
+export interface SetOptions {
+  readonly perMinute?: number | 'default';
+  readonly kinds?: readonly Kind[] | 'all';
+}
+
+/** `pds partner create NAME` */
+export function create(isJson: boolean, name: string, everything: boolean): Promise<number | undefined> {
+  // Checked before a database is created for it.
+  checkPartnerName(name);
+  const work = async (context: CommandContext): Promise<undefined> => {
+    await createPartner(context.database, context.clock, name, { everything });
+    const next = everything ? `"pds key issue ${name}"` : `"pds partner grant ${name}", then "pds key issue ${name}"`;
+    await reportChange(context, name, { changed: true }, `Created partner ${name}. Next: ${next}.`);
+  };
+  return withDatabase(isJson, work, { mayCreate: true });
+}
+
+/** `pds partner list` */
+export async function list({ database, clock, output }: CommandContext): Promise<undefined> {
+  const partners = await listPartners(database, clock);
+  const rows = partners.map((partner) => [
+    partner.name,
+    partner.suspendedAt === null ? 'active' : 'suspended',
+    String(partner.activeKeyCount),
+    partner.requestsPerMinute?.toString() ?? 'default',
+    partner.createdAt,
+    describeScope(partner),
+    partner.kinds?.join(',') ?? 'all',
+  ]);
+  const heading = ['NAME', 'STATE', 'ACTIVE KEYS', 'PER MINUTE', 'CREATED', 'SEES', 'KINDS'];
+  output.result({ partners: partners.map(partnerJson) }, renderColumns([heading, ...rows]));
+}
+
+/** `pds partner show NAME` */
+export async function show({ config, database, clock, output }: CommandContext, name: string): Promise<undefined> {
+  const partner = await getPartner(database, clock, name);
+  const { leadEntities, coops } = await listGrants(database, name);
+  const keys = await listKeys(database, clock, name);
+  const value = {
+    ...partnerJson(partner),
+    grants: { lead_entities: leadEntities.map(grantJson), coops: coops.map(grantJson) },
+    keys: keys.map(listedKeyJson),
+  };
+  const sections = [
+    renderColumns([
+      ['name', partner.name],
+      ['state', partner.suspendedAt === null ? 'active' : `suspended since ${partner.suspendedAt}`],
+      ['created', partner.createdAt],
+      ['sees', describeScope(partner)],
+      ['kinds', partner.kinds?.join(',') ?? 'all'],
+      ['per minute', partner.requestsPerMinute?.toString() ?? `${config.requestsPerMinute} (default)`],
+    ]),
+    ...(leadEntities.length > 0 ? [renderGrants('LEAD ENTITY', leadEntities)] : []),
+    ...(coops.length > 0 ? [renderGrants('COOP', coops)] : []),
+    ...(keys.length > 0 ? [renderKeys(keys)] : []),
+  ];
+  output.result(
+    value,
+    sections.flatMap((section, index) => (index === 0 ? section : ['', ...section])),
+  );
+}
+
+/** `pds partner suspend NAME` */
+export async function suspend(context: CommandContext, name: string): Promise<undefined> {
+  const changed = await suspendPartner(context.database, context.clock, name);
+  const sentence = changed
+    ? `Suspended ${name}; within a second, its requests are rejected with 403.`
+    : `${name} was already suspended.`;
+  await reportChange(context, name, { changed }, sentence);
+}
+
+/** `pds partner resume NAME` */
+export async function resume(context: CommandContext, name: string): Promise<undefined> {
+  const changed = await resumePartner(context.database, context.clock, name);
+  await reportChange(context, name, { changed }, changed ? `Resumed ${name}.` : `${name} was not suspended.`);
+}
+
+/** `pds partner rename OLD NEW` */
+export async function rename(context: CommandContext, name: string, newName: string): Promise<undefined> {
+  await renamePartner(context.database, context.clock, name, newName);
+  const sentence = `Renamed ${name} to ${newName}; its keys go on working, and logs show the new name within a second.`;
+  await reportChange(context, newName, { former_name: name }, sentence);
+}
+
+/** `pds partner delete NAME`: asks first, unless confirmed. */
+export async function remove(
+  { database, clock, output }: CommandContext,
+  name: string,
+  isConfirmed: boolean,
+): Promise<undefined> {
+  if (!isConfirmed) {
+    const keys = (await listKeys(database, clock, name)).filter(({ state }) => state === 'active');
+    output.note([
+      `${name} sees ${describeScope(await getPartner(database, clock, name))}. Active keys: ${keys.length || 'none'}.`,
+      ...(keys.length > 0 ? renderKeys(keys) : []),
+      'A deleted partner cannot be brought back, and its keys neither.',
+    ]);
+    await confirm(output, `Delete ${name}?`);
+  }
+  const { endedKeys, grantCount } = await deletePartner(database, clock, name);
+  output.done(
+    { name, ended_keys: endedKeys, removed_grants: grantCount },
+    `Deleted ${name}. Running servers reject its keys within a second: ${endedKeys.join(', ') || 'none was active'}.`,
+  );
+}
+
+/** `pds partner grant NAME …` */
+export async function grantTo(context: CommandContext, name: string, options: GrantOptions): Promise<undefined> {
+  const { granted, unchanged } = await grant(context.database, context.clock, name, grantsOf(options));
+  const earlier = describeGrants(unchanged);
+  const sentence = [
+    `Granted to ${name}: ${describeGrants(granted) || 'nothing new'}.`,
+    ...(earlier ? [`Already granted: ${earlier}.`] : []),
+  ].join(' ');
+  await reportChange(context, name, { granted: grantsJson(granted), unchanged: grantsJson(unchanged) }, sentence);
+}
+
+/** `pds partner revoke NAME …` */
+export async function revokeFrom(context: CommandContext, name: string, options: GrantOptions): Promise<undefined> {
+  const revoked = grantsOf(options);
+  await revoke(context.database, context.clock, name, revoked);
+  const sentence = `Revoked from ${name}: ${describeGrants(revoked)}.`;
+  await reportChange(context, name, { revoked: grantsJson(revoked) }, sentence, (partner) =>
+    partner.everythingSince === null && partner.leadEntityCount + partner.coopCount === 0
+      ? ' It can no longer see any contract, solicitation or supplier.'
+      : ` It can still see ${describeScope(partner)}.`,
+  );
+}
+
+/** `pds partner set NAME …` */
+export async function set(context: CommandContext, name: string, { perMinute, kinds }: SetOptions): Promise<undefined> {
+  await setPartner(context.database, context.clock, name, {
+    ...(perMinute !== undefined && { requestsPerMinute: perMinute === 'default' ? null : perMinute }),
+    ...(kinds !== undefined && { kinds: kinds === 'all' ? null : kinds }),
+  });
+  await reportChange(context, name, {}, `Limits of ${name}:`, (partner) => {
+    const limit = partner.requestsPerMinute ?? `${context.config.requestsPerMinute} (default)`;
+    return ` ${limit} requests per minute, kinds ${partner.kinds?.join(',') ?? 'all'}.`;
+  });
+}
+
+function grantsOf({ everything = false, leadEntity = [], coop = [] }: GrantOptions): Grants {
+  return { everything, leadEntities: leadEntity, coops: coop };
+}
+
+/** Reports what was done; with `--json` also the partner's current state. */
+async function reportChange(
+  { database, clock, output }: CommandContext,
+  name: string,
+  value: Record<string, unknown>,
+  sentence: string,
+  remark: (partner: PartnerSummary) => string = () => '',
+): Promise<void> {
+  const partner = await getPartner(database, clock, name);
+  output.done({ ...value, partner: partnerJson(partner) }, sentence + remark(partner));
+}
+
+function partnerJson(partner: PartnerSummary): Record<string, unknown> {
+  return {
+    name: partner.name,
+    created_at: partner.createdAt,
+    suspended_at: partner.suspendedAt,
+    requests_per_minute: partner.requestsPerMinute,
+    kinds: partner.kinds,
+    everything_since: partner.everythingSince,
+    lead_entity_count: partner.leadEntityCount,
+    coop_count: partner.coopCount,
+    active_key_count: partner.activeKeyCount,
+  };
+}
+
+function grantJson({ id, name, grantedAt }: Grant): Record<string, unknown> {
+  return { id, name, granted_at: grantedAt };
+}
+
+function grantsJson({ everything, leadEntities, coops }: Grants): Record<string, unknown> {
+  return { everything, lead_entities: leadEntities, coops };
+}
+
+function renderGrants(heading: string, grants: readonly Grant[]): string[] {
+  const rows = grants.map(({ id, name, grantedAt }) => [id, grantedAt, name ?? '(no longer in the catalog)']);
+  return renderColumns([[heading, 'GRANTED', 'NAME'], ...rows]);
+}
+
+function describeScope({ everythingSince, leadEntityCount, coopCount }: PartnerSummary): string {
+  if (everythingSince !== null) return 'everything';
+  return leadEntityCount + coopCount === 0
+    ? 'nothing'
+    : `${countOf(leadEntityCount, 'lead entity', 'lead entities')}, ${countOf(coopCount, 'coop', 'coops')}`;
+}
+
+function countOf(count: number, singular: string, plural: string): string {
+  return `${count} ${count === 1 ? singular : plural}`;
+}
+
+function describeGrants({ everything, leadEntities, coops }: Grants): string {
+  return [
+    ...(everything ? ['everything'] : []),
+    ...leadEntities.map((id) => `lead entity ${id}`),
+    ...coops.map((id) => `coop ${id}`),
+  ].join(', ');
+}

@@ -1,0 +1,98 @@
+import { KINDS, type Kind } from '../../kinds.ts';
+import {
+  CHANGE_SORTS,
+  type ChangeSort,
+  type FieldChange,
+  type RecordChange,
+} from '../../publishing/preview/record-changes.ts';
+import type { PublicationReport } from '../../publishing/publication.ts';
+import { renderColumns } from '../process/output.ts';
+import type { ChangeSpool } from './change-spool.ts';
+
+/** Characters of a value that the text shows. */
+const MAX_VALUE = 60;
+
+/** Characters shown before the first difference of two long values. */
+const SHOWN_BEFORE = 15;
+
+/** Records whose ids are aligned with each other. */
+const ALIGNED_RECORDS = 500;
+
+const SIGNS: Readonly<Record<ChangeSort, string>> = { added: '+', changed: '~', removed: '-' };
+
+/** The changes as JSON texts: by kind, and within each what is added, changed and removed. */
+export async function* listJsonChanges(spool: ChangeSpool): AsyncGenerator<string> {
+  for (const kind of KINDS) {
+    for (const sort of CHANGE_SORTS) yield* spool.list(kind, sort);
+  }
+}
+
+/**
+ * The changes as lines of text, in the same order: a heading for each kind, a line for each record, and below it one for
+ * each field that changes.
+ *
+ * @param limit the number of fields listed of each record.
+ */
+export async function* listTextChanges(
+  spool: ChangeSpool,
+  kinds: PublicationReport['kinds'],
+  limit: number,
+): AsyncGenerator<string> {
+  for (const kind of KINDS) {
+    if (CHANGE_SORTS.every((sort) => spool.count(kind, sort) === 0)) continue;
+    yield `${kind}:`;
+    for (const sort of CHANGE_SORTS) {
+      yield* describeSort(spool, kind, sort, limit);
+      const others = (kinds[kind]?.[sort] ?? 0) - spool.count(kind, sort);
+      if (others > 0) yield `    and ${others} more ${sort}; --show all lists them`;
+    }
+  }
+}
+
+async function* describeSort(spool: ChangeSpool, kind: Kind, sort: ChangeSort, limit: number): AsyncGenerator<string> {
+  let rows: string[][] = [];
+  for await (const line of spool.list(kind, sort)) {
+    const change = JSON.parse(line) as RecordChange;
+    const row = [`  ${SIGNS[sort]} ${change.id}`, change.name];
+    if (change.change === 'changed') {
+      yield* renderColumns([row]);
+      yield* describeFields(change.fields, limit);
+    } else if (rows.push(row) === ALIGNED_RECORDS) {
+      yield* renderColumns(rows);
+      rows = [];
+    }
+  }
+  yield* renderColumns(rows);
+}
+
+function describeFields(fields: readonly FieldChange[], limit: number): string[] {
+  const shown = fields.slice(0, limit).map((change) => [`      ${change.field}`, describeValues(change)]);
+  const others = fields.length - shown.length;
+  return [...renderColumns(shown), ...(others > 0 ? [`      and ${others} more fields; --show all lists them`] : [])];
+}
+
+function describeValues({ field, before, after }: FieldChange): string {
+  if (after === undefined) return `removed ${shortened(before)}`;
+  if (before !== undefined) return shortenedPair(before, after).join(' -> ');
+  return field.endsWith(']') ? `added ${shortened(after)}` : `(not stored) -> ${shortened(after)}`;
+}
+
+function shortened(value: unknown): string {
+  return cut(JSON.stringify(value), 0);
+}
+
+/** Two values as JSON. If they are long, shows them from shortly before their first difference. */
+function shortenedPair(before: unknown, after: unknown): [string, string] {
+  const [old, fresh] = [JSON.stringify(before), JSON.stringify(after)];
+  let same = 0;
+  while (same < old.length && old[same] === fresh[same]) same += 1;
+  const isLong = Math.max(old.length, fresh.length) > MAX_VALUE;
+  const start = isLong && same > SHOWN_BEFORE ? same - SHOWN_BEFORE : 0;
+  return [cut(old, start), cut(fresh, start)];
+}
+
+function cut(text: string, start: number): string {
+  const end = start + MAX_VALUE;
+  const part = text.slice(start, end).toWellFormed();
+  return `${start > 0 ? '…' : ''}${part}${end < text.length ? '…' : ''}`;
+}

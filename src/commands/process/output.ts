@@ -1,0 +1,112 @@
+import { styleText, type InspectColor } from 'node:util';
+import { printable, printableJson } from '../../printable.ts';
+
+/**
+ * One line of text, or several. Non-printable characters in each are escaped, including newlines: a name can neither
+ * control the terminal nor look like another line.
+ */
+export type Lines = string | readonly string[];
+
+/** A command's output: results on stdout, remarks on stderr. */
+export interface Output {
+  readonly isJson: boolean;
+  /** The result: text, or the value with `--json`. */
+  result(value: unknown, text: Lines): void;
+  /**
+   * A result of any length, written as it is read: lines of text, or with `--json` the value, with the items as its
+   * last field.
+   */
+  list(value: object, field: string, items: ListedItems): Promise<void>;
+  /** Reports what was done: a sentence on stderr, or the value on stdout with `--json`. */
+  done(value: unknown, sentence: Lines): void;
+  /** A remark on stderr. */
+  note(sentence: Lines): void;
+}
+
+/** The items of a long result in both forms, of which one is read. */
+export interface ListedItems {
+  /** JSON texts. */
+  readonly json: () => AsyncIterable<string>;
+  /** Lines. */
+  readonly text: () => AsyncIterable<string>;
+}
+
+/** The output of a command that runs in this process. */
+export function processOutput(isJson: boolean): Output {
+  return createOutput(isJson, process.stdout, process.stderr);
+}
+
+/** An output that writes to these streams. */
+export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, stderr: NodeJS.WritableStream): Output {
+  const write = (lines: Lines): void => void stdout.write(textOf(lines, stdout));
+  const note = (lines: Lines): void => void stderr.write(textOf(lines, stderr));
+  const writeJson = (value: unknown): void => void stdout.write(`${printableJson(JSON.stringify(value, null, 2))}\n`);
+  return {
+    isJson,
+    note,
+    result: (value, text) => (isJson ? writeJson(value) : write(text)),
+    list: async (value, field, { json, text }) => {
+      for await (const part of isJson ? listAsJson(value, field, json()) : text()) {
+        const isRoom = stdout.write(isJson ? printableJson(part) : textOf(part, stdout));
+        if (!isRoom) await new Promise((resolve) => stdout.once('drain', resolve));
+      }
+    },
+    done: (value, sentence) => (isJson ? writeJson(value) : note(sentence)),
+  };
+}
+
+async function* listAsJson(value: object, field: string, items: AsyncIterable<string>): AsyncGenerator<string> {
+  yield JSON.stringify(value, null, 2).replace(/\n\}$/, `,\n  ${JSON.stringify(field)}: [`);
+  let separator = '\n    ';
+  for await (const item of items) {
+    yield `${separator}${item}`;
+    separator = ',\n    ';
+  }
+  yield `${separator.startsWith(',') ? '\n  ' : ''}]\n}\n`;
+}
+
+function textOf(lines: Lines, stream: NodeJS.WritableStream): string {
+  return (typeof lines === 'string' ? [lines] : lines).map((line) => `${paint(printable(line), stream)}\n`).join('');
+}
+
+/** Colors of outcomes at the beginning of a line, of tables' headings, and of states in their cells. */
+const COLORS: readonly (readonly [RegExp, InspectColor | InspectColor[]])[] = [
+  [/^(?:error:|FAIL\b)/, ['bold', 'red']],
+  [/^(?:[Ww]arning:|WARN(?:ING)?\b)/, ['bold', 'yellow']],
+  [/^ok(?= )/, 'green'],
+  [/^ {2}\+(?= )/, 'green'],
+  [/^ {2}~(?= )/, 'yellow'],
+  [/^ {2}-(?= )/, 'red'],
+  [/^[A-Z][A-Z ]*(?: {2,}[A-Z0-9 -]+)+$/, 'bold'],
+  [/(?<= {2})active(?= {2}|$)/, 'green'],
+  [/(?<= {2})(?:suspended|revoked|expired)(?= {2}|$)/, 'red'],
+];
+
+/** Colors a line if its stream shows colors: a terminal, `FORCE_COLOR`, and no `NO_COLOR`. */
+function paint(line: string, stream: NodeJS.WritableStream): string {
+  return COLORS.reduce(
+    (painted, [part, format]) => painted.replace(part, (text) => styleText(format, text, { stream })),
+    line,
+  );
+}
+
+/**
+ * Renders rows as lines with aligned columns. The first row is the heading. Put names, which can be long, last.
+ *
+ * @param numeric right-aligned columns, counted from 0.
+ */
+export function renderColumns(rows: readonly (readonly string[])[], numeric: readonly number[] = []): string[] {
+  const widths: number[] = [];
+  const shown = rows.map((row) => row.map(printable));
+  for (const row of shown) {
+    row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
+  }
+  return shown.map((row) =>
+    row
+      .map((cell, column) =>
+        numeric.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+      )
+      .join('  ')
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,123 @@
+import cliProgress from 'cli-progress';
+import { printable } from '../../printable.ts';
+import type { Output } from './output.ts';
+
+/** Interval of progress lines if stderr is not a terminal. */
+const PLAIN_LINE_EVERY_MS = 5_000;
+
+/** Leaves room for what is done, the percentage and the time left in 80 columns. */
+const BAR_WIDTH = 12;
+
+/** How long an interrupted command can take to roll back. */
+const GRACE_MS = 2_000;
+
+/** Exit codes as shells report them: 128 plus the signal's number. */
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+
+type Signal = keyof typeof EXIT_CODES;
+const SIGNALS = Object.keys(EXIT_CODES) as Signal[];
+
+/** A signal ended the command. The message says what was done. */
+export class InterruptedError extends Error {
+  override name = 'InterruptedError';
+  readonly exitCode: number;
+
+  constructor(message: string, signal: Signal) {
+    super(message);
+    this.exitCode = EXIT_CODES[signal];
+  }
+}
+
+/** The progress display of a long command, and its handling of Ctrl-C and SIGTERM. */
+export interface Progress {
+  /**
+   * @param doing such as `Importing`.
+   * @param details further details to show.
+   * @throws InterruptedError after a signal.
+   */
+  readonly show: (doing: string, done: number, total: number, details?: readonly string[]) => void;
+  /** @throws InterruptedError after a signal. */
+  readonly throwIfInterrupted: () => void;
+  /** Changes the message for an interruption from now on. */
+  readonly setInterruptedMessage: (message: string) => void;
+  /** Ends the display, and restores Node's default signal handling. */
+  readonly stop: () => void;
+}
+
+/**
+ * Shows a bar on a terminal, otherwise a line every few seconds. A signal restores the terminal, and the next `show` or
+ * `throwIfInterrupted` throws, so that the command rolls back. If that takes longer than `GRACE_MS`, or a second signal
+ * arrives, the process exits, which rolls back its transactions too.
+ *
+ * @param interrupted the message shown then.
+ */
+export function startProgress(output: Output, interrupted: string): Progress {
+  const bar = process.stderr.isTTY
+    ? new cliProgress.SingleBar({
+        format: '{doing} {bar} {percentage}%{details}{eta_formatted}',
+        stream: process.stderr,
+        clearOnComplete: true,
+        hideCursor: true,
+        barsize: BAR_WIDTH,
+        // There is no estimate before the first batch.
+        formatTime: (seconds) => (seconds > 0 ? ` | ${formatDuration(seconds)} left` : ''),
+        // Batches take unequal times, so an estimate from few of them jumps.
+        etaBuffer: 200,
+      })
+    : null;
+  let shown: string | null = null;
+  let lastLineAtMs: number | null = null;
+  let message = interrupted;
+  let received: Signal | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  const exit = (signal: Signal): void => {
+    output.note(message);
+    process.exit(EXIT_CODES[signal]);
+  };
+  const receive = (signal: Signal): void => {
+    bar?.stop();
+    if (received !== null) exit(signal);
+    received = signal;
+    timer = setTimeout(() => exit(signal), GRACE_MS).unref();
+  };
+  for (const signal of SIGNALS) process.on(signal, receive);
+  const throwIfInterrupted = (): void => {
+    if (received !== null) throw new InterruptedError(message, received);
+  };
+  return {
+    throwIfInterrupted,
+    setInterruptedMessage: (next) => (message = next),
+    show(doing, done, total, details = []) {
+      throwIfInterrupted();
+      if (bar !== null) {
+        const payload = { doing, details: details.map((detail) => ` | ${printable(detail)}`).join('') };
+        // A new step restarts the estimate.
+        if (shown === doing) bar.update(done, payload);
+        else {
+          bar.stop();
+          bar.start(total, done, payload);
+        }
+        shown = doing;
+        return;
+      }
+      // Starts at the first call: the command may have waited for a lock before it.
+      lastLineAtMs ??= performance.now();
+      if (performance.now() - lastLineAtMs <= PLAIN_LINE_EVERY_MS) return;
+      lastLineAtMs = performance.now();
+      output.note(`${doing}: ${[`${Math.floor((100 * done) / Math.max(1, total))} %`, ...details].join(', ')}`);
+    },
+    stop() {
+      clearTimeout(timer);
+      for (const signal of SIGNALS) process.off(signal, receive);
+      bar?.stop();
+    },
+  };
+}
+
+/** Seconds as `42s`, `9m 5s` or `2h 10m`. */
+export function formatDuration(totalSeconds: number): string {
+  const seconds = Math.round(totalSeconds);
+  if (seconds < 60) return `${seconds}s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+}

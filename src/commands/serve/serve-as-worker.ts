@@ -1,0 +1,74 @@
+import cluster from 'node:cluster';
+import closeWithGrace from 'close-with-grace';
+import type { Logger } from 'pino';
+import { withoutKeys } from '../../access/keys.ts';
+import type { Config } from '../../config.ts';
+import { WINDOW_SECONDS } from '../../rate-limiting/rate-limiter.ts';
+import { WorkerRateLimiter } from '../../rate-limiting/worker-rate-limiter.ts';
+import type { ReportRequest, ToPrimary, ToWorker } from '../../workers/messages.ts';
+import { describeFailure } from '../process/failure.ts';
+import { flushLog } from '../process/logger.ts';
+import { startServing } from './serving.ts';
+
+/** Shorter than the primary's deadline, since the primary waits for this process. */
+const CLOSE_DEADLINE_MS = 9_500;
+
+/**
+ * Service managers and terminals signal the whole process group, and the primary signals its workers too. One shutdown
+ * arrives as two signals, and a second one usually cuts requests off.
+ */
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
+
+/**
+ * A worker process of `pds serve --workers`: serves requests, which the primary counts unless Redis does. If it cannot
+ * start, it reports the reason to the primary and exits.
+ */
+export async function serveAsWorker(config: Config, workers: number, logger: Logger): Promise<undefined> {
+  const rateLimiter = new WorkerRateLimiter({ windowSeconds: WINDOW_SECONDS, workers, send: sendToPrimary, logger });
+  let end = (): void => process.exit(0);
+  const cannotReport = (error: unknown): void => logger.error({ err: error }, 'a worker cannot report its state');
+  let report: (request: ReportRequest) => Promise<void> = async () => undefined;
+  process.on('message', (message: ToWorker) => {
+    if (message.type === 'end') end();
+    else if (message.type === 'report') report(message).catch(cannotReport);
+    else rateLimiter.receive(message);
+  });
+  // Sending to a dead primary fails; 'disconnect' handles that.
+  cluster.worker?.on('error', () => undefined);
+  cluster.worker?.once('disconnect', () => {
+    // Otherwise this process would exit at once, in the middle of its responses.
+    if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
+    logger.warn('stopping because the primary process has exited');
+    rateLimiter.countAlone();
+    end();
+  });
+  for (const signal of SIGNALS) process.on(signal, () => end());
+  try {
+    const serving = await startServing(config, logger, { workers, rateLimiter });
+    const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger, skip: [...SIGNALS] }, async ({ err }) => {
+      if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
+      await serving.close();
+      await flushLog(logger);
+    });
+    let isEnding = false;
+    end = () => {
+      if (!isEnding) grace.close();
+      isEnding = true;
+    };
+    report = async ({ number, wantsMetrics }) => {
+      const readiness = await serving.readiness.read();
+      const metrics = wantsMetrics ? await serving.metrics.getMetricsAsJSON() : null;
+      sendToPrimary({ type: 'report', number, readiness, metrics });
+    };
+    sendToPrimary({ type: 'serving', origin: serving.origin });
+  } catch (error) {
+    const message = withoutKeys(describeFailure(error, config.database));
+    sendToPrimary({ type: 'failed', message }, () => process.exit(1));
+  }
+}
+
+/** Does nothing if the primary is gone; 'disconnect' handles that. */
+function sendToPrimary(message: ToPrimary, onSent: () => void = () => undefined): void {
+  if (process.connected) process.send?.(message, undefined, undefined, onSent);
+  else onSent();
+}

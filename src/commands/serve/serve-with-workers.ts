@@ -1,0 +1,74 @@
+import closeWithGrace from 'close-with-grace';
+import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
+import type { AdminServer } from '../../monitoring/admin-server.ts';
+import { InMemoryRateLimiter } from '../../rate-limiting/in-memory-rate-limiter.ts';
+import { countBatch } from '../../rate-limiting/worker-rate-limiter.ts';
+import { poolView } from '../../workers/pool-view.ts';
+import { WorkerPool } from '../../workers/worker-pool.ts';
+import { WorkerReports } from '../../workers/worker-reports.ts';
+import { CommandError } from '../process/failure.ts';
+import type { LogFormat } from '../process/log-format.ts';
+import { flushLog } from '../process/logger.ts';
+import { processOutput } from '../process/output.ts';
+import { resolveHost } from './serving.ts';
+
+/** How long requests in flight can take during shutdown. */
+const CLOSE_DEADLINE_MS = 10_000;
+
+/**
+ * The primary process of `pds serve --workers`: starts the workers, replaces those that die, and counts requests for
+ * all of them unless Redis does. It serves no partner requests itself. Its admin port presents all workers as one
+ * service.
+ *
+ * @returns the workers' address, once all of them serve requests.
+ * @throws CommandError if a worker cannot start.
+ */
+export async function serveWithWorkers(
+  config: Config,
+  { workers, logFormat }: { workers: number; logFormat: LogFormat },
+  logger: Logger,
+  admin: AdminServer,
+): Promise<string> {
+  const rateLimiter = new InMemoryRateLimiter();
+  const reports = new WorkerReports((worker, request) => pool.send(worker, request));
+  // Looked up once: the next lookup could return another address.
+  const host = await resolveHost(config.host, 'PDS_HOST or --host');
+  const pool = new WorkerPool({
+    size: workers,
+    args: [
+      ...['serve', '--workers', String(workers), '--host', host, '--port', String(config.port)],
+      ...['--log-format', logFormat],
+    ],
+    logger,
+    onMessage: (worker, message) => {
+      if (message.type === 'report') reports.receive(worker, message);
+      else pool.send(worker, countBatch(rateLimiter, message));
+    },
+    onGone: (worker) => reports.forget(worker),
+    onLost: (reason) => {
+      processOutput(false).note(`error: ${reason}`);
+      process.exit(1);
+    },
+  });
+  process.once('exit', () => pool.kill());
+  admin.show(poolView(pool, reports));
+  // From here on, since the first worker may serve partners while others still start.
+  const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
+    if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
+    else logger.info({ signal }, 'stopping');
+    await pool.end();
+    await admin.close();
+    await flushLog(logger);
+  });
+  try {
+    const origin = await pool.start();
+    logger.info({ workers }, 'all workers are serving');
+    return origin;
+  } catch (error) {
+    // Its handlers would treat the exit as a requested shutdown.
+    grace.uninstall();
+    pool.kill();
+    throw new CommandError(error instanceof Error ? error.message : String(error));
+  }
+}

@@ -1,0 +1,202 @@
+import cluster from 'node:cluster';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import closeWithGrace from 'close-with-grace';
+import type { Logger } from 'pino';
+import manifest from '../../../package.json' with { type: 'json' };
+import { DEMO_KEY } from '../../access/keys.ts';
+import { PartnerDirectory } from '../../access/partner-directory.ts';
+import type { Config } from '../../config.ts';
+import { openForCommands } from '../../database/open.ts';
+import { hasTimelineChanged } from '../../database/postgres/timeline.ts';
+import { shownPostgresUrl } from '../../database/postgres/postgres-url.ts';
+import { haveCreated } from '../../database/migrations/migration.ts';
+import { prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
+import { startAdminServer, type AdminServer } from '../../monitoring/admin-server.ts';
+import { registerReady } from '../../monitoring/readiness.ts';
+import { DOCS_PATH } from '../../portal/portal.ts';
+import { announceCutOff } from '../../publishing/announce.ts';
+import { configOfProcess, hasDatabase, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
+import { CommandError, describeListenError } from '../process/failure.ts';
+import type { LogFormat } from '../process/log-format.ts';
+import { createLog, flushLog } from '../process/logger.ts';
+import { processOutput, renderColumns } from '../process/output.ts';
+import { loadDemo } from './demo.ts';
+import { serveAsWorker } from './serve-as-worker.ts';
+import { serveWithWorkers } from './serve-with-workers.ts';
+import { resolveHost, startServing } from './serving.ts';
+
+/** How long requests in flight can take during shutdown. */
+const CLOSE_DEADLINE_MS = 10_000;
+
+/** The options of `pds serve`, as Commander parses them. */
+export interface ServeOptions {
+  /** Overrides PDS_HOST. */
+  readonly host?: string;
+  /** Overrides PDS_PORT. */
+  readonly port?: number;
+  /** Fills an empty database with the sample and creates the partner `demo`; only in `dev`. */
+  readonly demo?: boolean;
+  /** The number of processes that serve requests. With one, it is this process itself. */
+  readonly workers: number;
+  readonly logFormat: LogFormat;
+}
+
+/**
+ * `pds serve`: serves requests until the process is told to stop. Returns once it listens. With several workers, this
+ * process is their primary (`serveWithWorkers`), and each worker runs this command too (`serveAsWorker`).
+ *
+ * @throws CommandError, or an error of the database or the system, if it cannot start.
+ */
+export async function serve({ host, port, demo = false, workers, logFormat }: ServeOptions): Promise<undefined> {
+  const config = configOfProcess({ PDS_HOST: host, PDS_PORT: port?.toString() });
+  if (demo && config.environment !== 'dev') {
+    throw new CommandError(
+      `--demo creates a public key, so it requires PDS_ENVIRONMENT=dev; PDS_ENVIRONMENT is ${config.environment}`,
+    );
+  }
+  const log = await createLog(config, logFormat, { isShared: workers > 1 });
+  const { logger } = log;
+  if (cluster.isWorker) {
+    log.release();
+    return serveAsWorker(config, workers, logger);
+  }
+  const admin = await openAdminPort(config, logger);
+  try {
+    // A failed start creates no database.
+    if (!(await hasDatabase(config, 'serve'))) await checkPort(config);
+    const hasDemoKey = await prepareDatabase(config, demo, logger);
+    const origin =
+      workers > 1
+        ? await serveWithWorkers(config, { workers, logFormat }, logger, admin)
+        : await serveFromThisProcess(config, logger, admin);
+    if (demo || process.stdout.isTTY) greet({ origin, config, admin, hasDemoKey: demo ? hasDemoKey : null });
+    log.release();
+  } catch (error) {
+    await admin.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens the admin port before anything else, so that readiness probes get a response from the start.
+ *
+ * @throws CommandError if it cannot be opened.
+ */
+async function openAdminPort(config: Config, logger: Logger): Promise<AdminServer> {
+  const { adminHost, adminPort, host, port } = config;
+  if (adminPort !== 0 && adminPort === port && adminHost === host) {
+    throw new CommandError(
+      `the API and the admin server cannot both use ${host}:${port}. Choose another port with PDS_ADMIN_PORT, or with --port`,
+    );
+  }
+  const address = await resolveHost(adminHost, 'PDS_ADMIN_HOST');
+  let admin: AdminServer;
+  try {
+    admin = await startAdminServer({ name: adminHost, address, port: adminPort }, logger);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const adminServer = { what: 'the admin server', host: 'PDS_ADMIN_HOST', port: 'PDS_ADMIN_PORT' };
+    throw new CommandError(describeListenError(error, adminServer), { cause: error });
+  }
+  logger.info(`admin server at ${admin.origin}: /livez, /readyz, /metrics`);
+  return admin;
+}
+
+async function serveFromThisProcess(config: Config, logger: Logger, admin: AdminServer): Promise<string> {
+  const serving = await startServing(config, logger);
+  const { readiness, metrics } = serving;
+  registerReady(metrics, () => readiness.read());
+  admin.show({ readReadiness: () => readiness.read(), readMetrics: () => metrics.metrics() });
+  closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
+    if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
+    else logger.info({ signal }, 'stopping');
+    await serving.close();
+    await admin.close();
+    await flushLog(logger);
+  });
+  return serving.origin;
+}
+
+/** @throws the system's error if the API's port cannot be opened now. */
+async function checkPort({ host, port }: Config): Promise<void> {
+  const server = createServer();
+  server.listen({ host: await resolveHost(host, 'PDS_HOST or --host'), port });
+  await once(server, 'listening');
+  server.close();
+  await once(server, 'close');
+}
+
+/**
+ * Migrates the schema and loads the demo data; done once, before the database is opened for reading.
+ *
+ * @returns whether the database has the demo key.
+ */
+async function prepareDatabase(config: Config, demo: boolean, logger: Logger): Promise<boolean> {
+  const database = openForCommands(config.database, operatorOfProcess(config));
+  try {
+    const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(logger));
+    if (haveCreated(migrations)) logger.info('database created');
+    else if (migrations.length > 0) logger.info({ migrations }, 'database migrated');
+    const cutOff = await announceCutOff(database);
+    if (cutOff !== null)
+      logger.info({ publication: cutOff }, 'completed an import that was interrupted after its commit');
+    if (await hasTimelineChanged(database)) logger.warn(HISTORY_WARNING);
+    if (!demo) return false;
+    await loadDemo(database, Date.now);
+    const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
+    return (await directory.findByKey(DEMO_KEY)) !== null;
+  } finally {
+    await database.close();
+  }
+}
+
+/** How often the progress of a long migration is logged. */
+const PROGRESS_INTERVAL_MS = 5_000;
+
+function logMigrations(logger: Logger): MigrateOptions {
+  let loggedAtMs = performance.now();
+  return {
+    onWaiting: () => logger.info('waiting up to a minute for a running import or migration to finish'),
+    onProgress: ({ done, total, what }) => {
+      if (performance.now() - loggedAtMs < PROGRESS_INTERVAL_MS) return;
+      loggedAtMs = performance.now();
+      logger.info({ step: what, percent: Math.floor((100 * done) / Math.max(1, total)) }, 'migrating the database');
+    },
+  };
+}
+
+interface Greeting {
+  readonly origin: string;
+  readonly config: Config;
+  readonly admin: Pick<AdminServer, 'origin'>;
+  /** Null without `--demo`. */
+  readonly hasDemoKey: boolean | null;
+}
+
+/** Tells the operator what is served and where, and what to type next. */
+function greet({ origin, config, admin, hasDemoKey }: Greeting): void {
+  const { environment, database } = config;
+  const rows = [
+    ['API', `${origin}/v1`],
+    ['Portal', `${origin}${DOCS_PATH}`],
+    ['Admin', `${admin.origin}/readyz`],
+    ['Database', database.engine === 'sqlite' ? database.path : shownPostgresUrl(database.url)],
+    ['Stop', 'Ctrl-C'],
+  ];
+  const tryIt = `curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/contracts?q=asphalt&limit=1'`;
+  const steps =
+    hasDemoKey === null
+      ? []
+      : hasDemoKey
+        ? ['  Try it:', '', `  ${tryIt}`, '']
+        : ['  This database was not empty, so --demo did not change it. Use an API key of your own.', ''];
+  processOutput(false).note([
+    '',
+    `  ${manifest.name} ${manifest.version} (${environment})`,
+    '',
+    ...renderColumns(rows).map((row) => `  ${row}`),
+    '',
+    ...steps,
+  ]);
+}

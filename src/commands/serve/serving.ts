@@ -1,0 +1,142 @@
+import { lookup } from 'node:dns/promises';
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import { keyEnvironmentOf } from '../../access/keys.ts';
+import { PartnerDirectory } from '../../access/partner-directory.ts';
+import { buildApp } from '../../app.ts';
+import type { Config } from '../../config.ts';
+import { openForServing } from '../../database/open.ts';
+import { openUsageStore } from '../../usage/usage-store.ts';
+import { InMemoryRateLimiter } from '../../rate-limiting/in-memory-rate-limiter.ts';
+import { WINDOW_SECONDS, type RateLimiter } from '../../rate-limiting/rate-limiter.ts';
+import { Readiness } from '../../monitoring/readiness.ts';
+import { RequestMetrics } from '../../monitoring/request-metrics.ts';
+import { servingMetrics } from '../../monitoring/serving-metrics.ts';
+import { readCursorSecret } from '../../paging/cursor.ts';
+import type { RedisRateLimiter } from '../../rate-limiting/redis-rate-limiter.ts';
+import { RequestLimits } from '../../rate-limiting/request-limits.ts';
+import { UsageRecorder } from '../../usage/usage-recorder.ts';
+import { CommandError } from '../process/failure.ts';
+import { boundConnections } from './descriptor-limit.ts';
+import { startTracing } from '../process/tracing.ts';
+
+/**
+ * The listen backlog. The system drops further connection attempts, and clients retry after one, two and four seconds:
+ * with Node's 511, some clients of a rush waited through all three. The system has its own limit too.
+ */
+const MAX_UNACCEPTED_CONNECTIONS = 4_096;
+
+/** A listening server. */
+export interface Serving {
+  /** Such as `http://127.0.0.1:8080`. */
+  readonly origin: string;
+  readonly readiness: Readiness;
+  readonly metrics: Registry;
+  /**
+   * Reports "not ready", accepts connections for a while longer, completes the requests in flight, and closes
+   * everything.
+   */
+  close(): Promise<void>;
+}
+
+export interface ServingOptions {
+  /** The number of processes started together, including this one. */
+  readonly workers?: number;
+  /** The rate limiter without Redis; by default in this process's memory. */
+  readonly rateLimiter?: RateLimiter;
+}
+
+/**
+ * Opens the database for reading, and serves requests.
+ *
+ * @throws CommandError, or an error of the database or the system, if it cannot start.
+ */
+export async function startServing(
+  config: Config,
+  logger: Logger,
+  { workers = 1, rateLimiter = new InMemoryRateLimiter() }: ServingOptions = {},
+): Promise<Serving> {
+  await using opened = new AsyncDisposableStack();
+  const tracing = await startTracing(config, logger);
+  opened.defer(() => tracing?.close());
+  const plain = openForServing(config.database, config.replicaUrls);
+  opened.defer(() => plain.close());
+  const database = tracing?.traceStatements(plain) ?? plain;
+  const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
+  opened.defer(() => directory.stop());
+  const usage = new UsageRecorder({
+    ...{ store: openUsageStore(config.database, database), clock: Date.now, logger },
+    retentionDays: config.usageRetentionDays,
+  });
+  opened.defer(() => usage.stop());
+  await directory.start();
+  const cursorSecret = await readCursorSecret(database);
+  const shared = await startRedisRateLimiter(config, logger, cursorSecret, workers);
+  opened.defer(() => shared?.close());
+  const limits = new RequestLimits(shared ?? rateLimiter);
+  const requests = new RequestMetrics();
+  const observers = [requests.observe, usage.observe, ...(tracing === null ? [] : [tracing.observe])];
+  const app = await buildApp({ config, database, clock: Date.now, directory, cursorSecret, logger, observers }, limits);
+  opened.defer(() => app.close());
+  tracing?.follow(app.server);
+  const readiness = new Readiness(database, { directory, redisRateLimiter: shared ?? undefined });
+  boundConnections(app.server, logger);
+  const host = await resolveHost(config.host, 'PDS_HOST or --host');
+  await app.listen({ host, port: config.port, backlog: MAX_UNACCEPTED_CONNECTIONS });
+  usage.start();
+  const everything = opened.move();
+  return {
+    origin: app.listeningOrigin,
+    readiness,
+    metrics: servingMetrics(database, {
+      ...{ directory, requests, usage, responseCache: app.responseCache, admission: app.admission },
+      ...{ limits, redisRateLimiter: shared ?? undefined },
+      ...{ keyEnvironment: keyEnvironmentOf(config.environment), clock: Date.now },
+    }),
+    async close() {
+      // Report "not ready" first, so that load balancers stop before the listener closes.
+      readiness.drain();
+      await app.linger();
+      await everything.disposeAsync();
+    },
+  };
+}
+
+/** Starts counting in Redis; null if Redis is not configured. */
+async function startRedisRateLimiter(
+  { redisUrl, environment }: Config,
+  logger: Logger,
+  cursorSecret: Buffer,
+  workers: number,
+): Promise<RedisRateLimiter | null> {
+  if (redisUrl === null) return null;
+  // Loaded only if used: it takes a tenth of the startup time.
+  const { redisNamespace } = await import('../../rate-limiting/redis-connection.ts');
+  const { RedisRateLimiter } = await import('../../rate-limiting/redis-rate-limiter.ts');
+  const namespace = redisNamespace(cursorSecret, environment);
+  const shared = new RedisRateLimiter({
+    redisUrl,
+    namespace,
+    windowSeconds: WINDOW_SECONDS,
+    minProcesses: workers,
+    logger,
+  });
+  await shared.start();
+  return shared;
+}
+
+/**
+ * Resolves a host to one address: for a name with two, the framework would open a second server, without the listeners
+ * of the first.
+ *
+ * @param setting the setting that names the host, for the error message.
+ * @throws CommandError if it has no address.
+ */
+export async function resolveHost(host: string, setting: string): Promise<string> {
+  try {
+    const { address } = await lookup(host, { order: 'ipv4first' });
+    return address;
+  } catch {
+    throw new CommandError(`cannot resolve the host "${host}". Correct it with ${setting}`);
+  }
+}

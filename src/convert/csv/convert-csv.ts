@@ -1,0 +1,203 @@
+import { createReadStream } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
+import { pipeline } from 'node:stream';
+import { parse, type Info } from 'csv-parse';
+import { DateError, parseWithFormat, readTimestamp } from '../dates.ts';
+import { hashedId, normalizeName, numberFor } from '../ids.ts';
+import type { JsonObject } from '../json.ts';
+import type { ConversionReport } from '../report.ts';
+import type { Workspace } from '../workspace.ts';
+import { FIELDS, type FieldType } from './fields.ts';
+import { MapError } from '../map-error.ts';
+import type { CsvMap, FieldMap, FileMap } from './map-file.ts';
+
+/** A cell cannot be mapped. */
+class CellError extends Error {
+  override name = 'CellError';
+}
+
+type Row = Readonly<Record<string, string>>;
+
+/**
+ * Converts CSV files to records in the workspace.
+ *
+ * @param onRead called with the number of bytes read.
+ * @param mapPath the map's own path, which the files are relative to.
+ * @throws MapError if a file has other columns than the map.
+ */
+export async function convertCsv(
+  map: CsvMap,
+  mapPath: string,
+  workspace: Workspace,
+  report: ConversionReport,
+  onRead: (bytes: number) => void,
+): Promise<void> {
+  const seen = new Map<string, string>();
+  for (const file of map.files) {
+    for await (const { row, line } of readRows(file, resolve(dirname(mapPath), file.file), onRead)) {
+      report.read(`rows of ${basename(file.file)}`);
+      convertRow(row, line, file, map.timeZone, seen, workspace, report);
+    }
+  }
+}
+
+/** @throws MapError if the columns are not those of the map, or the file is not CSV. */
+async function* readRows(
+  map: FileMap,
+  path: string,
+  onRead: (bytes: number) => void,
+): AsyncGenerator<{ row: Row; line: number }> {
+  const checkColumns = (header: string[]): string[] => {
+    const columns = header.map((column) => column.trim());
+    const used = new Set([...map.fields.values()].flatMap((field) => field.columns));
+    const missing = [...used, ...map.ignored].filter((column) => !columns.includes(column));
+    const unmapped = columns.filter((column) => !used.has(column) && !map.ignored.has(column));
+    const repeated = columns.filter((column, index) => columns.indexOf(column) !== index);
+    const problems = [
+      missing.length > 0 ? `has no column ${quoted(missing)}` : '',
+      unmapped.length > 0 ? `has the column ${quoted(unmapped)}, which the map neither uses nor ignores` : '',
+      repeated.length > 0 ? `has the column ${quoted(repeated)} twice` : '',
+    ].filter((problem) => problem !== '');
+    if (problems.length > 0) throw new MapError(`${map.file} ${problems.join(', and ')}`);
+    return columns;
+  };
+  const file = createReadStream(path);
+  let readBytes = 0;
+  const { delimiter } = map;
+  const parser = parse({ bom: true, columns: checkColumns, delimiter, info: true, skip_empty_lines: true });
+  // Errors end the loop below.
+  pipeline(file, parser, () => undefined);
+  try {
+    for await (const { record, info } of parser as AsyncIterable<{ record: Row; info: Info }>) {
+      onRead(file.bytesRead - readBytes);
+      readBytes = file.bytesRead;
+      yield { row: record, line: info.lines };
+    }
+  } catch (error) {
+    if (error instanceof MapError) throw error;
+    throw new MapError(`${map.file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function convertRow(
+  row: Row,
+  line: number,
+  { kind, file, fields }: FileMap,
+  timeZone: string | null,
+  seen: Map<string, string>,
+  workspace: Workspace,
+  report: ConversionReport,
+): void {
+  const record: JsonObject = {};
+  const created: { kind: string; id: string; name: string }[] = [];
+  const place = `line ${line}`;
+  let isWhole = true;
+  for (const [field, map] of fields) {
+    const type = FIELDS[kind][field];
+    if (type === undefined) continue;
+    try {
+      record[field] = valueOf(row, map, type, timeZone);
+      if (map.creates !== null) created.push(...referredRecords(row, map, map.creates));
+    } catch (error) {
+      if (!(error instanceof CellError)) throw error;
+      isWhole = false;
+      report.refuse({ file: basename(file), place, field, id: null, reason: error.message });
+    }
+  }
+  if (!isWhole) return;
+  const id = String(record['id'] ?? record['abbreviation']);
+  const key = `${kind} ${id}`;
+  const here = `${file}:${line}`;
+  const other = seen.get(key);
+  if (other !== undefined) {
+    report.refuse({ file: basename(file), place, field: 'id', id, reason: `is also the id of ${other}` });
+    return;
+  }
+  seen.set(key, here);
+  // Records of their own count more than those made from a mention.
+  workspace.putRecord(kind, id, '1', record);
+  for (const { kind: other, ...mentioned } of created) workspace.putRecord(other, mentioned.id, '', mentioned);
+}
+
+/** @throws CellError */
+function valueOf(row: Row, map: FieldMap, type: FieldType, timeZone: string | null): unknown {
+  if (map.constant !== undefined) return map.constant;
+  const cells = map.columns.map((column) => (row[column] ?? '').trim());
+  const text = cells.join(' ').trim();
+  if (text === '') {
+    if (map.blank !== undefined) return map.blank;
+    if (type.type === 'list' || type.type === 'nigp') return [];
+    if (type.isRequired) throw new CellError(`column ${quoted(map.columns)} is blank`);
+    return null;
+  }
+  if (map.separator === null) return single(text, cells, map, type, timeZone);
+  const entries = text
+    .split(map.separator)
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+  const values = entries.map((entry) => single(entry, [entry], map, type, timeZone));
+  return type.type === 'nigp' ? values.map((code) => ({ code, description: '' })) : [...new Set(values)];
+}
+
+/** @throws CellError */
+function single(
+  text: string,
+  cells: readonly string[],
+  map: FieldMap,
+  type: FieldType,
+  timeZone: string | null,
+): unknown {
+  if (map.values !== null) {
+    if (!map.values.has(text)) {
+      throw new CellError(
+        `${JSON.stringify(text)} is not in the map's values; listed are ${quoted([...map.values.keys()])}`,
+      );
+    }
+    return map.values.get(text);
+  }
+  if (map.idPrefix !== null) return idOf(cells, map.idPrefix);
+  if (map.isNumber) return numberFor(JSON.stringify(cells));
+  switch (type.type) {
+    case 'timestamp':
+      return timestampOf(text, map.format, timeZone);
+    case 'integer':
+      if (!/^\d{1,15}$/.test(text)) throw new CellError(`${JSON.stringify(text)} is not a whole number`);
+      return Number(text);
+    case 'boolean':
+      throw new CellError('needs values, such as {"Yes": true, "No": false}');
+    default:
+      return text;
+  }
+}
+
+function timestampOf(text: string, format: string | null, timeZone: string | null): string {
+  try {
+    if (format === null) return readTimestamp(text, timeZone);
+    if (timeZone === null) throw new DateError('has no time zone; name one in the map, as time_zone');
+    return parseWithFormat(text, format, timeZone);
+  } catch (error) {
+    if (error instanceof DateError) throw new CellError(error.message);
+    throw error;
+  }
+}
+
+/** The same words give the same id, whatever their case and spacing. */
+function idOf(cells: readonly string[], prefix: string): string {
+  const names = cells.map(normalizeName);
+  return hashedId(prefix, JSON.stringify(names), names.join(' '));
+}
+
+function referredRecords(row: Row, map: FieldMap, kind: string): { kind: string; id: string; name: string }[] {
+  const text = map.columns
+    .map((column) => (row[column] ?? '').trim())
+    .join(' ')
+    .trim();
+  const entries = map.separator === null ? [text] : text.split(map.separator).map((entry) => entry.trim());
+  return entries
+    .filter((entry) => entry !== '')
+    .map((name) => ({ kind, id: map.idPrefix === null ? name : idOf([name], map.idPrefix), name }));
+}
+
+function quoted(columns: readonly string[]): string {
+  return columns.map((column) => JSON.stringify(column)).join(', ');
+}

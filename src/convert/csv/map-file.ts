@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import { isTimeZone } from '../dates.ts';
+import { isObject, type JsonObject } from '../json.ts';
+import { MapError } from '../map-error.ts';
+import type { Kind } from '../../kinds.ts';
+import { FIELDS, type FieldType } from './fields.ts';
+
+/** How a field gets its value from a row. */
+export interface FieldMap {
+  /** Columns by header name. Several only for ids and numbers made from them. */
+  columns: readonly string[];
+  /** A value that is the same for all rows, in place of columns. */
+  constant?: unknown;
+  /** Look-up of the column's values; a value that is not listed is refused. */
+  values: ReadonlyMap<string, unknown> | null;
+  /** The format of dates, such as `MM/dd/yyyy`; null for RFC 3339. */
+  format: string | null;
+  /** Separates the entries of a list in one column. */
+  separator: string | null;
+  /** The value of a blank cell; else it is null, or an empty list. */
+  blank?: unknown;
+  /** Make an id from the columns: this prefix and a slug, or a number if there is no prefix. */
+  idPrefix: string | null;
+  isNumber: boolean;
+  /** The kind whose record the field refers to; it is made from the same cell, with the cell as its name. */
+  creates: Kind | null;
+}
+
+/** One file of a kind. */
+export interface FileMap {
+  kind: Kind;
+  /** Relative to the map. */
+  file: string;
+  delimiter: string;
+  fields: ReadonlyMap<string, FieldMap>;
+  /** Columns that are knowingly not used. */
+  ignored: ReadonlySet<string>;
+}
+
+export interface CsvMap {
+  timeZone: string | null;
+  files: readonly FileMap[];
+}
+
+const FIELD_KEYS = [
+  'column',
+  'constant',
+  'values',
+  'format',
+  'separator',
+  'blank',
+  'id_from',
+  'prefix',
+  'number_from',
+  'creates',
+];
+const FILE_KEYS = ['file', 'delimiter', 'fields', 'ignore'];
+
+/**
+ * Reads a map.
+ *
+ * @throws MapError
+ */
+export function readMapFile(path: string): CsvMap {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new MapError(`${path} cannot be read: ${(error as Error).message}`);
+  }
+  return parseMap(text.replace(/^\uFEFF/, ''), path);
+}
+
+/** @throws MapError */
+export function parseMap(text: string, name: string): CsvMap {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new MapError(`${name} is not JSON: ${(error as Error).message}`);
+  }
+  const map = getObject(value, name);
+  refuseUnknown(map, ['time_zone', 'kinds'], name);
+  const timeZone = map['time_zone'] ?? null;
+  if (timeZone !== null && (typeof timeZone !== 'string' || !isTimeZone(timeZone))) {
+    throw new MapError(
+      `${name}: time_zone ${JSON.stringify(timeZone)} is not a time zone; give one such as "America/Chicago"`,
+    );
+  }
+  const kinds = getObject(map['kinds'], `${name}: kinds`);
+  refuseUnknown(kinds, Object.keys(FIELDS), `${name}: kinds`);
+  const files = Object.entries(kinds).flatMap(([kind, described]) =>
+    (Array.isArray(described) ? described : [described]).map((file) =>
+      fileMap(kind as Kind, file, `${name}: kinds.${kind}`),
+    ),
+  );
+  if (files.length === 0)
+    throw new MapError(`${name}: kinds names no file; accepted are ${Object.keys(FIELDS).join(', ')}`);
+  return { timeZone, files };
+}
+
+function fileMap(kind: Kind, value: unknown, at: string): FileMap {
+  const map = getObject(value, at);
+  refuseUnknown(map, FILE_KEYS, at);
+  const { file, delimiter = ',', ignore = [] } = map;
+  if (typeof file !== 'string') throw new MapError(`${at}.file must name a CSV file`);
+  if (typeof delimiter !== 'string' || delimiter.length !== 1)
+    throw new MapError(`${at}.delimiter must be one character`);
+  if (!Array.isArray(ignore) || !ignore.every((column) => typeof column === 'string')) {
+    throw new MapError(`${at}.ignore must be a list of columns`);
+  }
+  const described = getObject(map['fields'], `${at}.fields`);
+  const types = FIELDS[kind];
+  refuseUnknown(described, Object.keys(types), `${at}.fields`);
+  const fields = new Map<string, FieldMap>();
+  for (const [field, type] of Object.entries(types)) {
+    if (Object.hasOwn(described, field)) fields.set(field, fieldMap(described[field], type, `${at}.fields.${field}`));
+    else if (type.isRequired) throw new MapError(`${at}.fields.${field} is missing: every record needs it`);
+  }
+  return { kind, file, delimiter, fields, ignored: new Set(ignore) };
+}
+
+function fieldMap(value: unknown, type: FieldType, at: string): FieldMap {
+  const map: JsonObject = typeof value === 'string' ? { column: value } : getObject(value, at);
+  refuseUnknown(map, FIELD_KEYS, at);
+  const sources = ['column', 'constant', 'id_from', 'number_from'].filter((key) => Object.hasOwn(map, key));
+  if (sources.length !== 1) throw new MapError(`${at} must have one of column, constant, id_from and number_from`);
+  const text = (key: string): string | null => {
+    const found = map[key] ?? null;
+    if (found !== null && typeof found !== 'string') throw new MapError(`${at}.${key} must be a string`);
+    return found;
+  };
+  const listed = map['id_from'] ?? map['number_from'];
+  const columns = listed === undefined ? [text('column')].filter((column) => column !== null) : listed;
+  if (!Array.isArray(columns) || !columns.every((column) => typeof column === 'string')) {
+    throw new MapError(`${at}.${sources[0] ?? ''} must be a list of columns`);
+  }
+  const isNumber = map['number_from'] !== undefined;
+  if (isNumber && type.type !== 'integer') throw new MapError(`${at}.number_from is for whole numbers only`);
+  if (map['id_from'] !== undefined && text('prefix') === null)
+    throw new MapError(`${at}.prefix is missing, such as "sup_"`);
+  const separator = text('separator');
+  if (type.type === 'list' && columns.length > 0 && separator === null) {
+    throw new MapError(`${at}.separator is missing: the field is a list`);
+  }
+  const creates = text('creates');
+  if (creates !== null && creates !== type.refersTo) {
+    throw new MapError(`${at}.creates must be ${JSON.stringify(type.refersTo ?? null)}`);
+  }
+  const values = map['values'] === undefined ? null : new Map(Object.entries(getObject(map['values'], `${at}.values`)));
+  return {
+    ...{ columns, values, separator, isNumber },
+    ...(Object.hasOwn(map, 'constant') ? { constant: map['constant'] } : {}),
+    ...(Object.hasOwn(map, 'blank') ? { blank: map['blank'] } : {}),
+    format: text('format'),
+    idPrefix: map['id_from'] === undefined ? null : text('prefix'),
+    creates: creates,
+  };
+}
+
+function getObject(value: unknown, at: string): JsonObject {
+  if (!isObject(value)) throw new MapError(`${at} must be an object`);
+  return value;
+}
+
+function refuseUnknown(value: JsonObject, accepted: readonly string[], at: string): void {
+  const unknown = Object.keys(value).find((key) => !accepted.includes(key));
+  if (unknown !== undefined)
+    throw new MapError(`${at}: unknown ${JSON.stringify(unknown)}; accepted are ${accepted.join(', ')}`);
+}

@@ -1,0 +1,35 @@
+/* Reading JSON of unknown shape: a value of the wrong type counts as absent. */
+
+export type JsonObject = Record<string, unknown>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The object at a path of keys; empty if there is none. */
+export function objectAt(value: unknown, ...path: string[]): JsonObject {
+  const found = valueAt(value, ...path);
+  return isObject(found) ? found : {};
+}
+
+/** The objects of the list at a path of keys; entries of other types are left out. */
+export function objectsAt(value: unknown, ...path: string[]): JsonObject[] {
+  const found = valueAt(value, ...path);
+  return Array.isArray(found) ? found.filter(isObject) : [];
+}
+
+/** The text at a path of keys, trimmed; a number as its digits; null if blank or absent. */
+export function textAt(value: unknown, ...path: string[]): string | null {
+  const found = valueAt(value, ...path);
+  const text = typeof found === 'number' ? String(found) : found;
+  return typeof text === 'string' && text.trim() !== '' ? text.trim() : null;
+}
+
+/** The first of several texts that is present. */
+export function firstText(...texts: (string | null | undefined)[]): string | null {
+  return texts.find((text) => typeof text === 'string') ?? null;
+}
+
+function valueAt(value: unknown, ...path: string[]): unknown {
+  return path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), value);
+}

@@ -1,0 +1,64 @@
+import { isObject, objectAt, objectsAt, textAt } from '../json.ts';
+import { MapError } from '../map-error.ts';
+
+/** How OCDS is converted. */
+export interface OcdsOptions {
+  /** Which contracts become records; see `contracts.ts`. */
+  contracts: 'current' | 'signed' | 'awards' | 'none';
+  /** Contracts that end before this time are not current; UTC with milliseconds. */
+  asOf: string;
+  /** The IANA time zone of dates without a time; null to refuse them. */
+  zone: string | null;
+  /** Keep calls for tender under a framework agreement, and contracts from them. */
+  callOffs: boolean;
+  /** Keep the published e-mail addresses of suppliers, which name persons. */
+  contactPoints: boolean;
+  /** The name of the cooperative of all contracts. */
+  coop: string | null;
+  /** The status of the format for statuses that OCDS does not have. */
+  statuses: Readonly<Record<string, string>>;
+  /** The operator's own services, by classification; the first that fits is used. */
+  services: readonly ServiceRule[];
+}
+
+/** A classification whose code begins with `prefix` becomes this service. */
+interface ServiceRule {
+  scheme: string;
+  prefix: string;
+  id: string;
+  name: string;
+}
+
+const STATUSES = ['draft', 'open', 'closed', 'awarded', 'cancelled'];
+
+/**
+ * Reads the operator's own look-ups: `{"status": {"Primirea ofertelor": "open"}, "services": [{"scheme": "CPV",
+ * "prefix": "45", "id": "cs_construction", "name": "Construction"}]}`.
+ *
+ * @throws MapError
+ */
+export function parseOcdsMap(text: string, name: string): Pick<OcdsOptions, 'statuses' | 'services'> {
+  let map: unknown;
+  try {
+    map = JSON.parse(text);
+  } catch (error) {
+    throw new MapError(`${name} is not JSON: ${(error as Error).message}`);
+  }
+  if (!isObject(map)) throw new MapError(`${name} must be an object`);
+  const unknown = Object.keys(map).find((key) => key !== 'status' && key !== 'services');
+  if (unknown !== undefined)
+    throw new MapError(`${name}: unknown ${JSON.stringify(unknown)}; accepted are status, services`);
+  const statuses = objectAt(map, 'status');
+  const wrong = Object.entries(statuses).find(([, status]) => !STATUSES.includes(String(status)));
+  if (wrong !== undefined) {
+    throw new MapError(`${name}: status ${JSON.stringify(wrong[0])} must become one of ${STATUSES.join(', ')}`);
+  }
+  const services = objectsAt(map, 'services').map((rule, index) => {
+    const [scheme, prefix, id, label] = ['scheme', 'prefix', 'id', 'name'].map((key) => textAt(rule, key));
+    if (scheme == null || id == null || label == null) {
+      throw new MapError(`${name}: services[${index}] must have scheme, id and name, and can have prefix`);
+    }
+    return { scheme, prefix: prefix ?? '', id, name: label };
+  });
+  return { statuses: statuses as Record<string, string>, services };
+}

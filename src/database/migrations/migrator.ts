@@ -1,0 +1,298 @@
+import { sql } from 'kysely';
+import { formatTimestamp, type Clock } from '../../timestamp.ts';
+import { endWithClient, lockCatalog } from '../catalog-lock.ts';
+import { recordChange } from '../audit.ts';
+import { inTransaction, type Database, type OpenDatabase } from '../database.ts';
+import { SchemaVersionError } from '../errors.ts';
+import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
+import type { Migration, OnMigrationProgress, TableGroup } from './migration.ts';
+import { MIGRATIONS } from './migrations.ts';
+
+const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
+
+// An arbitrary number that nothing else on the server uses: the ASCII codes of "pds" and a counter.
+const MIGRATION_LOCK = 0x70647301;
+
+/** The difference between a database's schema and this version's. */
+interface SchemaState {
+  /** The first migration has not completed. */
+  isEmpty: boolean;
+  /** Names of the migrations still to run, in order. Includes deferred ones only if the database is empty. */
+  pending: string[];
+}
+
+export interface MigrateOptions {
+  /** Also runs deferred migrations: no server of the previous version is left. */
+  readonly finish?: boolean;
+  readonly onProgress?: OnMigrationProgress;
+  /** Called once if `migrate` must wait for an import. */
+  readonly onWaiting?: () => void;
+  /** Called repeatedly while waiting. An error it throws ends the wait. */
+  readonly throwIfInterrupted?: () => void;
+}
+
+/**
+ * How the schema will be used. Upgrades begin with the migration, so a server can find a newer schema, and accepts one
+ * with only additions.
+ */
+export type SchemaUse = 'serve' | 'command';
+
+/**
+ * Compares the database with this version's migrations.
+ *
+ * @throws SchemaVersionError if a newer version's migrations make the database unusable for `use`, if its tables belong
+ *   to another service, or if a group of tables is lost.
+ */
+export async function readSchemaState(database: Database, use: SchemaUse = 'command'): Promise<SchemaState> {
+  const pending: string[] = [];
+  await refuseHalfLost(database);
+  // `access` is created last: without it, a first migration was interrupted or is running in another process.
+  const isEmpty = (await lastApplied(database, 'access')) === null;
+  for (const group of GROUPS) {
+    const applied = await lastApplied(database, group);
+    const known = MIGRATIONS[group].length;
+    if (applied !== null && applied > known) {
+      if (use === 'serve' && (await oldestServed(database, group)) <= known) continue;
+      throw new SchemaVersionError(
+        `the database's ${group} schema is at ${applied}, and this version of the service supports only ${known}: ` +
+          'start the version that migrated it, or a newer one',
+      );
+    }
+    pending.push(
+      ...dueMigrations(group, isEmpty)
+        .slice(applied ?? 0)
+        .map(nameIn(group)),
+    );
+  }
+  return { isEmpty, pending };
+}
+
+/** Names of the deferred migrations that have not run. Empty if the database has no tables. */
+export async function readDeferred(database: Database): Promise<string[]> {
+  const deferred: string[] = [];
+  for (const group of GROUPS) {
+    const applied = await lastApplied(database, group);
+    if (applied === null) continue;
+    const isLeft = ({ number }: Migration): boolean => number > Math.max(applied, dueMigrations(group, false).length);
+    deferred.push(...MIGRATIONS[group].filter(isLeft).map(nameIn(group)));
+  }
+  return deferred;
+}
+
+/** The migrations that run without `--finish`: all but the deferred ones at the end, unless `includesDeferred`. */
+function dueMigrations(group: TableGroup, includesDeferred: boolean): readonly Migration[] {
+  const migrations = MIGRATIONS[group];
+  if (includesDeferred) return migrations;
+  return migrations.slice(0, migrations.findLastIndex(({ isDeferred }) => isDeferred !== true) + 1);
+}
+
+const nameIn =
+  (group: TableGroup) =>
+  ({ number, name }: Migration): string =>
+    `${group} ${number}: ${name}`;
+
+/**
+ * Runs the pending migrations, each in one transaction with its row in the ledger. On an empty database each group runs
+ * in one transaction. After a kill, the next run continues after the last complete step. Concurrent runs converge: the
+ * second waits for the first and finds nothing left to do.
+ *
+ * @returns the names of the migrations that ran.
+ * @throws SchemaVersionError if a newer version of the service has migrated the database.
+ * @throws ImportLockedError if a running import holds the lock for over a minute.
+ */
+export async function migrate(database: Database, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
+  const { isEmpty, pending } = await readSchemaState(database);
+  const isFinished = options.finish !== true || (await readDeferred(database)).length === 0;
+  if (pending.length === 0 && isFinished) return [];
+  const includesDeferred = isEmpty || options.finish === true;
+  // Done first: after an interrupted step, older servers must not take the schema for one they can use.
+  if (!isEmpty) await inTransaction(database, (transaction) => noteOldestServed(transaction, includesDeferred));
+  const ran: string[] = [];
+  for (const group of GROUPS) {
+    const due = dueMigrations(group, includesDeferred);
+    let isDone = false;
+    while (!isDone) {
+      const lastBefore = await lastApplied(database, group);
+      isDone = await inTransaction(database, async (transaction) => {
+        // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
+        if (group === 'catalog' && lastBefore !== null && lastBefore < due.length)
+          await lockCatalog(transaction, options);
+        await lockLedger(transaction, group, lastBefore !== null);
+        const applied = await lastApplied(transaction, group);
+        // A new group is created as a whole: half of one would look like a database that lost the rest.
+        const steps = due.slice(applied ?? 0, applied === null ? undefined : applied + 1);
+        for (const migration of steps) {
+          await runMigration(transaction, group, migration, clock, options);
+          ran.push(nameIn(group)(migration));
+        }
+        if ((applied ?? 0) + steps.length < due.length) return false;
+        // `access` comes last and holds the audit trail.
+        if (group === 'access') await completeMigration(transaction, clock, ran, includesDeferred);
+        return true;
+      });
+    }
+  }
+  return ran;
+}
+
+async function runMigration(
+  transaction: Database,
+  group: TableGroup,
+  migration: Migration,
+  clock: Clock,
+  { onProgress = () => undefined }: MigrateOptions,
+): Promise<void> {
+  const { kysely, engine } = transaction;
+  const { number, name } = migration;
+  await kysely
+    .insertInto(`${group}.migrations`)
+    .values({ number, name, applied_at: formatTimestamp(clock()) })
+    .execute();
+  for (const statement of migration.statements?.(engine) ?? []) await sql.raw(statement).execute(kysely);
+  if (migration.run === undefined) return;
+  // Only imports change these rows too. Waiting for an index or an autovacuum must not undo hours of work.
+  if (engine === 'postgres') await sql`set local lock_timeout = 0`.execute(kysely);
+  await migration.run(transaction, onProgress);
+}
+
+async function completeMigration(
+  transaction: Database,
+  clock: Clock,
+  ran: readonly string[],
+  includesDeferred: boolean,
+): Promise<void> {
+  await noteOldestServed(transaction, includesDeferred);
+  if ((await readRecordedTimeline(transaction)) === null) await recordTimeline(transaction);
+  if (ran.length > 0) await recordChange(transaction, clock, { action: 'migrate', details: { migrations: [...ran] } });
+}
+
+/** The setting for the oldest schema version of a group whose servers can use the current one. */
+const oldestServedName = (group: TableGroup): string => `oldest_served_${group}`;
+
+/** Records which older servers can use the schema. Without the setting they refuse the database, which is safe. */
+async function noteOldestServed(database: Database, includesDeferred: boolean): Promise<void> {
+  for (const group of GROUPS) {
+    const last = Math.max((await lastApplied(database, group)) ?? 0, dueMigrations(group, includesDeferred).length);
+    const steps = MIGRATIONS[group].slice(0, last);
+    const oldest = steps.findLast((migration) => migration.isAdditive !== true)?.number ?? 1;
+    const row = { name: oldestServedName(group), value: String(oldest) };
+    await database.kysely
+      .insertInto('access.settings')
+      .values(row)
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: row.value }))
+      .execute();
+  }
+}
+
+/** The oldest schema version of a group whose servers can use the current one; `Infinity` if not recorded. */
+async function oldestServed({ kysely }: Database, group: TableGroup): Promise<number> {
+  const row = await kysely
+    .selectFrom('access.settings')
+    .select('value')
+    .where('name', '=', oldestServedName(group))
+    .executeTakeFirst();
+  return row === undefined ? Infinity : Number(row.value);
+}
+
+/**
+ * Prepares the schema for a command or server. Migrates an empty database and an older SQLite file. Leaves an older
+ * PostgreSQL schema alone, since other servers may be using it.
+ *
+ * @returns the names of the migrations that ran.
+ * @throws SchemaVersionError if `pds migrate` must be run, or the schema is too new.
+ */
+export async function prepareSchema(
+  database: OpenDatabase,
+  clock: Clock,
+  use: SchemaUse = 'command',
+  options: MigrateOptions = {},
+): Promise<string[]> {
+  const { isEmpty, pending } = await readSchemaState(database, use);
+  if (pending.length === 0) return [];
+  if (database.engine === 'postgres' && !isEmpty) {
+    throw new SchemaVersionError(
+      `the PostgreSQL schema is older than this version of the service (pending: ${pending.join(', ')}): run "pds migrate"`,
+    );
+  }
+  return migrate(database, clock, options);
+}
+
+/** Refuses a database that has lost one group of tables: the first migration would fill it again, and hide the loss. */
+async function refuseHalfLost(database: Database): Promise<void> {
+  const lost = (await findLost(database)) && (await findLost(database));
+  // Checked twice: a first migration may have completed between the reads.
+  if (lost === null) return;
+  throw new SchemaVersionError(`the database has lost ${lost}: restore all of it from a backup. Nothing was changed`);
+}
+
+async function findLost(database: Database): Promise<string | null> {
+  const catalog = await lastApplied(database, 'catalog');
+  const access = await lastApplied(database, 'access');
+  if (catalog === null && access !== null) return 'its catalog, the published records';
+  // `access` is created last: without a publication, this can be an interrupted first migration.
+  const isLost = catalog !== null && access === null && (await hasPublications(database));
+  return isLost ? 'its access, the partners and keys' : null;
+}
+
+async function hasPublications({ kysely }: Database): Promise<boolean> {
+  return (await kysely.selectFrom('catalog.publications').select('number').limit(1).execute()).length > 0;
+}
+
+/**
+ * The number of the newest migration that ran; null before the first.
+ *
+ * @throws SchemaVersionError if the tables belong to another service.
+ */
+async function lastApplied(database: Database, group: TableGroup): Promise<number | null> {
+  const found =
+    database.engine === 'sqlite'
+      ? sql`${sql.raw(group)}.sqlite_schema where type = 'table'`
+      : sql`(select tablename as name from pg_catalog.pg_tables where schemaname = ${group}) as tables`;
+  const { rows } = await sql<{ tables: number; ledgers: number }>`
+    select count(*) as tables, count(*) filter (where name = 'migrations') as ledgers from ${found}`.execute(
+    database.kysely,
+  );
+  const [counted] = rows;
+  if (Number(counted?.ledgers) === 0) {
+    if (Number(counted?.tables) === 0) return null;
+    throw new SchemaVersionError(
+      `the ${group} of the database holds another service's tables: check PDS_DATABASE_URL. Nothing was changed`,
+    );
+  }
+  const newest = await database.kysely
+    .selectFrom(`${group}.migrations`)
+    .select((eb) => eb.fn.max('number').as('number'))
+    .executeTakeFirst();
+  return newest?.number ?? null;
+}
+
+/**
+ * Creates the ledger. Restoring a backup compares its schema with this definition, so it is as final as a released
+ * migration.
+ */
+export function ledgerStatement(group: TableGroup): string {
+  return `create table if not exists ${group}.migrations (
+    number bigint primary key, name text not null, applied_at text not null)`;
+}
+
+/**
+ * Waits until no other process migrates this group, and creates the ledger if it is missing.
+ *
+ * @param hasLedger as seen before the transaction. SQLite waits for another process's lock only if the transaction's
+ *   first statement writes; a transaction that has read first fails at once.
+ */
+async function lockLedger(transaction: Database, group: TableGroup, hasLedger: boolean): Promise<void> {
+  if (transaction.engine === 'postgres') {
+    // "create schema if not exists" takes no lock: two concurrent runs collide in the system catalog.
+    await endWithClient(transaction);
+    await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`.execute(transaction.kysely);
+    // While a migration waits for a table that pg_dump has locked, every service would queue behind it.
+    await sql`set local lock_timeout = '2s'`.execute(transaction.kysely);
+    await sql.raw(`create schema if not exists ${group}`).execute(transaction.kysely);
+  }
+  if (!hasLedger) await sql.raw(ledgerStatement(group)).execute(transaction.kysely);
+  if (transaction.engine === 'sqlite') {
+    // Takes the file's write lock even if the table existed.
+    await sql.raw(`update ${group}.migrations set number = number where false`).execute(transaction.kysely);
+  }
+}

@@ -1,0 +1,158 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import type { PoolState } from '../database.ts';
+import { DatabaseBusyError, DatabaseUnavailableError } from '../errors.ts';
+import { HealthProbe } from './health-probe.ts';
+import { createPool } from './pool.ts';
+import { isConnectionLost, isTimeout, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
+import type { Revision } from '../revision.ts';
+
+/** How long a request waits for a connection. */
+const CONNECTION_TIMEOUT_MS = 1_000;
+const RETRY_MS = 100;
+
+/**
+ * After the server runs out of connections, the pool stops growing for this long: each attempt costs the server a
+ * process.
+ */
+const POOL_CAP_MS = 1_000;
+
+/** A server that responded within this time but misses the health probe counts as busy, not down. */
+const SILENCE_MS = 1_000;
+
+/**
+ * A serving process's pool of connections to one PostgreSQL server. A health probe on its own connection decides
+ * whether the server is up. While it is down, the circuit breaker is open: waiting requests fail at once, and new ones
+ * fail without trying.
+ */
+export class ServerPool {
+  readonly #pool: pg.Pool;
+  readonly #probe: HealthProbe;
+  readonly #inUse = new Set<pg.PoolClient>();
+  readonly #isPooled: boolean;
+  readonly #mostConnections: number;
+  #capTimer: NodeJS.Timeout | undefined;
+  #isCircuitClosed = true;
+  #respondedAtMs = performance.now();
+
+  /** @param isPooled true if PgBouncer is in between, so that no statement can be prepared. */
+  constructor(config: pg.PoolConfig, isPooled: boolean) {
+    this.#isPooled = isPooled;
+    this.#pool = createPool({ ...config, connectionTimeoutMillis: CONNECTION_TIMEOUT_MS });
+    this.#probe = new HealthProbe(config);
+    this.#mostConnections = this.#pool.options.max;
+    this.#pool.on('acquire', (client) => this.#inUse.add(client));
+    this.#pool.on('release', (_error, client) => this.#inUse.delete(client));
+  }
+
+  /** Host and port. */
+  get name(): string {
+    return new URL(String(this.#pool.options.connectionString)).host;
+  }
+
+  get state(): PoolState {
+    const { totalCount: total, idleCount: idle, waitingCount: waiting, options } = this.#pool;
+    return { isCircuitClosed: this.#isCircuitClosed, total, idle, waiting, most: options.max };
+  }
+
+  /**
+   * A connection from the pool. The caller must release it.
+   *
+   * @throws DatabaseUnavailableError if the server is down.
+   * @throws DatabaseBusyError if no connection became free within a second.
+   */
+  async connect(): Promise<pg.PoolClient> {
+    const deadlineMs = performance.now() + CONNECTION_TIMEOUT_MS;
+    for (;;) {
+      if (!this.#isCircuitClosed) throw new DatabaseUnavailableError('the database cannot be reached');
+      try {
+        return await this.#pool.connect();
+      } catch (error) {
+        // A connection of this process may still become free.
+        const mayPass = (error as { code?: unknown }).code === TOO_MANY_CONNECTIONS;
+        if (!mayPass || performance.now() > deadlineMs) throw this.#explain(error);
+        if (!this.#capPool()) await delay(RETRY_MS);
+      }
+    }
+  }
+
+  /** Runs a read-only statement, and retries once if the connection is lost. */
+  async query(statement: pg.QueryConfig): Promise<pg.QueryResult> {
+    try {
+      return await this.#queryOnce(statement);
+    } catch (error) {
+      if (!isConnectionLost(error)) throw error;
+      return this.#queryOnce(statement);
+    }
+  }
+
+  /**
+   * Reads the revision of `access.clock` on the health probe's own connection.
+   *
+   * @throws if the server does not respond in time.
+   */
+  async readRevision(): Promise<Revision> {
+    try {
+      const revision = await this.#probe.read();
+      this.#noteResponse();
+      this.#isCircuitClosed = true;
+      return revision;
+    } catch (error) {
+      const isLost = isConnectionLost(error) && !isTimeout(error);
+      if (isLost || performance.now() - this.#respondedAtMs > SILENCE_MS) this.#openCircuit();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#probe.close();
+    if (!this.#pool.ended) await this.#pool.end();
+  }
+
+  async #queryOnce(statement: pg.QueryConfig): Promise<pg.QueryResult> {
+    const client = await this.connect();
+    try {
+      const { name, ...unnamed } = statement;
+      const result = await client.query(this.#isPooled || name === undefined ? unnamed : statement);
+      this.#noteResponse();
+      client.release();
+      return result;
+    } catch (error) {
+      // The connection is still usable after a server-side error.
+      client.release(!(error instanceof pg.DatabaseError));
+      throw error;
+    }
+  }
+
+  /** Caps the pool at its current connections for a second; false if it has none. */
+  #capPool(): boolean {
+    const { options, totalCount } = this.#pool;
+    if (totalCount === 0) return false;
+    options.max = totalCount;
+    this.#capTimer ??= setTimeout(() => {
+      options.max = this.#mostConnections;
+      this.#capTimer = undefined;
+    }, POOL_CAP_MS).unref();
+    return true;
+  }
+
+  #noteResponse(): void {
+    this.#respondedAtMs = performance.now();
+  }
+
+  /** Opens the circuit breaker, and ends the connections in use so that their queries fail at once. */
+  #openCircuit(): void {
+    this.#isCircuitClosed = false;
+    for (const client of this.#inUse) void (client as unknown as pg.Client).end().catch(() => undefined);
+  }
+
+  /** Tells an exhausted pool from an unreachable server: `pg` reports both with the same message. */
+  #explain(error: unknown): unknown {
+    const isFull = this.#pool.totalCount >= this.#pool.options.max && this.#pool.idleCount === 0;
+    const isAlive = performance.now() - this.#respondedAtMs < SILENCE_MS;
+    const isQueueTimeout = error instanceof Error && error.message.startsWith('timeout exceeded');
+    return isQueueTimeout && isFull && isAlive
+      ? new DatabaseBusyError('all connections to the database are in use')
+      : error;
+  }
+}

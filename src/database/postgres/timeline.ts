@@ -1,0 +1,55 @@
+import { sql } from 'kysely';
+import type { Database } from '../database.ts';
+
+/** The setting that records the timeline on which earlier commit timestamps were drawn. */
+const SETTING = 'history';
+
+/**
+ * Identifies a PostgreSQL database's timeline: the server's system identifier, its timeline ID, and the OIDs of the
+ * database and of `access.clock`. Promoting a replica and point-in-time recovery start a new timeline; `pg_restore` and
+ * template copies assign new OIDs. After any of these, changes that clients have seen may be missing.
+ *
+ * @returns null on SQLite, on a replica, and if this role lacks the privilege to read it.
+ */
+export async function readTimeline({ engine, kysely }: Database): Promise<string | null> {
+  if (engine === 'sqlite') return null;
+  const { rows: allowed } = await sql<{ ok: boolean }>`select not pg_is_in_recovery()
+    and has_function_privilege('pg_control_system()', 'execute')
+    and has_function_privilege('pg_current_wal_lsn()', 'execute')
+    and has_function_privilege('pg_walfile_name(pg_lsn)', 'execute') as ok`.execute(kysely);
+  // PostgreSQL checks function privileges before the statement begins, whatever its conditions.
+  if (allowed[0]?.ok !== true) return null;
+  const { rows } = await sql<{ timeline: string }>`select concat_ws('/',
+    (select system_identifier from pg_control_system()),
+    -- The first eight digits of a WAL file's name are its timeline ID.
+    left(pg_walfile_name(pg_current_wal_lsn()), 8),
+    (select oid from pg_catalog.pg_database where datname = current_database()),
+    'access.clock'::regclass::oid) as timeline`.execute(kysely);
+  return rows[0]?.timeline ?? null;
+}
+
+/** The recorded timeline; null if none was recorded. */
+export async function readRecordedTimeline({ kysely }: Database): Promise<string | null> {
+  const row = await kysely.selectFrom('access.settings').select('value').where('name', '=', SETTING).executeTakeFirst();
+  return row?.value ?? null;
+}
+
+/**
+ * Records the database's current timeline as the one that its timestamps continue. Only the first migration and `pds
+ * recover` call this, so a lost timeline is still detected after later imports and grants.
+ */
+export async function recordTimeline(database: Database): Promise<void> {
+  const value = await readTimeline(database);
+  if (value === null) return;
+  await database.kysely
+    .insertInto('access.settings')
+    .values({ name: SETTING, value })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .execute();
+}
+
+/** True if the database is not on its recorded timeline: `pds recover` must be run. */
+export async function hasTimelineChanged(database: Database): Promise<boolean> {
+  const [recorded, current] = [await readRecordedTimeline(database), await readTimeline(database)];
+  return recorded !== null && current !== null && recorded !== current;
+}

@@ -1,0 +1,125 @@
+import { sql, type Insertable, type RawBuilder } from 'kysely';
+import type { Database } from './database.ts';
+import { isOneOf } from './engine-sql.ts';
+import type { Tables } from './tables.ts';
+
+/** Rows per statement: its text must be held in memory as a whole. */
+const ROWS_AT_ONCE = 2_000;
+
+/** A row to be written. */
+interface RowToWrite<T extends keyof Tables> {
+  row: Insertable<Tables[T]>;
+  /** No row has this key yet. */
+  isNew: boolean;
+}
+
+/** Inserts new rows, on PostgreSQL by COPY, and upserts existing ones. */
+export async function writeRows<T extends keyof Tables>(
+  database: Database,
+  table: T,
+  key: string,
+  rows: readonly RowToWrite<T>[],
+): Promise<void> {
+  const rowsThatAre = (isNew: boolean) => rows.filter((written) => written.isNew === isNew).map(({ row }) => row);
+  await upsertRows(database, table, key, rowsThatAre(false));
+  await insertRows(database, table, rowsThatAre(true));
+}
+
+/** Inserts rows, or replaces those with the same key. All rows must have the same columns. */
+async function upsertRows<T extends keyof Tables>(
+  database: Database,
+  table: T,
+  key: string,
+  rows: readonly Insertable<Tables[T]>[],
+): Promise<void> {
+  const columns = columnsOf(rows).filter((column) => column !== key);
+  const replacement = columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`);
+  await insertWithStatement(
+    database,
+    table,
+    rows,
+    sql`on conflict (${sql.ref(key)}) do update set ${sql.join(replacement)}`,
+  );
+}
+
+/** Inserts new rows. All rows must have the same columns. */
+export async function insertRows<T extends keyof Tables>(
+  database: Database,
+  table: T,
+  rows: readonly Insertable<Tables[T]>[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const { kysely, copyRows } = database;
+  if (copyRows === undefined) await insertWithStatement(database, table, rows, sql``);
+  else await copyRows(kysely, table, columnsOf(rows), valuesOf(rows));
+}
+
+async function insertWithStatement<T extends keyof Tables>(
+  database: Database,
+  table: T,
+  rows: readonly Insertable<Tables[T]>[],
+  onConflict: RawBuilder<unknown>,
+): Promise<void> {
+  if (rows.length === 0) return;
+  const columns = columnsOf(rows);
+  const names = sql.join(columns.map((column) => sql.ref(column)));
+  const into = sql`insert into ${sql.table(table)} (${names})`;
+  if (database.runEach === undefined) {
+    await insertAsOne(database, table, rows, sql`${into} select ${names}`, onConflict);
+    return;
+  }
+  const places = sql.join(columns.map(() => sql`${null}`));
+  const { sql: text } = sql`${into} values (${places}) ${onConflict}`.compile(database.kysely);
+  database.runEach(text, valuesOf(rows));
+}
+
+/** All rows are one parameter: PostgreSQL takes longer to parse thousands of them than to write the rows. */
+async function insertAsOne<T extends keyof Tables>(
+  { kysely }: Database,
+  table: T,
+  rows: readonly Insertable<Tables[T]>[],
+  insertion: RawBuilder<unknown>,
+  onConflict: RawBuilder<unknown>,
+): Promise<void> {
+  for (const chunk of inBatches(rows, ROWS_AT_ONCE)) {
+    await sql`${insertion} from json_populate_recordset(null::${sql.table(table)}, ${jsonOf(chunk)}::json)
+      ${onConflict}`.execute(kysely);
+  }
+}
+
+/** Rows as JSON for PostgreSQL, with bytes as hexadecimal text. */
+function jsonOf(rows: readonly object[]): string {
+  const hasBytes = Object.values(rows[0] ?? {}).some((value) => value instanceof Uint8Array);
+  // Fast path: most rows have no bytes, and need no call per value.
+  if (!hasBytes) return JSON.stringify(rows);
+  const textOf = (value: unknown) => (value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value);
+  return JSON.stringify(
+    rows.map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, textOf(value)]))),
+  );
+}
+
+function columnsOf(rows: readonly object[]): string[] {
+  return Object.keys(rows[0] ?? {});
+}
+
+/** The values of each row in the order of the first one's columns. */
+function* valuesOf(rows: readonly object[]): Generator<unknown[]> {
+  const columns = columnsOf(rows);
+  for (const row of rows) yield columns.map((column) => (row as Readonly<Record<string, unknown>>)[column]);
+}
+
+/** Deletes the rows with these keys. */
+export async function deleteRows<T extends keyof Tables>(
+  { engine, kysely }: Database,
+  table: T,
+  column: string & keyof Tables[T],
+  keys: readonly string[],
+): Promise<void> {
+  if (keys.length === 0) return;
+  await sql`delete from ${sql.table(table)} where ${isOneOf(engine, sql.ref(column), keys)}`.execute(kysely);
+}
+
+/** Splits a list into batches that fit into memory and one statement. */
+export function* inBatches<T>(items: readonly T[], size: number): Generator<T[]> {
+  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
+}

@@ -1,0 +1,192 @@
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import * as sqlite from 'node:sqlite';
+import { DatabaseUnavailableError } from '../errors.ts';
+import {
+  SQLITE_BUSY,
+  SQLITE_CANTOPEN,
+  SQLITE_CORRUPT,
+  SQLITE_FULL,
+  SQLITE_IOERR,
+  SQLITE_LOCKED,
+  SQLITE_NOTADB,
+  SQLITE_READONLY,
+  sqliteCode,
+} from './sqlite-errors.ts';
+
+/** Node 26.11 renames DatabaseSync to Database and warns at the old name; older versions know only the old one. */
+export const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
+  sqlite.DatabaseSync) as typeof sqlite.DatabaseSync;
+
+/** The two files of a database. */
+export interface SqliteFiles {
+  readonly catalog: string;
+  /** Partners, keys and grants. */
+  readonly access: string;
+}
+
+/** The two files' paths, given the catalog's. */
+export function sqliteFiles(catalog: string): SqliteFiles {
+  return { catalog, access: catalog.replace(/(\.\w+)?$/, '.access$1') };
+}
+
+/**
+ * Checks the files before creating any: a missing database must not be replaced by an empty one. Creates only the last
+ * folder of the path: a path to an unmounted disk is a mistake.
+ *
+ * @throws DatabaseUnavailableError if the parent folder is missing, or one of the two files.
+ */
+export function prepareFolder(files: SqliteFiles): void {
+  const { catalog } = files;
+  const folder = dirname(resolve(catalog));
+  if (!existsSync(folder)) {
+    if (!existsSync(dirname(folder))) throw new DatabaseUnavailableError(noFolderMessage(catalog));
+    mkdirSync(folder, { recursive: true });
+  }
+  refuseLoneFiles(files);
+}
+
+/**
+ * Whether a database exists. Also true if the files cannot be read: opening them reports why.
+ *
+ * @throws DatabaseUnavailableError if only one of the two files exists, or the parent folder is missing.
+ */
+export function hasSqliteFiles(files: SqliteFiles): boolean {
+  const folder = dirname(resolve(files.catalog));
+  if (!existsSync(folder) && !existsSync(dirname(folder))) {
+    throw new DatabaseUnavailableError(noFolderMessage(files.catalog));
+  }
+  refuseLoneFiles(files);
+  const sizes = [sizeOf(files.catalog), sizeOf(files.access)];
+  // If only one file was truncated, that is data loss, which is detected once both are open.
+  return sizes.every((size) => size !== null) && sizes.some((size) => size > 0);
+}
+
+/** In bytes; null if the file is missing, `Infinity` if it cannot be read. */
+function sizeOf(file: string): number | null {
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.size ?? null;
+  } catch {
+    return Infinity;
+  }
+}
+
+/** @throws DatabaseUnavailableError if only one of the two files exists. */
+export function refuseLoneFiles({ catalog, access }: SqliteFiles): void {
+  refuseLoneFile(catalog, access);
+  refuseLoneFile(access, catalog);
+}
+
+/**
+ * Creates an empty file that only its owner can read; leaves an existing file alone. SQLite gives the files beside it,
+ * such as the WAL, the same permissions.
+ */
+export function makePrivateFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch {
+    // It exists, or cannot be created: then opening it reports why.
+  }
+}
+
+/** A file without tables may be alone: another process is creating both right now, or was killed doing so. */
+function refuseLoneFile(file: string, other: string): void {
+  if (!existsSync(file) || existsSync(other) || !holdsTables(file) || existsSync(other)) return;
+  throw new DatabaseUnavailableError(
+    `${other} is missing, but ${file}, which belongs to it, exists: put it back, or restore both from a backup; ` +
+      'to start over, move the other one away too. Nothing was created',
+  );
+}
+
+function holdsTables(file: string): boolean {
+  const connection = new SqliteConnection(file);
+  try {
+    return Number(connection.prepare('select count(*) as tables from sqlite_schema').get()?.['tables']) > 0;
+  } catch {
+    // Opening it reports the problem.
+    return false;
+  } finally {
+    connection.close();
+  }
+}
+
+/** Below this the disk counts as full: SQLite's WAL index alone needs about as much. */
+const MIN_FREE_BYTES = 64 * 1024;
+
+/**
+ * Describes a SQLite error for operators, and what to do.
+ *
+ * @param files the error may be about; the message names only the one at fault if that can be determined.
+ * @returns null if the error is not SQLite's.
+ */
+export function describeSqliteError(error: unknown, files: readonly string[]): string | null {
+  const code = sqliteCode(error);
+  if (code === null) return null;
+  // For a failed `attach`, Node's message repeats the path instead of the reason.
+  const { message, errstr: reason = message } = error as Error & { errstr?: string };
+  const named = files.join(' or ');
+  switch (code) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return `another process is writing to the database ${named}: try again`;
+    case SQLITE_NOTADB:
+      return `${named} is not a SQLite database: check PDS_DATABASE_URL. Nothing was changed`;
+    case SQLITE_CORRUPT:
+      return `${named} is damaged (${reason}): stop the service, and restore both files of the database from a backup`;
+    case SQLITE_FULL:
+      return fullMessage(named);
+    case SQLITE_IOERR:
+      return files.some(isFull)
+        ? fullMessage(named)
+        : `${named} cannot be read or written (${reason}): check the system log for disk errors`;
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN: {
+      const found = files.map(reasonNotUsable).find((problem) => problem !== null);
+      return found ?? `${named} cannot be opened: ${reason}`;
+    }
+    default:
+      return `the database ${named}: ${message}`;
+  }
+}
+
+function fullMessage(named: string): string {
+  return `no space is left on the disk for ${named}: free some, and run the command again. It did everything or nothing`;
+}
+
+function isFull(file: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(file));
+    return bavail * bsize < MIN_FREE_BYTES;
+  } catch {
+    return false;
+  }
+}
+
+/** Why this user cannot use a file, and what to do; null if nothing prevents it. */
+export function reasonNotUsable(file: string): string | null {
+  const folder = dirname(resolve(file));
+  if (!existsSync(folder)) return noFolderMessage(file);
+  const { R_OK, W_OK, X_OK } = constants;
+  const problem = missingRight(folder, X_OK) ?? (existsSync(file) ? missingRight(file, R_OK | W_OK) : null);
+  if (problem !== null) return `${file} cannot be used: ${problem}`;
+  if (existsSync(file) && statSync(file).isDirectory()) return `${file} is a folder: check PDS_DATABASE_URL`;
+  const inFolder = missingRight(folder, W_OK);
+  if (inFolder === null) return null;
+  return `${file} cannot be used: ${inFolder}. SQLite creates its WAL beside the file, even to read`;
+}
+
+function missingRight(path: string, rights: number): string | null {
+  try {
+    accessSync(path, rights);
+    return null;
+  } catch (error) {
+    const user = process.geteuid === undefined ? 'the current user' : `user ${process.geteuid()}`;
+    return (error as NodeJS.ErrnoException).code === 'EROFS'
+      ? `the disk of ${path} is mounted read-only`
+      : `${user} cannot read and write ${path}. Make the service's user its owner, and run commands as that user`;
+  }
+}
+
+function noFolderMessage(file: string): string {
+  return `the folder of the database ${file} does not exist: check PDS_DATABASE_URL and that the disk is mounted, or create the folder`;
+}

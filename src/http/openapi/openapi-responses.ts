@@ -1,0 +1,220 @@
+import { Type, type TSchema } from 'typebox';
+import { ERROR_CODES, ERROR_PAGES_PATH, type ErrorCode } from '../response/errors.ts';
+import { describedRef, TIMESTAMP_PATTERN, nameOf, nullable, openEnum, refTo } from './openapi-schemas.ts';
+import { MAX_LIMIT } from '../request/parameters.ts';
+
+/** A response in a route's schema; `headers` are keys of {@link HEADERS}. */
+interface ResponseSchema {
+  readonly description: string;
+  readonly headers: Readonly<Record<string, object>>;
+  readonly content?: Readonly<Record<string, { readonly schema: TSchema }>>;
+  /** `null` if there is no body. */
+  readonly type?: 'null';
+}
+
+/** A route's responses by status. */
+type ResponseSchemas = Readonly<Record<number, ResponseSchema>>;
+
+const JSON_MEDIA = 'application/json';
+
+const errorCode = openEnum(
+  'ErrorCode',
+  ERROR_CODES,
+  `Stable, for programs. Causes and remedies: ${ERROR_CODES.map(
+    (code) => `[${code}](${ERROR_PAGES_PATH}/${code})`,
+  ).join(', ')}.`,
+);
+
+const REQUEST_ID = { type: 'string', minLength: 26, maxLength: 26, pattern: '^req_[A-Za-z0-9_-]{22}$' } as const;
+
+const errorDetail = Type.Object(
+  {
+    code: refTo(errorCode),
+    message: Type.String({ description: 'For people: what was wrong and what to do. It can change.' }),
+    request_id: Type.String({
+      ...REQUEST_ID,
+      description: 'Include it when you contact support.',
+      examples: ['req_b1mLHn3RKaYCJL5VFKRQBQ'],
+    }),
+  },
+  { $id: 'ErrorDetail', description: 'A code for programs and a message for people.' },
+);
+
+/** The envelope of every error. */
+const errorSchema = Type.Object(
+  { error: describedRef(errorDetail, 'The error.') },
+  { $id: 'Error', description: 'The body of every error.' },
+);
+
+const pageMeta = Type.Object(
+  {
+    next_cursor: nullable(
+      Type.String({ minLength: 1, description: 'Cursor of the next page; null on the last page. Opaque.' }),
+    ),
+    limit: Type.Integer({
+      format: 'int32',
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      description: 'The page size in effect.',
+      examples: [25],
+    }),
+  },
+  { $id: 'PageMeta', description: 'The position of a page in its list.' },
+);
+
+/** Named schemas shared by the responses of all resources. */
+export const SHARED_SCHEMAS = [errorCode, errorDetail, errorSchema, pageMeta];
+
+/** The response headers described in the document. */
+export const HEADERS = {
+  'X-Request-ID': header(
+    'Identifies the request. The service generates it and sends it with every response.',
+    REQUEST_ID,
+  ),
+  'X-Sync-Watermark': header(
+    'Pass it as `updated_since` in the next sync to receive everything that changed since this one began. The same on ' +
+      'all pages of a sync.',
+    { type: 'string', format: 'date-time', maxLength: 24, pattern: TIMESTAMP_PATTERN },
+  ),
+  ETag: header('Identifies this content. Send it as `If-None-Match` to get 304 if nothing has changed.', {
+    type: 'string',
+    maxLength: 26,
+    pattern: '^W/"[A-Za-z0-9_-]{22}"$',
+  }),
+  RateLimit: header('Requests left, and seconds until the quota is reset: `"partner";r=599;t=60`.', {
+    type: 'string',
+    pattern: '^"partner";r=[0-9]+;t=[0-9]+$',
+  }),
+  'RateLimit-Policy': header('Quota of requests in `w` seconds: `"partner";q=600;w=60`.', {
+    type: 'string',
+    pattern: '^"partner";q=[0-9]+;w=[0-9]+$',
+  }),
+  'Retry-After': header('Whole seconds to wait before the next request.', {
+    type: 'integer',
+    format: 'int32',
+    minimum: 1,
+    maximum: 60,
+  }),
+  'WWW-Authenticate': header('The authentication scheme.', { type: 'string', pattern: '^Bearer$' }),
+  'X-Key-Expires-At': header(
+    'An addition to the interface, new in 1.1.0. When the API key ends: only in its last 30 days, and in the overlap ' +
+      'after a rotation. Change to another key before.',
+    { type: 'string', format: 'date-time', maxLength: 24, pattern: TIMESTAMP_PATTERN },
+  ),
+  Allow: header('The methods that every path accepts.', { type: 'string', pattern: '^GET, HEAD$' }),
+};
+
+type HeaderName = keyof typeof HEADERS;
+
+const BAD_REQUEST = 'A parameter is unknown, repeated or malformed, or the request is malformed.';
+
+const WRONG_METHOD = 'The method is neither GET nor HEAD.';
+
+/** On every response to a valid key. */
+const KEY_HEADERS = ['RateLimit', 'RateLimit-Policy', 'X-Key-Expires-At'] as const;
+
+/** The schema of a list page, named after the schema of its items: `ContractPage`. */
+export function pageOf(item: TSchema, description: string): TSchema {
+  return Type.Object(
+    {
+      data: Type.Array(refTo(item), {
+        maxItems: MAX_LIMIT,
+        description: 'The records of the page, in the order of the list.',
+      }),
+      meta: describedRef(pageMeta, 'The position of the page in the list.'),
+    },
+    { $id: `${nameOf(item)}Page`, description },
+  );
+}
+
+/**
+ * Responses of a list route. Takes the schema made by {@link pageOf}.
+ *
+ * @param examples records, if the schema's own examples do not suit this route
+ */
+export function listResponses(page: TSchema, examples?: readonly object[]): ResponseSchemas {
+  const example = examples && { data: examples, meta: { next_cursor: null, limit: 25 } };
+  return {
+    ...successResponses('A page of the list.', page, ['X-Sync-Watermark'], example),
+    ...errorResponses({ detail: false }),
+  };
+}
+
+/** Responses of a detail route, which can be 404. The schema is named by its `$id`. */
+export function detailResponses(record: TSchema): ResponseSchemas {
+  return { ...successResponses('The record.', record), ...errorResponses({ detail: true }) };
+}
+
+/** Responses of a route whose object always exists, such as a count. The schema is named by its `$id`. */
+export function objectResponses(object: TSchema): ResponseSchemas {
+  return { ...successResponses('The result.', object), ...errorResponses({ detail: false }) };
+}
+
+/** Responses of `/health`: no key, so no rate limits and no ETag. */
+export function healthResponses(health: TSchema): ResponseSchemas {
+  return {
+    200: {
+      description: 'The service is running.',
+      headers: headersNamed([]),
+      content: jsonOf(health),
+    },
+    400: errorResponse('validation_failed', BAD_REQUEST, []),
+    405: errorResponse('validation_failed', WRONG_METHOD, ['Allow']),
+  };
+}
+
+/** The error responses of any route under /v1; only a `detail` can be 404. */
+function errorResponses({ detail }: { detail: boolean }): ResponseSchemas {
+  return {
+    400: errorResponse('validation_failed', BAD_REQUEST, KEY_HEADERS),
+    401: errorResponse('unauthorized', 'The API key is missing or not valid.', ['WWW-Authenticate']),
+    403: errorResponse(
+      'forbidden',
+      'The partner is suspended, or has no access to this kind of resource.',
+      KEY_HEADERS,
+    ),
+    ...(detail && {
+      404: errorResponse('not_found', 'No such record, or the key cannot see it.', KEY_HEADERS),
+    }),
+    405: errorResponse('validation_failed', WRONG_METHOD, ['Allow', ...KEY_HEADERS]),
+    429: errorResponse('rate_limited', 'Too many requests.', ['Retry-After', ...KEY_HEADERS]),
+    500: errorResponse('internal_error', 'Something failed on our side.', KEY_HEADERS),
+  };
+}
+
+function successResponses(
+  description: string,
+  schema: TSchema,
+  more: readonly HeaderName[] = [],
+  example?: object,
+): ResponseSchemas {
+  const headers = headersNamed(['ETag', ...KEY_HEADERS, ...more]);
+  return {
+    200: { description, headers, content: jsonOf(schema, example) },
+    304: {
+      description: 'Nothing has changed since the response that `If-None-Match` identifies.',
+      headers,
+      type: 'null',
+    },
+  };
+}
+
+function errorResponse(code: ErrorCode, meaning: string, headers: readonly HeaderName[]): ResponseSchema {
+  // Plain text, because the API reference shows it inside a button, which cannot contain links. The description of the
+  // codes has them.
+  const description = `${meaning} See ${ERROR_PAGES_PATH}/${code}.`;
+  return { description, headers: headersNamed(headers), content: jsonOf(errorSchema) };
+}
+
+/** Placeholders, which `addOpenApi` replaces with references to {@link HEADERS}. */
+function headersNamed(names: readonly HeaderName[]): Record<string, object> {
+  return Object.fromEntries(['X-Request-ID', ...names].map((name) => [name, {}]));
+}
+
+function jsonOf(schema: TSchema, example?: object): NonNullable<ResponseSchema['content']> {
+  return { [JSON_MEDIA]: { schema: refTo(schema), ...(example && { example }) } };
+}
+
+function header(description: string, schema: object): { description: string; schema: object } {
+  return { description, schema };
+}

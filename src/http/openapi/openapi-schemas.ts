@@ -1,0 +1,110 @@
+import { Type, type TInteger, type TSchema, type TString } from 'typebox';
+
+// Building blocks for the schemas of the OpenAPI document. The importer or the parameter checks enforce these bounds
+// and patterns. Patterns use no look-around, which many tools do not support.
+
+/** A record ID, as the importer accepts it. */
+const ID_PATTERN = '^[A-Za-z0-9_-]{1,64}$';
+
+/** The public id of a key. */
+export const KEY_ID_PATTERN = '^[0-9A-Za-z]{8}$';
+
+/** A timestamp as it is served: UTC with milliseconds. */
+export const TIMESTAMP_PATTERN = '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$';
+
+/** Text with at least one character that is not white space. */
+const FILLED_PATTERN = '\\S';
+
+/** An NIGP code of 3, 5, 7 or 11 digits. */
+export const NIGP_PATTERN = '^([0-9]{3}|[0-9]{5}|[0-9]{7}|[0-9]{11})$';
+
+/** A certification's abbreviation: no commas, and no leading or trailing spaces. */
+export const ABBREVIATION_PATTERN = '^[^,\\s]([^,]*[^,\\s])?$';
+
+/** In code points. PostgreSQL cannot index much longer text. */
+export const MAX_ABBREVIATION_LENGTH = 200;
+
+interface Texts {
+  readonly description: string;
+  readonly examples?: readonly string[];
+}
+
+/** A record ID. */
+export function idText(texts: Texts) {
+  return Type.String({ minLength: 1, maxLength: 64, pattern: ID_PATTERN, ...texts });
+}
+
+/** Text that is never blank. */
+export function filledText(texts: Texts) {
+  return Type.String({ minLength: 1, pattern: FILLED_PATTERN, ...texts });
+}
+
+/** A timestamp as it is served: UTC with milliseconds. */
+export function timestamp(description: string, example = '2030-01-20T09:00:00.000Z') {
+  return Type.String({
+    format: 'date-time',
+    maxLength: 24,
+    pattern: TIMESTAMP_PATTERN,
+    description,
+    examples: [example],
+  });
+}
+
+/** A whole number that JSON parsers represent exactly. */
+export function int64(options: { description: string; minimum?: number; examples?: readonly number[] }) {
+  return Type.Integer({
+    format: 'int64',
+    minimum: Number.MIN_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+    ...options,
+  });
+}
+
+/** A field that is always present, and can be null. */
+export function nullable(schema: TString | TInteger) {
+  return { ...schema, type: [schema.type, 'null'] };
+}
+
+/** A schema's name in the OpenAPI document: its `$id`. */
+export function nameOf(schema: TSchema): string {
+  if (!('$id' in schema)) throw new Error('a schema that is referenced needs an $id, its name in the OpenAPI document');
+  return String(schema.$id);
+}
+
+/** A reference to a named schema, as Fastify resolves it. */
+export function refTo(schema: TSchema): TSchema {
+  return Type.Ref(`${nameOf(schema)}#`);
+}
+
+/**
+ * A reference with a description of the field that holds it, and an example of it. OpenAPI 3.0 does not allow a
+ * description beside a bare reference.
+ */
+export function describedRef(schema: TSchema, description: string, example?: object): TSchema {
+  return Type.Unsafe({ allOf: [refTo(schema)], description, ...(example && { examples: [example] }) });
+}
+
+/** A reference that can be null. */
+export function nullableRef(schema: TSchema, description: string, example: object): TSchema {
+  return Type.Unsafe({ oneOf: [refTo(schema), { type: 'null' }], description, examples: [example] });
+}
+
+/**
+ * An enum that can gain values within /v1. The vendor extensions make generators accept unknown ones:
+ * `x-extensible-enum` is Zalando's; AutoRest, Kiota and NSwag read `x-ms-enum`; Speakeasy reads the last one.
+ */
+export function openEnum<const T extends string>($id: string, values: readonly T[], description: string) {
+  return Type.Enum([...values], {
+    $id,
+    type: 'string',
+    description: `${description} New values can be added: accept ones that you do not know.`,
+    'x-extensible-enum': values,
+    'x-ms-enum': { name: $id, modelAsString: true },
+    'x-speakeasy-unknown-values': 'allow',
+  });
+}
+
+/** Path parameters of a detail route. */
+export function idPathSchema(description: string) {
+  return Type.Object({ id: Type.String({ minLength: 1, description }) });
+}

@@ -1,0 +1,172 @@
+import swagger from '@fastify/swagger';
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import type { Config } from '../../config.ts';
+import { JSON_TYPE } from '../response/headers.ts';
+import { HEADERS, SHARED_SCHEMAS } from './openapi-responses.ts';
+import { isPartnerPath } from '../server/request-target.ts';
+import { registerStaticText } from '../response/static-text.ts';
+
+/** Path of the OpenAPI 3.1 document. */
+const OPENAPI_PATH = '/openapi.json';
+
+/** Path of the document for tools without OpenAPI 3.1 support. */
+const OPENAPI_30_PATH = '/openapi-3.0.json';
+
+const DESCRIPTION = `Read-only access to cooperative purchasing contracts, solicitations (RFPs), suppliers and \
+reference lists. Each API key sees only the records that its partner has been granted.
+
+To read a whole list, pass \`meta.next_cursor\` as \`cursor\`, with the same filters, until it is null. To keep a copy \
+up to date, pass the \`X-Sync-Watermark\` of one sync as \`updated_since\` in the next.
+
+An unknown, repeated or malformed parameter is an error (400); nothing is silently ignored. Every error has a \
+\`request_id\`: include it when you contact support.
+
+Every path accepts GET and HEAD; other methods get 405. Requests under \`/v1\` can be conditional \
+(\`If-None-Match\`).`;
+
+/** Path of the partner guides. */
+const GUIDES_PATH = '/docs';
+
+const INFO = {
+  title: 'Partner data service',
+  version: '1.1.0',
+  description: DESCRIPTION,
+};
+
+const ENVIRONMENT_NAMES = { production: 'production', uat: 'UAT (test)', dev: 'development (local)' } as const;
+
+/** Every GET under /v1 can be made conditional. */
+const CONDITIONAL_HEADERS = Type.Object({
+  'If-None-Match': Type.Optional(
+    Type.String({
+      // No example: tools would send it.
+      description:
+        'The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the ' +
+        'response is 304 without a body.',
+    }),
+  ),
+});
+
+const TAGS = [
+  { name: 'Contracts', description: 'Cooperative purchasing contracts.' },
+  { name: 'Suppliers', description: 'Suppliers and their certifications.' },
+  { name: 'Solicitations', description: 'Open and historic solicitations (RFPs). Drafts are never served.' },
+  { name: 'Reference lists', description: 'Certifications, lead entities, city services and cooperatives.' },
+  { name: 'Service', description: 'The service itself, and your key.' },
+];
+
+/** The parts of the generated document that are changed here. */
+interface Document {
+  paths: Record<string, Record<string, { parameters?: Parameter[]; responses: Record<string, Response> }>>;
+  components: { responses?: Record<string, Response> };
+}
+interface Parameter {
+  schema: { allOf?: [object] };
+}
+interface Response {
+  headers?: Record<string, object>;
+}
+
+/** Names of the error responses shared by all operations. */
+const SHARED_RESPONSES: Readonly<Record<string, string>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+};
+
+/** The OpenAPI versions of the document, keyed by the function that generates each. */
+const VERSIONS = {
+  swagger: { openapi: '3.1.0', license: { name: 'MIT', identifier: 'MIT' } },
+  swagger30: { openapi: '3.0.3', license: { name: 'MIT', url: 'https://opensource.org/license/mit' } },
+} as const;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The OpenAPI 3.0 document. */
+    swagger30: FastifyInstance['swagger'];
+  }
+}
+
+/**
+ * Makes the schemas of a scope's routes documentation only: `parameters.ts` checks parameters, and responses are
+ * rendered text.
+ */
+export function disableSchemaCompilers(scope: FastifyInstance): void {
+  scope.setValidatorCompiler(() => () => true);
+  scope.setSerializerCompiler(() => (value) => JSON.stringify(value));
+}
+
+/** Generates the OpenAPI documents, 3.1 and 3.0, from the schemas of all routes registered after this call. */
+export async function addOpenApi(app: FastifyInstance, config: Config): Promise<void> {
+  for (const schema of SHARED_SCHEMAS) app.addSchema(schema);
+  for (const [decorator, { openapi, license }] of Object.entries(VERSIONS)) {
+    await app.register(swagger, {
+      decorator: decorator as 'swagger',
+      openapi: {
+        openapi,
+        info: { ...INFO, license, contact: contactOf(config) },
+        servers: serversOf(config),
+        tags: TAGS,
+        security: [{ apiKey: [] }],
+        components: {
+          securitySchemes: {
+            apiKey: { type: 'http', scheme: 'bearer', description: 'Your API key: `pds_live_…` or `pds_test_…`.' },
+          },
+          headers: HEADERS,
+        },
+      },
+      refResolver: { buildLocalReference: ({ $id }) => (typeof $id === 'string' ? $id : 'Unnamed') },
+      transform: ({ schema, url }) => ({
+        url,
+        schema: isPartnerPath(url) ? { ...schema, headers: CONDITIONAL_HEADERS } : schema,
+      }),
+      transformObject: (made) => {
+        const document = 'openapiObject' in made ? made.openapiObject : {};
+        shareParts(document as unknown as Document);
+        return document;
+      },
+    });
+  }
+}
+
+/** `GET /openapi.json` and `GET /openapi-3.0.json`: all routes, in either OpenAPI version. */
+export function registerOpenApi(app: FastifyInstance): void {
+  registerStaticText(app, OPENAPI_PATH, JSON_TYPE, async () => JSON.stringify(app.swagger()));
+  registerStaticText(app, OPENAPI_30_PATH, JSON_TYPE, async () => JSON.stringify(app.swagger30()));
+}
+
+function contactOf({ publicUrl }: Config): { name: string; url?: string } {
+  const name = 'Partner support: the people who gave you your API key';
+  return publicUrl === null ? { name } : { name, url: `${publicUrl}${GUIDES_PATH}` };
+}
+
+/** The host that serves the document, and its public URL if configured. */
+function serversOf({ publicUrl, environment }: Config): { url: string; description: string; 'x-internal': false }[] {
+  const here = { url: '/', description: 'The host that serves this document: production, UAT or development.' };
+  const listed = { url: publicUrl ?? '', description: `The ${ENVIRONMENT_NAMES[environment]} environment.` };
+  return [here, ...(publicUrl === null ? [] : [listed])].map((server) => ({ ...server, 'x-internal': false }));
+}
+
+/** Moves each header, and each error response of paths that need a key, into `components`. */
+function shareParts({ paths, components }: Document): void {
+  components.responses ??= {};
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const { parameters = [], responses } of Object.values(methods)) {
+      // @fastify/swagger has moved the description from the schema to the parameter, so only the reference is left.
+      for (const parameter of parameters) parameter.schema = parameter.schema.allOf?.[0] ?? parameter.schema;
+      for (const [status, response] of Object.entries(responses)) {
+        const names = Object.keys(response.headers ?? {});
+        response.headers = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+        const shared = SHARED_RESPONSES[status];
+        if (shared === undefined || !path.startsWith('/v1/')) continue;
+        components.responses[shared] ??= response;
+        responses[status] = { $ref: `#/components/responses/${shared}` } as Response;
+      }
+    }
+  }
+}

@@ -1,0 +1,271 @@
+import { closest, distance } from 'fastest-levenshtein';
+import { Type, type TSchema } from 'typebox';
+import { parseTimestamp } from '../../timestamp.ts';
+import { validationFailed } from '../response/errors.ts';
+import { describedRef } from '../openapi/openapi-schemas.ts';
+import { decodeText, queryOf } from '../server/request-target.ts';
+
+/** A query parameter: one definition for both documentation and parsing. */
+interface Parameter<T> {
+  /**
+   * Schema for the OpenAPI document. Examples belong in its description: tools send the value of an `example` field.
+   */
+  readonly schema: TSchema;
+  /**
+   * Parses the decoded text; undefined means that the parameter counts as not given.
+   *
+   * @throws InvalidParameter
+   */
+  readonly parse: (value: string) => T;
+}
+
+/** A route's parameters by name. */
+export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
+
+/** The parsed values of the parameters that were given; the object has no prototype. */
+export type ParameterValues<P extends Parameters> = {
+  readonly [K in keyof P]?: P[K] extends Parameter<infer T> ? T : never;
+};
+
+/** A value is invalid for its parameter. The message continues the parameter's name: "must be …". */
+class InvalidParameter extends Error {
+  override name = 'InvalidParameter';
+}
+
+/** Page size if the client gives none. */
+export const DEFAULT_LIMIT = 25;
+export const MAX_LIMIT = 100;
+
+/** Maximum edit distance of a suggestion: a parameter name is still recognizable with two typos. */
+const FARTHEST_SUGGESTION = 2;
+
+/** Maximum length of client text quoted in a message. */
+const MAX_QUOTE_LENGTH = 60;
+
+/** Maximum length of free text, in code points. */
+const MAX_TEXT_LENGTH = 200;
+
+/**
+ * Parses a request's query. Nothing is ignored, guessed or coerced: a value either has exactly one meaning or is
+ * rejected.
+ *
+ * @param url as the client sent it.
+ * @throws ApiError 400 naming the first parameter that is unknown, repeated or malformed, and what is accepted.
+ */
+export function parseParameters<P extends Parameters>(url: string, parameters: P): ParameterValues<P> {
+  const values = Object.create(null) as Record<string, unknown>;
+  if (!url.includes('?')) return values as ParameterValues<P>;
+  const seen = new Set<string>();
+  for (const [name, text] of readQuery(url)) {
+    const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+    if (parameter === undefined) throw validationFailed(unknownParameterMessage(name, Object.keys(parameters)));
+    if (seen.has(name)) throw validationFailed(`Parameter "${name}" was given more than once.`);
+    seen.add(name);
+    const value = parseValue(name, text, parameter);
+    if (value !== undefined) values[name] = value;
+  }
+  return values as ParameterValues<P>;
+}
+
+function parseValue<T>(name: string, text: string, parameter: Parameter<T>): T {
+  try {
+    return parameter.parse(text);
+  } catch (error) {
+    if (!(error instanceof InvalidParameter)) throw error;
+    // A blank value is usually an unset variable in the caller's code, so the message explains more than what is
+    // accepted.
+    const message = isBlank(text)
+      ? `Parameter "${name}" is blank. It ${error.message}. Omit it if you do not need it.`
+      : `Parameter "${name}" ${error.message}.`;
+    throw validationFailed(message);
+  }
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === '';
+}
+
+/**
+ * The decoded names and values of a URL's query, in order. A name without `=` has an empty value.
+ *
+ * @throws ApiError 400 if one is not percent-encoded UTF-8 or contains a NUL.
+ */
+function readQuery(url: string): (readonly [name: string, value: string])[] {
+  return queryOf(url)
+    .split('&')
+    .filter((pair) => pair !== '')
+    .map(readPair);
+}
+
+function readPair(pair: string): readonly [name: string, value: string] {
+  // In form encoding, a plus is a space.
+  const spaced = pair.replaceAll('+', ' ');
+  const end = spaced.indexOf('=');
+  const name = decodeText(end === -1 ? spaced : spaced.slice(0, end));
+  const value = end === -1 ? '' : decodeText(spaced.slice(end + 1));
+  if (name === null || value === null) {
+    const where = name === null ? 'A parameter name' : `Parameter ${quote(name)}`;
+    throw validationFailed(`${where} is malformed. It must be percent-encoded UTF-8, without %00.`);
+  }
+  return [name, value];
+}
+
+/** Reports an unknown parameter, lists the accepted ones, and suggests the closest. */
+function unknownParameterMessage(name: string, known: readonly string[]): string {
+  const accepted = known.length === 0 ? 'none' : known.join(', ');
+  const nearest = nearestName(name.toLowerCase(), known);
+  return `Unknown parameter ${quote(name)}.${nearest === null ? '' : ` Did you mean "${nearest}"?`} Accepted: ${accepted}.`;
+}
+
+function nearestName(name: string, known: readonly string[]): string | null {
+  if (known.length === 0 || name.length > MAX_QUOTE_LENGTH) return null;
+  // "lead" or "city" is a prefix rather than a typo, and its meaning is clear.
+  const begun = name.length > 1 ? known.find((candidate) => candidate.startsWith(name)) : undefined;
+  if (begun !== undefined) return begun;
+  const nearest = closest(name, known);
+  // With two typos, nothing is left of a short name.
+  const farthest = Math.min(FARTHEST_SUGGESTION, Math.floor(nearest.length / 2));
+  return distance(name, nearest) <= farthest ? nearest : null;
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.length > MAX_QUOTE_LENGTH ? `${text.slice(0, MAX_QUOTE_LENGTH)}…` : text);
+}
+
+/** The parameters as a schema for the OpenAPI document. */
+export function querystringSchema(parameters: Parameters): TSchema {
+  const schemas = Object.entries(parameters).map(([name, { schema }]) => [name, Type.Optional(schema)]);
+  return Type.Object(Object.fromEntries(schemas) as Record<string, TSchema>, { additionalProperties: false });
+}
+
+/** Page size. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
+export const limitParameter: Parameter<number> = {
+  schema: Type.Integer({
+    format: 'int32',
+    minimum: 1,
+    maximum: MAX_LIMIT,
+    default: DEFAULT_LIMIT,
+    description: 'Maximum number of records on a page. It can change from page to page.',
+  }),
+  parse(value) {
+    const limit = /^[1-9]\d{0,2}$/.test(value) ? Number(value) : Number.NaN;
+    if (!(limit <= MAX_LIMIT)) {
+      throw new InvalidParameter(`must be a whole number from 1 to ${MAX_LIMIT}, in plain digits`);
+    }
+    return limit;
+  },
+};
+
+/** The position after which the page begins. `paging/` checks that the cursor belongs to this list. */
+export const cursorParameter: Parameter<string> = {
+  schema: Type.String({
+    minLength: 1,
+    description: 'The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.',
+  }),
+  parse(value) {
+    if (isBlank(value)) throw new InvalidParameter('must be the "meta.next_cursor" of the previous page, unchanged');
+    return value;
+  },
+};
+
+/** Free text to search for, in Unicode's composed form; blank text counts as not given. */
+export const freeText: Parameter<string | undefined> = {
+  schema: Type.String({
+    maxLength: MAX_TEXT_LENGTH,
+    description:
+      'Words to search for, such as `fire safety`. A record must contain all of them: each as the beginning of a word, or ' +
+      'as another form of it in English. Case, accents and punctuation do not matter.',
+  }),
+  parse(value) {
+    const text = value.normalize('NFC');
+    if (Array.from(text).length > MAX_TEXT_LENGTH)
+      throw new InvalidParameter(`must have at most ${MAX_TEXT_LENGTH} characters`);
+    return isBlank(text) ? undefined : text;
+  },
+};
+
+/** A timestamp, normalized to the form that is stored and compared. */
+export function timestampParameter(description: string): Parameter<string> {
+  return {
+    schema: Type.String({ format: 'date-time', description }),
+    parse(value) {
+      // An offset's plus that was not percent-encoded arrives as a space.
+      const timestamp = parseTimestamp(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
+      if (timestamp === null) {
+        throw new InvalidParameter('must be a date and time with an offset (RFC 3339), such as 2026-04-15T09:00:00Z');
+      }
+      return timestamp;
+    },
+  };
+}
+
+/** The sync filter of a list of `records`, with a note on what else it does. */
+export function updatedSinceParameter(records: string, note = ''): Parameter<string> {
+  return timestampParameter(
+    `Only ${records} that changed or became visible to you at this time or later. Pass the \`X-Sync-Watermark\` of your ` +
+      'last sync. Any other timestamp, such as your own clock or the latest `updated_at`, counts as 5 seconds earlier.' +
+      (note && ` ${note}`),
+  );
+}
+
+/**
+ * ID of a related record. Any non-blank text is accepted; an unknown ID matches nothing.
+ *
+ * @param list the path whose records have these IDs, such as `/v1/coops`.
+ */
+export function idParameter(list: string, description: string): Parameter<string> {
+  return {
+    schema: Type.String({ minLength: 1, description: `${description}: an \`id\` of \`${list}\`.` }),
+    parse(value) {
+      if (isBlank(value)) throw new InvalidParameter(`must be an id from ${list}`);
+      return value;
+    },
+  };
+}
+
+/** One of the values of a named enum, matched exactly. */
+export function oneOfParameter<T extends string>(
+  schema: TSchema & { readonly enum: readonly T[] },
+  description: string,
+): Parameter<T> {
+  const values = schema.enum;
+  return {
+    schema: describedRef(schema, description),
+    parse(value) {
+      const found = values.find((accepted) => accepted === value);
+      if (found === undefined) throw new InvalidParameter(`must be one of ${values.join(', ')}`);
+      return found;
+    },
+  };
+}
+
+const STATE = /^[A-Za-z]{2}$/;
+
+/** A two-letter state code, upper-cased. */
+export const stateParameter: Parameter<string> = {
+  schema: Type.String({
+    minLength: 2,
+    maxLength: 2,
+    pattern: STATE.source,
+    description: 'Only suppliers that serve this state or are based in it: a two-letter USPS code, such as `TX`.',
+  }),
+  parse(value) {
+    if (!STATE.test(value)) throw new InvalidParameter('must be a two-letter state code, such as TX');
+    return value.toUpperCase();
+  },
+};
+
+/** The raw list of certifications: some names contain commas, so splitting it requires the known names. */
+export const certificationsParameter: Parameter<string> = {
+  schema: Type.String({
+    description:
+      'Abbreviations or names of certifications (see `/v1/certifications`), comma-separated, such as ' +
+      '`MBE,WBE`: suppliers that hold all of them.',
+  }),
+  parse(value) {
+    if (value.split(',').some((element) => element.trim() === '')) {
+      throw new InvalidParameter('must be abbreviations or names of certifications, separated by commas');
+    }
+    return value;
+  },
+};

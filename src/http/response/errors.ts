@@ -1,0 +1,150 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { DatabaseBusyError } from '../../database/errors.ts';
+import { JSON_TYPE, REQUEST_ID_HEADER } from './headers.ts';
+
+/** Every error code. Clients can branch on codes; messages are for people. */
+export const ERROR_CODES = [
+  'unauthorized',
+  'forbidden',
+  'not_found',
+  'rate_limited',
+  'validation_failed',
+  'internal_error',
+] as const;
+
+/** The documentation has a page for each code under this path. */
+export const ERROR_PAGES_PATH = '/docs/errors';
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** The methods that the service supports. */
+const ALLOWED_METHODS = 'GET, HEAD';
+
+/** Retry-After of an overload: by then the backlog has been served or refused. */
+const OVERLOAD_RETRY_SECONDS = 1;
+
+/** An error response. Throw it anywhere in a request; `sendError` sends it. */
+export class ApiError extends Error {
+  override name = 'ApiError';
+  readonly status: number;
+  readonly code: ErrorCode;
+  /** Response headers sent with the error. */
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.headers = headers;
+  }
+}
+
+/** The body that every error is sent with. */
+export function renderError(error: ApiError, requestId: string): string {
+  return JSON.stringify({ error: { code: error.code, message: error.message, request_id: requestId } });
+}
+
+/** 401: the same response whatever is wrong with the key, so that it gives nothing away to a guesser. */
+export function unauthorized(): ApiError {
+  return new ApiError(
+    401,
+    'unauthorized',
+    'A valid API key of this environment is required, sent once as "Authorization: Bearer <API_KEY>".',
+    { 'WWW-Authenticate': 'Bearer' },
+  );
+}
+
+/** 403: the key is valid, but its partner has no access to this resource. */
+export function forbidden(message: string): ApiError {
+  return new ApiError(403, 'forbidden', message);
+}
+
+/** 404 for a record: the same whether it does not exist or the partner may not see it. */
+export function notFound(): ApiError {
+  return new ApiError(404, 'not_found', 'No such record, or your key cannot see it.');
+}
+
+/** 404 for a path that is not a route. */
+export function unknownPath(): ApiError {
+  return new ApiError(404, 'not_found', 'No such path. All paths are in /openapi.json and documented at /docs.');
+}
+
+/** 405: the path exists, but not for this method. */
+export function methodNotAllowed(): ApiError {
+  return new ApiError(405, 'validation_failed', 'Only GET and HEAD are supported.', {
+    Allow: ALLOWED_METHODS,
+  });
+}
+
+/** 400: the request is invalid. The message says what is wrong, and what is accepted. */
+export function validationFailed(message: string): ApiError {
+  return new ApiError(400, 'validation_failed', message);
+}
+
+/** 429, with the number of whole seconds after which to retry. */
+export function rateLimited(retryAfterSeconds: number): ApiError {
+  return new ApiError(
+    429,
+    'rate_limited',
+    `Too many requests. Try again in ${retryAfterSeconds} s (see the Retry-After header).`,
+    { 'Retry-After': String(retryAfterSeconds) },
+  );
+}
+
+/** 429 for an address that sent too many requests without a valid key; requests with a valid key are not affected. */
+export function tooManyFailures(retryAfterSeconds: number): ApiError {
+  return new ApiError(
+    429,
+    'rate_limited',
+    'Too many requests without a valid API key from this address. Requests with a valid key still work. Correct the ' +
+      `key, or try again in ${retryAfterSeconds} s (see the Retry-After header).`,
+    { 'Retry-After': String(retryAfterSeconds) },
+  );
+}
+
+/** A separate class so that overloads can be counted. */
+class OverloadedError extends ApiError {}
+
+/** 429: the process is overloaded by all partners together. The API has no 503. */
+export function overloaded(): OverloadedError {
+  return new OverloadedError(
+    429,
+    'rate_limited',
+    `The service is overloaded. Try again in ${OVERLOAD_RETRY_SECONDS} s (see the Retry-After header). Your own limit ` +
+      'is in the RateLimit header.',
+    { 'Retry-After': String(OVERLOAD_RETRY_SECONDS) },
+  );
+}
+
+/** 500: the cause is logged under the request ID and never sent. */
+function internalError(): ApiError {
+  return new ApiError(
+    500,
+    'internal_error',
+    'Something failed on our side. Try again in a moment. If it persists, contact support with the request_id.',
+  );
+}
+
+/** Sends an error in the envelope. Causes that are not for the partner are only logged, under the request ID. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const apiError = toApiError(error);
+  if (apiError instanceof OverloadedError) request.server.admission.noticeRefusal();
+  if (apiError.status >= 500) request.log.error({ requestId: request.id, err: error }, 'the request failed');
+  void reply
+    .code(apiError.status)
+    .header(REQUEST_ID_HEADER, request.id)
+    .headers(apiError.headers)
+    .type(JSON_TYPE)
+    .send(renderError(apiError, request.id));
+}
+
+function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof DatabaseBusyError) return overloaded();
+  const { statusCode } = error as Partial<FastifyError>;
+  // Fastify's own 4xx errors (414, 415, …) are about the request; the API has one status for all of them.
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return validationFailed('The request cannot be parsed.');
+  }
+  return internalError();
+}

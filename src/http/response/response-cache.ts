@@ -1,0 +1,202 @@
+import { LRUCache } from 'lru-cache';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Partner } from '../../access/scope.ts';
+import type { Revision } from '../../database/revision.ts';
+import type { Clock } from '../../timestamp.ts';
+import { EncodedText } from './encoded-text.ts';
+import { JSON_TYPE } from './headers.ts';
+import { sendText } from './send-text.ts';
+
+/** Memory limit for all cached responses together. */
+const MAX_CACHE_BYTES = 32 * 1024 * 1024;
+
+/** Estimated memory per entry in addition to its text: objects and the cache's bookkeeping. */
+const OVERHEAD_BYTES = 512;
+
+/**
+ * Responses longer than this (in bytes) are cached on their second request. Most pages of a full listing are never
+ * requested again, and caching all of them would cost the garbage collector as much as rendering them.
+ */
+const MAX_LENGTH_CACHED_AT_ONCE = 8_192;
+
+/** How many URLs of long responses that were requested once are remembered. */
+const MAX_REQUESTED_ONCE = 20_000;
+
+/** A rendered response for a partner. */
+export interface RenderedResponse {
+  /** JSON. */
+  readonly body: string;
+  /** Records in it. */
+  readonly rows: number;
+  /** The `X-Sync-Watermark`; null for none. */
+  readonly watermark: string | null;
+  /** Revision in `access.clock`, read by the same statement as the rows; null if the response must not be cached. */
+  readonly revision: Revision | null;
+  /** When the response becomes stale because an `is_open` in it changes. Infinity if none does. */
+  readonly goodUntilMs: number;
+}
+
+/** A cached response. Serving it needs no database, hashing or compression. */
+export interface CachedResponse {
+  readonly text: EncodedText;
+  /** Records in it. */
+  readonly rows: number;
+  readonly watermark: string | null;
+  /** The route as it appears in the log. */
+  readonly route: string | null;
+  readonly goodFromMs: number;
+  readonly goodUntilMs: number;
+}
+
+/** Counters since the process started, and current size. */
+export interface ResponseCacheState {
+  /** Responses served from the cache. */
+  readonly hits: number;
+  /** Responses rendered. */
+  readonly misses: number;
+  /** Entries evicted to make room for others. */
+  readonly evictions: number;
+  readonly entries: number;
+  readonly bytes: number;
+  /** Upper limit of `bytes`. */
+  readonly maxBytes: number;
+}
+
+export const WATERMARK_HEADER = 'x-sync-watermark';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    responseCache: ResponseCache;
+  }
+}
+
+/**
+ * Responses by partner and URL, all of one revision of `access.clock`.
+ *
+ * Anything that changes a partner's responses produces another revision: a release; a change of its grants, limits,
+ * suspension or keys; a failover or restore that loses such changes. So an entry is current if the directory's copy of
+ * the partner has the revision at which the entry's rows were read. Only the passing of a deadline is checked
+ * separately.
+ */
+export class ResponseCache {
+  readonly #clock: Clock;
+  readonly #responses: LRUCache<string, CachedResponse>;
+  readonly #requestedOnce = new LRUCache<string, true>({ max: MAX_REQUESTED_ONCE });
+  #revision: Revision | null = null;
+  #hits = 0;
+  #misses = 0;
+  #evictions = 0;
+
+  constructor(clock: Clock, maxBytes = MAX_CACHE_BYTES) {
+    this.#clock = clock;
+    this.#responses = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: ({ text }, key) => OVERHEAD_BYTES + 2 * key.length + text.memoryBytes,
+      dispose: (_response, _key, reason) => {
+        if (reason === 'evict') this.#evictions += 1;
+      },
+    });
+  }
+
+  /** Memory used by all entries, in bytes. */
+  get bytes(): number {
+    return this.#responses.calculatedSize;
+  }
+
+  get state(): ResponseCacheState {
+    return {
+      hits: this.#hits,
+      misses: this.#misses,
+      evictions: this.#evictions,
+      entries: this.#responses.size,
+      bytes: this.bytes,
+      maxBytes: this.#responses.maxSize,
+    };
+  }
+
+  /**
+   * Finds the cached response to a request.
+   *
+   * @param url as the client sent it.
+   */
+  find(partner: Partner, url: string): CachedResponse | null {
+    this.#notice(partner.revision);
+    const key = keyOf(partner, url);
+    const cached = this.#responses.get(key);
+    if (cached === undefined) return null;
+    const nowMs = this.#clock();
+    // If the clock was set back, the entry may be from before a deadline that has already passed.
+    if (nowMs >= cached.goodFromMs && nowMs < cached.goodUntilMs) return cached;
+    this.#responses.delete(key);
+    return null;
+  }
+
+  /** Call for each cached response that is sent. */
+  noticeHit(): void {
+    this.#hits += 1;
+  }
+
+  /** Prepares a response for sending, and caches it if it is certain to be the partner's newest. */
+  finish(
+    partner: Partner,
+    url: string,
+    { body, rows, watermark, revision, goodUntilMs }: RenderedResponse,
+    route: string | null,
+  ): CachedResponse {
+    this.#misses += 1;
+    const text = new EncodedText(body);
+    const response = { text, rows, watermark, route, goodFromMs: this.#clock(), goodUntilMs };
+    // The rows can be newer than `partner`, and `partner` older than the revision that another request has brought.
+    if (revision !== null && revision === partner.revision && revision === this.#revision) {
+      this.#store(keyOf(partner, url), response);
+    }
+    return response;
+  }
+
+  /** Switches to a revision: drops all entries of any other, and from now on caches responses of this one only. */
+  #notice(revision: Revision): void {
+    if (revision === this.#revision) return;
+    this.#responses.clear();
+    this.#requestedOnce.clear();
+    this.#revision = revision;
+  }
+
+  #store(key: string, response: CachedResponse): void {
+    const { text } = response;
+    if (text.length > MAX_LENGTH_CACHED_AT_ONCE && !this.#requestedOnce.has(key)) {
+      this.#requestedOnce.set(key, true);
+      return;
+    }
+    this.#responses.set(key, response);
+    text.onGrowth = (): void => this.#updateSize(key, response);
+  }
+
+  /** lru-cache computes an entry's size on insertion only, not when the same value is set again. */
+  #updateSize(key: string, response: CachedResponse): void {
+    if (this.#responses.peek(key) !== response) return;
+    this.#responses.delete(key);
+    this.#responses.set(key, response);
+  }
+}
+
+function keyOf({ id }: Partner, url: string): string {
+  return `${id} ${url}`;
+}
+
+/** Sends a response with its ETag and watermark. */
+export function sendCached(request: FastifyRequest, reply: FastifyReply, response: CachedResponse): FastifyReply {
+  const { text, rows, watermark } = response;
+  request.sentRows = rows;
+  if (watermark !== null) reply.header(WATERMARK_HEADER, watermark);
+  return sendText(request, reply, text, JSON_TYPE);
+}
+
+/** Sends a rendered response, and caches it if that is safe. */
+export function sendResponse(request: FastifyRequest, reply: FastifyReply, response: RenderedResponse): FastifyReply {
+  const { server, partner, originalUrl, routeOptions } = request;
+  return sendCached(
+    request,
+    reply,
+    server.responseCache.finish(partner, originalUrl, response, routeOptions.url ?? null),
+  );
+}

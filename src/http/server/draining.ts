@@ -1,0 +1,119 @@
+import type { Server } from 'node:http';
+import { Server as NetServer } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import type { Connections } from './connections.ts';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /**
+     * Announces shutdown, and continues to accept connections and serve requests for half a second. Await it before
+     * `close()` if proxies or clients may not know yet that this process is about to end.
+     */
+    linger(): Promise<void>;
+  }
+}
+
+/**
+ * How long keep-alive connections stay open after shutdown was announced. A client may be sending its next request at
+ * this very moment, and closing its connection would fail that request; responses sent from now on carry `Connection:
+ * close`.
+ * Also how long `linger()` continues to accept connections.
+ */
+const LINGER_MS = 500;
+
+/** The same after `linger()`: the first request of a connection accepted last may still be on its way. */
+const LAST_REQUESTS_MS = 100;
+
+/** Maximum wait for a moment at which no connection is waiting to be accepted. */
+const QUIET_WITHIN_MS = 500;
+
+/**
+ * How long requests are held after the listener closed. With workers, the primary process closes the listening socket a
+ * moment later.
+ */
+const HELD_AFTER_MS = 50;
+
+/** An event-loop tick shorter than this did next to nothing. */
+const SHORT_TURN_MS = 0.5;
+
+/** How long to wait for the rest of a request that has begun to arrive. It may never come. */
+const HALF_SENT_MS = 2_000;
+
+/** How often to look for connections that have become idle. */
+const CHECK_INTERVAL_MS = 20;
+
+/**
+ * Makes `app.close()` fail no request: the server accepts no new connections, finishes requests in flight, sends
+ * `Connection: close` with every response, and closes idle connections. The caller must set a deadline.
+ */
+export function addDraining(app: FastifyInstance, connections: Connections): void {
+  let hasLingered = false;
+  app.decorate('linger', async () => {
+    connections.isDraining = true;
+    if (!app.server.listening) return;
+    await delay(LINGER_MS);
+    hasLingered = true;
+  });
+  /** Settles once the listener is closed; null until closing begins. */
+  let closing: Promise<unknown> | null = null;
+  app.addHook('onRequest', (_request, _reply, done) => {
+    // Requests are held: a client that gets a response connects again, so under load some connection would always be
+    // waiting.
+    if (closing === null) done();
+    else closing.then(() => done(), done);
+  });
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (connections.isDraining) reply.header('connection', 'close');
+    done();
+  });
+  app.addHook('preClose', async () => {
+    connections.isDraining = true;
+    if (!app.server.listening) return;
+    const closed = Promise.withResolvers<null>();
+    closing = closed.promise.then(() => delay(HELD_AFTER_MS));
+    await untilNoneWaits(app.server);
+    const drained = drain(app.server, connections, hasLingered ? LAST_REQUESTS_MS : LINGER_MS);
+    closed.resolve(null);
+    await drained;
+  });
+}
+
+async function drain(server: Server, connections: Connections, lingerMs: number): Promise<void> {
+  // The HTTP server's own close() would also close idle connections immediately.
+  const ended = new Promise<'ended'>((resolve) => NetServer.prototype.close.call(server, () => resolve('ended')));
+  const halfSentUntil = performance.now() + HALF_SENT_MS;
+  let outcome = await Promise.race([ended, delay(lingerMs)]);
+  while (outcome !== 'ended') {
+    server.closeIdleConnections();
+    for (const [socket, response] of connections) {
+      const isInFlight = response !== null && !response.closed;
+      // Node counts a connection as busy until its first request has arrived completely.
+      const isAwaited = socket.bytesRead > 0 && performance.now() < halfSentUntil;
+      if (!isInFlight && !isAwaited && socket.writableLength === 0) socket.destroy();
+    }
+    outcome = await Promise.race([ended, delay(CHECK_INTERVAL_MS)]);
+  }
+}
+
+/**
+ * Resolves right after a short event-loop tick in which no connection was accepted, so that none is waiting: when a
+ * listener closes, the system resets all connections in its accept queue. During a long tick, whose responses make
+ * clients connect again, many may have arrived.
+ */
+async function untilNoneWaits(server: Server): Promise<void> {
+  const untilMs = performance.now() + QUIET_WITHIN_MS;
+  let accepted = 0;
+  const count = (): void => {
+    accepted += 1;
+  };
+  server.on('connection', count);
+  let before: number;
+  let turnedMs: number;
+  do {
+    before = accepted;
+    turnedMs = performance.now();
+    await nextTurn();
+  } while ((accepted > before || performance.now() - turnedMs > SHORT_TURN_MS) && performance.now() < untilMs);
+  server.off('connection', count);
+}

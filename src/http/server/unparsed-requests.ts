@@ -1,0 +1,83 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Logger } from 'pino';
+import { methodNotAllowed, renderError, validationFailed, type ApiError } from '../response/errors.ts';
+import { JSON_TYPE, REQUEST_ID_HEADER, requestIds, SECURITY_HEADERS } from '../response/headers.ts';
+import type { Connections } from './connections.ts';
+import { MAX_HEAD_BYTES } from './server.ts';
+
+/** How long a refused connection is still read from, so that a reset does not overtake the response. */
+const LINGER_MS = 1_000;
+
+/**
+ * Refuses requests that Node's HTTP server would otherwise respond to by itself, bypassing all hooks: those that its
+ * parser rejects or that time out while arriving, and CONNECT.
+ */
+export class UnparsedRequests {
+  readonly #connections: Connections;
+  readonly #logger: Pick<Logger, 'info'>;
+  readonly #makeId = requestIds();
+  readonly #refused = new WeakSet<Duplex>();
+
+  constructor(connections: Connections, logger: Pick<Logger, 'info'>) {
+    this.#connections = connections;
+    this.#logger = logger;
+  }
+
+  /** Handles an error of the HTTP parser. */
+  refuse({ code, message }: NodeJS.ErrnoException, socket: Socket): void {
+    if (this.#refused.has(socket)) return;
+    this.#refused.add(socket);
+    const response = this.#connections.get(socket) ?? null;
+    const refuseOrEnd = (): void => {
+      // An error in a request's body gets no response of its own: the request already has one.
+      if (code === 'ECONNRESET' || !socket.writable || response?.req.complete === false) socket.destroy();
+      else this.#send(socket, validationFailed(refusalMessage(code)), code ?? message);
+    };
+    // The previous request on this connection is responded to first.
+    if (response === null || response.writableFinished || code === 'ECONNRESET') refuseOrEnd();
+    else response.once('close', refuseOrEnd);
+  }
+
+  refuseConnect(socket: Duplex): void {
+    this.#send(socket, methodNotAllowed(), 'CONNECT');
+  }
+
+  #send(socket: Duplex, error: ApiError, reason: string): void {
+    const requestId = this.#makeId();
+    this.#logger.info({ requestId, status: error.status, reason }, 'request refused unread');
+    socket.on('error', () => undefined);
+    socket.end(renderResponse(error, requestId));
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.once('close', () => clearTimeout(timer));
+  }
+}
+
+function refusalMessage(code: string | undefined): string {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return 'The request did not arrive in time.';
+    case 'HPE_HEADER_OVERFLOW':
+      return `The request line and headers are longer than ${MAX_HEAD_BYTES} bytes.`;
+    default:
+      return 'The request is not valid HTTP/1.1.';
+  }
+}
+
+function renderResponse(error: ApiError, requestId: string): string {
+  const body = renderError(error, requestId);
+  const [name, value] = SECURITY_HEADERS;
+  const headers = {
+    [REQUEST_ID_HEADER]: requestId,
+    'Content-Type': JSON_TYPE,
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+    [name]: value,
+    Date: new Date().toUTCString(),
+    Connection: 'close',
+    ...error.headers,
+  };
+  const lines = Object.entries(headers).map((header) => header.join(': '));
+  return [`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}`, ...lines, '', body].join('\r\n');
+}

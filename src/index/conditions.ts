@@ -1,0 +1,189 @@
+import { hash } from 'node:crypto';
+import type { Scope } from '../access/scope.ts';
+import type { IndexedKind } from '../kinds.ts';
+import { sliceableTimestamp, TIMESTAMP_BITS } from './bit-slices.ts';
+import {
+  ALL,
+  CHANGED,
+  CLOSE_AT,
+  FACETS,
+  facetTerm,
+  ownerIn,
+  PUBLICATION_BITS,
+  VISIBLE_END,
+  visibleSince,
+  type Facet,
+} from './terms.ts';
+import { queryWords } from './words.ts';
+
+/** Matches records that have one of the terms, a term in one of the ranges, or a value that satisfies the comparison. */
+export interface Condition {
+  /** The key under which each block's result is cached. */
+  readonly key: string;
+  readonly terms: readonly string[];
+  readonly ranges?: readonly TermRange[];
+  readonly comparison?: Comparison;
+}
+
+/** The terms from `from` up to `to`, in bytewise order. */
+export interface TermRange {
+  readonly from: string;
+  readonly to: string;
+  /** Filters these terms; all count without it. */
+  readonly accepts?: (term: string) => boolean;
+}
+
+/** A comparison of a value with a bound; see `bit-slices.ts`. Records without a value never match. */
+export interface Comparison {
+  /** The value has the slices `name#0`, `name#1`, …. */
+  readonly name: string;
+  /** The term of all records that have a value. */
+  readonly present: string;
+  /** Maximum bits of a value. */
+  readonly width: number;
+  readonly comparison: 'at least' | 'at most';
+  readonly bound: number;
+}
+
+/** The filters of a list, parsed. Each route accepts only those of its own parameters. */
+export type ListFilters = Readonly<Partial<Record<Facet, string>>> & {
+  readonly q?: string;
+  /** The deadline is at this timestamp or later. */
+  readonly closing_after?: string;
+  /** The deadline is at this timestamp or earlier. */
+  readonly closing_before?: string;
+  /** Abbreviations that must all be held; null for an unknown certification, which nobody holds. */
+  readonly held?: readonly (string | null)[];
+};
+
+/** The meaning of an `updated_since`. */
+export interface ChangedSince {
+  /** The timestamp that grants are compared with. */
+  readonly from: string;
+  /** The number of the first release at `from` or later, whether or not it exists yet. */
+  readonly publication: number;
+}
+
+/** Translates the lists and counts of one kind into conditions. */
+export class ListConditions {
+  readonly #kind: IndexedKind;
+  /** Each partner's scope as a condition, built once: a scope can have thousands of grants. */
+  readonly #visible = new WeakMap<Scope, Condition>();
+
+  constructor(kind: IndexedKind) {
+    this.#kind = kind;
+  }
+
+  /**
+   * Matches the records that a list or count includes. Drafts have no terms in the index, so nothing matches them.
+   *
+   * @param since null without `updated_since`.
+   */
+  of(scope: Scope, filters: ListFilters, since: ChangedSince | null): readonly Condition[] {
+    const { q, closing_after, closing_before, held = [] } = filters;
+    return [
+      this.#isVisible(scope),
+      ...(since === null ? [] : this.#isNewSince(scope, since)),
+      ...(q === undefined ? [] : hasWords(q)),
+      ...FACETS.flatMap((facet) => (filters[facet] === undefined ? [] : hasValue(facet, filters[facet]))),
+      ...held.map((abbreviation) => (abbreviation === null ? NEVER : hasValue('certification', abbreviation))),
+      ...(closing_after === undefined ? [] : [closes('at least', closing_after)]),
+      ...(closing_before === undefined ? [] : [closes('at most', closing_before)]),
+    ];
+  }
+
+  /** Matches the records that a partner can see. Part of every query. */
+  #isVisible(scope: Scope): Condition {
+    const cached = this.#visible.get(scope);
+    if (cached !== undefined) return cached;
+    const owners = scope.everythingSince === null ? ownersIn(scope, this.#kind, null) : [ALL];
+    const condition = anyOf(owners);
+    this.#visible.set(scope, condition);
+    return condition;
+  }
+
+  /**
+   * Matches records that changed, or became visible to a partner through a release or a grant, at a timestamp or later.
+   *
+   * @returns no condition if that holds for all records that the partner can see.
+   */
+  #isNewSince(scope: Scope, { from, publication }: ChangedSince): Condition[] {
+    const { everythingSince } = scope;
+    // No record is older than the first release.
+    if (publication <= 1 || (everythingSince !== null && everythingSince >= from)) return [];
+    const granted = everythingSince === null ? ownersIn(scope, this.#kind, from) : [];
+    const condition: Condition = {
+      key: `${CHANGED} ${publication} ${digestOf(granted)}`,
+      terms: granted,
+      comparison: {
+        ...{ name: CHANGED, present: ALL, width: PUBLICATION_BITS },
+        ...{ comparison: 'at least', bound: publication },
+      },
+    };
+    if (this.#kind !== 'suppliers' || everythingSince !== null) return [condition];
+    // A supplier also becomes visible when a contract whose owner was granted earlier starts to name it.
+    const visible = this.#isVisible(scope);
+    const owners = new Set(visible.terms);
+    const range = {
+      from: visibleSince(publication),
+      to: VISIBLE_END,
+      accepts: (term: string) => owners.has(ownerIn(term)),
+    };
+    return [{ ...condition, key: `${condition.key} ${visible.key}`, ranges: [range] }];
+  }
+}
+
+/** Matches no record. */
+const NEVER: Condition = { key: '@never', terms: [] };
+
+/** Matches records whose field has this value. */
+function hasValue(facet: Facet, value: string): Condition {
+  const term = facetTerm(facet, value);
+  return { key: term, terms: [term] };
+}
+
+/** Matches records that have one of the terms. */
+function anyOf(terms: readonly string[]): Condition {
+  const [only] = terms;
+  return { key: terms.length === 1 && only !== undefined ? only : `@any ${digestOf(terms)}`, terms };
+}
+
+/** Appended to a prefix, sorts after every word with that prefix: no letter or digit is greater. */
+const LAST_CHARACTER = '\u{10ffff}';
+
+/**
+ * Matches records that contain every word of `q`: the word itself, a word that starts with it, or one with the same
+ * English stem.
+ */
+export function hasWords(q: string): Condition[] {
+  const words = queryWords(q);
+  if (words.length === 0) return [NEVER];
+  return words.map(({ terms, prefix }) => {
+    if (prefix === null) return { key: `${terms.join(' ')} `, terms };
+    return { key: `${prefix}* ${terms.join(' ')}`, terms, ranges: [{ from: prefix, to: prefix + LAST_CHARACTER }] };
+  });
+}
+
+/** Matches solicitations that close no earlier than a timestamp, or no later; never one without a deadline. */
+function closes(comparison: 'at least' | 'at most', timestamp: string): Condition {
+  return {
+    key: `${CLOSE_AT} ${comparison} ${timestamp}`,
+    terms: [],
+    comparison: {
+      ...{ name: CLOSE_AT, present: CLOSE_AT, width: TIMESTAMP_BITS },
+      ...{ comparison, bound: sliceableTimestamp(timestamp) },
+    },
+  };
+}
+
+/** The terms of the lead entities and coops granted at this timestamp or later; of all granted ones if null. */
+function ownersIn({ leadEntities, coops }: Scope, kind: IndexedKind, since: string | null): string[] {
+  const grantedIn = (grants: ReadonlyMap<string, string>, facet: Facet): string[] =>
+    [...grants].flatMap(([id, grantedAt]) => (since === null || grantedAt >= since ? [facetTerm(facet, id)] : []));
+  // A coop grant gives access to contracts and their suppliers, but not to solicitations.
+  return [...grantedIn(leadEntities, 'lead_entity'), ...(kind === 'solicitations' ? [] : grantedIn(coops, 'coop'))];
+}
+
+function digestOf(terms: readonly string[]): string {
+  return terms.length === 0 ? '' : hash('sha256', terms.join('\n'), 'base64url');
+}

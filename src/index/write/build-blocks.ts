@@ -1,0 +1,158 @@
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { sql } from 'kysely';
+import type { Database } from '../../database/database.ts';
+import { insertRows } from '../../database/rows.ts';
+import { BLOCK_SIZE } from '../position-set.ts';
+import type { PositionedRow } from '../terms.ts';
+import { BlockBuilder, type StoredEntry } from './block-builder.ts';
+import type { BuilderMessage, BuiltBlock } from './block-thread.ts';
+import { indexTable, readIndexedRows } from './indexed-rows.ts';
+import type { IndexedKind } from '../../kinds.ts';
+
+/** Fewer records are finished before a thread has started. */
+const MIN_RECORDS_FOR_THREADS = 4_096;
+
+const MAX_THREADS = 2;
+
+/** A block to build. */
+export interface BlockOfKind {
+  readonly kind: IndexedKind;
+  readonly block: number;
+}
+
+/** Collects the records of a block. */
+interface BlockBuild {
+  add(kind: IndexedKind, rows: readonly PositionedRow<IndexedKind>[]): Promise<void>;
+  /** Returns the block's rows. Records added from now on belong to another block. */
+  complete(): Promise<readonly StoredEntry[]>;
+  close?(): Promise<void>;
+}
+
+/**
+ * Rebuilds index blocks from the stored records, replacing their rows.
+ *
+ * @param pause awaited once per batch.
+ * @param onRecords called with the number of records just read.
+ */
+export async function buildBlocks(
+  database: Database,
+  blocks: readonly BlockOfKind[],
+  pause: () => Promise<void>,
+  onRecords: (count: number) => void = () => undefined,
+): Promise<void> {
+  if (blocks.length === 0) return;
+  const builds = (await haveMany(database, blocks))
+    ? Array.from({ length: Math.min(MAX_THREADS, availableParallelism()) }, () => new BuilderThread())
+    : [buildHere()];
+  const waiting = [...blocks];
+  /** Builds one block after another, while other threads build others. */
+  const buildNext = async (build: BlockBuild): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { kind, block } = next;
+      for await (const rows of readIndexedRows(database, kind, block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE)) {
+        await build.add(kind, rows);
+        onRecords(rows.length);
+        await pause();
+      }
+      await writeBlock(database, kind, block, await build.complete());
+    }
+  };
+  const ended = await Promise.allSettled(
+    builds.map(async (build) => {
+      try {
+        await buildNext(build);
+      } finally {
+        // After a failure, the other threads start no more blocks.
+        waiting.length = 0;
+        await build.close?.();
+      }
+    }),
+  );
+  for (const end of ended) if (end.status === 'rejected') throw end.reason;
+}
+
+/** Whether the blocks of one kind hold enough records to justify threads. */
+async function haveMany({ kysely }: Database, blocks: readonly BlockOfKind[]): Promise<boolean> {
+  for (const [kind, ofKind] of Map.groupBy(blocks, ({ kind }) => kind)) {
+    const first = Math.min(...ofKind.map(({ block }) => block)) * BLOCK_SIZE;
+    const { rows } = await sql<{ count: number }>`select count(*) as count from (
+      select 1 from ${sql.table(`catalog.${kind}`)} where position >= ${first}
+      limit ${sql.lit(MIN_RECORDS_FOR_THREADS)}) as counted`.execute(kysely);
+    if ((rows[0]?.count ?? 0) >= MIN_RECORDS_FOR_THREADS) return true;
+  }
+  return false;
+}
+
+async function writeBlock(
+  database: Database,
+  kind: IndexedKind,
+  block: number,
+  entries: readonly StoredEntry[],
+): Promise<void> {
+  await sql`delete from ${sql.table(`catalog.${kind}_index`)} where block = ${block}`.execute(database.kysely);
+  await insertRows(
+    database,
+    indexTable(kind),
+    entries.map(({ term, bits }) => ({ block, term, bits })),
+  );
+}
+
+/** Builds a block in this thread. */
+function buildHere(): BlockBuild {
+  const builder = new BlockBuilder();
+  return {
+    add: async (kind, rows) => builder.addRecords(kind, rows),
+    complete: async () => builder.buildStored(),
+  };
+}
+
+/** A worker thread that computes the rows of one block after another. */
+class BuilderThread implements BlockBuild {
+  readonly #worker = new Worker(new URL('block-thread.ts', import.meta.url), {
+    // Its results are short-lived: a small heap collected often is as fast, at half the memory.
+    resourceLimits: { maxYoungGenerationSizeMb: 16 },
+  });
+  /** Pending responses to batches, and to `complete`. */
+  #waiting: PromiseWithResolvers<BuiltBlock | null>[] = [];
+  #failure: Error | null = null;
+
+  constructor() {
+    this.#worker.on('message', (message: BuiltBlock | null) => this.#waiting.shift()?.resolve(message));
+    this.#worker.on('error', (error: Error) => {
+      this.#failure = error;
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
+    });
+  }
+
+  /** Resolves once the thread is at most one batch behind. */
+  async add(kind: IndexedKind, rows: readonly PositionedRow<IndexedKind>[]): Promise<void> {
+    const earlier = this.#waiting.at(-1)?.promise;
+    void this.#post({ kind, rows });
+    await earlier;
+  }
+
+  async complete(): Promise<readonly StoredEntry[]> {
+    const built = await this.#post('complete');
+    if (built === null) throw new Error('a thread completed no block');
+    const { terms, ends, bytes } = built;
+    return terms.map((term, index) => ({ term, bits: bytes.subarray(ends[index - 1] ?? 0, ends[index]) }));
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  #post(message: BuilderMessage): Promise<BuiltBlock | null> {
+    const answer = Promise.withResolvers<BuiltBlock | null>();
+    // Awaited later; until then a rejection must not count as unhandled.
+    answer.promise.catch(() => undefined);
+    if (this.#failure === null) {
+      this.#waiting.push(answer);
+      this.#worker.postMessage(message);
+    } else {
+      answer.reject(this.#failure);
+    }
+    return answer.promise;
+  }
+}

@@ -1,0 +1,255 @@
+import { sql } from 'kysely';
+import type { Database } from '../../database/database.ts';
+import { isOneOf, jsonElements } from '../../database/engine-sql.ts';
+import { inBatches, insertRows } from '../../database/rows.ts';
+import { BlockBuilder, type IndexEntry } from './block-builder.ts';
+import type { BlockOfKind } from './build-blocks.ts';
+import { indexTable, loadIndexedRows } from './indexed-rows.ts';
+import { BLOCK_SIZE, decodeSet, differenceOf, EMPTY_SET, encodeSet, unionOf } from '../position-set.ts';
+import { changeTerms, termsOf, type IndexedRow, type PositionedRow } from '../terms.ts';
+import { Tokenizer } from '../words.ts';
+import type { IndexedKind } from '../../kinds.ts';
+
+/** Beyond this number of new or changed records, rebuilding a block costs less than changing its rows. */
+const MAX_CHANGES = 4_096;
+
+/** Changes are written once they take this much memory, and at the end. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** Index rows read and written together. */
+const BATCH_TERMS = 2_000;
+
+interface IndexBlock {
+  readonly number: number;
+  readonly firstId: string;
+}
+
+/** A stored record that moves to another position. */
+export interface MovedRecord {
+  readonly id: string;
+  readonly position: number;
+  readonly to: number;
+}
+
+/** The terms that a block's records gain and lose. */
+interface BlockChange {
+  readonly gained: BlockBuilder;
+  readonly lost: BlockBuilder;
+}
+
+/**
+ * Updates a kind's index with the records that a publication writes. It computes a record's previous terms from its
+ * stored row, so it writes only rows of terms that the record gains or loses. A block with more than `MAX_CHANGES`
+ * changes is rebuilt from its stored records at the end.
+ */
+export class IndexChanges<K extends IndexedKind> {
+  readonly #database: Database;
+  readonly #kind: K;
+  readonly #token: string;
+  readonly #blocks: IndexBlock[];
+  #nextNumber: number;
+  readonly #tokenizer = new Tokenizer();
+  #pending = new Map<number, BlockChange>();
+  /** Number of new and changed records, by block. */
+  readonly #changed = new Map<number, number>();
+  /** Blocks with changed rows. */
+  readonly #touched = new Set<number>();
+  readonly #rebuilt = new Set<number>();
+
+  private constructor(database: Database, kind: K, token: string, blocks: IndexBlock[], nextNumber: number) {
+    this.#database = database;
+    this.#kind = kind;
+    this.#token = token;
+    this.#blocks = blocks;
+    this.#nextNumber = nextNumber;
+  }
+
+  /** @param token of the publication that changes the index. */
+  static async open<K extends IndexedKind>(database: Database, kind: K, token: string): Promise<IndexChanges<K>> {
+    const { rows } = await sql<{ block: number; first_id: string }>`
+      select block, first_id from catalog.index_blocks where kind = ${kind} order by first_id`.execute(database.kysely);
+    const { rows: last } = await sql<{ number: number | null }>`
+      select max(number) as number from ${sql.table(`catalog.${kind}`)}`.execute(database.kysely);
+    const blocks = rows.map(({ block, first_id }) => ({ number: block, firstId: first_id }));
+    return new IndexChanges(database, kind, token, blocks, (last[0]?.number ?? 0) + 1);
+  }
+
+  /** All blocks in id order; creates the first one if there is none. */
+  async blocks(): Promise<readonly IndexBlock[]> {
+    if (this.#blocks.length === 0) await this.addBlock('');
+    return [...this.#blocks];
+  }
+
+  /** Returns the row number for a new record. */
+  nextNumber(): number {
+    this.#nextNumber += 1;
+    return this.#nextNumber - 1;
+  }
+
+  /** Adds a block for records from this id on. */
+  async addBlock(firstId: string): Promise<number> {
+    const number = this.#blocks.reduce((last, block) => Math.max(last, block.number), -1) + 1;
+    this.#blocks.push({ number, firstId });
+    await this.#database.kysely
+      .insertInto('catalog.index_blocks')
+      .values({ kind: this.#kind, block: number, first_id: firstId, token: this.#token })
+      .execute();
+    return number;
+  }
+
+  /** Announces a new record in this block. */
+  expectNew(block: number): void {
+    const changed = (this.#changed.get(block) ?? 0) + 1;
+    this.#changed.set(block, changed);
+    if (changed <= MAX_CHANGES) return;
+    this.#rebuilt.add(block);
+    this.#pending.delete(block);
+  }
+
+  /** Moves stored records, also to positions that others of these records leave. */
+  async move(records: readonly MovedRecord[]): Promise<void> {
+    for (const batch of inBatches(records, BATCH_TERMS)) {
+      const to = new Map(batch.map((record) => [record.id, record.to]));
+      for (const block of batch.map((record) => blockOf(record.to))) this.expectNew(block);
+      const isRebuilt = ({ position, to: next }: MovedRecord): boolean =>
+        this.#rebuilt.has(blockOf(position)) && this.#rebuilt.has(blockOf(next));
+      const rows = await this.load(batch.filter((record) => !isRebuilt(record)).map(({ id }) => id));
+      for (const row of rows) {
+        const terms = this.#termsOf(row);
+        this.#change(row.position, terms, EMPTY_TERMS);
+        this.#change(to.get(row.id) ?? row.position, EMPTY_TERMS, terms);
+      }
+      const positions = JSON.stringify(batch.map((record) => ({ id: record.id, position: record.to })));
+      await updatePositions(this.#database, this.#kind, positions);
+      for (const { position } of batch) this.#touched.add(blockOf(position));
+    }
+    // Only now: a later batch may remove terms from positions that this one filled.
+    await this.writeIfLarge();
+  }
+
+  /** The stored records with these ids, before they change. */
+  async load(ids: readonly string[]): Promise<PositionedRow<K>[]> {
+    return ids.length === 0 ? [] : loadIndexedRows(this.#database, this.#kind, ids);
+  }
+
+  /**
+   * Loads stored records before they change or are removed, except those in blocks that will be rebuilt: their terms
+   * are not needed.
+   */
+  async loadBefore(records: readonly { id: string; position: number }[]): Promise<Map<string, PositionedRow<K>>> {
+    const ids = records.flatMap(({ id, position }) => (this.#rebuilt.has(blockOf(position)) ? [] : [id]));
+    return new Map((await this.load(ids)).map((row) => [row.id, row]));
+  }
+
+  /** Replaces the record at a position; `before` is null for a new record, `after` for a removed one. */
+  replace(position: number, before: IndexedRow[K] | null, after: IndexedRow[K] | null): void {
+    const block = blockOf(position);
+    // `expectNew` has already counted new records.
+    if (before !== null) this.expectNew(block);
+    this.#touched.add(block);
+    if (this.#rebuilt.has(block)) return;
+    this.#change(
+      position,
+      before === null ? EMPTY_TERMS : this.#termsOf(before),
+      after === null ? EMPTY_TERMS : this.#termsOf(after),
+    );
+  }
+
+  /** Removes stored records from the index. Call it before deleting their rows. */
+  async remove(records: readonly { id: string; position: number }[]): Promise<void> {
+    const rows = await this.loadBefore(records);
+    for (const { id, position } of records) this.replace(position, rows.get(id) ?? null, null);
+    await this.writeIfLarge();
+  }
+
+  /** Marks records as changed by a publication without changing their other terms. */
+  markChanged(records: readonly { position: number; changed_publication: number }[], publication: number): void {
+    const after = changeTerms(publication);
+    for (const { position, changed_publication: before } of records) {
+      this.changeTerms(position, changeTerms(before), after);
+    }
+  }
+
+  /** Replaces some of a record's terms. */
+  changeTerms(position: number, before: readonly string[], after: readonly string[]): void {
+    this.#touched.add(blockOf(position));
+    if (!this.#rebuilt.has(blockOf(position))) this.#change(position, new Set(before), new Set(after));
+  }
+
+  /** Writes pending changes. */
+  async write(): Promise<void> {
+    for (const [block, { gained, lost }] of this.#pending) {
+      if (!this.#rebuilt.has(block)) await this.#writeBlock(block, gained.build(), lost.build());
+    }
+    this.#pending = new Map();
+  }
+
+  /** Writes pending changes if they take much memory. Call it after each batch of changes. */
+  async writeIfLarge(): Promise<void> {
+    let bytes = 0;
+    for (const { gained, lost } of this.#pending.values()) bytes += gained.bytes + lost.bytes;
+    if (bytes > MAX_BYTES) await this.write();
+  }
+
+  /**
+   * Writes the remaining changes. Call it after everything else is stored; the caller must then rebuild the returned
+   * blocks.
+   */
+  async finish(): Promise<BlockOfKind[]> {
+    await this.write();
+    for (const block of [...this.#touched, ...this.#rebuilt]) {
+      await this.#database.kysely
+        .updateTable('catalog.index_blocks')
+        .set({ token: this.#token })
+        .where('kind', '=', this.#kind)
+        .where('block', '=', block)
+        .execute();
+    }
+    return [...this.#rebuilt].map((block) => ({ kind: this.#kind, block }));
+  }
+
+  #termsOf(row: IndexedRow[K]): ReadonlySet<string> {
+    return termsOf(this.#kind, row, this.#tokenizer);
+  }
+
+  #change(position: number, before: ReadonlySet<string>, after: ReadonlySet<string>): void {
+    const block = blockOf(position);
+    if (this.#rebuilt.has(block)) return;
+    let pending = this.#pending.get(block);
+    if (pending === undefined)
+      this.#pending.set(block, (pending = { gained: new BlockBuilder(), lost: new BlockBuilder() }));
+    const { gained, lost } = pending;
+    gained.add(position % BLOCK_SIZE, after.difference(before));
+    lost.add(position % BLOCK_SIZE, before.difference(after));
+  }
+
+  async #writeBlock(block: number, gained: readonly IndexEntry[], lost: readonly IndexEntry[]): Promise<void> {
+    const gains = new Map(gained.map(({ term, set }) => [term, set]));
+    const losses = new Map(lost.map(({ term, set }) => [term, set]));
+    const { engine, kysely } = this.#database;
+    const index = sql.table(`catalog.${this.#kind}_index`);
+    for (const terms of inBatches([...new Set([...gains.keys(), ...losses.keys()])], BATCH_TERMS)) {
+      const { rows } = await sql<{ term: string; bits: Uint8Array }>`
+        delete from ${index} where block = ${block} and ${isOneOf(engine, sql.ref('term'), terms)}
+        returning term, bits`.execute(kysely);
+      const stored = new Map(rows.map(({ term, bits }) => [term, decodeSet(bits)]));
+      const written = terms.flatMap((term) => {
+        const kept = differenceOf(stored.get(term) ?? EMPTY_SET, losses.get(term) ?? EMPTY_SET);
+        const set = unionOf([kept, gains.get(term) ?? EMPTY_SET]);
+        return set.length === 0 ? [] : [{ block, term, bits: encodeSet(set) }];
+      });
+      await insertRows(this.#database, indexTable(this.#kind), written);
+    }
+  }
+}
+
+const EMPTY_TERMS: ReadonlySet<string> = new Set();
+
+function blockOf(position: number): number {
+  return Math.floor(position / BLOCK_SIZE);
+}
+
+async function updatePositions({ engine, kysely }: Database, kind: IndexedKind, positions: string): Promise<void> {
+  await sql`update ${sql.table(`catalog.${kind}`)} as moved set position = cast(fresh.value ->> 'position' as bigint)
+    from ${jsonElements(engine, positions, 'fresh')} where moved.id = fresh.value ->> 'id'`.execute(kysely);
+}

@@ -1,0 +1,137 @@
+import { setImmediate } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { Database } from '../../database/database.ts';
+import { firstRow } from '../../database/statement.ts';
+import { buildBlocks } from './build-blocks.ts';
+import { indexTable } from './indexed-rows.ts';
+import { isLayoutSound } from './layout.ts';
+import { BLOCK_SIZE } from '../position-set.ts';
+import type { IndexedKind } from '../../kinds.ts';
+
+/** A quarter of the positions stays free, evenly spread, for new records between others. */
+const RECORDS_PER_BLOCK = (BLOCK_SIZE * 3) / 4;
+
+/** Records indexed so far, their total, and the kind that is being indexed. */
+export interface RebuildProgress {
+  readonly done: number;
+  readonly total: number;
+  readonly what: IndexedKind;
+}
+
+export interface RebuiltKind {
+  readonly kind: IndexedKind;
+  readonly records: number;
+  /** The records' positions were missing or out of order, and were assigned again. */
+  readonly isPlacedAgain: boolean;
+}
+
+/**
+ * Rebuilds the index of these kinds from the stored records. Needs a transaction that excludes imports.
+ *
+ * @param token of the publication that makes the new index known.
+ * @param onProgress called regularly. An error it throws ends the work.
+ */
+export async function rebuildIndex(
+  database: Database,
+  kinds: readonly IndexedKind[],
+  token: string,
+  onProgress: (progress: RebuildProgress) => void,
+): Promise<RebuiltKind[]> {
+  const counts = await countRecords(database, kinds);
+  const total = counts.reduce((sum, { records }) => sum + records, 0);
+  let done = 0;
+  const rebuilt: RebuiltKind[] = [];
+  for (const { kind, records } of counts) {
+    const pause = async (): Promise<void> => {
+      await setImmediate();
+      onProgress({ done, total, what: kind });
+    };
+    await pause();
+    const isPlacedAgain = !(await isLayoutSound(database, kind, pause));
+    if (isPlacedAgain) await assignPositions(database, kind, token, pause);
+    await rebuildBlocks(database, kind, token, pause, (count) => (done += count));
+    rebuilt.push({ kind, records, isPlacedAgain });
+  }
+  return rebuilt;
+}
+
+/** The number of stored records of each kind. */
+export async function countRecords(
+  { kysely }: Database,
+  kinds: readonly IndexedKind[],
+): Promise<{ kind: IndexedKind; records: number }[]> {
+  const counts = [];
+  for (const kind of kinds) {
+    const statement = sql<{ records: number }>`select count(*) as records from ${sql.table(`catalog.${kind}`)}`;
+    counts.push({ kind, records: firstRow((await statement.execute(kysely)).rows).records });
+  }
+  return counts;
+}
+
+/**
+ * Assigns a kind's records positions in id order and lists its blocks again; call `rebuildBlocks` afterwards. Writes
+ * only records whose position changes, one block at a time, since SQLite blocks the event loop meanwhile.
+ *
+ * @param pause awaited once per block.
+ */
+async function assignPositions(
+  { kysely }: Database,
+  kind: IndexedKind,
+  token: string,
+  pause: () => Promise<void>,
+): Promise<void> {
+  const table = sql.table(`catalog.${kind}`);
+  await kysely.deleteFrom('catalog.index_blocks').where('kind', '=', kind).execute();
+  const first = await kysely.selectFrom(`catalog.${kind}`).select('id').limit(1).executeTakeFirst();
+  if (first === undefined) return;
+  let from: string | null = '';
+  for (let block = 0; from !== null; block += 1) {
+    const next: { id: string } | undefined = await kysely
+      .selectFrom(`catalog.${kind}`)
+      .select('id')
+      .where('id', '>=', from)
+      .orderBy('id')
+      .offset(RECORDS_PER_BLOCK)
+      .limit(1)
+      .executeTakeFirst();
+    const to: string | null = next?.id ?? null;
+    const isInBlock = (alias: string) =>
+      sql`${sql.ref(`${alias}.id`)} >= ${from} ${to === null ? sql`` : sql`and ${sql.ref(`${alias}.id`)} < ${to}`}`;
+    await sql`update ${table} as moved set position = placed.position
+      from (select record.id, cast(${block * BLOCK_SIZE} as bigint)
+          + (row_number() over (order by record.id) - 1) * 4 / 3 as position
+        from ${table} as record where ${isInBlock('record')}) as placed
+      where moved.id = placed.id and ${isInBlock('moved')} and moved.position is distinct from placed.position`.execute(
+      kysely,
+    );
+    await kysely.insertInto('catalog.index_blocks').values({ kind, block, first_id: from, token }).execute();
+    await pause();
+    from = to;
+  }
+}
+
+/**
+ * Rebuilds a kind's index from the stored records at their current positions.
+ *
+ * @param pause awaited once per batch.
+ * @param onRecords called with the number of records just read.
+ */
+async function rebuildBlocks(
+  database: Database,
+  kind: IndexedKind,
+  token: string,
+  pause: () => Promise<void>,
+  onRecords: (count: number) => void,
+): Promise<void> {
+  const { kysely } = database;
+  await kysely.deleteFrom(indexTable(kind)).execute();
+  await kysely.updateTable('catalog.index_blocks').set({ token }).where('kind', '=', kind).execute();
+  const blocks = await kysely
+    .selectFrom('catalog.index_blocks')
+    .select('block')
+    .where('kind', '=', kind)
+    .orderBy('block')
+    .execute();
+  const ofKind = blocks.map(({ block }) => ({ kind, block }));
+  await buildBlocks(database, ofKind, pause, onRecords);
+}

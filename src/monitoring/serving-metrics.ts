@@ -1,0 +1,196 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Registry } from 'prom-client';
+import manifest from '../../package.json' with { type: 'json' };
+import { listExpiringKeys, type ExpiringKey } from '../access/key-expiry.ts';
+import type { KeyEnvironment } from '../access/keys.ts';
+import type { DirectoryState } from '../access/partner-directory.ts';
+import type { OpenDatabase, ServerState } from '../database/database.ts';
+import type { Revision } from '../database/revision.ts';
+import type { ResponseCacheState } from '../http/response/response-cache.ts';
+import type { RedisRateLimiter } from '../rate-limiting/redis-rate-limiter.ts';
+import type { RequestLimits } from '../rate-limiting/request-limits.ts';
+import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
+import { processMetrics, registerReadMetric, type Reading, type ReadMetric, type Sample } from './metrics.ts';
+import type { RequestMetrics } from './request-metrics.ts';
+
+/**
+ * The parts of a serving process that metrics and readiness observe. Each returns its state from memory. Parts that
+ * this process does not have are undefined, and their metrics have no value.
+ */
+export interface ObservedParts {
+  readonly directory: { readonly state: DirectoryState; readonly revision: Revision | null };
+  readonly responseCache: { readonly state: ResponseCacheState };
+  readonly limits: Pick<RequestLimits, 'limitedRequests' | 'failures'>;
+  readonly requests: Pick<RequestMetrics, 'register'>;
+  readonly usage: { readonly state: { readonly failedWrites: number } };
+  readonly admission: { readonly refused: number };
+  /** The environment of the keys that are accepted. */
+  readonly keyEnvironment: KeyEnvironment;
+  readonly clock: Clock;
+  /** Only if requests are to be counted in Redis. */
+  readonly redisRateLimiter: Pick<RedisRateLimiter, 'isShared' | 'fallbacks' | 'processes'> | undefined;
+}
+
+/** All metrics of a process that serves requests. docs/operators/monitoring.md describes them too. */
+export function servingMetrics(database: OpenDatabase, parts: ObservedParts): Registry {
+  const { directory, responseCache, limits, requests, usage, admission, redisRateLimiter, clock } = parts;
+  const registry = processMetrics();
+  const register =
+    (type: 'counter' | 'gauge') =>
+    (name: string, help: string, read: ReadMetric['read'], ofWorkers?: 'min' | 'max'): void =>
+      registerReadMetric(registry, { name, help, type, read, ...(ofWorkers !== undefined && { ofWorkers }) });
+  const [counter, gauge] = [register('counter'), register('gauge')];
+  const ofServers = (samplesOf: (server: ServerState) => Sample[]): Reading => database.servers?.().flatMap(samplesOf);
+  const ofReplicas = (valueOf: (replica: ServerState) => number | null): Reading =>
+    ofServers((server) => {
+      const value = server.isReplica ? valueOf(server) : null;
+      return value === null ? [] : [{ labels: { replica: server.name }, value }];
+    });
+
+  const now = (): string => formatTimestamp(clock());
+  const lastRelease = rereadOnRevision(directory, EPOCH, () => readLastRelease(database));
+  const expiringKeys = rereadOnRevision<ExpiringKey[]>(directory, [], () =>
+    listExpiringKeys(database, parts.keyEnvironment, now()),
+  );
+  requests.register(registry);
+  const labels = { version: manifest.version, node_version: process.version, engine: database.engine };
+  gauge('pds_build_info', 'Always 1; the labels identify the build', () => [{ labels, value: 1 }], 'max');
+
+  counter('pds_limited_requests_total', "Requests over their partner's limit per minute", () =>
+    [...limits.limitedRequests].map(([partner, value]) => ({ labels: { partner }, value })),
+  );
+  counter(
+    'pds_failed_authentications_total',
+    'Requests without a valid key; "limited" counts those refused after too many from one address',
+    () => [
+      { labels: { outcome: 'refused' }, value: limits.failures.refused },
+      { labels: { outcome: 'limited' }, value: limits.failures.limited },
+    ],
+  );
+  counter('pds_shed_requests_total', 'Requests refused because of overload', () => admission.refused);
+
+  const cache = (): ResponseCacheState => responseCache.state;
+  counter('pds_answer_cache_hits_total', 'Responses served from the cache', () => cache().hits);
+  counter('pds_answer_cache_misses_total', 'Responses that were not in the cache', () => cache().misses);
+  counter('pds_answer_cache_evictions_total', 'Cached responses evicted to make room', () => cache().evictions);
+  gauge('pds_answer_cache_entries', 'Cached responses', () => cache().entries);
+  gauge('pds_answer_cache_bytes', 'Memory used by cached responses', () => cache().bytes);
+  gauge('pds_answer_cache_max_bytes', 'Memory limit of the response cache', () => cache().maxBytes);
+
+  gauge(
+    'pds_database_up',
+    '1 if the last database poll succeeded (polled every 500 ms)',
+    () => Number(directory.state.isReachable),
+    'min',
+  );
+  gauge(
+    'pds_database_version_age_seconds',
+    'Time since the revision was last read; cached data stays valid for 30 s',
+    () => directory.state.versionAgeMs / 1000,
+    'max',
+  );
+  gauge(
+    'pds_access_version',
+    'Revision number; increases with every catalog release and every change of partners, keys and grants',
+    () => directory.state.version,
+    'min',
+  );
+  gauge(
+    'pds_last_publication_timestamp_seconds',
+    'Unix timestamp of the last catalog release; 0 before the first',
+    async () => Date.parse(await lastRelease()) / 1000,
+    'min',
+  );
+  gauge(
+    'pds_key_expiry_timestamp_seconds',
+    'Unix timestamp of the end of an active key; "replaced_by" is the key that replaces it, empty before a rotation',
+    async () => (await expiringKeys()).filter(({ expiresAt }) => expiresAt > now()).map(expirySample),
+    'max',
+  );
+  gauge('pds_database_connections', 'Connections to PostgreSQL, by server and state', () =>
+    ofServers(({ name: server, connections: { total, idle } }) => [
+      { labels: { server, state: 'idle' }, value: idle },
+      { labels: { server, state: 'active' }, value: total - idle },
+    ]),
+  );
+  gauge('pds_database_max_connections', 'Maximum number of connections to PostgreSQL', () =>
+    ofServers(({ name: server, connections }) => [{ labels: { server }, value: connections.most }]),
+  );
+  gauge('pds_database_waiting_queries', 'Queries waiting for a connection to PostgreSQL', () =>
+    ofServers(({ name: server, connections }) => [{ labels: { server }, value: connections.waiting }]),
+  );
+  gauge('pds_replica_up', '1 if a replica responds', () => ofReplicas(({ lagMs }) => Number(lagMs !== null)), 'min');
+  gauge(
+    'pds_replica_lag_seconds',
+    'Time since a replica was last seen at the newest revision; 0 if it is there now, no value if it does not respond',
+    () => ofReplicas(({ lagMs }) => lagMs && lagMs / 1000),
+    'max',
+  );
+  gauge(
+    'pds_replica_in_use',
+    '1 if requests are currently read from a replica',
+    () => ofReplicas(({ isInUse }) => Number(isInUse)),
+    'min',
+  );
+
+  gauge(
+    'pds_limits_shared',
+    '1 if limits are currently counted in Redis, 0 if Redis is configured but down',
+    () => redisRateLimiter && Number(redisRateLimiter.isShared),
+    'min',
+  );
+  counter(
+    'pds_limits_fallbacks_total',
+    'How often a process fell back to counting by itself because Redis failed',
+    () => redisRateLimiter?.fallbacks,
+  );
+  gauge(
+    'pds_limits_processes',
+    'Number of processes counting in Redis, as last known',
+    () => redisRateLimiter?.processes,
+    'max',
+  );
+  counter(
+    'pds_usage_flush_failures_total',
+    'How often usage counts could not be written to the database',
+    () => usage.state.failedWrites,
+  );
+  return registry;
+}
+
+function expirySample({ id, partner, expiresAt, replacedBy }: ExpiringKey): Sample {
+  return { labels: { partner, key_id: id, replaced_by: replacedBy ?? '' }, value: Date.parse(expiresAt) / 1000 };
+}
+
+/** The longest that a scrape waits for the database. */
+const READ_TIMEOUT_MS = 1_000;
+
+/**
+ * Reads a value, only if the revision, which every change of it replaces, is not that of the last read. If the database
+ * does not respond within a second, returns the last known one.
+ */
+function rereadOnRevision<T>(
+  directory: ObservedParts['directory'],
+  initial: T,
+  read: () => Promise<T>,
+): () => Promise<T> {
+  let known: { revision: Revision | null; value: T } = { revision: null, value: initial };
+  const reread = async (): Promise<void> => {
+    // Taken before the read, which therefore returns this revision's value or a later one.
+    const { revision } = directory;
+    known = { revision, value: await read() };
+  };
+  return async () => {
+    // Other metrics show that the database is down.
+    if (known.revision !== directory.revision) {
+      await Promise.race([reread().catch(() => undefined), delay(READ_TIMEOUT_MS, undefined, { ref: false })]);
+    }
+    return known.value;
+  };
+}
+
+/** The timestamp of the last release; the epoch before the first. */
+export async function readLastRelease({ kysely }: Pick<OpenDatabase, 'kysely'>): Promise<string> {
+  const clock = await kysely.selectFrom('access.clock').select('last_publication').executeTakeFirstOrThrow();
+  return clock.last_publication;
+}

@@ -1,0 +1,69 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Kind } from '../../kinds.ts';
+
+/** The ways in which an import changes a record. */
+export const CHANGE_SORTS = ['added', 'changed', 'removed'] as const;
+
+export type ChangeSort = (typeof CHANGE_SORTS)[number];
+
+/**
+ * A field that differs. `before` is missing for a new list element, and if the old value is not stored; `after` is
+ * missing for a removed list element.
+ */
+export interface FieldChange {
+  /** The path in the import format, such as `documents[2].name`. */
+  readonly field: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+/** A record that an import adds, changes or removes. Records are complete, in the import format. */
+export type RecordChange = {
+  readonly kind: Kind;
+  /** The abbreviation of a certification. */
+  readonly id: string;
+  /** Its name or title: the new one if it changed. */
+  readonly name: string;
+} & (
+  | { readonly change: 'added' | 'removed'; readonly record: object }
+  | { readonly change: 'changed'; readonly fields: readonly FieldChange[] }
+);
+
+/** Receives the changes of an import while it runs. */
+export interface ChangeSink {
+  /** The number of further changes of this sort that it takes: beyond them, old values are not even read. */
+  room(kind: Kind, sort: ChangeSort): number;
+  add(change: RecordChange): void;
+}
+
+/**
+ * Compares two records of a kind field by field. Lists of objects are compared element by element, by index. A list of
+ * ids or codes is one value: an id inserted at its start would otherwise change every element.
+ */
+export function compareRecords(before: object, after: object): FieldChange[] {
+  return compareFields('', before, after);
+}
+
+function compare(field: string, before: unknown, after: unknown): FieldChange[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (isList(before) && isList(after) && [...before, ...after].some(isObject)) {
+    const indexes = Array.from({ length: Math.max(before.length, after.length) }, (_, index) => index);
+    return indexes.flatMap((index) => compare(`${field}[${index}]`, before[index], after[index]));
+  }
+  if (isObject(before) && isObject(after)) return compareFields(`${field}.`, before, after);
+  return [{ field, ...(before !== undefined && { before }), ...(after !== undefined && { after }) }];
+}
+
+/** Both have the same fields, except those whose old value is not stored. */
+function compareFields(prefix: string, before: object, after: object): FieldChange[] {
+  const old = before as Readonly<Record<string, unknown>>;
+  return Object.entries(after).flatMap(([name, value]) => compare(`${prefix}${name}`, old[name], value));
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

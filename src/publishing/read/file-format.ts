@@ -1,0 +1,91 @@
+import type { Source } from './source.ts';
+
+/** Enough to recognize a file's format from its first line. */
+const MAX_BEGINNING_BYTES = 16 * 1024;
+
+const LINE_FEED = 0x0a;
+
+/**
+ * If a file's beginning shows that it is not newline-delimited JSON, returns what it is, what is expected and how to
+ * convert it; otherwise null. One such hint is more useful than an error per line.
+ */
+export async function findOtherFormat(source: Source): Promise<string | null> {
+  return describeOtherFormat(await readBeginning(source), source.name);
+}
+
+async function readBeginning(source: Source): Promise<Buffer> {
+  try {
+    for await (const chunk of source.open()) return Buffer.from(chunk).subarray(0, MAX_BEGINNING_BYTES);
+  } catch {
+    // A broken file or archive is reported when it is read in full.
+  }
+  return Buffer.alloc(0);
+}
+
+function describeOtherFormat(beginning: Buffer, name: string): string | null {
+  const plainName = name.replace(/\.gz$/, '');
+  const utf16 = utf16Encoding(beginning);
+  if (utf16 !== null) {
+    return `is UTF-16; UTF-8 is expected. Convert it: ${conversion(name, `iconv -f ${utf16} -t UTF-8`)}`;
+  }
+  const packed = packedFormat(beginning);
+  if (packed !== null)
+    return `is packed as ${packed}; plain text is expected, or one gzip archive named ${plainName}.gz`;
+  const text = beginning
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
+    .trimStart();
+  const [first = '', second = ''] = text.split('\n', 2).map((line) => line.trim());
+  if (text.startsWith('[')) {
+    return `contains a JSON array; one JSON object per line is expected. Convert it: ${conversion(name, "jq -c '.[]'")}`;
+  }
+  if (
+    text.startsWith('{') &&
+    beginning.includes(LINE_FEED) &&
+    !isJson(first) &&
+    second !== '' &&
+    !second.startsWith('{')
+  ) {
+    return `contains JSON objects over several lines; one object per line is expected. Convert it: ${conversion(name, 'jq -c .')}`;
+  }
+  if (/^"?\w+"?([,;\t] *"?\w+"?)+$/.test(first)) {
+    return 'contains a table (CSV); one JSON object per line is expected. Export it as newline-delimited JSON';
+  }
+  return null;
+}
+
+/**
+ * Commands that convert an import file in place. They stop at the first failure without losing the original, and an
+ * import does not read the temporary file's name.
+ */
+function conversion(name: string, converter: string): string {
+  const plainName = name.replace(/\.gz$/, '');
+  const unpacked = plainName === name ? '' : `gunzip ${name} && `;
+  return `${unpacked}${converter} ${plainName} > ${plainName}.tmp && mv ${plainName}.tmp ${plainName}`;
+}
+
+/** iconv's name for the encoding. With plain UTF-16, iconv would guess the byte order if there is no BOM. */
+function utf16Encoding(bytes: Buffer): 'UTF-16LE' | 'UTF-16BE' | null {
+  const [first, second] = bytes;
+  // Without a BOM, ASCII text in UTF-16 has a NUL in every other byte.
+  if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return 'UTF-16LE';
+  return (first === 0xfe && second === 0xff) || (first === 0 && second !== 0) ? 'UTF-16BE' : null;
+}
+
+function packedFormat(bytes: Buffer): string | null {
+  const isMarked = (...mark: number[]): boolean => mark.every((byte, index) => bytes[index] === byte);
+  if (isMarked(0x1f, 0x8b)) return 'gzip';
+  if (isMarked(0x50, 0x4b, 0x03, 0x04)) return 'zip';
+  if (isMarked(0x28, 0xb5, 0x2f, 0xfd)) return 'zstd';
+  if (isMarked(0xfd, 0x37, 0x7a, 0x58)) return 'xz';
+  return isMarked(0x42, 0x5a, 0x68) ? 'bzip2' : null;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,105 @@
+/** Far beyond any record: keeps a file that is not NDJSON from filling the memory. */
+const DEFAULT_MAX_LINE_BYTES = 8 * 1024 * 1024;
+
+const LINE_FEED = 0x0a;
+const OPENING_BRACE = 0x7b;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const ID_START = Buffer.from('{"id":"');
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Thrown instead of buffering a file that has no line breaks. */
+export class LineTooLongError extends Error {
+  override name = 'LineTooLongError';
+}
+
+/** One line of a file, without its line feed. */
+export interface Line {
+  number: number;
+  bytes: Buffer;
+}
+
+/**
+ * Splits bytes into lines of NDJSON, yielding the lines of one chunk at a time. Skips empty lines and a byte order mark
+ * at the start.
+ *
+ * @throws LineTooLongError if a line is longer than 8 MiB.
+ */
+export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Line[]> {
+  let number = 0;
+  let pending: Uint8Array[] = [];
+  let pendingBytes = 0;
+  for await (const part of chunks) {
+    const chunk = Buffer.from(part.buffer, part.byteOffset, part.length);
+    const lines: Line[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      const piece = chunk.subarray(start, end);
+      const bytes = pending.length === 0 ? piece : Buffer.concat([...pending, piece]);
+      pending = [];
+      pendingBytes = 0;
+      start = end + 1;
+      number += 1;
+      take(lines, number, bytes);
+    }
+    pending.push(chunk.subarray(start));
+    pendingBytes += chunk.length - start;
+    if (pendingBytes > DEFAULT_MAX_LINE_BYTES) {
+      throw new LineTooLongError(`line ${number + 1} is longer than 8 MiB: is this newline-delimited JSON?`);
+    }
+    yield lines;
+  }
+  const last: Line[] = [];
+  take(last, number + 1, Buffer.concat(pending));
+  yield last;
+}
+
+function take(lines: Line[], number: number, line: Buffer): void {
+  if (line.length === 0) return;
+  const isMarked = number === 1 && line.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  const bytes = isMarked ? line.subarray(BYTE_ORDER_MARK.length) : line;
+  if (bytes[0] === OPENING_BRACE || decodeLine(bytes)?.trim() !== '') lines.push({ number, bytes });
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The text of a line; null if it is not valid UTF-8. */
+export function decodeLine(bytes: Uint8Array): string | null {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The id of a line, read without parsing the line if it begins with `{"id":"`, otherwise from the parsed JSON. Null if
+ * there is none. If the line contains `id` twice, the parsed record can have another id; parsing detects that.
+ */
+export function lineKey(bytes: Buffer): string | null {
+  const plain = startingKey(bytes);
+  if (plain !== null) return plain;
+  try {
+    const { id } = JSON.parse(decodeLine(bytes) ?? '') as { id?: unknown };
+    return typeof id === 'string' ? Buffer.from(id).toString() : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The id at the start of a line, read without parsing; null if the line begins differently. */
+export function startingKey(bytes: Buffer): string | null {
+  if (!bytes.subarray(0, ID_START.length).equals(ID_START)) return null;
+  const end = bytes.indexOf(QUOTE, ID_START.length);
+  // A new string: a slice would keep the whole line in memory.
+  return end !== -1 && isPlain(bytes, ID_START.length, end) ? bytes.toString('latin1', ID_START.length, end) : null;
+}
+
+/** Whether all bytes are printable ASCII without escapes. */
+function isPlain(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte < 0x20 || byte > 0x7e || byte === BACKSLASH) return false;
+  }
+  return true;
+}

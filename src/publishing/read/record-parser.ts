@@ -1,0 +1,207 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { parseTimestamp } from '../../timestamp.ts';
+import { quoteValue } from '../problems.ts';
+import { isIndexed, type Kind } from '../../kinds.ts';
+import {
+  renderSolicitation,
+  renderSolicitationDetail,
+  type SolicitationRecord,
+} from '../../resources/solicitations/render.ts';
+import { contentHash, keyField, type PreparedRecord, type PreparedSolicitation, type RecordOf } from '../records.ts';
+import { decodeLine } from './lines.ts';
+import { completerOf, RECORD_SCHEMAS, removalSchema } from './record-schemas.ts';
+
+/** A problem with a field of a line; `field` is empty if it concerns the whole line. */
+interface FieldProblem {
+  field: string;
+  reason: string;
+  /** The wrong value, formatted by `quoteValue`. */
+  found?: string;
+}
+
+/** One parsed line of an import file. A bad line has a `key` if it could be read. */
+export type ParsedLine<K extends Kind> =
+  | {
+      type: 'record';
+      key: string;
+      record: PreparedRecord[K];
+      updatedAt: string | null;
+      /** Hash of the record: equal hashes mean equal records. Empty for kinds that are compared otherwise. */
+      hash: string;
+    }
+  | { type: 'removal'; key: string }
+  | { type: 'bad'; key: string | null; problems: FieldProblem[] };
+
+/** Escapes that JSON allows but text does not: NUL, which PostgreSQL cannot store, and lone surrogates. */
+const SUSPECT_ESCAPE = /\\u(0000|[dD][89a-fA-F])/;
+
+/**
+ * Lines longer than this, in characters, report only their first problem. A line of a few megabytes can have millions,
+ * which would fill the memory.
+ */
+const MAX_FULLY_REPORTED_LENGTH = 256 * 1024;
+
+/** Creates the parser of one kind's lines, which checks, completes and, for solicitations, renders a record. */
+export function lineParser<K extends Kind>(kind: K): (line: Uint8Array) => ParsedLine<K> {
+  const key = keyField(kind);
+  const quick = validatorsOf(kind, false);
+  /** Compiled on first use: most files have no problem. */
+  let thorough: Validators | undefined;
+  const schemaProblems = (form: keyof Validators, fields: object, isLong: boolean): FieldProblem[] => {
+    if (quick[form](fields)) return [];
+    if (isLong) return problemsOf(quick[form]);
+    thorough ??= validatorsOf(kind, true);
+    thorough[form](fields);
+    return problemsOf(thorough[form]);
+  };
+  const complete = completerOf(RECORD_SCHEMAS[kind]);
+  const bad = (problems: FieldProblem[], name: string | null = null) => ({ type: 'bad' as const, key: name, problems });
+  return (line) => {
+    const text = decodeLine(line);
+    if (text === null) return bad([{ field: '', reason: 'is not UTF-8' }]);
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (error) {
+      return bad([{ field: '', reason: `is not JSON: ${withoutPosition((error as Error).message)}` }]);
+    }
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      return bad([{ field: '', reason: 'must be a JSON object', found: quoteValue(value) }]);
+    const fields = value as Record<string, unknown>;
+    const name = typeof fields[key] === 'string' ? fields[key] : null;
+    const isRemoval = Object.hasOwn(fields, 'deleted');
+    const isLong = text.length > MAX_FULLY_REPORTED_LENGTH;
+    const problems = schemaProblems(isRemoval ? 'isRemoval' : 'isRecord', fields, isLong);
+    // Only for valid records: fields outside the schema can be nested to any depth.
+    if (problems.length === 0 && SUSPECT_ESCAPE.test(text)) problems.push(...unstorableText(fields, ''));
+    if (problems.length > 0 || name === null) return bad(problems, name);
+    if (isRemoval) return { type: 'removal', key: name };
+    const record = complete(fields) as RecordOf[K];
+    if (kind === 'solicitations') problems.push(...idProblems(record as SolicitationRecord));
+    if (problems.length > 0) return bad(problems, name);
+    const { updated_at: updatedAt } = fields;
+    return {
+      ...{ type: 'record', key: name, ...prepare(kind, record) },
+      updatedAt: typeof updatedAt === 'string' ? parseTimestamp(updatedAt) : null,
+    };
+  };
+}
+
+/** Placeholder for the lead entity in a rendered solicitation. JSON text cannot contain it. */
+const LEAD_ENTITY_MARK = '\0';
+
+/** The list item with its lead entity's rendered NamedRef inserted. */
+export function insertLeadEntity({ document }: PreparedSolicitation, leadEntity: string): string {
+  return document.replace(LEAD_ENTITY_MARK, () => leadEntity);
+}
+
+function prepare<K extends Kind>(kind: K, record: RecordOf[K]): { record: PreparedRecord[K]; hash: string };
+function prepare(kind: Kind, record: RecordOf[Kind]): object {
+  if (kind !== 'solicitations') return { record, hash: isIndexed(kind) ? contentHash(JSON.stringify(record)) : '' };
+  const { documents, notices, questions, ...own } = record as SolicitationRecord;
+  const ownText = JSON.stringify(own);
+  const { ref, lead_entity_id, status, close_at } = own;
+  return {
+    hash: contentHash(ownText + JSON.stringify([documents, notices, questions])),
+    record: {
+      ...{ ref, lead_entity_id, status, close_at, own_hash: contentHash(ownText) },
+      document: renderSolicitation(record as SolicitationRecord, LEAD_ENTITY_MARK),
+      detail: renderSolicitationDetail(record as SolicitationRecord),
+    } satisfies PreparedSolicitation,
+  };
+}
+
+/** Reports ids that are repeated within one of a solicitation's lists, and templates that are not among its documents. */
+function idProblems(record: SolicitationRecord): FieldProblem[] {
+  const problems: FieldProblem[] = [];
+  for (const list of ['documents', 'requested_items', 'notices', 'questions'] as const) {
+    const seen = new Set<number>();
+    for (const [index, { id }] of record[list].entries()) {
+      if (seen.has(id)) problems.push({ field: `${list}[${index}].id`, reason: `${id} is already in this list` });
+      seen.add(id);
+    }
+  }
+  const documents = new Set(record.documents.map(({ id }) => id));
+  for (const [index, { template_document_id: template }] of record.requested_items.entries()) {
+    if (template === null || documents.has(template)) continue;
+    const field = `requested_items[${index}].template_document_id`;
+    problems.push({ field, reason: `this solicitation has no document ${template}` });
+  }
+  return problems;
+}
+
+/** Validators for the two forms of a line. */
+interface Validators {
+  readonly isRecord: ValidateFunction;
+  readonly isRemoval: ValidateFunction;
+}
+
+/** @param allErrors whether to continue after the first problem. */
+function validatorsOf(kind: Kind, allErrors: boolean): Validators {
+  // The schemas are our own: validating them takes longer than compiling them.
+  const ownSchemas = { meta: false, validateSchema: false };
+  const ajv = new Ajv({ ...ownSchemas, allErrors, verbose: true, allowUnionTypes: true, strict: true });
+  ajv.addFormat('instant', (value: string) => parseTimestamp(value) !== null);
+  // Ajv's version tracks seen values in a plain object, in which "__proto__" is lost.
+  ajv.addVocabulary(['isSorted']);
+  ajv.removeKeyword('uniqueItems');
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    validate: (_: unknown, items: unknown[]) => new Set(items).size === items.length,
+  });
+  return { isRecord: ajv.compile(RECORD_SCHEMAS[kind]), isRemoval: ajv.compile(removalSchema(keyField(kind))) };
+}
+
+function problemsOf({ errors }: ValidateFunction): FieldProblem[] {
+  if (errors === undefined || errors === null) throw new Error('the validator reported no error');
+  // One wrong value can break several rules with the same description.
+  return [...new Map(errors.map(problemOf).map((problem) => [JSON.stringify(problem), problem])).values()];
+}
+
+function problemOf(error: ErrorObject): FieldProblem {
+  const path = error.instancePath
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((field, step) => join(field, step), '');
+  const params = error.params as Record<string, unknown>;
+  const description = (error.parentSchema as { description?: string } | undefined)?.description;
+  switch (error.keyword) {
+    case 'required':
+      return { field: join(path, String(params['missingProperty'])), reason: 'is missing' };
+    case 'additionalProperties':
+      return { field: join(path, String(params['additionalProperty'])), reason: 'is not a field of this record' };
+    case 'uniqueItems': {
+      const seen = new Set<unknown>();
+      const repeated = (error.data as unknown[]).find((item) => seen.size === seen.add(item).size);
+      return { field: path, reason: `contains ${JSON.stringify(repeated)} twice` };
+    }
+    default:
+      return { field: path, reason: description ?? error.message ?? 'is wrong', found: quoteValue(error.data) };
+  }
+}
+
+/**
+ * Replaces the position in V8's message by a column. Its line number is always 1, which would contradict the file's.
+ */
+function withoutPosition(message: string): string {
+  return message.replace(
+    /(?: in JSON)? at position (\d+)(?: \(line \d+ column \d+\))?$/,
+    (_, position: string) => ` at column ${Number(position) + 1}`,
+  );
+}
+
+function join(path: string, step: string): string {
+  if (/^\d+$/.test(step)) return `${path}[${step}]`;
+  return path === '' ? step : `${path}.${step}`;
+}
+
+function unstorableText(value: unknown, path: string): FieldProblem[] {
+  if (typeof value === 'string') {
+    if (value.includes('\0')) return [{ field: path, reason: 'contains a NUL character' }];
+    return value.isWellFormed() ? [] : [{ field: path, reason: 'contains half of a surrogate pair' }];
+  }
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([step, inner]) => unstorableText(inner, join(path, step)));
+}

@@ -1,0 +1,185 @@
+import { createReadStream } from 'node:fs';
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { pipeline } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { distance } from 'fastest-levenshtein';
+import { ImportRefusedError, type Problem } from '../problems.ts';
+import { KINDS, type Kind } from '../../kinds.ts';
+
+/** One kind's records, from any source. */
+export interface Source {
+  kind: Kind;
+  /** The name that problems are reported under. */
+  name: string;
+  /** Size on disk in bytes, for progress; 0 if unknown. */
+  size: number;
+  /** The uncompressed bytes. `onRead` is called with the number of bytes read from disk. */
+  open(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
+}
+
+/** Records compress to between a fifth and a twentieth of their size; a decompression bomb to a thousandth. */
+const MAX_EXPANSION_RATIO = 250;
+
+/** Below this size any expansion is harmless. */
+const HARMLESS_BYTES = 64 * 1024 * 1024;
+
+/** An archive expands so far that it cannot hold records. */
+export class ArchiveTooLargeError extends Error {
+  override name = 'ArchiveTooLargeError';
+}
+
+const FILE_NAME = /^(.+)\.ndjson(\.gz)?$/s;
+
+/**
+ * The import files of a directory, in dependency order.
+ *
+ * @throws ImportRefusedError if the directory cannot be read, has no import file, has a kind twice, a file of an
+ *   unknown kind or of another format, or an entry that is not a regular file within it.
+ */
+export async function listSources(directory: string): Promise<Source[]> {
+  const names = await readdir(directory).catch((error: unknown) => refuse(directory, whyNoDirectory(directory, error)));
+  const folder = await realpath(directory);
+  const sources = new Map<Kind, Source>();
+  const misnamed: Problem[] = [];
+  for (const name of names.sort()) {
+    const [, stem, gz] = FILE_NAME.exec(name) ?? [];
+    if (stem === undefined) continue;
+    const kind = KINDS.find((known) => known === stem);
+    if (kind === undefined) {
+      const near = findNearKind(stem);
+      const meant = near === null ? '' : `did you mean ${near}.ndjson${gz ?? ''}? `;
+      misnamed.push(problemOf(name, `is not an import file; ${meant}${FILES}`));
+      continue;
+    }
+    const other = sources.get(kind);
+    if (other !== undefined)
+      return refuse(name, `contains the same kind of records as ${other.name}; keep only one of them`);
+    const path = await findFile(folder, name).catch((error: unknown) => refuse(name, (error as Error).message));
+    if (path === null) return refuse(name, 'is not a regular file in this directory; links must not lead out of it');
+    sources.set(kind, await fileSource(kind, path, name, gz !== undefined));
+  }
+  for (const name of names) {
+    if (FILE_NAME.test(name)) continue;
+    const [stem = '', ...extension] = name.split('.');
+    const kind = findNearKind(stem);
+    const advice = kind === null ? null : adviceFor(name, extension.join('.').toLowerCase(), kind);
+    // Next to a kind's import file, a file of another format is probably what it was converted from.
+    if (kind !== null && advice !== null && !sources.has(kind)) misnamed.push(problemOf(name, advice));
+  }
+  if (misnamed.length > 0) throw new ImportRefusedError(misnamed);
+  if (sources.size === 0) return refuse(directory, `contains no import file; ${FILES}`);
+  return KINDS.flatMap((kind) => sources.get(kind) ?? []);
+}
+
+const FILES = `the files are ${KINDS.join('.ndjson, ')}.ndjson, each optionally .gz`;
+
+function refuse(file: string, reason: string): never {
+  throw new ImportRefusedError([problemOf(file, reason)]);
+}
+
+function problemOf(file: string, reason: string): Problem {
+  return { file: file === '' ? "''" : file, line: null, field: '', reason };
+}
+
+function whyNoDirectory(directory: string, error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return 'does not exist';
+  if (code !== 'ENOTDIR') return message;
+  return `is a file; give its directory${directory.includes('/') ? `, ${dirname(directory)}` : ', .'}`;
+}
+
+/** The kind with the nearest name, if near enough to be a typo; null otherwise. */
+function findNearKind(stem: string): Kind | null {
+  if (stem.length > MAX_STEM_LENGTH) return null;
+  const name = stem.toLowerCase().replaceAll(/[ _]/g, '-');
+  const nearest = KINDS.toSorted((a, b) => distance(name, a) - distance(name, b))[0];
+  return nearest !== undefined && distance(name, nearest) <= MAX_MISTYPED_CHARACTERS ? nearest : null;
+}
+
+/** Advice for a file that looks like a misnamed import file; null for any other file. */
+function adviceFor(name: string, extension: string, kind: Kind): string | null {
+  const target = `${kind}.ndjson`;
+  const [, advice] = ADVICE.find(([form]) => form.test(extension)) ?? [];
+  return advice === undefined
+    ? null
+    : `is not read: one JSON object per line is expected, in ${target} or ${target}.gz. ${advice(name, target)}`;
+}
+
+const ADVICE: readonly [extension: RegExp, advice: (name: string, target: string) => string][] = [
+  [/^(ndjson|jsonl|jsonlines|ldjson)$/, (_, target) => `If it does, rename it ${target}`],
+  [/^(ndjson|jsonl|jsonlines|ldjson)\.gz$/, (_, target) => `If it does, rename it ${target}.gz`],
+  [/^json$/, (name, target) => `If it contains a JSON array, convert it: jq -c '.[]' ${shellQuoted(name)} > ${target}`],
+  [/^(csv|tsv|xlsx?|ods|xml|ya?ml|parquet)$/, () => 'Export it as newline-delimited JSON'],
+  [/^(\w+\.)?(zip|gz|bz2|xz|zst|7z|tar|tgz)$/, () => 'Unpack it'],
+];
+
+/** Quotes a file name as one shell word that cannot be taken for an option. */
+function shellQuoted(name: string): string {
+  const path = name.startsWith('-') ? `./${name}` : name;
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
+
+/** No kind's name is nearly this long. */
+const MAX_STEM_LENGTH = 40;
+
+/** Allows for a forgotten plural or another separator, not for another word. */
+const MAX_MISTYPED_CHARACTERS = 2;
+
+/**
+ * Resolves a file name in a directory, whose path must be free of links. Follows links within the directory, since
+ * Kubernetes volumes consist of them. A link that leads out could make any file that the operator can read appear in a
+ * report; something other than a file, such as a pipe, may never end.
+ *
+ * @returns null if it is not a regular file within the directory.
+ */
+async function findFile(folder: string, name: string): Promise<string | null> {
+  const path = await realpath(join(folder, name));
+  const isInside = path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+  return isInside && (await stat(path)).isFile() ? path : null;
+}
+
+async function fileSource(kind: Kind, path: string, name: string, isGzip: boolean): Promise<Source> {
+  const { size } = await stat(path);
+  return {
+    kind,
+    name,
+    size,
+    open: (onRead) => {
+      let packedBytes = 0;
+      const bytes = counted(createReadStream(path, { highWaterMark: 256 * 1024 }), (length) => {
+        packedBytes += length;
+        onRead?.(length);
+      });
+      // A broken file or archive ends the iteration with its error; nothing to do here.
+      return isGzip
+        ? bounded(
+            pipeline(bytes, createGunzip(), () => undefined),
+            () => packedBytes,
+          )
+        : bytes;
+    },
+  };
+}
+
+async function* counted(
+  chunks: AsyncIterable<Uint8Array>,
+  onRead: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    onRead(chunk.length);
+    yield chunk;
+  }
+}
+
+/** @throws ArchiveTooLargeError if the chunks are far larger than the compressed input. */
+async function* bounded(chunks: AsyncIterable<Uint8Array>, packedBytes: () => number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > HARMLESS_BYTES && bytes > MAX_EXPANSION_RATIO * packedBytes()) {
+      throw new ArchiveTooLargeError(`it unpacks to more than ${MAX_EXPANSION_RATIO} times its size`);
+    }
+    yield chunk;
+  }
+}

@@ -1,0 +1,146 @@
+import { sql } from 'kysely';
+import type { Database } from '../../database/database.ts';
+import { isOneOf } from '../../database/engine-sql.ts';
+import { isIndexed, NAMED_REF_KINDS, TABLE_OF, type Kind, type NamedRefKind } from '../../kinds.ts';
+import type { CertificationRecord } from '../records.ts';
+
+/** The names of single records in problems. */
+export const NOUN_OF: Readonly<Record<Kind, string>> = {
+  'lead-entities': 'lead entity',
+  coops: 'coop',
+  'city-services': 'city service',
+  certifications: 'certification',
+  suppliers: 'supplier',
+  contracts: 'contract',
+  solicitations: 'solicitation',
+};
+
+/** A field with the keys of other records, and where they are stored. */
+export interface Reference {
+  readonly from: Kind;
+  /** Holds a key, a list of keys, or null. */
+  readonly field: string;
+  readonly to: Kind;
+  /** The table with the key in `column`, and the id of the record that has the field in `owner`. */
+  readonly table: string;
+  readonly owner: string;
+  readonly column: string;
+}
+
+/** Every reference between records. Lists have a table of their own, with an index on either column. */
+export const REFERENCES: readonly Reference[] = [
+  {
+    ...{ from: 'suppliers', field: 'certifications', to: 'certifications' },
+    ...{ table: 'supplier_certifications', owner: 'supplier_id', column: 'abbreviation' },
+  },
+  {
+    ...{ from: 'suppliers', field: 'city_service_ids', to: 'city-services' },
+    ...{ table: 'supplier_city_services', owner: 'supplier_id', column: 'city_service_id' },
+  },
+  {
+    ...{ from: 'contracts', field: 'lead_entity_id', to: 'lead-entities' },
+    ...{ table: 'contracts', owner: 'id', column: 'lead_entity_id' },
+  },
+  {
+    ...{ from: 'contracts', field: 'coop_id', to: 'coops' },
+    ...{ table: 'contracts', owner: 'id', column: 'coop_id' },
+  },
+  {
+    ...{ from: 'contracts', field: 'supplier_ids', to: 'suppliers' },
+    ...{ table: 'contract_suppliers', owner: 'contract_id', column: 'supplier_id' },
+  },
+  {
+    ...{ from: 'contracts', field: 'city_service_ids', to: 'city-services' },
+    ...{ table: 'contract_city_services', owner: 'contract_id', column: 'city_service_id' },
+  },
+  {
+    ...{ from: 'solicitations', field: 'lead_entity_id', to: 'lead-entities' },
+    ...{ table: 'solicitations', owner: 'id', column: 'lead_entity_id' },
+  },
+];
+
+/** Whether the reference has a table of its own, rather than a column of its record's table. */
+export function hasOwnTable({ from, table }: Reference): boolean {
+  return table !== TABLE_OF[from];
+}
+
+/** The keys in a record's field. */
+export function keysIn(record: object, field: string): string[] {
+  const value = (record as Readonly<Record<string, string | string[] | null>>)[field];
+  if (value === undefined) throw new Error(`a record has no field ${field}`);
+  return [value ?? []].flat();
+}
+
+/** Gets the value of a key that must be present. */
+export function getFrom<K extends string, V>(map: ReadonlyMap<K, V>, key: K): V {
+  const value = map.get(key);
+  if (value === undefined) throw new Error(`there is no ${key}`);
+  return value;
+}
+
+/**
+ * The records of the small kinds, in memory: contracts and solicitations refer to them throughout. Suppliers can be
+ * many, and are looked up as needed.
+ */
+export class ReferenceData {
+  /** Rendered NamedRefs by id. */
+  readonly named: Readonly<Record<NamedRefKind, Map<string, string>>> = {
+    'lead-entities': new Map(),
+    coops: new Map(),
+    'city-services': new Map(),
+  };
+  /** Types by abbreviation. */
+  readonly certifications = new Map<string, CertificationRecord['type']>();
+  /** Keys in the import whose records have problems, or are not written because others have. */
+  readonly #refused = new Map<Kind, Set<string>>();
+
+  static async load({ kysely }: Database): Promise<ReferenceData> {
+    const data = new ReferenceData();
+    for (const kind of NAMED_REF_KINDS) {
+      const rows = await kysely.selectFrom(`catalog.${TABLE_OF[kind]}`).select(['id', 'document']).execute();
+      for (const { id, document } of rows) data.named[kind].set(id, document);
+    }
+    const rows = await kysely.selectFrom('catalog.certifications').select(['abbreviation', 'type']).execute();
+    for (const { abbreviation, type } of rows) data.certifications.set(abbreviation, type);
+    return data;
+  }
+
+  /**
+   * Notes that the import has this record although it is not written, so that one problem does not cause a hundred
+   * dangling references.
+   */
+  markAsPresent(kind: Kind, key: string): void {
+    if (!REFERENCES.some(({ to }) => to === kind)) return;
+    const refused = this.#refused.get(kind) ?? new Set();
+    this.#refused.set(kind, refused.add(key));
+  }
+
+  /** Forgets removed records. */
+  remove(kind: Kind, keys: readonly string[]): void {
+    if (isIndexed(kind)) return;
+    const records = kind === 'certifications' ? this.certifications : this.named[kind];
+    for (const key of keys) records.delete(key);
+  }
+
+  /** @param suppliers the stored suppliers among those in question. */
+  has(kind: Kind, key: string, suppliers: ReadonlyMap<string, unknown>): boolean {
+    if (this.#refused.get(kind)?.has(key) === true) return true;
+    if (isIndexed(kind)) return suppliers.has(key);
+    return (kind === 'certifications' ? this.certifications : this.named[kind]).has(key);
+  }
+}
+
+/** The size of these suppliers' embedded form, in bytes. Reads no document. Served by the unique index on id. */
+export async function loadSupplierBytes(
+  { engine, kysely }: Database,
+  ids: Iterable<string>,
+): Promise<Map<string, number>> {
+  const named = [...new Set(ids)];
+  if (named.length === 0) return new Map();
+  const rows = await kysely
+    .selectFrom('catalog.suppliers')
+    .select(['id', sql<number>`octet_length(document)`.as('bytes')])
+    .where((eb) => isOneOf(engine, eb.ref('id'), named))
+    .execute();
+  return new Map(rows.map(({ id, bytes }) => [id, bytes]));
+}

@@ -1,0 +1,132 @@
+import { keyField } from '../records.ts';
+import { inBatches } from '../../database/rows.ts';
+import type { KindOutcome } from '../publish-kind.ts';
+import type { RecordWriter } from './record-writer.ts';
+import { ImportRefusedError } from '../problems.ts';
+import type { ImportContext } from '../import-context.ts';
+import type { Source } from '../read/source.ts';
+import { KINDS, type Kind } from '../../kinds.ts';
+
+const BATCH_KEYS = 500;
+
+/** `--replace` does not remove more than this share of a kind unless that is allowed: a truncated file looks the same. */
+const MAX_REMOVED_SHARE = 1 / 5;
+
+/** The outcome of publishing one kind. */
+export interface PublishedKind {
+  source: Source;
+  writer: RecordWriter<Kind>;
+  outcome: KindOutcome;
+}
+
+/** A removal of more than `MAX_REMOVED_SHARE` of a kind. */
+export interface LargeRemoval {
+  readonly kind: Kind;
+  /** The file that does not contain the records. */
+  readonly file: string;
+  readonly removed: number;
+  /** The number of records stored before. */
+  readonly stored: number;
+}
+
+/** `replace` would remove more than a fifth of a kind, which was not allowed; nothing was written. */
+export class LargeRemovalsError extends ImportRefusedError {
+  override name = 'LargeRemovalsError';
+  readonly removals: readonly LargeRemoval[];
+
+  constructor(removals: readonly LargeRemoval[]) {
+    const end = 'If they are to be removed, add --yes (or --allow-removals)';
+    super(
+      removals.map((removal) => ({
+        ...{ file: removal.file, line: null, field: '' },
+        reason: `${describeLargeRemoval(removal)} ${end}`,
+      })),
+    );
+    this.removals = removals;
+  }
+}
+
+function describeLargeRemoval({ kind, removed, stored }: LargeRemoval): string {
+  return `is missing ${removed} of the ${stored} ${kind} that are there, more than a fifth: was it cut short?`;
+}
+
+interface RemovalOptions {
+  replace: boolean;
+  /** True, or what an operator confirmed. */
+  allowRemovals: boolean | readonly LargeRemoval[];
+  /** Only notes large removals. */
+  isPreview: boolean;
+  onNote: (note: string) => void;
+}
+
+/** The removals of one kind. */
+interface Removal extends PublishedKind {
+  /** The keys of removal lines whose records are stored. */
+  requested: string[];
+  /** With `replace`, the keys that are missing from the source. */
+  absent: string[];
+  stored: number;
+}
+
+/**
+ * Removes the records of removal lines and, with `replace`, those missing from the sources. Runs after all writes and
+ * from the last kind to the first, so that only references that remain in the end prevent a removal.
+ *
+ * @throws LargeRemovalsError before anything is removed.
+ */
+export async function applyRemovals(
+  context: ImportContext,
+  kinds: ReadonlyMap<Kind, PublishedKind>,
+  options: RemovalOptions,
+): Promise<void> {
+  const removals: Removal[] = [];
+  for (const kind of KINDS.toReversed()) {
+    const published = kinds.get(kind);
+    if (published !== undefined) removals.push(...(await planRemoval(published, options)));
+  }
+  refuseLarge(removals, options);
+  for (const { source, writer, outcome, requested, absent } of removals) {
+    for (const keys of inBatches([...requested, ...absent], BATCH_KEYS)) {
+      await context.pause();
+      const referrers = await writer.findReferrers(keys);
+      for (const [key, referrer] of referrers) {
+        const line = outcome.lines.get(key) ?? null;
+        const reason = `${key} cannot be removed: ${referrer} refers to it`;
+        context.problems.add({ file: source.name, line, field: keyField(source.kind), reason });
+      }
+      if (referrers.size === 0) await writer.remove(keys);
+    }
+    outcome.counts.removed = requested.length + absent.length;
+  }
+}
+
+async function planRemoval(published: PublishedKind, { replace, onNote }: RemovalOptions): Promise<Removal[]> {
+  const { source, writer, outcome } = published;
+  if (outcome.removals.length === 0 && !replace) return [];
+  const present = new Set(await writer.listKeys());
+  const requested = outcome.removals.filter((key) => {
+    if (!present.has(key))
+      onNote(`${source.name}:${outcome.lines.get(key)}: ${key} does not exist, so it was not removed`);
+    return present.has(key);
+  });
+  const absent = replace ? [...present].filter((key) => outcome.lines.get(key) === undefined) : [];
+  // Does not count what this import added.
+  return [{ ...published, requested, absent, stored: present.size - outcome.counts.added }];
+}
+
+function refuseLarge(planned: readonly Removal[], { allowRemovals, isPreview, onNote }: RemovalOptions): void {
+  if (allowRemovals === true) return;
+  const confirmed = allowRemovals === false ? [] : allowRemovals;
+  const removals = planned
+    .map(({ source, absent, stored }) => ({ kind: source.kind, file: source.name, removed: absent.length, stored }))
+    .filter(({ removed, stored }) => removed > stored * MAX_REMOVED_SHARE)
+    .filter(({ kind, removed }) => !confirmed.some((known) => known.kind === kind && removed <= known.removed));
+  if (removals.length === 0) return;
+  if (!isPreview) throw new LargeRemovalsError(removals.toReversed());
+  for (const removal of removals.toReversed()) {
+    onNote(
+      `${removal.file} ${describeLargeRemoval(removal)} The import asks for confirmation, or needs --yes (or ` +
+        '--allow-removals)',
+    );
+  }
+}

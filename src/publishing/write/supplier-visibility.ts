@@ -1,0 +1,77 @@
+import { sql, type RawBuilder } from 'kysely';
+import type { Database } from '../../database/database.ts';
+import { facetTerm, pathTerms } from '../../index/terms.ts';
+import { insertRows } from '../../database/rows.ts';
+import type { ImportContext } from '../import-context.ts';
+
+const PATHS = [
+  { table: 'catalog.supplier_lead_entities', column: 'lead_entity_id', facet: 'lead_entity' },
+  { table: 'catalog.supplier_coops', column: 'coop_id', facet: 'coop' },
+] as const;
+
+interface Path {
+  readonly owner: string;
+  readonly supplier_id: string;
+  readonly since_publication: number;
+  /** The supplier's position in the index. */
+  readonly position: number;
+}
+
+/**
+ * Updates which suppliers each lead entity and coop makes visible through a contract. Existing pairs keep the
+ * publication that added them; new pairs get this one, so that a sync finds a supplier that a contract has added. Reads
+ * all contracts, so it is called only if one changed.
+ */
+export async function updateSupplierVisibility(context: ImportContext): Promise<void> {
+  const { database, publication } = context;
+  const index = context.index.suppliers;
+  for (const { table, column, facet } of PATHS) {
+    const path = sql.table(table);
+    const owner = sql.ref(column);
+    const named = sql`select contract.${owner} as owner, named.supplier_id
+      from catalog.contract_suppliers as named
+      join catalog.contracts as contract on contract.id = named.contract_id
+      where contract.${owner} is not null`;
+    const stored = sql`select ${owner} as owner, supplier_id from ${path}`;
+    // A set difference is computed once, whatever table sizes the planner assumes.
+    const added = await readPaths(
+      database,
+      sql`
+      select pair.owner, pair.supplier_id, cast(${publication} as bigint) as since_publication, supplier.position
+      from (${named} except ${stored}) as pair join catalog.suppliers as supplier on supplier.id = pair.supplier_id`,
+    );
+    const removed = await readPaths(
+      database,
+      sql`
+      select pair.owner, pair.supplier_id, known.since_publication, supplier.position
+      from (${stored} except ${named}) as pair
+      join ${path} as known on known.supplier_id = pair.supplier_id and known.${owner} = pair.owner
+      join catalog.suppliers as supplier on supplier.id = pair.supplier_id`,
+    );
+    await insertRows(
+      database,
+      table,
+      added.map(
+        ({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: publication }) as never,
+      ),
+    );
+    await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(
+      database.kysely,
+    );
+    for (const [paths, isAdded] of [
+      [added, true],
+      [removed, false],
+    ] as const) {
+      for (const { owner: id, since_publication: since, position } of paths) {
+        const terms = pathTerms({ owner: facetTerm(facet, id), since });
+        index.changeTerms(position, isAdded ? [] : terms, isAdded ? terms : []);
+      }
+      await index.writeIfLarge();
+    }
+  }
+}
+
+async function readPaths({ kysely }: Database, statement: RawBuilder<unknown>): Promise<Path[]> {
+  const { rows } = await statement.execute(kysely);
+  return rows as Path[];
+}

@@ -1,0 +1,137 @@
+import type { FastifyInstance } from 'fastify';
+import { sql } from 'kysely';
+import { Type } from 'typebox';
+import type { Scope } from '../../access/scope.ts';
+import type { Database } from '../../database/database.ts';
+import { parameter } from '../../database/statement.ts';
+import { detailResponses, listResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
+import {
+  describedRef,
+  filledText,
+  idPathSchema,
+  idText,
+  nullable,
+  nullableRef,
+  refTo,
+  timestamp,
+} from '../../http/openapi/openapi-schemas.ts';
+import {
+  cursorParameter,
+  freeText,
+  idParameter,
+  limitParameter,
+  querystringSchema,
+  updatedSinceParameter,
+} from '../../http/request/parameters.ts';
+import { ListConditions, type ListFilters } from '../../index/conditions.ts';
+import { RecordIndex } from '../../index/record-index.ts';
+import type { SetCache } from '../../index/set-cache.ts';
+import { indexedListing, type ListedRecords } from '../../paging/pages.ts';
+import { sendList } from '../../paging/send-list.ts';
+import { sendRecord, type RecordQuery } from '../../paging/send-record.ts';
+import type { Services } from '../../services.ts';
+import { withUpdatedAt } from '../finished-text.ts';
+import { isGranted, scopeKey, scopeValues } from '../granted.ts';
+import {
+  CITY_SERVICE_EXAMPLE,
+  COOP_EXAMPLE,
+  LEAD_ENTITY_EXAMPLE,
+  namedRef,
+} from '../reference-lists/reference-lists.ts';
+import { embeddedSupplier } from '../suppliers/suppliers.ts';
+
+const contract = Type.Object(
+  {
+    id: idText({ description: 'The id of the contract.', examples: ['ctr_pa_01e60812_47883'] }),
+    name: filledText({ description: 'The name of the contract.', examples: ['MICROSOFT LICENSING'] }),
+    summary: nullable(Type.String({ description: 'A short summary; null if there is none.' })),
+    description: nullable(Type.String({ description: 'What the contract covers; null if there is no description.' })),
+    lead_entity: describedRef(namedRef, 'The organization that awarded the contract.', LEAD_ENTITY_EXAMPLE),
+    coop: nullableRef(
+      namedRef,
+      'The cooperative that the contract belongs to; null if it belongs to none.',
+      COOP_EXAMPLE,
+    ),
+    suppliers: Type.Array(refTo(embeddedSupplier), { description: 'The suppliers on the contract.' }),
+    city_services: Type.Array(refTo(namedRef), {
+      description: 'The city services that the contract covers.',
+      examples: [[CITY_SERVICE_EXAMPLE]],
+    }),
+    updated_at: timestamp('When anything in this record last changed, including names and suppliers.'),
+  },
+  { $id: 'Contract', description: 'A cooperative purchasing contract.' },
+);
+
+const contractPage = pageOf(contract, 'A page of contracts.');
+
+const parameters = {
+  q: freeText,
+  lead_entity: idParameter('/v1/lead-entities', 'Only contracts of this lead entity'),
+  coop: idParameter('/v1/coops', 'Only contracts of this cooperative'),
+  supplier: idParameter('/v1/suppliers', 'Only contracts with this supplier'),
+  city_service: idParameter('/v1/city-services', 'Only contracts for this city service'),
+  updated_since: updatedSinceParameter('contracts'),
+  cursor: cursorParameter,
+  limit: limitParameter,
+};
+
+/** GET /v1/contracts and /v1/contracts/{id}. */
+export function registerContracts(v1: FastifyInstance, services: Services, sets: SetCache): void {
+  const { database } = services;
+  const index = new RecordIndex(database, 'contracts', sets);
+  const conditions = new ListConditions('contracts');
+  for (const schema of [contract, contractPage]) v1.addSchema(schema);
+
+  v1.get('/contracts', {
+    schema: {
+      operationId: 'listContracts',
+      tags: ['Contracts'],
+      summary: 'List contracts',
+      description: 'Searches cooperative purchasing contracts by keyword, lead entity, coop, supplier or city service.',
+      querystring: querystringSchema(parameters),
+      response: listResponses(contractPage),
+    },
+    config: { kind: 'contracts', parameters },
+    handler: (request, reply) =>
+      sendList(services, request, reply, (filters: ListFilters, since) =>
+        indexedListing(index, listedContracts, (scope) => conditions.of(scope, filters, since)),
+      ),
+  });
+
+  v1.get<{ Params: { id: string } }>('/contracts/:id', {
+    schema: {
+      operationId: 'getContract',
+      tags: ['Contracts'],
+      summary: 'Get a contract',
+      description: 'One contract, with all of its suppliers and city services.',
+      params: idPathSchema('The `id` of the contract.'),
+      response: detailResponses(contract),
+    },
+    config: { kind: 'contracts', parameters: {} },
+    handler: (request, reply) =>
+      sendRecord(services, request, reply, findContract(database, request.partner.scope, request.params.id)),
+  });
+}
+
+const text = withUpdatedAt(sql<string>`record.document`, 'changed_publication');
+
+/** Contracts as listed. */
+export const listedContracts: ListedRecords = {
+  table: 'contracts',
+  key: 'id',
+  foundBy: 'position',
+  text,
+  bytes: sql<number>`octet_length(record.document)`,
+};
+
+/** Finds a contract by ID within the scope. One lookup in the unique index on `id`. */
+export function findContract({ engine }: Pick<Database, 'engine'>, scope: Scope, id: string): RecordQuery {
+  const key = scopeKey(scope);
+  return {
+    statementKey: `contract, ${key}`,
+    build: () => sql`select ${text} as text, null as changes_at
+      from catalog.contracts as record where record.id = ${parameter('id')}
+        and ${isGranted(engine, key, { leadEntity: 'record.lead_entity_id', coop: 'record.coop_id' })}`,
+    values: { ...scopeValues(scope), id },
+  };
+}

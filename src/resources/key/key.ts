@@ -1,0 +1,189 @@
+import type { FastifyInstance } from 'fastify';
+import { sql, type RawBuilder } from 'kysely';
+import { Type } from 'typebox';
+import { KEY_ENVIRONMENTS, type KeyEnvironment } from '../../access/keys.ts';
+import type { Partner } from '../../access/scope.ts';
+import type { Engine } from '../../database/database.ts';
+import { isInList, parameter } from '../../database/statement.ts';
+import { objectResponses } from '../../http/openapi/openapi-responses.ts';
+import {
+  filledText,
+  int64,
+  KEY_ID_PATTERN,
+  nullable,
+  openEnum,
+  refTo,
+  timestamp,
+} from '../../http/openapi/openapi-schemas.ts';
+import { EncodedText } from '../../http/response/encoded-text.ts';
+import { unauthorized } from '../../http/response/errors.ts';
+import { JSON_TYPE } from '../../http/response/headers.ts';
+import { sendText } from '../../http/response/send-text.ts';
+import { KINDS_AS_LISTED } from '../../kinds.ts';
+import type { Services } from '../../services.ts';
+import { lastDays } from '../../timestamp.ts';
+
+/** How many days of requests are shown, if usage is kept that long. */
+const MAX_DAYS = 30;
+
+const keyEnvironment = openEnum(
+  'KeyEnvironment',
+  KEY_ENVIRONMENTS,
+  'Where a key works: `live` keys in production, `test` keys everywhere else.',
+);
+
+const resourceKind = openEnum('ResourceKind', KINDS_AS_LISTED, 'A kind of resource: the first part of its path.');
+
+const keyUsage = Type.Object(
+  {
+    day: Type.String({
+      format: 'date',
+      maxLength: 10,
+      pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
+      description: 'The day, in UTC.',
+      examples: ['2030-01-20'],
+    }),
+    requests: int64({
+      minimum: 0,
+      description: 'The requests made with this key, whatever their outcome. 0 for a day without requests.',
+      examples: [1200],
+    }),
+  },
+  { $id: 'KeyUsage', description: "A day's requests made with a key." },
+);
+
+const keyIdText = (description: string, example: string) =>
+  Type.String({ minLength: 8, maxLength: 8, pattern: KEY_ID_PATTERN, description, examples: [example] });
+
+const key = Type.Object(
+  {
+    id: keyIdText('The public id of the key, its third part: use it to refer to the key.', '1a2b3c4d'),
+    environment: refTo(keyEnvironment),
+    created_at: timestamp('When the key was issued.', '2029-06-01T09:00:00.000Z'),
+    expires_at: nullable(
+      timestamp('When the key ends: it is refused from then on. Null for never.', '2030-06-01T09:00:00.000Z'),
+    ),
+    replaced_by: nullable(
+      keyIdText('The public id of the key that replaces this one; null if it was not rotated.', '5e6f7g8h'),
+    ),
+    overlap_ends_at: nullable(
+      timestamp(
+        'After a rotation, when the overlap ends: the same as `expires_at`. Null if the key was not rotated.',
+        '2030-06-01T09:00:00.000Z',
+      ),
+    ),
+    partner: filledText({ description: 'The name of the partner that the key belongs to.', examples: ['acme'] }),
+    kinds: Type.Array(refTo(resourceKind), {
+      maxItems: KINDS_AS_LISTED.length,
+      description: 'The kinds of resource that the partner can request; any other is 403.',
+    }),
+    sees_everything: Type.Boolean({
+      description: 'Whether the partner is granted everything, now and in future.',
+      examples: [false],
+    }),
+    granted_lead_entities: int64({
+      minimum: 0,
+      description: 'The number of lead entities granted individually.',
+      examples: [12],
+    }),
+    granted_coops: int64({
+      minimum: 0,
+      description: 'The number of cooperatives granted individually.',
+      examples: [1],
+    }),
+    requests_per_minute: Type.Integer({
+      format: 'int32',
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'The limit in effect, over all keys of the partner.',
+      examples: [600],
+    }),
+    usage: Type.Array(refTo(keyUsage), {
+      maxItems: MAX_DAYS,
+      description: 'The requests of each day, for up to 30 days, today last. A request is counted within some seconds.',
+    }),
+    data_published_at: nullable(
+      timestamp('When the newest data was published; null before the first release.', '2030-01-20T06:00:00.000Z'),
+    ),
+  },
+  { $id: 'Key', description: 'The key that a request was made with, and what its partner can see.' },
+);
+
+/** GET /v1/key. */
+export function registerKey(v1: FastifyInstance, { database, clock, config }: Services): void {
+  for (const schema of [keyEnvironment, resourceKind, keyUsage, key]) v1.addSchema(schema);
+  const dayCount = Math.min(MAX_DAYS, config.usageRetentionDays);
+
+  v1.get('/key', {
+    schema: {
+      operationId: 'getKey',
+      tags: ['Service'],
+      summary: 'Get your key',
+      description:
+        'An addition to the interface, new in 1.1.0: the key that you send, when it ends, what its partner can see, its ' +
+        'limit, and its requests of the last 30 days. Open to every key, whatever kinds its partner can request.',
+      response: objectResponses(key),
+    },
+    config: { kind: null, parameters: {} },
+    handler: async (request, reply) => {
+      const { keyId, partner } = request;
+      const days = lastDays(clock(), dayCount);
+      const values = { partner_id: partner.id, key_id: keyId, days };
+      const rows = await database.run('own key', () => ownKey(database.engine), values);
+      const [first] = rows;
+      // Deleted since it was authenticated.
+      if (first === undefined) throw unauthorized();
+      const requests = new Map(rows.map((row) => [row.day, row.requests]));
+      const usage = days.map((day) => ({ day, requests: requests.get(day) ?? 0 }));
+      // Not through the response cache: usage changes without a new revision.
+      return sendText(request, reply, new EncodedText(renderKey(first, partner, usage)), JSON_TYPE);
+    },
+  });
+}
+
+interface OwnKeyRow {
+  readonly id: string;
+  readonly environment: KeyEnvironment;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly replaced_by: string | null;
+  readonly published_at: string | null;
+  /** Null in the only row of a key without requests. */
+  readonly day: string | null;
+  readonly requests: number | null;
+}
+
+/** A key of a partner, in a row for each of the days with requests. One index lookup per day, in usage's primary key. */
+export function ownKey(engine: Engine): RawBuilder<OwnKeyRow> {
+  return sql<OwnKeyRow>`
+    select own.id, own.environment, own.created_at, own.expires_at, own.replaced_by,
+      (select max(instant) from catalog.publications) as published_at, used.day, used.requests
+    from access.keys as own
+    left join (
+      select usage.day, cast(sum(usage.requests) as bigint) as requests
+      from access.usage as usage
+      where ${isInList(engine, sql.ref('usage.day'), 'days')}
+        and usage.partner_id = ${parameter('partner_id')} and usage.key_id = ${parameter('key_id')}
+      group by usage.day
+    ) as used on 1 = 1
+    where own.id = ${parameter('key_id')} and own.partner_id = ${parameter('partner_id')}`;
+}
+
+function renderKey(
+  { id, environment, created_at, expires_at, replaced_by, published_at }: OwnKeyRow,
+  { name, kinds, scope, requestsPerMinute }: Partner,
+  usage: readonly { day: string; requests: number }[],
+): string {
+  return JSON.stringify({
+    ...{ id, environment, created_at, expires_at, replaced_by },
+    overlap_ends_at: replaced_by === null ? null : expires_at,
+    partner: name,
+    kinds: KINDS_AS_LISTED.filter((kind) => kinds?.has(kind) ?? true),
+    sees_everything: scope.everythingSince !== null,
+    granted_lead_entities: scope.leadEntities.size,
+    granted_coops: scope.coops.size,
+    requests_per_minute: requestsPerMinute,
+    usage,
+    data_published_at: published_at,
+  });
+}

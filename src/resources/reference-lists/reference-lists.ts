@@ -1,0 +1,135 @@
+import type { FastifyInstance } from 'fastify';
+import { sql, type RawBuilder, type SqlBool } from 'kysely';
+import { Type } from 'typebox';
+import type { Scope } from '../../access/scope.ts';
+import type { Engine, OpenDatabase } from '../../database/database.ts';
+import { catalogState } from '../../database/revision.ts';
+import { firstRow, isInList, limitParameter as rowLimit, parameter } from '../../database/statement.ts';
+import { listResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
+import { filledText, idText } from '../../http/openapi/openapi-schemas.ts';
+import { cursorParameter, limitParameter, querystringSchema } from '../../http/request/parameters.ts';
+import type { FoundRecords } from '../../index/record-index.ts';
+import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
+import { storedWhole } from '../../paging/pages.ts';
+import { sendList } from '../../paging/send-list.ts';
+import type { Services } from '../../services.ts';
+import { scopeKey, scopeValues } from '../granted.ts';
+
+/** A reference list's record, also embedded in others. A schema's `$id` is its name in the OpenAPI document. */
+export const namedRef = Type.Object(
+  {
+    id: idText({ description: 'The id, for filters.', examples: ['le_city_of_pittsburgh_d85d'] }),
+    name: filledText({ description: 'The name, for people.', examples: ['City of Pittsburgh'] }),
+  },
+  { $id: 'NamedRef', description: 'A lead entity, cooperative or city service.' },
+);
+
+const namedRefPage = pageOf(namedRef, 'A page of lead entities, cooperatives or city services.');
+
+const parameters = { cursor: cursorParameter, limit: limitParameter };
+
+/** For the OpenAPI document. */
+export const LEAD_ENTITY_EXAMPLE = { id: 'le_city_of_pittsburgh_d85d', name: 'City of Pittsburgh' };
+export const COOP_EXAMPLE = { id: 'co_costars_963a', name: 'COSTARS' };
+export const CITY_SERVICE_EXAMPLE = { id: 'cs_adhesive_tape_1ae0', name: 'Adhesive tape' };
+
+const LISTS = [
+  {
+    kind: 'lead-entities',
+    example: LEAD_ENTITY_EXAMPLE,
+    operationId: 'listLeadEntities',
+    summary: 'List lead entities',
+    description: 'The lead entities in your scope, and those of contracts that you can see.',
+  },
+  {
+    kind: 'city-services',
+    example: CITY_SERVICE_EXAMPLE,
+    operationId: 'listCityServices',
+    summary: 'List city services',
+    description: 'All city services.',
+  },
+  {
+    kind: 'coops',
+    example: COOP_EXAMPLE,
+    operationId: 'listCoops',
+    summary: 'List cooperatives',
+    description: 'The cooperatives in your scope, and those of contracts that you can see.',
+  },
+] as const;
+
+/** GET /v1/lead-entities, /v1/city-services and /v1/coops. */
+export function registerReferenceLists(v1: FastifyInstance, services: Services): void {
+  for (const schema of [namedRef, namedRefPage]) v1.addSchema(schema);
+  for (const { kind, example, ...documentation } of LISTS) {
+    const table = TABLE_OF[kind];
+    const records = storedWhole(table, 'id');
+    v1.get(`/${kind}`, {
+      schema: {
+        ...documentation,
+        tags: ['Reference lists'],
+        querystring: querystringSchema(parameters),
+        response: listResponses(namedRefPage, [example]),
+      },
+      config: { kind, parameters },
+      handler: (request, reply) =>
+        sendList(services, request, reply, () => ({
+          records,
+          find: (scope, after, limit) => findNamedRefs(services.database, table, { scope, after, limit }),
+          forget: () => undefined,
+        })),
+    });
+  }
+}
+
+type NamedRefTable = (typeof TABLE_OF)[NamedRefKind];
+
+interface NamedRefId {
+  readonly catalog: string;
+  readonly id: string | null;
+}
+
+/**
+ * Finds the IDs on the next page of a reference list: lead entities or coops that are granted or named by a visible
+ * contract, or all city services. Served by the primary key.
+ */
+async function findNamedRefs(
+  database: OpenDatabase,
+  table: NamedRefTable,
+  { scope, after, limit }: { scope: Scope; after: string | null; limit: number },
+): Promise<FoundRecords> {
+  const key = table === 'city_services' ? 'everything' : scopeKey(scope);
+  const values = { ...scopeValues(scope), after: after ?? '', rows: limit + 1 };
+  const rows = await database.run(`ids of ${table}, ${key}`, () => namedRefIds(database.engine, table, key), values);
+  const ids = rows.flatMap(({ id }) => id ?? []);
+  return { catalog: firstRow(rows).catalog, positions: ids.slice(0, limit), hasMore: ids.length > limit };
+}
+
+/** The IDs after the parameter `after`; a single row without an ID if there are none. */
+export function namedRefIds(
+  engine: Engine,
+  table: NamedRefTable,
+  key: ReturnType<typeof scopeKey>,
+): RawBuilder<NamedRefId> {
+  return sql<NamedRefId>`
+    select state.catalog, listed.id
+    from (select ${catalogState} as catalog) as state
+    left join (
+      select named.id from ${sql.table(`catalog.${table}`)} as named
+      where named.id > ${parameter('after')} and ${key === 'everything' ? sql`1 = 1` : isGrantedOrNamed(engine, table)}
+      order by named.id limit ${rowLimit('rows')}
+    ) as listed on 1 = 1
+    order by listed.id`;
+}
+
+/**
+ * Granted, or named by a contract that the other kind of grant makes visible: one lookup per granted entity of that
+ * kind.
+ */
+function isGrantedOrNamed(engine: Engine, table: NamedRefTable): RawBuilder<SqlBool> {
+  const [column, otherColumn, otherList] =
+    table === 'coops' ? ['coop_id', 'lead_entity_id', 'lead_entities'] : ['lead_entity_id', 'coop_id', 'coops'];
+  return sql<SqlBool>`(${isInList(engine, sql.ref('named.id'), table)}
+    or exists (select 1 from catalog.contracts as contract
+      where ${sql.ref(`contract.${column}`)} = named.id
+        and ${isInList(engine, sql.ref(`contract.${otherColumn}`), otherList)}))`;
+}

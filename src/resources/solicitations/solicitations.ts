@@ -1,0 +1,151 @@
+import type { FastifyInstance } from 'fastify';
+import { sql, type RawBuilder, type SqlBool } from 'kysely';
+import type { Scope } from '../../access/scope.ts';
+import type { Database } from '../../database/database.ts';
+import { parameter } from '../../database/statement.ts';
+import { detailResponses, listResponses, objectResponses } from '../../http/openapi/openapi-responses.ts';
+import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
+import {
+  cursorParameter,
+  freeText,
+  idParameter,
+  limitParameter,
+  oneOfParameter,
+  querystringSchema,
+  timestampParameter,
+  updatedSinceParameter,
+} from '../../http/request/parameters.ts';
+import { ListConditions, type ListFilters } from '../../index/conditions.ts';
+import { RecordIndex } from '../../index/record-index.ts';
+import type { SetCache } from '../../index/set-cache.ts';
+import { readSince } from '../../paging/events.ts';
+import { indexedListing, type ListedRecords } from '../../paging/pages.ts';
+import { sendList } from '../../paging/send-list.ts';
+import { sendCount, sendRecord, type RecordQuery } from '../../paging/send-record.ts';
+import type { Services } from '../../services.ts';
+import { withUpdatedAt } from '../finished-text.ts';
+import { isGranted, scopeKey, scopeValues } from '../granted.ts';
+import { count, solicitationDetail, solicitationPage, solicitationSchemas, solicitationStatus } from './schema.ts';
+
+const filterParameters = {
+  q: freeText,
+  status: oneOfParameter(
+    solicitationStatus,
+    'Only solicitations with this stored status. It stays `open` after the deadline.',
+  ),
+  lead_entity: idParameter('/v1/lead-entities', 'Only solicitations of this issuer'),
+  closing_after: timestampParameter(
+    'Only solicitations that close at this time or later. Those without a close date never match.',
+  ),
+  closing_before: timestampParameter(
+    'Only solicitations that close at this time or earlier. Those without a close date never match.',
+  ),
+  updated_since: updatedSinceParameter(
+    'solicitations',
+    'New notices, documents and questions do not count: request the detail again for them.',
+  ),
+};
+const listParameters = { ...filterParameters, cursor: cursorParameter, limit: limitParameter };
+
+/** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
+export function registerSolicitations(v1: FastifyInstance, services: Services, sets: SetCache): void {
+  for (const schema of solicitationSchemas) v1.addSchema(schema);
+  const { database } = services;
+  const index = new RecordIndex(database, 'solicitations', sets);
+  const conditions = new ListConditions('solicitations');
+
+  v1.get('/solicitations', {
+    schema: {
+      operationId: 'listSolicitations',
+      tags: ['Solicitations'],
+      summary: 'List solicitations',
+      description:
+        'Open and historic solicitations of the lead entities in your scope, ordered by id, without drafts. Restrict to a ' +
+        'window of deadlines with `closing_after` and `closing_before`.',
+      querystring: querystringSchema(listParameters),
+      response: listResponses(solicitationPage),
+    },
+    config: { kind: 'solicitations', parameters: listParameters },
+    handler: (request, reply) =>
+      sendList(services, request, reply, (filters: ListFilters, since) =>
+        indexedListing(index, listedSolicitations, (scope) => conditions.of(scope, filters, since)),
+      ),
+  });
+
+  v1.get('/solicitations/count', {
+    schema: {
+      operationId: 'countSolicitations',
+      tags: ['Solicitations'],
+      summary: 'Count solicitations',
+      description: 'The number of solicitations that the list returns for the same filters.',
+      querystring: querystringSchema(filterParameters),
+      response: objectResponses(count),
+    },
+    config: { kind: 'solicitations', parameters: filterParameters },
+    handler: async (request, reply) => {
+      const { partner } = request;
+      const filters: ListFilters & { updated_since?: string } = request.parameters;
+      const since = await readSince(database, partner.id, filters.updated_since, null);
+      return sendCount(services, request, reply, index, conditions.of(partner.scope, filters, since));
+    },
+  });
+
+  v1.get<{ Params: { id: string } }>('/solicitations/:id', {
+    schema: {
+      operationId: 'getSolicitation',
+      tags: ['Solicitations'],
+      summary: 'Get a solicitation',
+      description: 'One solicitation with its documents, requested items, notices and questions.',
+      params: idPathSchema('The `id` of the solicitation, or its numeric `ref`.'),
+      response: detailResponses(solicitationDetail),
+    },
+    config: { kind: 'solicitations', parameters: {} },
+    handler: (request, reply) =>
+      sendRecord(services, request, reply, findSolicitation(database, request.partner.scope, request.params.id)),
+  });
+}
+
+/** Up to 16 digits, like 2^53, which is above every `ref`. */
+const REF = /^[1-9][0-9]{0,15}$/;
+
+/**
+ * Whether bidding is open right now, the one field that cannot be stored: no job closes a solicitation on time, so the
+ * stored status remains `open` after the deadline.
+ */
+const isOpen = sql<SqlBool>`record.status = 'open'
+  and (record.close_at is null or record.close_at > ${parameter('now')})`;
+
+const finished = (document: RawBuilder<string>): RawBuilder<string> =>
+  withUpdatedAt(document, 'updated_publication', isOpen);
+
+const closesAt = sql<string | null>`case when record.status = 'open' and record.close_at > ${parameter('now')}
+  then record.close_at end`;
+
+/** Solicitations as listed. */
+export const listedSolicitations: ListedRecords = {
+  table: 'solicitations',
+  key: 'id',
+  foundBy: 'position',
+  text: finished(sql<string>`record.document`),
+  bytes: sql<number>`octet_length(record.document)`,
+  changesAt: closesAt,
+};
+
+/**
+ * Finds a solicitation by ID or `ref` within the scope. An ID always has a character that is not a digit, so the two
+ * cannot be confused; a `ref` has a single spelling, without leading zeros. One lookup in the index on either.
+ */
+export function findSolicitation({ engine }: Pick<Database, 'engine'>, scope: Scope, idOrRef: string): RecordQuery {
+  const isRef = REF.test(idOrRef);
+  const key = scopeKey(scope);
+  return {
+    statementKey: `solicitation by ${isRef ? 'ref' : 'id'}, ${key}`,
+    build: () => sql`
+      select ${finished(sql<string>`record.document || record.detail`)} as text, ${closesAt} as changes_at
+      from catalog.solicitations as record
+      where ${sql.ref(isRef ? 'record.ref' : 'record.id')} = ${parameter('id')}
+        and record.status <> 'draft'
+        and ${isGranted(engine, key, { leadEntity: 'record.lead_entity_id' })}`,
+    values: { ...scopeValues(scope), id: isRef ? Number(idOrRef) : idOrRef },
+  };
+}

@@ -1,0 +1,176 @@
+import type { FastifyInstance } from 'fastify';
+import { sql, type RawBuilder } from 'kysely';
+import { Type } from 'typebox';
+import type { Scope } from '../../access/scope.ts';
+import type { Database } from '../../database/database.ts';
+import { parameter } from '../../database/statement.ts';
+import { detailResponses, listResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
+import { filledText, idPathSchema, idText, nullable, timestamp } from '../../http/openapi/openapi-schemas.ts';
+import {
+  certificationsParameter,
+  cursorParameter,
+  freeText,
+  idParameter,
+  limitParameter,
+  querystringSchema,
+  stateParameter,
+  updatedSinceParameter,
+} from '../../http/request/parameters.ts';
+import { ListConditions, type ListFilters } from '../../index/conditions.ts';
+import { OtherStateError } from '../../index/one-state.ts';
+import { RecordIndex } from '../../index/record-index.ts';
+import type { SetCache } from '../../index/set-cache.ts';
+import { indexedListing, type ListedRecords } from '../../paging/pages.ts';
+import { sendList } from '../../paging/send-list.ts';
+import { sendRecord, type RecordQuery } from '../../paging/send-record.ts';
+import type { Services } from '../../services.ts';
+import { STATES } from '../../us-states.ts';
+import type { CertificationList } from '../certifications/certification-list.ts';
+import { abbreviationText } from '../certifications/certifications.ts';
+import { withUpdatedAt } from '../finished-text.ts';
+import { isGrantedSupplier, scopeKey, scopeValues } from '../granted.ts';
+
+const embeddedFields = {
+  id: idText({ description: 'The id of the supplier.', examples: ['sup_md_00_061'] }),
+  name: filledText({ description: 'The name of the supplier.', examples: ['ATS CALL CENTERS, INC.'] }),
+  states_served: Type.Array(
+    Type.String({ minLength: 2, maxLength: 2, pattern: '^[A-Z]{2}$', description: 'A USPS two-letter state code.' }),
+    {
+      maxItems: STATES.size,
+      uniqueItems: true,
+      description: 'USPS two-letter state codes, alphabetical; empty if no service area is set up.',
+      examples: [['MD', 'PA']],
+    },
+  ),
+  location: nullable(
+    Type.String({
+      description:
+        'The location as text for people: usually a city and state code, such as `Glen Burnie, MD`, but it can be any ' +
+        'text, or null.',
+      examples: ['Glen Burnie, MD'],
+    }),
+  ),
+  logo: nullable(Type.String({ description: 'The logo, usually its address; null if there is none.' })),
+  email: nullable(Type.String({ description: 'The contact e-mail address; null if there is none.' })),
+  website: nullable(Type.String({ description: 'The website; null if there is none.' })),
+};
+
+export const embeddedSupplier = Type.Object(embeddedFields, {
+  $id: 'EmbeddedSupplier',
+  description: 'A supplier in a contract.',
+});
+
+const supplier = Type.Object(
+  {
+    ...embeddedFields,
+    certifications: Type.Array(abbreviationText('The abbreviation of a certification.'), {
+      uniqueItems: true,
+      description:
+        'Abbreviations, small-business and diversity certifications before technical ones. Lists show up to 10; ' +
+        'the detail shows all.',
+      examples: [['DBE', 'MBE', 'SBE']],
+    }),
+    updated_at: timestamp('When anything in this record last changed.'),
+  },
+  { $id: 'Supplier', description: 'A supplier.' },
+);
+
+const supplierPage = pageOf(supplier, 'A page of suppliers.');
+
+const parameters = {
+  q: freeText,
+  state: stateParameter,
+  certifications: certificationsParameter,
+  city_service: idParameter('/v1/city-services', 'Only suppliers that offer this city service'),
+  updated_since: updatedSinceParameter('suppliers'),
+  cursor: cursorParameter,
+  limit: limitParameter,
+};
+
+interface SupplierFilters extends ListFilters {
+  /** Comma-separated names and abbreviations. */
+  readonly certifications?: string;
+}
+
+/** GET /v1/suppliers and /v1/suppliers/{id}. */
+export function registerSuppliers(
+  v1: FastifyInstance,
+  services: Services,
+  sets: SetCache,
+  certifications: CertificationList,
+): void {
+  const { database } = services;
+  const index = new RecordIndex(database, 'suppliers', sets);
+  const conditions = new ListConditions('suppliers');
+  for (const schema of [embeddedSupplier, supplier, supplierPage]) v1.addSchema(schema);
+
+  v1.get('/suppliers', {
+    schema: {
+      operationId: 'listSuppliers',
+      tags: ['Suppliers'],
+      summary: 'List suppliers',
+      description: 'Searches suppliers by keyword, state, certification or city service.',
+      querystring: querystringSchema(parameters),
+      response: listResponses(supplierPage),
+    },
+    config: { kind: 'suppliers', parameters },
+    handler: (request, reply) =>
+      sendList(services, request, reply, (filters: SupplierFilters, since) => {
+        const { certifications: names, ...others } = filters;
+        const listing = indexedListing(index, listedSuppliers, (scope) => conditions.of(scope, others, since));
+        if (names === undefined) return listing;
+        return {
+          ...listing,
+          // The names are resolved in the same catalog state in which the suppliers are found.
+          find: async (scope, after, limit) => {
+            const { catalog, abbreviations: held } = await certifications.resolve(names);
+            const found = await index.find(conditions.of(scope, { ...others, held }, since), after, limit);
+            if (found.catalog !== catalog) throw new OtherStateError();
+            return found;
+          },
+          forget: () => {
+            index.forget();
+            certifications.forget();
+          },
+        };
+      }),
+  });
+
+  v1.get<{ Params: { id: string } }>('/suppliers/:id', {
+    schema: {
+      operationId: 'getSupplier',
+      tags: ['Suppliers'],
+      summary: 'Get a supplier',
+      description: 'One supplier, with all of its certifications.',
+      params: idPathSchema('The `id` of the supplier.'),
+      response: detailResponses(supplier),
+    },
+    config: { kind: 'suppliers', parameters: {} },
+    handler: (request, reply) =>
+      sendRecord(services, request, reply, findSupplier(database, request.partner.scope, request.params.id)),
+  });
+}
+
+const textWith = (certifications: RawBuilder<string>): RawBuilder<string> =>
+  withUpdatedAt(sql<string>`record.document || ',"certifications":' || ${certifications}`, 'changed_publication');
+
+/** Suppliers as listed. */
+export const listedSuppliers: ListedRecords = {
+  table: 'suppliers',
+  key: 'id',
+  foundBy: 'position',
+  text: textWith(sql<string>`record.certifications_preview`),
+  bytes: sql<number>`octet_length(record.document) + octet_length(record.certifications_preview)`,
+};
+
+/** Finds a supplier by ID within the scope. One lookup in the unique index on `id`. */
+export function findSupplier({ engine }: Pick<Database, 'engine'>, scope: Scope, id: string): RecordQuery {
+  const key = scopeKey(scope);
+  return {
+    statementKey: `supplier, ${key}`,
+    build: () => sql`select ${textWith(sql<string>`record.certifications_all`)} as text, null as changes_at
+      from catalog.suppliers as record
+      where record.id = ${parameter('id')} and ${isGrantedSupplier(engine, key)}`,
+    values: { ...scopeValues(scope), id },
+  };
+}

@@ -1,0 +1,165 @@
+import { BlockList, isIP } from 'node:net';
+
+/** One setting of the service. */
+export interface Setting {
+  /** A description, in Markdown. */
+  readonly description: string;
+  readonly default: string;
+  /** Completes `… must be`. */
+  readonly accepts: string;
+  /** Parses the value; undefined if it is invalid. */
+  parse(value: string): unknown;
+  /** True if a value can contain a password. */
+  readonly isUrl?: true;
+}
+
+const host = (description: string): Setting => ({
+  description,
+  default: '127.0.0.1',
+  accepts: 'a host name or IP address',
+  parse: (value) => value.trim() || undefined,
+});
+
+const wholeNumber = (description: string, byDefault: number, least: number, most: number): Setting => ({
+  description,
+  default: String(byDefault),
+  accepts: `a whole number from ${least} to ${most}`,
+  parse: (value) => integer(value, least, most),
+});
+
+const choice = (description: string, byDefault: string, values: readonly string[]): Setting => ({
+  description,
+  default: byDefault,
+  accepts: `one of ${values.join(', ')}`,
+  parse: (value) => values.find((known) => known === value),
+});
+
+/** All settings, by the names of their variables. */
+export const SETTINGS = {
+  PDS_ENVIRONMENT: choice('which keys are valid', 'dev', ['dev', 'uat', 'production']),
+  PDS_DATABASE_URL: {
+    description: 'the database; PATH is absolute, or relative to the working directory',
+    default: 'sqlite:data/pds.sqlite',
+    accepts: 'sqlite:PATH, or a postgres:// URL whose sslmode, if any, is verify-full or disable',
+    parse: parseDatabaseUrl,
+    isUrl: true,
+  },
+  PDS_REPLICA_URLS: {
+    description: 'PostgreSQL replicas to read from',
+    default: '',
+    accepts:
+      'comma-separated postgres:// URLs whose sslmode, if any, is verify-full or disable; PDS_DATABASE_URL must be a ' +
+      'postgres:// URL too',
+    parse: parseReplicaUrls,
+    isUrl: true,
+  },
+  PDS_REDIS_URL: {
+    description: 'Redis or Valkey, for limits that several hosts share',
+    default: '',
+    accepts:
+      'redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss://… for TLS, with special characters percent-encoded',
+    parse: (value) => (value === '' ? null : isRedisUrl(value) ? value : undefined),
+    isUrl: true,
+  },
+  PDS_HOST: host('the address that the API listens on'),
+  PDS_PORT: wholeNumber('the port of the API; 0 for any free port', 8080, 0, 65_535),
+  PDS_PUBLIC_URL: {
+    description: 'the address that partners use, for `/openapi.json`',
+    default: '',
+    accepts: 'https://HOST[:PORT] or http://HOST[:PORT], without a path',
+    parse: (value) => (value === '' ? null : parseOrigin(value)),
+    isUrl: true,
+  },
+  PDS_ADMIN_HOST: host('the address of the admin port'),
+  PDS_ADMIN_PORT: wholeNumber('the admin port, different from `PDS_PORT`; 0 for any free port', 8081, 0, 65_535),
+  PDS_REQUESTS_PER_MINUTE: wholeNumber('the limit of partners without their own', 600, 1, 1_000_000),
+  PDS_TRUSTED_PROXIES: {
+    description: 'proxies whose `X-Forwarded-For` is trusted',
+    default: '',
+    accepts: 'comma-separated IP addresses or networks, such as 10.0.0.1,10.1.0.0/16',
+    parse: parseNetworks,
+  },
+  PDS_LOG_LEVEL: choice('the least severe messages that are logged', 'info', [
+    ...['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+  ]),
+  PDS_USAGE_RETENTION_DAYS: wholeNumber('how long usage is stored', 400, 1, 36_500),
+  PDS_AUDIT_RETENTION_DAYS: wholeNumber('how long the audit trail is stored', 1830, 1, 36_500),
+} satisfies Record<string, Setting>;
+
+/** Parses a whole number in plain decimal digits within bounds; undefined otherwise. */
+export function integer(value: string, least: number, most: number): number | undefined {
+  if (!/^\d{1,15}$/.test(value)) return undefined;
+  const number = Number(value);
+  return number >= least && number <= most ? number : undefined;
+}
+
+function parseDatabaseUrl(value: string): object | undefined {
+  // To SQLite, a path that begins with a colon is not a file, such as ":memory:".
+  const path = /^sqlite:(?:\/\/(?=\/))?([^:].*)$/.exec(value)?.[1];
+  if (path !== undefined) return { engine: 'sqlite', path };
+  return isPostgresUrl(value) ? { engine: 'postgres', url: value } : undefined;
+}
+
+function parseReplicaUrls(value: string): string[] | undefined {
+  if (value.trim() === '') return [];
+  const urls = value.split(',').map((url) => url.trim());
+  return urls.every(isPostgresUrl) ? urls : undefined;
+}
+
+/**
+ * Whether the URL is unambiguous about TLS: full verification or no encryption. Any `sslmode` in between has two
+ * meanings: in libpq `require` verifies nothing, while in the library used here it means `verify-full`.
+ */
+function hasPlainTls(url: URL): boolean {
+  const modes = url.searchParams.getAll('sslmode');
+  return modes.every((mode) => mode === 'verify-full' || mode === 'disable') && !url.searchParams.has('ssl');
+}
+
+function isPostgresUrl(value: string): boolean {
+  return isUrlOf(/^postgres(ql)?:$/, value) && hasPlainTls(new URL(value));
+}
+
+function isUrlOf(protocol: RegExp, value: string): boolean {
+  return URL.canParse(value) && value.includes('://') && protocol.test(new URL(value).protocol);
+}
+
+/** Parses a URL that is nothing but an origin: the service must be at the root of a host. */
+function parseOrigin(value: string): string | undefined {
+  if (!isUrlOf(/^https?:$/, value)) return undefined;
+  const { origin, href } = new URL(value);
+  return href === `${origin}/` && !/[?#]/.test(value) ? origin : undefined;
+}
+
+function isRedisUrl(value: string): boolean {
+  if (!isUrlOf(/^rediss?:$/, value)) return false;
+  const { hostname, username, password, pathname, search, hash } = new URL(value);
+  // An unused parameter would be a silently ignored setting.
+  const hasNoMore = /^(\/\d{0,5})?$/.test(pathname) && search === '' && hash === '';
+  return hostname !== '' && hasNoMore && isDecodable(username) && isDecodable(password);
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parseNetworks(value: string): string[] | undefined {
+  const networks = value.split(',').map((network) => network.trim());
+  if (value.trim() === '') return [];
+  return networks.every(isNetwork) ? networks : undefined;
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  if (prefix === undefined) return true;
+  const bits = integer(prefix, 0, version === 4 ? 32 : 128);
+  if (bits === undefined) return false;
+  new BlockList().addSubnet(address, bits, version === 4 ? 'ipv4' : 'ipv6');
+  return true;
+}

@@ -1,0 +1,136 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { sql, type Kysely } from 'kysely';
+import type { DatabaseConfig } from '../config.ts';
+import type { OpenDatabase } from '../database/database.ts';
+import { SqliteConnection, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
+import type { Tables, UsageRow } from '../database/tables.ts';
+
+/** The only thing that a serving process writes: request counts. */
+export interface UsageStore {
+  /**
+   * Adds these counts to the stored ones, all or none.
+   *
+   * @throws if none were added. If PostgreSQL's connection is lost during the commit, they may have been: decision 41.
+   */
+  add(rows: readonly UsageRow[]): Promise<void>;
+  /**
+   * Deletes the oldest day before this one. One day at a time, since deleting all at once could take long.
+   *
+   * @returns false if there was none.
+   */
+  deleteOneDayBefore(day: string): Promise<boolean>;
+  close(): void;
+}
+
+/**
+ * Creates the store without opening a connection.
+ *
+ * @param database opened for serving. PostgreSQL reuses its connections to the primary; SQLite's is read-only, so the
+ *   store opens another.
+ */
+export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase): UsageStore {
+  return config.engine === 'sqlite'
+    ? new SqliteUsageStore(sqliteFiles(config.path).access)
+    : new PostgresUsageStore(kysely);
+}
+
+const COLUMNS = 'day, partner_id, key_id, endpoint, requests, records, limited, failed';
+
+const ADD_ON_CONFLICT = `on conflict (day, partner_id, key_id, endpoint) do update set ${[
+  'requests',
+  'records',
+  'limited',
+  'failed',
+]
+  .map((column) => `${column} = usage.${column} + excluded.${column}`)
+  .join(', ')}`;
+
+/** For a connection to the access file alone, so without a schema name. */
+export const SQLITE_USAGE_STATEMENTS = {
+  add: `insert into usage (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?) ${ADD_ON_CONFLICT}`,
+  deleteOneDay: 'delete from usage where day = (select min(day) from usage) and day < ?',
+} as const;
+
+/**
+ * A separate connection to the access file. It never waits for a lock: SQLite calls block the event loop, and so every
+ * request. If another process is writing, the caller tries again later.
+ */
+class SqliteUsageStore implements UsageStore {
+  readonly #path: string;
+  #connection: DatabaseSync | null = null;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async add(rows: readonly UsageRow[]): Promise<void> {
+    this.#write((connection) => {
+      const statement = connection.prepare(SQLITE_USAGE_STATEMENTS.add);
+      for (const row of rows) statement.run(...valuesOf(row));
+    });
+  }
+
+  async deleteOneDayBefore(day: string): Promise<boolean> {
+    return this.#write((connection) => {
+      const { changes } = connection.prepare(SQLITE_USAGE_STATEMENTS.deleteOneDay).run(day);
+      return changes > 0;
+    });
+  }
+
+  close(): void {
+    this.#connection?.close();
+    this.#connection = null;
+  }
+
+  #write<T>(work: (connection: DatabaseSync) => T): T {
+    const connection = (this.#connection ??= this.#connect());
+    try {
+      connection.exec('begin immediate');
+      const result = work(connection);
+      connection.exec('commit');
+      return result;
+    } catch (error) {
+      // Ends the transaction and reconnects next time: the cause, such as a file that could not be written, may be
+      // gone.
+      this.close();
+      throw error;
+    }
+  }
+
+  #connect(): DatabaseSync {
+    const connection = new SqliteConnection(`${pathToFileURL(this.#path).href}?mode=rw`, { timeout: 0 });
+    // Does not wait for the disk at each commit: a power cut can lose some counts, a killed process none.
+    connection.exec('pragma synchronous = normal');
+    return connection;
+  }
+}
+
+class PostgresUsageStore implements UsageStore {
+  readonly #kysely: Kysely<Tables>;
+
+  constructor(kysely: Kysely<Tables>) {
+    this.#kysely = kysely;
+  }
+
+  async add(rows: readonly UsageRow[]): Promise<void> {
+    const tuples = rows.map((row) => sql`(${sql.join(valuesOf(row))})`);
+    await sql`insert into access.usage (${sql.raw(COLUMNS)}) values ${sql.join(tuples)}
+      ${sql.raw(ADD_ON_CONFLICT)}`.execute(this.#kysely);
+  }
+
+  async deleteOneDayBefore(day: string): Promise<boolean> {
+    const { numAffectedRows } = await sql`delete from access.usage
+      where day = (select min(day) from access.usage) and day < ${day}`.execute(this.#kysely);
+    return (numAffectedRows ?? 0n) > 0n;
+  }
+
+  close(): void {
+    // The pool belongs to the database.
+  }
+}
+
+function valuesOf(row: UsageRow): (string | number)[] {
+  const { day, partner_id, key_id, endpoint, requests, records, limited, failed } = row;
+  return [day, partner_id, key_id, endpoint, requests, records, limited, failed];
+}

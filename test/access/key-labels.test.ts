@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { issueKey, labelKey, listKeys, rotateKey } from '../../src/access/key-admin.ts';
+import { DEMO_KEY } from '../../src/access/keys.ts';
+import { createPartner } from '../../src/access/partner-admin.ts';
+import { listChanges } from '../../src/database/audit.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let made: TestDatabase;
+const nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+const clock = (): number => nowMs;
+
+beforeEach(async () => {
+  made = await createTestDatabase();
+  await createPartner(made.database, clock, 'acme', { everything: false });
+});
+afterEach(() => made.drop());
+
+async function issueLabeled(label: string | null): Promise<string> {
+  const options = { environment: 'test', lifetimeMs: null, label } as const;
+  return (await issueKey(made.database, clock, 'acme', options)).details.id;
+}
+
+async function labelsAndChanges() {
+  const keys = await listKeys(made.database, clock, null);
+  const changes = await listChanges(made.database, clock, { days: 1, partner: null });
+  const ofKeys = changes.filter(({ action }) => action.startsWith('key '));
+  return { labels: new Map(keys.map(({ id, label }) => [id, label])), details: ofKeys.map(({ details }) => details) };
+}
+
+describe('the label of a key', () => {
+  test('is stored, inherited by a rotation, changed, and recorded in the audit trail', async () => {
+    const id = await issueLabeled('billing');
+    const { issued } = await rotateKey(made.database, clock, id, 0);
+    expect(issued.details.label).toBe('billing');
+    expect(await labelKey(made.database, clock, id, 'old billing')).toMatchObject({ isChanged: true });
+    expect(await labelKey(made.database, clock, id, 'old billing')).toMatchObject({ isChanged: false });
+    const unlabeled = await issueLabeled(null);
+    const { labels, details } = await labelsAndChanges();
+    expect(labels).toEqual(
+      new Map([
+        [id, 'old billing'],
+        [issued.details.id, 'billing'],
+        [unlabeled, null],
+      ]),
+    );
+    expect(details).toEqual([
+      { environment: 'test', expires_at: null, label: 'billing' },
+      { good_until: '2026-06-01T12:00:00.000Z', replaced_by: issued.details.id, expires_at: null, label: 'billing' },
+      { label: { from: 'billing', to: 'old billing' } },
+      { environment: 'test', expires_at: null },
+    ]);
+  });
+
+  test('has 1 to 64 characters, of any script', async () => {
+    for (const label of ['x', 'é'.repeat(64), '🔑'.repeat(64), 'Datenübernahme (Köln)']) {
+      const id = await issueLabeled(label);
+      expect((await labelsAndChanges()).labels.get(id)).toBe(label);
+    }
+  });
+
+  test('that is blank, too long, not printable or contains a key is refused, and not repeated', async () => {
+    const id = await issueLabeled(null);
+    const before = await labelsAndChanges();
+    for (const label of [
+      '',
+      ' ',
+      ' a',
+      'a\n',
+      'a\u001b[31m',
+      'a\u202eb',
+      'x'.repeat(65),
+      `key ${DEMO_KEY}`.slice(-64),
+    ]) {
+      for (const change of [() => issueLabeled(label), () => labelKey(made.database, clock, id, label)]) {
+        const message = await change().then(
+          () => null,
+          (error: unknown) => String(error),
+        );
+        expect(message, label).toMatch(/a label is 1 to 64 printable characters/);
+        if (label.length > 3) expect(message).not.toContain(label);
+      }
+    }
+    expect(await labelsAndChanges()).toEqual(before);
+  });
+
+  test('of a key that does not exist cannot be changed', async () => {
+    await expect(labelKey(made.database, clock, 'abcdefgh', 'x')).rejects.toThrow('there is no key abcdefgh');
+    await expect(labelKey(made.database, clock, DEMO_KEY, 'x')).rejects.toThrow('pass only the public id');
+  });
+});

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createPartner } from '../../src/access/partner-admin.ts';
+import { grant } from '../../src/access/grant-admin.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { publishLines } from '../support/publishing.ts';
+import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
+
+let made: TestDatabase;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  const numbered = Array.from({ length: 52 }, (_, index) => ({ id: `le_n${index}`, name: `School District ${index}` }));
+  await publishLines(made.database, {
+    'lead-entities': [
+      { id: 'le_city_of_pittsburgh_d85d', name: 'City of Pittsburgh' },
+      { id: 'le_ecole_1', name: 'École \u001b[31m Supplies' },
+      ...numbered,
+    ],
+    coops: [{ id: 'co_costars_963a', name: 'COSTARS' }],
+  });
+  await createPartner(made.database, Date.now, 'acme', { everything: false });
+  const granted = { everything: false, leadEntities: ['le_city_of_pittsburgh_d85d'], coops: [] };
+  await grant(made.database, Date.now, 'acme', granted);
+});
+afterAll(() => made.drop());
+
+const pds = (...words: string[]): Promise<Outcome> => runPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+
+describe('pds find', { timeout: 120_000 }, () => {
+  test('finds by the beginnings of words, by stems, without accents or case, and by the beginning of the id', async () => {
+    const pittsburgh = 'ID                          NAME\nle_city_of_pittsburgh_d85d  City of Pittsburgh\n';
+    expect(await pds('find', 'lead-entity', 'PITTS', 'city')).toEqual({ code: 0, stdout: pittsburgh, stderr: '' });
+    expect((await pds('find', 'lead-entity', 'le_city')).stdout).toBe(pittsburgh);
+    expect((await pds('find', 'lead-entity', 'ecole supply')).stdout).toContain('École \\u001b[31m Supplies');
+    expect(JSON.parse((await pds('find', 'coop', 'costar', '--json')).stdout)).toEqual({
+      found: [{ id: 'co_costars_963a', name: 'COSTARS' }],
+      more: 0,
+    });
+  });
+
+  test('shows 50, and how many more', async () => {
+    const { stdout } = await pds('find', 'lead-entity', 'school');
+    expect(stdout.trimEnd().split('\n')).toHaveLength(52);
+    expect(stdout).toMatch(/\nand 2 more\n$/);
+  });
+
+  test('reports that nothing matches, and exits with 1', async () => {
+    expect(await pds('find', 'coop', 'pittsburgh')).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr: 'No coop matches "pittsburgh". Each word must begin a word of the name; try fewer or shorter words.\n',
+    });
+    const json = await pds('find', 'coop', '*', '--json');
+    expect([json.code, JSON.parse(json.stdout)]).toEqual([1, { found: [], more: 0 }]);
+  });
+});
+
+describe('an id that does not exist', { timeout: 120_000 }, () => {
+  test.each([
+    ['mistyped', 'le_city_of_pitsburg_d85d'],
+    ['cut off', 'le_city_of_pittsburgh'],
+    ['a name', 'city of pittsburgh'],
+  ])('and is %s is refused by a grant and a revocation, with the nearest and the next step', async (_, id) => {
+    const meant = 'Did you mean lead entity "le_city_of_pittsburgh_d85d" (City of Pittsburgh)?';
+    expect(await pds('partner', 'grant', 'acme', '--lead-entity', id)).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr:
+        `error: not in the catalog: lead entity "${id}". Nothing was granted. ${meant} ` +
+        'Find ids by name with "pds find lead-entity TEXT"\n',
+    });
+    expect(await pds('partner', 'revoke', 'acme', '--lead-entity', id)).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr:
+        `error: not granted to "acme": lead entity "${id}". Nothing was revoked. ${meant} ` +
+        '"pds partner show acme" lists its grants. Find ids by name with "pds find lead-entity TEXT"\n',
+    });
+  });
+
+  test('and resembles none gets no suggestion', async () => {
+    const { stderr } = await pds('partner', 'grant', 'acme', '--coop', 'zzzz');
+    expect(stderr).not.toContain('Did you mean');
+    expect(stderr).toContain('"pds find coop TEXT"');
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { runPds } from './run-pds.ts';
+
+// None of these reaches a database.
+
+describe('wrong usage exits with 2, and help with 0', () => {
+  test.each([
+    [''],
+    ['partner'],
+    ['inspect'],
+    ['check now'],
+    ['audit --days 0'],
+    ['usage --days 1.5'],
+    ['serve --workers 0'],
+    ['serve --port 80000'],
+    ['import some --allow-removals'],
+    ['partner create'],
+    ['partner create a b'],
+    ['partner grant acme'],
+    ['partner set acme'],
+    ['partner set acme --kinds contract'],
+    ['partner set acme --per-minute 1e3'],
+    ['key issue acme --expires-in 0d'],
+    ['key issue acme --expires-in 5'],
+    ['key issue acme --expires-in 99999d'],
+    ['key rotate abcdefgh --overlap -1h'],
+  ])('pds %s', async (line) => {
+    const { code, stdout, stderr } = await runPds(line.split(' ').filter(Boolean), {});
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^(error: |Usage: )/);
+  });
+
+  test('pds partner grant --help', async () => {
+    const { code, stdout, stderr } = await runPds(['partner', 'grant', '--help'], {});
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('--lead-entity <id>');
+  });
+});
+
+describe('a wrong configuration exits with 1 and one message', () => {
+  test('that lists all invalid settings', async () => {
+    const { code, stdout, stderr } = await runPds(['partner', 'list'], { PDS_PORT: 'x', PDS_PROT: '1' });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(
+      /^error: PDS_PORT must be .*\. It is set in the environment\nPDS_PROT is not a known setting.*environment\n$/,
+    );
+  });
+
+  test('that names an unreachable database without its password', async () => {
+    const { code, stderr } = await runPds(['partner', 'list'], {
+      PDS_DATABASE_URL: 'postgres://me:hush@127.0.0.1:1/pds',
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain('cannot reach the database 127.0.0.1:1/pds');
+    expect(stderr).not.toMatch(/hush|\n +at /);
+  });
+});

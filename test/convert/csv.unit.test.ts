@@ -1,0 +1,215 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseMap } from '../../src/convert/csv/map-file.ts';
+import { CHOOSE_COLUMN, sketchMap } from '../../src/convert/csv/sketch-map.ts';
+import { convertedCsv, temporaryFolder } from './convert.ts';
+
+/** As a spreadsheet saves it: a byte order mark, CRLF, quotes, line breaks in cells, blanks. */
+const CONTRACTS = [
+  '\uFEFFContract Number,Title,Department,Vendor(s),Category,Expires,Notes',
+  'C-001,"Road Salt, Bulk",Public Works,Acme Ltd; Bolt Inc,Paving,12/31/2026,',
+  'C-002,"Fire ""A"" Hoses\nand Couplings",Fire Department , ACME  LTD ,Fire,1/5/2027,kept',
+  '',
+].join('\r\n');
+
+const CONTRACTS_MAP = {
+  time_zone: 'America/Chicago',
+  kinds: {
+    contracts: {
+      file: 'contracts.csv',
+      fields: {
+        id: { id_from: ['Contract Number'], prefix: 'ctr_' },
+        name: 'Title',
+        lead_entity_id: { id_from: ['Department'], prefix: 'le_', creates: 'lead-entities' },
+        supplier_ids: { id_from: ['Vendor(s)'], prefix: 'sup_', separator: ';', creates: 'suppliers' },
+        city_service_ids: { id_from: ['Category'], prefix: 'cs_', separator: ';', creates: 'city-services' },
+        updated_at: { column: 'Expires', format: 'M/d/yyyy' },
+      },
+      ignore: ['Notes'],
+    },
+  },
+};
+
+test('a table saved from a spreadsheet becomes contracts with what they refer to', async () => {
+  const { records, refusals } = await convertedCsv(CONTRACTS_MAP, { 'contracts.csv': CONTRACTS });
+  expect(refusals).toEqual([]);
+  const [, second] = records('contracts').sort((a, b) => (String(a['name']) < String(b['name']) ? 1 : -1));
+  expect(second).toMatchObject({ name: 'Fire "A" Hoses\nand Couplings', updated_at: '2027-01-05T06:00:00.000Z' });
+  expect(
+    records('lead-entities')
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual(['Fire Department', 'Public Works']);
+  // The same words are the same supplier, whatever their case and spacing.
+  expect(records('suppliers')).toHaveLength(2);
+  expect(
+    records('city-services')
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual(['Fire', 'Paving']);
+});
+
+test('rows in any order give the same bytes', async () => {
+  const [header = '', ...rows] = CONTRACTS.trimEnd().split('\r\n');
+  const reversed = [header, ...rows.reverse()].join('\r\n');
+  const { files } = await convertedCsv(CONTRACTS_MAP, { 'contracts.csv': CONTRACTS });
+  expect((await convertedCsv(CONTRACTS_MAP, { 'contracts.csv': reversed })).files).toEqual(files);
+});
+
+describe('columns', () => {
+  test.each([
+    [
+      'a renamed one',
+      CONTRACTS.replace('Expires', 'Expiry'),
+      'contracts.csv has no column "Expires", and has the column "Expiry", which the map neither uses nor ignores',
+    ],
+    [
+      'an additional one',
+      CONTRACTS.replace('Notes', 'Notes,Buyer'),
+      'contracts.csv has the column "Buyer", which the map neither uses nor ignores',
+    ],
+    [
+      'a repeated one',
+      CONTRACTS.replace('Notes', 'Title'),
+      'contracts.csv has no column "Notes", and has the column "Title" twice',
+    ],
+  ])('%s is refused by name', async (_, content, message) => {
+    await expect(convertedCsv(CONTRACTS_MAP, { 'contracts.csv': content })).rejects.toThrow(message);
+  });
+
+  test('in another order they make no difference', async () => {
+    const simple = { kinds: { coops: { file: 'coops.csv', fields: { id: 'Id', name: 'Name' } } } };
+    const { files } = await convertedCsv(simple, { 'coops.csv': 'Id,Name\nco_1,One\n' });
+    expect((await convertedCsv(simple, { 'coops.csv': 'Name,Id\nOne,co_1\n' })).files).toEqual(files);
+  });
+});
+
+describe('cells', () => {
+  const bids = (fields: object, ignore: string[] = []): object => ({
+    time_zone: 'America/Phoenix',
+    kinds: {
+      solicitations: {
+        file: 'bids.csv',
+        fields: {
+          id: { id_from: ['No'], prefix: 'sol_' },
+          ref: { number_from: ['No'] },
+          reference_number: 'No',
+          title: 'Title',
+          status: { column: 'Status', values: { Advertised: 'open', Awarded: 'awarded' } },
+          lead_entity_id: { constant: 'le_city' },
+          require_intent_registration: { constant: false },
+          created_at: { column: 'Posted', format: 'MM/dd/yyyy h:mm a' },
+          ...fields,
+        },
+        ignore,
+      },
+    },
+  });
+  const table = (...rows: string[]): Record<string, string> => ({
+    'bids.csv': ['No,Title,Status,Posted', ...rows].join('\n'),
+  });
+  const GOOD = 'B1,Salt,Advertised,03/01/2026 2:30 PM';
+
+  test('are looked up, read as dates in the zone, and numbered', async () => {
+    const { records } = await convertedCsv(bids({}), table(GOOD));
+    expect(records('solicitations')).toMatchObject([
+      {
+        id: expect.stringMatching(/^sol_b1_[0-9a-f]{12}$/) as string,
+        status: 'open',
+        created_at: '2026-03-01T21:30:00.000Z',
+      },
+    ]);
+    expect(records('solicitations')[0]?.['ref']).toBeGreaterThan(0);
+  });
+
+  test.each([
+    [
+      'B1,Salt,Draft,03/01/2026 2:30 PM',
+      'line 2: status: "Draft" is not in the map\'s values; listed are "Advertised", "Awarded"',
+    ],
+    ['B1,Salt,Awarded,2026-03-01', 'line 2: created_at: "2026-03-01" does not have the format MM/dd/yyyy h:mm a'],
+    [
+      'B1,Salt,Awarded,02/30/2026 2:30 PM',
+      'line 2: created_at: "02/30/2026 2:30 PM" does not have the format MM/dd/yyyy h:mm a',
+    ],
+    ['B1, ,Awarded,03/01/2026 2:30 PM', 'line 2: title: column "Title" is blank'],
+    [`${GOOD}\n${GOOD}`, 'is also the id of bids.csv:2'],
+  ])('%s: %s', async (rows, message) => {
+    const { refusals } = await convertedCsv(bids({}), table(rows));
+    expect(refusals).toHaveLength(1);
+    expect(refusals[0]).toContain(message);
+  });
+
+  test('a blank optional cell is null, or the given value', async () => {
+    const content = { 'bids.csv': 'No,Title,Status,Posted,Text\nB1,Salt,Awarded,03/01/2026 2:30 PM,\n' };
+    const plain = await convertedCsv(bids({ description: 'Text' }), content);
+    expect(plain.records('solicitations')).toMatchObject([{ description: null }]);
+    const given = await convertedCsv(bids({ description: { column: 'Text', blank: 'None given' } }), content);
+    expect(given.records('solicitations')).toMatchObject([{ description: 'None given' }]);
+  });
+});
+
+describe('maps', () => {
+  const fields = { id: 'Id', name: 'Name' };
+  test.each([
+    ['no JSON', '{', /^m is not JSON: /],
+    ['a wrong zone', { time_zone: 'Mars', kinds: {} }, /time_zone "Mars" is not a time zone/],
+    ['no file', { kinds: {} }, /kinds names no file/],
+    [
+      'an unknown kind',
+      { kinds: { bids: { file: 'a', fields } } },
+      /kinds: unknown "bids"; accepted are lead-entities, coops/,
+    ],
+    [
+      'an unknown field',
+      { kinds: { coops: { file: 'a', fields: { ...fields, color: 'C' } } } },
+      /fields: unknown "color"; accepted are id, name/,
+    ],
+    ['a missing field', { kinds: { coops: { file: 'a', fields: { id: 'Id' } } } }, /fields.name is missing/],
+    [
+      'a list without a separator',
+      { kinds: { suppliers: { file: 'a', fields: { ...fields, states_served: 'S' } } } },
+      /separator is missing/,
+    ],
+    [
+      'an unknown option',
+      { kinds: { coops: { file: 'a', fields: { id: { column: 'Id', trim: true }, name: 'N' } } } },
+      /unknown "trim"/,
+    ],
+    [
+      'two sources',
+      { kinds: { coops: { file: 'a', fields: { id: { column: 'Id', constant: 1 }, name: 'N' } } } },
+      /must have one of/,
+    ],
+  ])('%s is refused', (_, map, message) => {
+    expect(() => parseMap(typeof map === 'string' ? map : JSON.stringify(map), 'm')).toThrow(message);
+  });
+
+  test('a sketch names what it recognised, and what must be chosen', async () => {
+    const path = join(temporaryFolder(), 'bids.csv');
+    writeFileSync(
+      path,
+      '\uFEFFBid Number,Bid Title,Bid Status,Due Date,Department,Fax\n7,Salt,Open,3/1/2026 2:30 PM,Works,1\n',
+    );
+    const sketch = await sketchMap(path);
+    expect(sketch).toMatchObject({
+      kinds: {
+        solicitations: {
+          file: 'bids.csv',
+          fields: {
+            id: { id_from: ['Bid Number'], prefix: 'sol_' },
+            title: 'Bid Title',
+            status: { column: 'Bid Status', values: { Open: 'open' } },
+            close_at: { column: 'Due Date', format: 'M/d/yyyy h:mm a' },
+            lead_entity_id: { id_from: ['Department'], prefix: 'le_', creates: 'lead-entities' },
+            created_at: CHOOSE_COLUMN,
+          },
+          ignore: ['Fax'],
+        },
+      },
+    });
+    // A sketch is a valid map but for the columns that must be chosen.
+    expect(parseMap(JSON.stringify(sketch), 'sketch').files).toHaveLength(1);
+  });
+});

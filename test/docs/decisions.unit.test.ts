@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { DOCUMENTS, readDocument } from './documents.ts';
+
+const INDEX = 'docs/decisions/README.md';
+const RECORDS = DOCUMENTS.filter((file) => file.startsWith('docs/decisions/') && file !== INDEX);
+
+test('the index of decisions lists every record once, under its number and title', () => {
+  const rows = readDocument(INDEX)
+    .match(/^\| \[\d{4}\].*$/gm)
+    ?.map((row) => row.replace(/(?: \(superseded.*)? *\|$/, ''));
+  const records = RECORDS.map((file) => {
+    const [, number = '', title = ''] = /^# (\d{4}): (.*)\n/.exec(readDocument(file)) ?? [];
+    return { number, title, name: file.slice(file.lastIndexOf('/') + 1) };
+  });
+  const expected = records.map(({ number, title, name }) => `| [${number}](${name}) | ${title}`);
+  expect(rows?.map((row) => row.replaceAll(/ +/g, ' '))).toEqual(expected);
+  expect(new Set(records.map(({ number }) => number)).size).toBe(records.length);
+});
+
+test.each(RECORDS)('%s fits on a page', (file) => {
+  expect(readDocument(file).length).toBeLessThan(5_000);
+});

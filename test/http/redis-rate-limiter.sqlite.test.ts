@@ -1,0 +1,197 @@
+import { Redis } from 'ioredis';
+import { Agent } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { countByStatus, runUntilClosed, send, sendToEach } from '../support/network/counting-clients.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { testWith } from '../support/installed-programs.ts';
+import { makePartner } from '../support/partners.ts';
+import { startRedis, type RedisServer } from '../support/redis/redis-server.ts';
+import { startTlsRedis } from '../support/redis/redis-tls.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+
+const test = testWith('redis', 'openssl');
+
+const ALONE = 'Redis does not count requests';
+const AGAIN = 'requests are counted in Redis again';
+const SECRET = 'hunter2/with:signs';
+
+/** Two separate processes, and two workers of a third. */
+const PROCESSES = 4;
+const QUOTA = 60;
+const SHARE = QUOTA / PROCESSES;
+
+let made: TestDatabase;
+let redis: RedisServer;
+let redisUrl: string;
+let client: Redis;
+let services: Serving[];
+let partners = 0;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+});
+afterAll(() => made.drop());
+
+beforeEach(async () => {
+  redis = await startRedis(() => ['--requirepass', SECRET]);
+  redisUrl = `redis://:${encodeURIComponent(SECRET)}@127.0.0.1:${redis.port}/2`;
+  client = new Redis(redisUrl).on('error', () => undefined);
+  services = [];
+});
+afterEach(async () => {
+  client.disconnect();
+  for (const service of services) service.kill('SIGKILL');
+  await Promise.all(services.map(({ closed }) => closed));
+  await redis.close();
+});
+
+/** The key of a new partner. */
+async function makeKey(requestsPerMinute: number): Promise<string> {
+  const name = `partner-${(partners += 1)}`;
+  return (await makePartner(made.database, Date.now, { name, everything: true, requestsPerMinute })).key;
+}
+
+function serve(environment: Record<string, string> = {}, ...options: string[]): Serving {
+  const settings = { PDS_REDIS_URL: redisUrl, PDS_LOG_LEVEL: 'trace', ...environment };
+  const serving = startServing(made.config, settings, ...options);
+  services.push(serving);
+  return serving;
+}
+
+/** Starts services with four processes in total; returns their ports once all processes know of each other. */
+async function serveAll(): Promise<number[]> {
+  const all = [serve(), serve(), serve({}, '--workers', '2')];
+  const ports = await Promise.all(all.map((serving) => serving.port()));
+  await all[2]?.said('all workers are serving');
+  const key = (): Promise<string | undefined> => client.keys('*:processes').then(([first]) => first);
+  const signs = async (): Promise<number[]> => {
+    const found = await client.zrange((await key()) ?? 'none', '0', '-1', 'WITHSCORES');
+    return found.filter((_, index) => index % 2 === 1).map(Number);
+  };
+  while ((await signs()).length < PROCESSES) await delay(50);
+  const lastMs = Math.max(...(await signs()));
+  while (Math.min(...(await signs())) <= lastMs) await delay(50);
+  return ports;
+}
+
+const timesLogged = (text: string): number =>
+  services.reduce((sum, serving) => sum + serving.output().split(text).length - 1, 0);
+
+/** Longer than a log line is buffered. */
+const untilWritten = (): Promise<void> => delay(300);
+
+/**
+ * The responses to twice as many requests as the limit allows, over many connections at once, while Redis counts. If
+ * Redis was given up meanwhile, as happens on a busy machine, it tries again.
+ */
+async function sendTwiceTheQuota(ports: readonly number[]): ReturnType<typeof sendToEach> {
+  for (;;) {
+    while (timesLogged(ALONE) > timesLogged(AGAIN)) await delay(50);
+    const before = timesLogged(ALONE);
+    const connections = Array.from({ length: 24 }, () => QUOTA / 12);
+    const responses = await sendToEach(ports, await makeKey(QUOTA), connections);
+    await untilWritten();
+    if (timesLogged(ALONE) === before) return responses;
+  }
+}
+
+describe('limits across separate services and workers', { timeout: 60_000 }, () => {
+  test('accept exactly the quota, and report to all others when the window resets', async () => {
+    const ports = await serveAll();
+    for (let time = 0; time < 3; time += 1) {
+      const responses = await sendTwiceTheQuota(ports);
+      expect(countByStatus(responses)).toEqual({ 200: QUOTA, 429: QUOTA });
+      for (const { statusCode, headers } of responses) {
+        const [, remaining, seconds] = /^"partner";r=(\d+);t=(\d+)$/.exec(String(headers['ratelimit'])) ?? [];
+        expect(Number(seconds)).toBeGreaterThan(0);
+        expect(Number(seconds)).toBeLessThanOrEqual(60);
+        if (statusCode === 429) expect([headers['retry-after'], remaining]).toEqual([seconds, '0']);
+      }
+    }
+  });
+
+  test('become shares while Redis is down, which no request waits for, and are exact again afterwards', async () => {
+    const ports = await serveAll();
+    await sendTwiceTheQuota(ports);
+    const before = [timesLogged(ALONE), timesLogged(AGAIN)] as const;
+    await redis.kill();
+    const key = await makeKey(QUOTA);
+    const [first, second, both] = await Promise.all(ports.map((port) => sendToEach([port], key, [QUOTA, QUOTA])));
+    for (const responses of [first, second]) {
+      expect(countByStatus(responses ?? [])).toEqual({ 200: SHARE, 429: 2 * QUOTA - SHARE });
+    }
+    const passed = countByStatus(both ?? [])['200'];
+    expect([SHARE, 2 * SHARE]).toContain(passed);
+    await untilWritten();
+    expect(timesLogged(ALONE) - before[0]).toBe(PROCESSES);
+    await redis.start();
+    while (timesLogged(AGAIN) - before[1] < PROCESSES) await delay(50);
+    expect(countByStatus(await sendTwiceTheQuota(ports))).toEqual({ 200: QUOTA, 429: QUOTA });
+  });
+});
+
+describe('pds serve', () => {
+  test('starts while Redis is down, logs that, and uses Redis once it is up', async () => {
+    await redis.kill();
+    const service = serve();
+    const port = await service.port();
+    await service.said(ALONE);
+    const agent = new Agent({ keepAlive: true });
+    expect((await send(port, agent, await makeKey(1))).statusCode).toBe(200);
+    agent.destroy();
+    await redis.start();
+    await service.said(AGAIN);
+  });
+
+  test('completes requests in flight before it leaves Redis, and leaves nothing there', async () => {
+    const service = serve();
+    const port = await service.port();
+    const key = await makeKey(1_000_000);
+    const { failures } = await runUntilClosed(port, key, 8, (count) => {
+      if (count === 200) service.kill('SIGTERM');
+    });
+    expect(failures).toEqual([]);
+    expect(await service.exited).toEqual([0, null]);
+    expect(service.output()).not.toContain(ALONE);
+    expect(await client.keys('*:processes')).toEqual([]);
+  });
+
+  test('exits in time while Redis is frozen', async () => {
+    const service = serve();
+    await service.port();
+    redis.freeze();
+    service.kill('SIGTERM');
+    expect(await service.exited).toEqual([0, null]);
+    redis.thaw();
+  });
+
+  test('uses TLS for rediss URLs, and trusts an authority of the operator', async () => {
+    const { server, authority } = await startTlsRedis('--requirepass', SECRET);
+    const url = `rediss://:${encodeURIComponent(SECRET)}@127.0.0.1:${server.port}`;
+    const trusting = serve({ PDS_REDIS_URL: url, NODE_EXTRA_CA_CERTS: authority });
+    await trusting.said('requests are counted in Redis');
+    const careful = serve({ PDS_REDIS_URL: url });
+    await careful.said(ALONE);
+    expect(careful.output()).toMatch(/"reason":"self-signed certificate in certificate chain/);
+    await server.close();
+  });
+
+  test('never logs the password, whatever goes wrong', async () => {
+    const wrong = serve({ PDS_REDIS_URL: redisUrl.replace('hunter2', 'hunter3') });
+    await wrong.said('WRONGPASS');
+    const right = serve();
+    const key = await makeKey(100);
+    const agent = new Agent({ keepAlive: true });
+    await client.config('SET', 'requirepass', 'another');
+    await client.call('client', 'kill', 'type', 'normal', 'skipme', 'yes');
+    await right.said(ALONE);
+    for (const service of services) {
+      expect((await send(await service.port(), agent, key)).statusCode).toBe(200);
+      service.kill('SIGTERM');
+      await service.closed;
+      for (const part of ['hunter', 'with:signs', 'with%3Asigns']) expect(service.output()).not.toContain(part);
+    }
+    agent.destroy();
+  });
+});

@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test as plainTest } from 'vitest';
+import { getAdmin } from '../support/process/administrator.ts';
+import { createClient } from '../support/client.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { testWith } from '../support/installed-programs.ts';
+import { makePartner } from '../support/partners.ts';
+import { metricsIn } from '../support/network/promql.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { startServing, type Serving } from '../support/serving-process.ts';
+
+const test = testWith('prometheus');
+const run = promisify(execFile);
+
+const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const ALERTS = fileOf('../../ops/alerts.yml');
+const ALERTS_TESTS = fileOf('alerts-tests.yml');
+const GUIDE = fileOf('../../docs/operators/monitoring.md');
+const DASHBOARD = fileOf('../../ops/grafana-dashboard.json');
+
+/** Added by Prometheus itself. */
+const OF_PROMETHEUS = { metrics: ['up'], labels: ['job', 'instance'] };
+
+interface Panel {
+  readonly type: string;
+  readonly title: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+// Their number is compared with promtool's.
+const RULE = /^ +- alert: (\w+)\n +expr: (?:\|\n((?: {10,}.*\n)+)|(.*)\n)/gm;
+const rules = [...readFileSync(ALERTS, 'utf8').matchAll(RULE)].map(([, alert = '', block, line]) => ({
+  alert,
+  expr: block ?? line ?? '',
+}));
+const { panels } = JSON.parse(readFileSync(DASHBOARD, 'utf8')) as { panels: readonly Panel[] };
+const shown = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })));
+
+let made: TestDatabase;
+let serving: Serving;
+/** The names in a scrape, including the parts of histograms, each with the labels it occurred with. */
+let scraped: Map<string, Set<string>>;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  await publishLines(made.database, SMALL_CATALOG);
+  const { key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true, requestsPerMinute: 3 });
+  serving = startServing(made.config, {}, '--workers', '2');
+  await serving.said('all workers are serving');
+  const client = createClient(`http://127.0.0.1:${await serving.port()}`);
+  for (let time = 0; time < 5; time += 1) await client.get('/v1/contracts', { key });
+  client.close();
+  scraped = namesIn((await getAdmin(await serving.adminPort(), '/metrics')).body);
+});
+afterAll(async () => {
+  serving.kill('SIGKILL');
+  await serving.closed;
+  await made.drop();
+});
+
+function namesIn(body: string): Map<string, Set<string>> {
+  const names = new Map<string, Set<string>>();
+  for (const [, name = '', type] of body.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+    const parts = type === 'histogram' ? ['_bucket', '_sum', '_count'] : [''];
+    for (const part of parts) names.set(name + part, new Set());
+  }
+  for (const [, name = '', labels = ''] of body.matchAll(/^([a-z_]+)(?:\{(.*)\})? \S+$/gm)) {
+    for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) names.get(name)?.add(label);
+  }
+  return names;
+}
+
+/** The metrics and labels of a query that no scrape has. */
+function unknownIn(query: string): string[] {
+  const found = metricsIn(query);
+  expect(found.length).toBeGreaterThan(0);
+  return found.flatMap(({ name, labels }) => {
+    if (OF_PROMETHEUS.metrics.includes(name)) return [];
+    const known = scraped.get(name);
+    if (known === undefined) return [name];
+    // Without a sample, its labels are unknown.
+    if (known.size === 0) return [];
+    return labels
+      .filter((label) => !known.has(label) && !OF_PROMETHEUS.labels.includes(label))
+      .map((label) => `${name}{${label}}`);
+  });
+}
+
+describe('every metric and label in the ops files appears in a scrape', () => {
+  plainTest.each(rules.map(({ alert, expr }) => [alert, expr]))('by the alert %s', (_alert, expr) => {
+    expect(unknownIn(expr)).toEqual([]);
+  });
+
+  plainTest.each(shown.map(({ title, expr }) => [title, expr]))('by the panel "%s": %s', (_title, expr) => {
+    expect(unknownIn(expr)).toEqual([]);
+  });
+
+  plainTest('and an unknown one would be found', () => {
+    expect(unknownIn('sum by (route) (rate(pds_no_such_total{route="x"}[5m])) > 500e6 or up == 0')).toEqual([
+      'pds_no_such_total',
+    ]);
+    expect(unknownIn('rate(pds_http_requests_total{rout="x", status!="200"}[5m])')).toEqual([
+      'pds_http_requests_total{rout}',
+    ]);
+  });
+
+  plainTest('and every metric of the service is on the dashboard and in the guide', () => {
+    const named = new Set(shown.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name)));
+    const own = [...scraped.keys()].filter((name) => name.startsWith('pds_'));
+    expect(own.filter((name) => !named.has(name))).toEqual([]);
+    const guide = readFileSync(GUIDE, 'utf8');
+    expect(own.filter((name) => !guide.includes(`| \`${name.replace(/_(bucket|sum|count)$/, '')}\` `))).toEqual([]);
+  });
+});
+
+describe('Prometheus accepts', () => {
+  test('the alerts', async () => {
+    const { stdout } = await run('promtool', ['check', 'rules', ALERTS]);
+    expect(stdout).toContain(`SUCCESS: ${rules.length} rules found`);
+  });
+
+  test('every query of the dashboard', async () => {
+    const queries = shown.map(({ expr }, index) => ({
+      record: `shown:${index}`,
+      expr: expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$\w+/g, 'x'),
+    }));
+    await inFolder(async (folder) => {
+      const path = join(folder, 'shown.yml');
+      // JSON is YAML.
+      writeFileSync(path, JSON.stringify({ groups: [{ name: 'shown', rules: queries }] }));
+      const { stdout } = await run('promtool', ['check', 'rules', path]);
+      expect(stdout).toContain(`${shown.length} rules found`);
+    });
+  });
+});
+
+test('alerts fire on their conditions, and not otherwise', async () => {
+  await inFolder(async (folder) => {
+    const path = join(folder, 'alerts-tests.yml');
+    writeFileSync(path, readFileSync(ALERTS_TESTS, 'utf8').replace('ALERTS', ALERTS));
+    const { stdout, stderr } = await run('promtool', ['test', 'rules', path]);
+    expect(stdout + stderr).toContain('SUCCESS');
+  });
+});
+
+async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'pds-rules-'));
+  try {
+    await work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

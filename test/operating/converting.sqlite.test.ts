@@ -1,0 +1,152 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { blocksRunBy } from '../docs/command-blocks.ts';
+import { readTokens } from '../docs/documents.ts';
+import { Workspace } from '../support/cluster/workspace.ts';
+import { DocumentShell } from './document-shell.ts';
+
+const PAGE = 'docs/operators/converting.md';
+
+let workspace: Workspace;
+let shell: DocumentShell;
+
+beforeAll(async () => {
+  workspace = new Workspace();
+  shell = await DocumentShell.create(workspace);
+  for (const [name, text] of documentedFiles()) writeFileSync(join(shell.folder, name), text);
+  writeFileSync(join(shell.folder, 'releases.json'), JSON.stringify(PACKAGE));
+});
+afterAll(() => workspace.close());
+
+/** The files that the page shows: each is the block after the sentence that names it first. */
+function documentedFiles(): [name: string, text: string][] {
+  const files: [string, string][] = [];
+  let named: string | undefined;
+  for (const token of readTokens(PAGE)) {
+    if (token.type === 'paragraph') named = /`([\w-]+\.(?:csv|json))`/.exec(token.raw)?.[1];
+    if (token.type === 'code' && token.lang !== 'sh' && named !== undefined) files.push([named, String(token.text)]);
+  }
+  return files;
+}
+
+/** The smallest package with a tender and a contract. */
+const PACKAGE = {
+  uri: 'https://publisher.example/package.json',
+  version: '1.1',
+  publishedDate: '2026-01-05T00:00:00Z',
+  releases: [
+    {
+      ocid: 'ocds-example-1',
+      id: '1',
+      date: '2026-01-05T00:00:00Z',
+      tag: ['tender', 'contract'],
+      parties: [
+        { id: '1', name: 'City of Springfield', roles: ['buyer'] },
+        { id: '2', name: 'Acme Paving', roles: ['supplier'] },
+      ],
+      buyer: { id: '1', name: 'City of Springfield' },
+      tender: { id: 'T-1', title: 'Road works', status: 'complete', procuringEntity: { id: '1' } },
+      awards: [{ id: 'a1', status: 'active', suppliers: [{ id: '2', name: 'Acme Paving' }] }],
+      contracts: [{ id: 'c1', awardID: 'a1', title: 'Road works', status: 'active' }],
+    },
+  ],
+};
+
+/** The records of a file that a conversion wrote. */
+function records(directory: string, kind: string): unknown[] {
+  const lines = readFileSync(join(shell.folder, directory, `${kind}.ndjson`), 'utf8').trim();
+  return lines.split('\n').map((line) => JSON.parse(line) as unknown);
+}
+
+test('ten commands lead from two CSV files to the first response of a partner', { timeout: 60_000 }, async () => {
+  const served = await shell.serve(PAGE, 'export PDS_DATABASE_URL=sqlite:data/springfield.sqlite', async () => {
+    const { output } = await shell.run(PAGE, 'curl -H', { 'curl ': 'curl -sS ' });
+    expect((JSON.parse(output) as { data: unknown }).data).toMatchObject([
+      {
+        name: 'Asphalt, hot mix',
+        lead_entity: { name: 'Public Works' },
+        suppliers: [{ name: 'Acme Paving, LLC', website: 'https://acme.example', states_served: ['IL'] }],
+      },
+    ]);
+  });
+  expect(served).toContain('Created the database data/springfield.sqlite (PDS_DATABASE_URL).');
+  expect(served).not.toContain('Migrated');
+});
+
+describe('the recipes for converting data', { timeout: 60_000 }, () => {
+  test('import the contracts of a spreadsheet', async () => {
+    const { output } = await shell.run(PAGE, 'npx pds convert csv --map contracts-map.json');
+    expect(output).toContain('Published mine at ');
+    expect(records('mine', 'contracts')).toMatchObject([
+      { name: 'Asphalt, hot mix' },
+      { name: 'Playground equipment' },
+    ]);
+    expect(records('mine', 'suppliers')).toMatchObject([{ name: 'Acme Paving, LLC' }, { name: 'PlaySafe Inc.' }]);
+  });
+
+  test('sketch a map that names every column', async () => {
+    const sketched = JSON.parse(await shell.shell('npx pds convert csv --sketch contracts.csv')) as unknown;
+    const text = JSON.stringify(sketched);
+    for (const column of [
+      'Contract Number',
+      'Description',
+      'Department',
+      'Vendor',
+      'Start Date',
+      'End Date',
+      'Commodity',
+    ])
+      expect(text).toContain(`"${column}"`);
+  });
+
+  test("convert Socrata's bids, with the time zone of the city", async () => {
+    await shell.run(PAGE, 'npx pds convert csv --map bids-map.json');
+    expect(records('bids', 'solicitations')).toMatchObject([
+      { reference_number: 'RFP-24-017', status: 'open', close_at: '2026-12-01T19:00:00.000Z' },
+      { reference_number: 'RFP-24-018', status: 'awarded', close_at: '2026-09-15T18:00:00.000Z' },
+    ]);
+    expect(await shell.shell('npx pds import bids --dry-run')).toContain(
+      '2      0        0          0        solicitations',
+    );
+  });
+
+  test("convert CKAN's vendors, without its row numbers", async () => {
+    await shell.run(PAGE, 'npx pds convert csv --map vendors-map.json');
+    expect(records('vendors', 'suppliers')).toMatchObject([
+      { name: 'Acme Paving LLC', states_served: ['IL'], certifications: ['MBE', 'WBE'] },
+      { name: 'Blue Ridge Fencing', states_served: ['VA'], certifications: [] },
+    ]);
+    expect(await shell.shell('npx pds import vendors --dry-run')).toContain(
+      '2      0        0          0        suppliers',
+    );
+  });
+
+  test("convert Excel's CSV, with its byte order mark, semicolons and quotes", async () => {
+    const path = join(shell.folder, 'agreements.csv');
+    writeFileSync(path, `\uFEFF${readFileSync(path, 'utf8').replaceAll('\n', '\r\n')}`);
+    await shell.run(PAGE, 'npx pds convert csv --map agreements-map.json');
+    expect(records('agreements', 'suppliers')).toMatchObject([{ name: 'Frost "Quick" Services' }]);
+  });
+
+  test('convert an OCDS package', async () => {
+    await shell.run(PAGE, 'npx pds convert ocds releases.json');
+    expect(records('from-ocds', 'contracts')).toMatchObject([{ name: 'Road works' }]);
+    expect(records('from-ocds', 'solicitations')).toMatchObject([{ title: 'Road works', status: 'awarded' }]);
+    expect(await shell.shell('npx pds import from-ocds --dry-run')).toContain(
+      '1      0        0          0        contracts',
+    );
+  });
+
+  test('refuse a renamed column by name, and write nothing', async () => {
+    await shell.shell("sed -i 's/Vendor/Vendor Name/' contracts.csv");
+    const output = await shell.shell('npx pds convert csv --map contracts-map.json --out renamed', 1);
+    expect(output).toContain('has no column "Vendor"');
+    expect(output).toContain('"Vendor Name", which the map neither uses nor ignores');
+    await shell.shell('test ! -e renamed');
+  });
+});
+
+test('every recipe was run', () => {
+  expect(shell.ran).toEqual(blocksRunBy('converting.sqlite'));
+});

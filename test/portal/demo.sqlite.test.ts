@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect } from 'vitest';
+import { ensureDemoPartner } from '../../src/access/demo-partner.ts';
+import { DEMO_KEY } from '../../src/access/keys.ts';
+import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { openPages, recordPage } from '../support/browser/browser.ts';
+import { testWith } from '../support/installed-programs.ts';
+
+let service: TestApp;
+let origin: string;
+const { withPage, close } = openPages();
+beforeAll(async () => {
+  service = await createTestApp();
+  await ensureDemoPartner(service.database, Date.now);
+  origin = `http://127.0.0.1:${await service.listen()}`;
+});
+afterAll(async () => {
+  await close();
+  await service.close();
+});
+
+testWith('chromium')("a demo's explorer opens with its key at one press", async () => {
+  await withPage({}, async (page) => {
+    const { complaints } = recordPage(page);
+    await page.goto(`${origin}/docs/explorer`);
+    await page.getByRole('button', { name: 'Use the demo key' }).click();
+    await page.getByText('You see 0 solicitations').waitFor();
+    await page.goto(`${origin}/docs/explorer#/contracts`);
+    await page.getByRole('button', { name: 'Forget the key' }).waitFor();
+    await page.getByText('Your key sees none.').waitFor();
+    expect(complaints).toEqual([]);
+  });
+});
+
+testWith('chromium')("a demo's reference sends requests with its key", async () => {
+  await withPage({}, async (page) => {
+    await page.goto(`${origin}/docs/reference#tag/reference-lists/GET/v1/coops`, { waitUntil: 'networkidle' });
+    expect(await page.getByLabel('Bearer Token').first().inputValue()).toBe(DEMO_KEY);
+    await page.getByRole('button', { name: 'Test Request' }).first().click();
+    await page.getByRole('button', { name: 'Send' }).first().click();
+    await page.getByText('200 OK').first().waitFor();
+  });
+});

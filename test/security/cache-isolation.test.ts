@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { HttpResponse, GetOptions } from '../support/client.ts';
+import { SMALL_CATALOG } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService({
+    catalog: SMALL_CATALOG,
+    partners: [{ name: 'all', everything: true }, { name: 'a', leadEntities: ['le_a'] }, { name: 'nothing' }],
+  });
+});
+afterAll(() => service.close());
+
+const PATHS = [
+  ...['contracts', 'suppliers', 'solicitations', 'lead-entities', 'coops'].map((kind) => `/v1/${kind}`),
+  ...['/v1/contracts/ctr_2', '/v1/suppliers/sup_2', '/v1/solicitations/sol_2', '/v1/solicitations/2'],
+  ...['/v1/solicitations/count', '/v1/contracts?q=asphalt'],
+];
+
+/** The parts of a response that do not vary. */
+function comparable({ status, headers, body }: HttpResponse): object {
+  const { etag, vary, 'x-sync-watermark': watermark, 'content-type': type } = headers;
+  return { status, etag, vary, watermark, type, body: body.replace(/"request_id":"[^"]*"/, '') };
+}
+
+/** Headers by which a client could poison the cache. */
+const UNKEYED: GetOptions['headers'][] = [
+  { host: 'elsewhere.example', 'x-forwarded-host': 'elsewhere.example', 'x-forwarded-proto': 'http' },
+  { 'x-original-url': '/v1/coops', 'x-rewrite-url': '/v1/coops', 'x-http-method-override': 'POST' },
+  { 'accept-encoding': 'gzip;q=1, x', accept: 'text/html', 'accept-language': 'xx' },
+  { cookie: 'partner=all', 'x-partner': 'all', 'x-api-key': 'all', forwarded: 'for=127.0.0.1;host=elsewhere.example' },
+  { range: 'bytes=0-1', 'if-range': '"x"', 'cache-control': 'max-age=9999', pragma: 'no-cache' },
+];
+
+test('each partner gets its own response, whatever other partners requested before, and with which headers', async () => {
+  const names = ['all', 'a', 'nothing'];
+  const first = new Map<string, object>();
+  const get = (name: string, path: string, options: GetOptions = {}): Promise<HttpResponse> =>
+    service.get(path, { key: service.partner(name).key, ...options });
+  for (const name of names) for (const path of PATHS) first.set(name + path, comparable(await get(name, path)));
+  for (const path of PATHS) {
+    const asAll = first.get(`all${path}`);
+    expect(asAll).toMatchObject({ status: 200, vary: 'Authorization, Accept-Encoding' });
+    expect(first.get(`nothing${path}`)).not.toEqual(asAll);
+    for (const headers of UNKEYED) {
+      for (const name of names) await get(name, path, headers);
+      for (const name of names)
+        expect(comparable(await get(name, path)), `${name} ${path}`).toEqual(first.get(name + path));
+    }
+    // Without a valid key, nothing cached is served.
+    expect((await service.get(path)).status).toBe(401);
+    expect((await service.get(path, { key: `${service.partner('all').key}x` })).status).toBe(401);
+  }
+});
+
+test("another partner's ETag never yields a 304", async () => {
+  for (const path of PATHS) {
+    const { headers } = await service.get(path, { key: service.partner('all').key });
+    const mine = await service.get(path, { key: service.partner('nothing').key });
+    const conditional = await service.get(path, {
+      key: service.partner('nothing').key,
+      headers: { 'if-none-match': String(headers.etag) },
+    });
+    expect(comparable(conditional)).toEqual(comparable(mine));
+    expect((await service.get(path, { headers: { 'if-none-match': String(headers.etag) } })).status).toBe(401);
+  }
+});

@@ -1,0 +1,65 @@
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { findInstalled } from '../installed-programs.ts';
+
+/** Without these, Chromium contacts Google in the background. */
+const QUIET = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+  '--disable-quic',
+];
+
+/** Starts the installed Chromium, for tests under `testWith('chromium')`. */
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: findInstalled('chromium') ?? '', args: QUIET });
+}
+
+/** Opens pages in one browser, each in a fresh context. */
+export interface OpenPages {
+  readonly withPage: (options: BrowserContextOptions, use: (page: Page) => Promise<void>) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** Starts the browser with the first page. The caller must close it. */
+export function openPages(): OpenPages {
+  let browser: Promise<Browser> | undefined;
+  return {
+    async withPage(options, use) {
+      browser ??= launchBrowser();
+      const context = await (await browser).newContext(options);
+      try {
+        await use(await context.newPage());
+      } finally {
+        await context.close();
+      }
+    },
+    async close() {
+      await (await browser)?.close();
+    },
+  };
+}
+
+/** A record of what a page must not do: complain, or contact another origin. */
+export interface PageRecord {
+  /** Console errors and warnings, and uncaught exceptions. */
+  readonly complaints: readonly string[];
+  /** Every origin the page sent a request to. */
+  readonly origins: ReadonlySet<string>;
+}
+
+/** Records the page's complaints and the origins it contacts from now on. */
+export function recordPage(page: Page): PageRecord {
+  const complaints: string[] = [];
+  const origins = new Set<string>();
+  page.on('request', (request) => {
+    if (!request.url().startsWith('data:')) origins.add(new URL(request.url()).origin);
+  });
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => void complaints.push(error.message));
+  return { complaints, origins };
+}

@@ -1,0 +1,188 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { dataOf, idsOf, listAllPages, type ListedRecord } from '../support/client.ts';
+import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+import { KINDS } from './copy.ts';
+import { evenClock, firstCatalog, LEAD_ENTITIES, startWriter } from './writer-process.ts';
+
+let service: TestService;
+afterEach(() => service.close());
+
+const SECOND_MS = 1_000;
+const iso = (ms: number): string => new Date(ms).toISOString();
+
+describe('an updated_since that is not a watermark', () => {
+  let nowMs: number;
+  const clock = (): number => nowMs;
+  /** The time of the last import of each kind. */
+  let releasedMs: number;
+
+  async function start(): Promise<void> {
+    nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+    service = await startService({
+      catalog: SMALL_CATALOG,
+      clock,
+      partners: [
+        { name: 'all', everything: true },
+        { name: 'a', leadEntities: ['le_a'] },
+      ],
+    });
+    nowMs += 3_600 * SECOND_MS;
+    const name = 'Renamed';
+    await publishLines(
+      service.database,
+      {
+        contracts: ['ctr_1', 'ctr_2'].map((id) => ({ ...contract(id), name })),
+        suppliers: ['sup_1', 'sup_2'].map((id) => ({ ...supplier(id), name })),
+        solicitations: [1, 2].map((ref) => ({ ...solicitation(`sol_${ref}`, ref), title: name })),
+      },
+      { clock },
+    );
+    releasedMs = nowMs;
+    await service.noticeChanges();
+  }
+
+  const read = async (path: string, sinceMs: number, partner = 'all', limits = [100]): Promise<string[]> => {
+    const pages = await service.listAllPages(
+      `/v1/${path}?updated_since=${iso(sinceMs)}`,
+      service.partner(partner).key,
+      limits,
+    );
+    return idsOf(...pages);
+  };
+  const count = async (sinceMs: number): Promise<number> => {
+    const { body } = await service.get(`/v1/solicitations/count?updated_since=${iso(sinceMs)}`, {
+      key: service.partner('all').key,
+    });
+    return (JSON.parse(body) as { total: number }).total;
+  };
+
+  test('returns what changed up to five seconds earlier, on every page and in the count', async () => {
+    await start();
+    for (const kind of KINDS) {
+      const changed = (await read(kind, releasedMs)).toSorted();
+      expect(changed.length).toBeGreaterThanOrEqual(2);
+      // The clock of a client that began its last sync when the release had its timestamp, but was not yet visible.
+      for (const laterMs of [2, 400, 5 * SECOND_MS]) {
+        expect(await read(kind, releasedMs + laterMs), `${kind} ${laterMs}`).toEqual(changed);
+        expect(await read(kind, releasedMs + laterMs, 'all', [1]), `${kind} ${laterMs}`).toEqual(changed);
+      }
+      expect(await read(kind, releasedMs + 5 * SECOND_MS + 1)).toEqual([]);
+    }
+    expect(await count(releasedMs + 400)).toBe(2);
+    expect(await count(releasedMs + 5 * SECOND_MS + 1)).toBe(0);
+    // The greatest `updated_at` in a copy.
+    nowMs = releasedMs + 3 * SECOND_MS;
+    await publishLines(service.database, { contracts: [{ ...contract('ctr_2'), name: 'Again' }] }, { clock });
+    await service.noticeChanges();
+    expect(await read('contracts', nowMs)).toEqual(['ctr_1', 'ctr_2']);
+  });
+
+  test('never equals a watermark: with a watermark and no changes, lists and count are empty', async () => {
+    await start();
+    for (const kind of KINDS) expect(await read(kind, releasedMs + 1)).toEqual([]);
+    expect(await count(releasedMs + 1)).toBe(0);
+  });
+
+  test('never equals the watermark of a change of grants, even if grants are repeatedly revoked and restored', async () => {
+    await start();
+    const { key } = service.partner('a');
+    const watermarks: string[] = [];
+    const leadEntity = { everything: false, leadEntities: ['le_b'], coops: [] };
+    for (const change of [grant, revoke, grant, revoke]) {
+      nowMs += 100;
+      await change(service.database, clock, 'a', leadEntity);
+      await service.noticeChanges();
+      const { headers } = await service.get('/v1/contracts', { key });
+      watermarks.push(String(headers['x-sync-watermark']));
+    }
+    expect(watermarks).toEqual([101, 201, 301, 401].map((laterMs) => iso(releasedMs + laterMs)));
+    for (const watermark of watermarks) expect(await read('contracts', Date.parse(watermark), 'a')).toEqual([]);
+    // It was not issued to another partner.
+    expect(await read('contracts', Date.parse(String(watermarks[0])))).toEqual(['ctr_1', 'ctr_2']);
+  });
+
+  test('can be the updated_at of a record, even if the clock stands still during several imports', async () => {
+    await start();
+    const { key } = service.partner('all');
+    for (const name of ['One', 'Two', 'Three']) {
+      await publishLines(service.database, { contracts: [{ ...contract('ctr_1'), name }] }, { clock });
+    }
+    await service.noticeChanges();
+    const { body } = await service.get('/v1/contracts/ctr_1', { key });
+    const { updated_at: updatedAt } = JSON.parse(body) as { updated_at: string };
+    // Changed by the import before these three.
+    expect(await read('contracts', Date.parse(updatedAt))).toContain('ctr_2');
+  });
+});
+
+/** A partner that knows only the API reference: it passes its own clock, or the greatest `updated_at` in its copy. */
+class Follower {
+  readonly records = new Map<string, ListedRecord>();
+  readonly #path: string;
+  readonly #key: string;
+  readonly #by: 'clock' | 'updated_at';
+  #since = '1970-01-01T00:00:00.000Z';
+
+  constructor(kind: string, key: string, by: 'clock' | 'updated_at') {
+    this.#path = `/v1/${kind}`;
+    this.#key = key;
+    this.#by = by;
+  }
+
+  async sync(): Promise<void> {
+    const beganAt = iso(evenClock());
+    const pages = await listAllPages(service.get, `${this.#path}?updated_since=${this.#since}`, this.#key, [7]);
+    const received = dataOf(...pages);
+    for (const record of received) this.records.set(record.id, record);
+    const greatest =
+      received
+        .map((record) => String(record['updated_at']))
+        .sort()
+        .at(-1) ?? this.#since;
+    if (this.#by === 'clock') this.#since = beganAt;
+    else if (greatest > this.#since) this.#since = greatest;
+  }
+}
+
+test('clients that pass their own clock or the greatest updated_at miss nothing during concurrent imports and grants', async () => {
+  service = await startService({
+    catalog: firstCatalog(),
+    clock: evenClock,
+    partners: [
+      { name: 'all', everything: true },
+      { name: 'some', leadEntities: LEAD_ENTITIES.slice(0, 2) },
+      { name: 'few' },
+    ],
+  });
+  const database = service.databaseConfig;
+  const writing = new AbortController();
+  const writers = Promise.all([
+    startWriter({ database, role: 'importer', seed: 11, rounds: 40, clockSkewMs: 0 }).exited,
+    startWriter({ database, role: 'importer', seed: 12, rounds: 40, clockSkewMs: 0 }).exited,
+    startWriter({ database, role: 'granter', seed: 13, rounds: 40, clockSkewMs: 0 }).exited,
+  ]).finally(() => writing.abort());
+  const followers = KINDS.flatMap((kind) =>
+    (['clock', 'updated_at'] as const).flatMap((by) =>
+      ['all', 'some'].map((name) => ({ kind, by, name, follower: new Follower(kind, service.partner(name).key, by) })),
+    ),
+  );
+  let syncs = 0;
+  while (!writing.signal.aborted) {
+    for (const { follower } of followers) await follower.sync();
+    syncs += followers.length;
+    await delay(10);
+  }
+  expect(await writers).toEqual([0, 0, 0]);
+  expect(syncs).toBeGreaterThan(3 * followers.length);
+  await service.noticeChanges();
+  for (const { kind, by, name, follower } of followers) {
+    await follower.sync();
+    const pages = await listAllPages(service.get, `/v1/${kind}`, service.partner(name).key, [100]);
+    for (const record of dataOf(...pages)) {
+      expect(follower.records.get(record.id), `${name} by ${by}: ${record.id}`).toEqual(record);
+    }
+  }
+}, 120_000);

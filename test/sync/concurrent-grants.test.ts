@@ -1,0 +1,104 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { contract, publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+import { Copy, KINDS } from './copy.ts';
+
+/** A contract visible only through a grant of the coop. */
+const OF_COOP = { ...contract('ctr_coop'), lead_entity_id: 'le_c', coop_id: 'co_y', supplier_ids: ['sup_coop'] };
+const CATALOG = {
+  ...SMALL_CATALOG,
+  'lead-entities': [...SMALL_CATALOG['lead-entities'], { id: 'le_c', name: 'City of C' }],
+  coops: [...SMALL_CATALOG.coops, { id: 'co_y', name: 'Coop Y' }],
+  suppliers: [...SMALL_CATALOG.suppliers, supplier('sup_coop')],
+  contracts: [...SMALL_CATALOG.contracts, OF_COOP],
+};
+
+let service: TestService;
+let nowMs: number;
+const clock = (): number => (nowMs += 1_000);
+let refreshes: number;
+let isQuiet: boolean;
+afterEach(() => service.close());
+
+const coop = { everything: false, leadEntities: [], coops: ['co_y'] };
+const leadEntity = { everything: false, leadEntities: ['le_b'], coops: [] };
+const CHANGES = {
+  grant: () => grant(service.database, clock, 'a', coop),
+  revoke: () => revoke(service.database, clock, 'a', coop),
+  publish: () =>
+    publishLines(service.database, { contracts: [{ ...contract('ctr_1'), name: `Contract ${refreshes}` }] }, { clock }),
+};
+type Change = keyof typeof CHANGES;
+
+/** A service in which these changes happen, in turn, each time a scope is reloaded. */
+async function serveDuring(changes: readonly (readonly Change[])[]): Promise<void> {
+  nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+  refreshes = 0;
+  isQuiet = true;
+  service = await startService({
+    catalog: CATALOG,
+    clock,
+    partners: [{ name: 'a', leadEntities: ['le_a'] }],
+    // Otherwise it could notice a change before the request under test.
+    isPolling: false,
+    onRefresh: async () => {
+      if (isQuiet) return;
+      for (const change of changes[refreshes % changes.length] ?? []) await CHANGES[change]();
+      refreshes += 1;
+    },
+  });
+}
+
+describe('a change of grants between reading the scope and reading its page', () => {
+  test.each<Change[][]>([
+    [['grant'], ['revoke']],
+    [['grant', 'publish'], ['revoke']],
+    [
+      ['publish', 'grant'],
+      ['publish', 'revoke'],
+    ],
+    [
+      ['publish', 'grant', 'publish'],
+      ['revoke', 'publish'],
+    ],
+    [['publish'], ['publish', 'grant'], ['revoke']],
+  ])('fails no request, and a sync misses nothing: %j, then %j, and so on', async (...changes) => {
+    await serveDuring(changes);
+    const { key } = service.partner('a');
+    const copies = KINDS.map((kind) => new Copy(kind, key, service.get));
+    let turn = 0;
+    const rounds = 4;
+    for (let round = 0; round < rounds; round += 1) {
+      for (const copy of copies) {
+        await service.noticeChanges();
+        await copy.sync();
+        // From here on, the scope that the service has just read is stale.
+        await [grant, revoke][turn++ % 2]?.(service.database, clock, 'a', leadEntity);
+        isQuiet = false;
+        await copy.sync();
+        isQuiet = true;
+        await service.noticeChanges();
+        await copy.sync();
+        for (const record of await copy.listAll()) expect(copy.records.get(record.id)).toEqual(record);
+        expect(await copy.sync()).toBe(0);
+      }
+    }
+    expect(refreshes).toBe(rounds * copies.length);
+  });
+
+  test('is visible in the next response to the same request', async () => {
+    await serveDuring([['grant']]);
+    const { key } = service.partner('a');
+    const list = () => service.get('/v1/contracts', { key });
+    // Another request, so that the one under test is not cached.
+    await service.get('/v1/suppliers', { key });
+    await grant(service.database, clock, 'a', leadEntity);
+    isQuiet = false;
+    expect((await list()).body).not.toContain('ctr_coop');
+    isQuiet = true;
+    expect(refreshes).toBe(1);
+    await service.noticeChanges();
+    expect((await list()).body).toContain('ctr_coop');
+  });
+});
