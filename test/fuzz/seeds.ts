@@ -14,7 +14,7 @@ export interface FuzzRun {
 export const FIXED_SEEDS = {
   http: [1, 20_260_415],
   bytes: [1],
-  import: [1, 20_260_415],
+  import: [1, 20_260_415, 884_061_108],
 } as const;
 
 /**

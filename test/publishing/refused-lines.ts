@@ -266,6 +266,8 @@ export const REFUSED_LINES: [what: string, files: ImportLines, line: number | nu
     /sbe, technical/,
   ],
   ['an escaped NUL', { coops: ['{"id":"co_1","name":"a\\u0000b"}'] }, 1, 'name', /NUL/],
+  ['an escaped NUL in an id', { suppliers: [{ ...supplier('sup_\0') }] }, 1, 'id', /A-Z a-z 0-9/],
+  ['an escaped NUL in the id of a removal', { suppliers: [{ id: 'sup_\0', deleted: true }] }, 1, 'id', /NUL/],
   ['a raw NUL', { coops: ['{"id":"co_1","name":"a\0b"}'] }, 1, '', /is not JSON/],
   ['half a surrogate pair', { coops: ['{"id":"co_1","name":"\\ud83d"}'] }, 1, 'name', /surrogate/],
   ['invalid UTF-8', { coops: [Buffer.from('7b226964223aff7d', 'hex')] }, 1, '', /UTF-8/],

@@ -74,14 +74,15 @@ export function decodeLine(bytes: Uint8Array): string | null {
 
 /**
  * The id of a line, read without parsing the line if it begins with `{"id":"`, otherwise from the parsed JSON. Null if
- * there is none. If the line contains `id` twice, the parsed record can have another id; parsing detects that.
+ * there is none, or it contains NUL, which PostgreSQL cannot look up. If the line contains `id` twice, the parsed record
+ * can have another id. Parsing detects both.
  */
 export function lineKey(bytes: Buffer): string | null {
   const plain = startingKey(bytes);
   if (plain !== null) return plain;
   try {
     const { id } = JSON.parse(decodeLine(bytes) ?? '') as { id?: unknown };
-    return typeof id === 'string' ? Buffer.from(id).toString() : null;
+    return typeof id === 'string' && !id.includes('\0') ? Buffer.from(id).toString() : null;
   } catch {
     return null;
   }
