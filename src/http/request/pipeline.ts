@@ -15,7 +15,7 @@ import {
 } from '../response/errors.ts';
 import { keyHeaders, partnerHeaders, publicHeaders, setHeaders } from '../response/headers.ts';
 import { sendCached } from '../response/response-cache.ts';
-import { addAdmission, type Admission } from '../server/admission.ts';
+import { leaveWhenSent, type Admission } from '../server/admission.ts';
 import { isPartnerPath, readPath } from '../server/request-target.ts';
 import { hasUnknownEnd, problemOfHead, readBearerKey } from './head.ts';
 import { parseParameters, type Parameters, type ParameterValues } from './parameters.ts';
@@ -44,7 +44,7 @@ declare module 'fastify' {
 }
 
 /** Throws the ApiError that refuses a request, or returns. */
-export type Check = (request: FastifyRequest, reply: FastifyReply) => void;
+export type Check = (request: FastifyRequest) => void;
 
 interface PartnerPipelineParts {
   readonly directory: PartnerDirectory;
@@ -87,73 +87,64 @@ export function addCommonSteps(app: FastifyInstance, observers: readonly Request
 }
 
 /** The steps of a request under /v1 before its handler, in order, each with the statuses it can respond with. */
-export function addPartnerPipeline(
-  v1: FastifyInstance,
-  { directory, clock, limits, admission, checkCursor }: PartnerPipelineParts,
-): void {
-  addCheck(v1, (request, reply) => setHeaders(reply, partnerHeaders(request.id)));
-  addAuthentication(v1, directory, limits, admission); // 401, or 429 after many
-  addCheck(v1, ({ caller }, reply) => caller && setHeaders(reply, keyHeaders(caller, clock)));
-  addRequestLimit(v1, limits); // 429
-  addAdmission(v1, admission); // 429
-  addCheck(v1, checkPath); // 404, 405
-  addCheck(v1, checkHead); // 400
-  addCheck(v1, parseQuery); // 400
-  addCheck(v1, checkCursor); // 400
-  addCheck(v1, checkPermission); // 403
-  addCachedResponses(v1); // 200, 304
+export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelineParts): void {
+  const { clock, limits, admission, checkCursor } = parts;
+  v1.addHook('onRequest', async (request, reply) => {
+    setHeaders(reply, partnerHeaders(request.id));
+    request.caller = await authenticate(request, parts); // 401, or 429 after many
+    setHeaders(reply, keyHeaders(request.caller, clock));
+    await countRequest(request, reply, limits); // 429
+    admission.enter(request); // 429
+    checkPath(request); // 404, 405
+    checkHead(request); // 400
+    parseQuery(request); // 400
+    checkCursor(request); // 400
+    checkPermission(request); // 403
+    return sendIfCached(request, reply); // 200, 304
+  });
+  leaveWhenSent(v1, admission);
   v1.setNotFoundHandler(throwUnknownPath);
 }
 
 /** The same for paths that need no key. */
 export function addPublicPipeline(pages: FastifyInstance): void {
-  addCheck(pages, (request, reply) => setHeaders(reply, publicHeaders(request.id)));
-  addCheck(pages, checkPath); // 404, 405
-  addCheck(pages, checkHead); // 400
-  pages.setNotFoundHandler(throwUnknownPath);
-}
-
-function addCheck(scope: FastifyInstance, check: Check): void {
-  scope.addHook('onRequest', (request, reply, done) => {
-    check(request, reply);
+  pages.addHook('onRequest', (request, reply, done) => {
+    setHeaders(reply, publicHeaders(request.id));
+    checkPath(request); // 404, 405
+    checkHead(request); // 400
     done();
   });
+  pages.setNotFoundHandler(throwUnknownPath);
 }
 
 /**
  * Resolves the API key of every request to its partner, even if the path does not exist. After `FAILURES_PER_MINUTE`
  * failures from one address in a minute, further failures from it get 429. Requests with a valid key are unaffected.
  */
-function addAuthentication(
-  v1: FastifyInstance,
-  directory: PartnerDirectory,
-  limits: RequestLimits,
-  admission: Admission,
-): void {
-  const lookUp = async (key: string): Promise<FoundPartner | null> => {
+async function authenticate(
+  request: FastifyRequest,
+  { directory, limits, admission }: PartnerPipelineParts,
+): Promise<FoundPartner> {
+  const key = readBearerKey(request.raw.rawHeaders);
+  let caller = key === null ? null : directory.findCachedKey(key);
+  if (key !== null && caller === null) {
     admission.beginLookUp();
     try {
-      return await directory.findByKey(key);
+      caller = await directory.findByKey(key);
     } finally {
       admission.endLookUp();
     }
-  };
-  v1.addHook('onRequest', async (request) => {
-    const key = readBearerKey(request.raw.rawHeaders);
-    request.caller = key === null ? null : (directory.findCachedKey(key) ?? (await lookUp(key)));
-    if (request.caller !== null) return;
-    const { isExceeded, resetSeconds } = await limits.countFailure(request.ip);
-    throw isExceeded ? tooManyFailures(resetSeconds) : unauthorized();
-  });
+  }
+  if (caller !== null) return caller;
+  const { isExceeded, resetSeconds } = await limits.countFailure(request.ip);
+  throw isExceeded ? tooManyFailures(resetSeconds) : unauthorized();
 }
 
 /** Enforces each partner's requests per minute, and reports its remaining quota on every response. */
-function addRequestLimit(v1: FastifyInstance, limits: RequestLimits): void {
-  v1.addHook('onRequest', async ({ partner }, reply) => {
-    const limitResult = await limits.countRequest(partner);
-    setHeaders(reply, limitHeaders(partner, limits, limitResult));
-    if (limitResult.isExceeded) throw rateLimited(limitResult.resetSeconds);
-  });
+async function countRequest({ partner }: FastifyRequest, reply: FastifyReply, limits: RequestLimits): Promise<void> {
+  const limitResult = await limits.countRequest(partner);
+  setHeaders(reply, limitHeaders(partner, limits, limitResult));
+  if (limitResult.isExceeded) throw rateLimited(limitResult.resetSeconds);
 }
 
 function getPartner(this: FastifyRequest): Partner {
@@ -211,20 +202,15 @@ function checkPermission({ partner: { isSuspended, kinds }, routeOptions }: Fast
 }
 
 /**
- * Serves what `server.ts` could not serve from the cache, because another process counts the request or the response
- * is not compressed yet.
+ * Sends what `server.ts` could not serve from the cache, because another process counts the request or the response is
+ * not compressed yet; nothing if it is not cached.
  */
-function addCachedResponses(v1: FastifyInstance): void {
-  v1.addHook('onRequest', (request, reply, done) => {
-    const { responseCache } = request.server;
-    const cached = responseCache.find(request.partner, request.originalUrl);
-    if (cached === null) {
-      done();
-      return;
-    }
-    responseCache.noticeHit();
-    sendCached(request, reply, cached);
-  });
+function sendIfCached(request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined {
+  const { responseCache } = request.server;
+  const cached = responseCache.find(request.partner, request.originalUrl);
+  if (cached === null) return undefined;
+  responseCache.noticeHit();
+  return sendCached(request, reply, cached);
 }
 
 function throwUnknownPath(): never {

@@ -27,7 +27,18 @@ declare module 'fastify' {
   }
 }
 
-/** Limits how many requests this process accepts at once. */
+/**
+ * Limits how many requests this process accepts at once. Those beyond its capacity get 429 immediately, so accepted
+ * requests stay fast, and a partner with many connections cannot delay the others. (The rate limit bounds a partner's
+ * requests per minute, but neither how many of them arrive at once nor the sum of all partners.)
+ *
+ * Two bounds, because requests wait in two places: in flight for a connection to PostgreSQL (`FairSemaphore`), and in the
+ * event-loop tick that read them, in which SQLite serves them one after the other (`TickBudget`). Not
+ * @fastify/under-pressure: its mean delay refuses all partners alike, also for a while after the overload.
+ *
+ * A request holds its permit until its response is produced, not until the client has read it, since clients decide how
+ * fast they read. It keeps the permit even if the client disconnects, because the database query still runs.
+ */
 export class Admission {
   readonly #permits = new FairSemaphore<number>(MAX_IN_FLIGHT);
   readonly #tickBudget = new TickBudget<number>();
@@ -63,11 +74,12 @@ export class Admission {
     this.#permits.release(NOBODY_YET);
   }
 
-  /** @throws ApiError 429 if the tick budget or the permits are exhausted for this partner. */
-  enter(request: FastifyRequest, partnerId: number): void {
-    if (!this.#tickBudget.hasTimeFor(partnerId)) throw overloaded();
-    this.#acquire(partnerId);
-    request.permitHolder = partnerId;
+  /** @throws ApiError 429 if the tick budget or the permits are exhausted for the request's partner. */
+  enter(request: FastifyRequest): void {
+    const { id } = request.partner;
+    if (!this.#tickBudget.hasTimeFor(id)) throw overloaded();
+    this.#acquire(id);
+    request.permitHolder = id;
   }
 
   leave(request: FastifyRequest): void {
@@ -89,24 +101,9 @@ export function makeAdmission(logger: Pick<Logger, 'warn'>): Admission {
   );
 }
 
-/**
- * 429: requests beyond this process's capacity are refused immediately, so accepted requests stay fast, and a partner
- * with many connections cannot delay the others. (The rate limit bounds a partner's requests per minute, but neither how
- * many of them arrive at once nor the sum of all partners.)
- *
- * Two bounds, because requests wait in two places: in flight for a connection to PostgreSQL (`FairSemaphore`), and in the
- * event-loop tick that read them, in which SQLite serves them one after the other (`TickBudget`). Not
- * @fastify/under-pressure: its mean delay refuses all partners alike, also for a while after the overload.
- *
- * A request holds its permit until its response is produced, not until the client has read it, since clients decide how
- * fast they read. It keeps the permit even if the client disconnects, because the database query still runs.
- */
-export function addAdmission(app: FastifyInstance, admission: Admission): void {
+/** Returns each request's permit when its response is produced. */
+export function leaveWhenSent(app: FastifyInstance, admission: Admission): void {
   app.decorateRequest('permitHolder', null);
-  app.addHook('onRequest', (request, _reply, done) => {
-    admission.enter(request, request.partner.id);
-    done();
-  });
   app.addHook('onSend', (request, _reply, _payload, done) => {
     admission.leave(request);
     done();
