@@ -21,7 +21,6 @@ import { CommandError, describeListenError } from '../process/failure.ts';
 import type { LogFormat } from '../process/log-format.ts';
 import { createLog, flushLog } from '../process/logger.ts';
 import { processOutput, renderColumns } from '../process/output.ts';
-import { loadDemo } from './demo.ts';
 import { serveAsWorker } from './serve-as-worker.ts';
 import { serveWithWorkers } from './serve-with-workers.ts';
 import { resolveHost, startServing } from './serving.ts';
@@ -143,6 +142,8 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
       logger.info({ publication: cutOff }, 'completed an import that was interrupted after its commit');
     if (await hasTimelineChanged(database)) logger.warn(HISTORY_WARNING);
     if (!demo) return false;
+    // Loaded on use, since it needs the importer.
+    const { loadDemo } = await import('./demo.ts');
     await loadDemo(database, Date.now);
     const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
     return (await directory.findByKey(DEMO_KEY)) !== null;

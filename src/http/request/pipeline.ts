@@ -100,7 +100,10 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
     parseQuery(request); // 400
     checkCursor(request); // 400
     checkPermission(request); // 403
-    return sendIfCached(request, reply); // 200, 304
+  });
+  // Without a promise: Fastify would continue to the handler if the client left before an awaited reply was sent.
+  v1.addHook('onRequest', (request, reply, done) => {
+    if (!sendIfCached(request, reply)) done(); // 200, 304
   });
   leaveWhenSent(v1, admission);
   v1.setNotFoundHandler(throwUnknownPath);
@@ -203,14 +206,17 @@ function checkPermission({ partner: { isSuspended, kinds }, routeOptions }: Fast
 
 /**
  * Sends what `server.ts` could not serve from the cache, because another process counts the request or the response is
- * not compressed yet; nothing if it is not cached.
+ * not compressed yet.
+ *
+ * @returns false if it is not cached.
  */
-function sendIfCached(request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined {
+function sendIfCached(request: FastifyRequest, reply: FastifyReply): boolean {
   const { responseCache } = request.server;
   const cached = responseCache.find(request.partner, request.originalUrl);
-  if (cached === null) return undefined;
+  if (cached === null) return false;
   responseCache.noticeHit();
-  return sendCached(request, reply, cached);
+  sendCached(request, reply, cached);
+  return true;
 }
 
 function throwUnknownPath(): never {
