@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { PartnerDirectory } from '../../access/partner-directory.ts';
 import { limitHeaders, type RequestLimits } from '../../rate-limiting/request-limits.ts';
@@ -10,6 +10,7 @@ import { WATERMARK_HEADER, type ResponseCache } from '../response/response-cache
 import { renderText } from '../response/send-text.ts';
 import type { Admission } from './admission.ts';
 import type { Connections } from './connections.ts';
+import { createServer } from './node-http.ts';
 
 /** Maximum size of the request line and all headers together. */
 export const MAX_HEAD_BYTES = 16_384;

@@ -1,10 +1,10 @@
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { methodNotAllowed, renderError, validationFailed, type ApiError } from '../response/errors.ts';
 import { JSON_TYPE, REQUEST_ID_HEADER, requestIds, SECURITY_HEADERS } from '../response/headers.ts';
 import type { Connections } from './connections.ts';
+import { STATUS_CODES } from './node-http.ts';
 import { MAX_HEAD_BYTES } from './server.ts';
 
 /** How long a refused connection is still read from, so that a reset does not overtake the response. */
