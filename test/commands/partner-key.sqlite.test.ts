@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseKey } from '../../src/access/keys.ts';
 import { sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -153,7 +153,7 @@ describe('the first command on an empty database', () => {
     expect(partners.map(({ name }) => name)).toEqual(names);
     // Each with a distinct timestamp.
     expect(new Set(partners.map((partner) => partner.everything_since)).size).toBe(names.length);
-    if (inject('engine') === 'sqlite' && made.config.engine === 'sqlite') {
+    if (made.config.engine === 'sqlite') {
       expect(statSync(sqliteFiles(made.config.path).access).mode & 0o077).toBe(0);
     }
   });
