@@ -1,8 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-
-import { Type, type Static } from 'typebox';
-import { Value } from 'typebox/value';
+import { Ajv, type JSONSchemaType } from 'ajv';
 import type { TableGroup } from '../database/migrations/migration.ts';
 import { MIGRATIONS } from '../database/migrations/migrations.ts';
 import { digestFile } from './durable-files.ts';
@@ -16,22 +14,51 @@ export const BACKUP_FILES = { catalog: 'catalog.sqlite', access: 'access.sqlite'
 /** The format of a backup's folder. A change that this version could not restore increments it. */
 const FORMAT = 1;
 
-const BackedUpFile = Type.Object({ name: Type.String(), bytes: Type.Integer(), sha256: Type.String() });
-
-const Manifest = Type.Object({
-  format: Type.Integer(),
-  /** The version of the service that made it. */
-  version: Type.String(),
-  made_at: Type.String(),
-  /** The last migration of each group. */
-  schema: Type.Object({ catalog: Type.Integer(), access: Type.Integer() }),
-  /** The timestamp of the last publication or change of grants. */
-  last_event: Type.String(),
-  files: Type.Object({ catalog: BackedUpFile, access: BackedUpFile }),
-});
+interface BackedUpFile {
+  readonly name: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
 
 /** A backup's manifest, `backup.json`. */
-export type BackupManifest = Static<typeof Manifest>;
+export interface BackupManifest {
+  readonly format: number;
+  /** The version of the service that made it. */
+  readonly version: string;
+  readonly made_at: string;
+  /** The last migration of each group. */
+  readonly schema: { readonly catalog: number; readonly access: number };
+  /** The timestamp of the last publication or change of grants. */
+  readonly last_event: string;
+  readonly files: { readonly catalog: BackedUpFile; readonly access: BackedUpFile };
+}
+
+const FILE_SCHEMA: JSONSchemaType<BackedUpFile> = {
+  type: 'object',
+  required: ['name', 'bytes', 'sha256'],
+  properties: { name: { type: 'string' }, bytes: { type: 'integer' }, sha256: { type: 'string' } },
+};
+
+const MANIFEST_SCHEMA: JSONSchemaType<BackupManifest> = {
+  type: 'object',
+  required: ['format', 'version', 'made_at', 'schema', 'last_event', 'files'],
+  properties: {
+    format: { type: 'integer', const: FORMAT },
+    version: { type: 'string' },
+    made_at: { type: 'string' },
+    schema: {
+      type: 'object',
+      required: ['catalog', 'access'],
+      properties: { catalog: { type: 'integer' }, access: { type: 'integer' } },
+    },
+    last_event: { type: 'string' },
+    files: {
+      type: 'object',
+      required: ['catalog', 'access'],
+      properties: { catalog: FILE_SCHEMA, access: FILE_SCHEMA },
+    },
+  },
+};
 
 /** Serializes a manifest in the current format. */
 export function writeManifest(manifest: Omit<BackupManifest, 'format'>): string {
@@ -56,7 +83,7 @@ export function readManifest(folder: string): BackupManifest {
       { cause: error },
     );
   }
-  if ((parsed as { format?: unknown } | null)?.format !== FORMAT || !Value.Check(Manifest, parsed)) {
+  if (!new Ajv().validate(MANIFEST_SCHEMA, parsed)) {
     throw new RecoveryError(
       `${join(folder, MANIFEST_FILE)} has a format that this version of the service does not support`,
     );

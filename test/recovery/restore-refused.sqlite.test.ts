@@ -81,6 +81,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
       /schema is at 99.*restore it with/,
     ],
     ['of an unknown format', () => editManifest({ format: 2 }), /has a format that this version/],
+    ['with an incomplete manifest', () => editManifest({ files: {} }), /has a format that this version/],
   ])('refuses a backup %s, and touches nothing', async (_, spoil, message) => {
     await backUp();
     spoil();

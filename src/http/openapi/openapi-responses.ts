@@ -1,13 +1,21 @@
-import { Type, type TSchema } from 'typebox';
 import { ERROR_CODES, ERROR_PAGES_PATH, type ErrorCode } from '../response/errors.ts';
-import { describedRef, TIMESTAMP_PATTERN, nameOf, nullable, openEnum, refTo } from './openapi-schemas.ts';
+import {
+  describedRef,
+  nullable,
+  object,
+  openEnum,
+  refTo,
+  TIMESTAMP_PATTERN,
+  type NamedSchema,
+  type Schema,
+} from './openapi-schemas.ts';
 import { MAX_LIMIT } from '../request/parameters.ts';
 
 /** A response in a route's schema; `headers` are keys of {@link HEADERS}. */
 interface ResponseSchema {
   readonly description: string;
   readonly headers: Readonly<Record<string, object>>;
-  readonly content?: Readonly<Record<string, { readonly schema: TSchema }>>;
+  readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
   /** `null` if there is no body. */
   readonly type?: 'null';
 }
@@ -27,37 +35,40 @@ const errorCode = openEnum(
 
 const REQUEST_ID = { type: 'string', minLength: 26, maxLength: 26, pattern: '^req_[A-Za-z0-9_-]{22}$' } as const;
 
-const errorDetail = Type.Object(
+const errorDetail = object(
   {
     code: refTo(errorCode),
-    message: Type.String({ description: 'For people: what was wrong and what to do. It can change.' }),
-    request_id: Type.String({
+    message: { type: 'string', description: 'For people: what was wrong and what to do. It can change.' },
+    request_id: {
       ...REQUEST_ID,
       description: 'Include it when you contact support.',
       examples: ['req_b1mLHn3RKaYCJL5VFKRQBQ'],
-    }),
+    },
   },
   { $id: 'ErrorDetail', description: 'A code for programs and a message for people.' },
 );
 
 /** The envelope of every error. */
-const errorSchema = Type.Object(
+const errorSchema = object(
   { error: describedRef(errorDetail, 'The error.') },
   { $id: 'Error', description: 'The body of every error.' },
 );
 
-const pageMeta = Type.Object(
+const pageMeta = object(
   {
-    next_cursor: nullable(
-      Type.String({ minLength: 1, description: 'Cursor of the next page; null on the last page. Opaque.' }),
-    ),
-    limit: Type.Integer({
+    next_cursor: nullable({
+      type: 'string',
+      minLength: 1,
+      description: 'Cursor of the next page; null on the last page. Opaque.',
+    }),
+    limit: {
+      type: 'integer',
       format: 'int32',
       minimum: 1,
       maximum: MAX_LIMIT,
       description: 'The page size in effect.',
       examples: [25],
-    }),
+    },
   },
   { $id: 'PageMeta', description: 'The position of a page in its list.' },
 );
@@ -114,16 +125,18 @@ const WRONG_METHOD = 'The method is neither GET nor HEAD.';
 const KEY_HEADERS = ['RateLimit', 'RateLimit-Policy', 'X-Key-Expires-At'] as const;
 
 /** The schema of a list page, named after the schema of its items: `ContractPage`. */
-export function pageOf(item: TSchema, description: string): TSchema {
-  return Type.Object(
+export function pageOf(item: NamedSchema, description: string) {
+  return object(
     {
-      data: Type.Array(refTo(item), {
+      data: {
+        type: 'array',
+        items: refTo(item),
         maxItems: MAX_LIMIT,
         description: 'The records of the page, in the order of the list.',
-      }),
+      },
       meta: describedRef(pageMeta, 'The position of the page in the list.'),
     },
-    { $id: `${nameOf(item)}Page`, description },
+    { $id: `${item.$id}Page`, description },
   );
 }
 
@@ -132,7 +145,7 @@ export function pageOf(item: TSchema, description: string): TSchema {
  *
  * @param examples records, if the schema's own examples do not suit this route
  */
-export function listResponses(page: TSchema, examples?: readonly object[]): ResponseSchemas {
+export function listResponses(page: NamedSchema, examples?: readonly object[]): ResponseSchemas {
   const example = examples && { data: examples, meta: { next_cursor: null, limit: 25 } };
   return {
     ...successResponses('A page of the list.', page, ['X-Sync-Watermark'], example),
@@ -140,18 +153,18 @@ export function listResponses(page: TSchema, examples?: readonly object[]): Resp
   };
 }
 
-/** Responses of a detail route, which can be 404. The schema is named by its `$id`. */
-export function detailResponses(record: TSchema): ResponseSchemas {
+/** Responses of a detail route, which can be 404. */
+export function detailResponses(record: NamedSchema): ResponseSchemas {
   return { ...successResponses('The record.', record), ...errorResponses({ detail: true }) };
 }
 
-/** Responses of a route whose object always exists, such as a count. The schema is named by its `$id`. */
-export function objectResponses(object: TSchema): ResponseSchemas {
-  return { ...successResponses('The result.', object), ...errorResponses({ detail: false }) };
+/** Responses of a route whose object always exists, such as a count. */
+export function objectResponses(result: NamedSchema): ResponseSchemas {
+  return { ...successResponses('The result.', result), ...errorResponses({ detail: false }) };
 }
 
 /** Responses of `/health`: no key, so no rate limits and no ETag. */
-export function healthResponses(health: TSchema): ResponseSchemas {
+export function healthResponses(health: NamedSchema): ResponseSchemas {
   return {
     200: {
       description: 'The service is running.',
@@ -184,7 +197,7 @@ function errorResponses({ detail }: { detail: boolean }): ResponseSchemas {
 
 function successResponses(
   description: string,
-  schema: TSchema,
+  schema: NamedSchema,
   more: readonly HeaderName[] = [],
   example?: object,
 ): ResponseSchemas {
@@ -211,7 +224,7 @@ function headersNamed(names: readonly HeaderName[]): Record<string, object> {
   return Object.fromEntries(['X-Request-ID', ...names].map((name) => [name, {}]));
 }
 
-function jsonOf(schema: TSchema, example?: object): NonNullable<ResponseSchema['content']> {
+function jsonOf(schema: NamedSchema, example?: object): NonNullable<ResponseSchema['content']> {
   return { [JSON_MEDIA]: { schema: refTo(schema), ...(example && { example }) } };
 }
 

@@ -1,5 +1,3 @@
-import { Type, type TInteger, type TSchema, type TString } from 'typebox';
-
 // Building blocks for the schemas of the OpenAPI document. The importer or the parameter checks enforce these bounds
 // and patterns. Patterns use no look-around, which many tools do not support.
 
@@ -24,69 +22,84 @@ export const ABBREVIATION_PATTERN = '^[^,\\s]([^,]*[^,\\s])?$';
 /** In code points. PostgreSQL cannot index much longer text. */
 export const MAX_ABBREVIATION_LENGTH = 200;
 
+/** A JSON Schema. */
+export interface Schema {
+  readonly type?: string | readonly string[];
+  readonly [keyword: string]: unknown;
+}
+
+/** A schema that others refer to. Its `$id` is its name in the OpenAPI document. */
+export interface NamedSchema extends Schema {
+  readonly $id: string;
+}
+
 interface Texts {
   readonly description: string;
   readonly examples?: readonly string[];
 }
 
+/** An object that always has all of its properties. */
+export function object(
+  properties: Readonly<Record<string, Schema>>,
+  name: { readonly $id: string; readonly description: string },
+) {
+  return { type: 'object', required: Object.keys(properties), properties, ...name };
+}
+
 /** A record ID. */
 export function idText(texts: Texts) {
-  return Type.String({ minLength: 1, maxLength: 64, pattern: ID_PATTERN, ...texts });
+  return { type: 'string', minLength: 1, maxLength: 64, pattern: ID_PATTERN, ...texts };
 }
 
 /** Text that is never blank. */
 export function filledText(texts: Texts) {
-  return Type.String({ minLength: 1, pattern: FILLED_PATTERN, ...texts });
+  return { type: 'string', minLength: 1, pattern: FILLED_PATTERN, ...texts };
 }
 
 /** A timestamp as it is served: UTC with milliseconds. */
 export function timestamp(description: string, example = '2030-01-20T09:00:00.000Z') {
-  return Type.String({
+  return {
+    type: 'string',
     format: 'date-time',
     maxLength: 24,
     pattern: TIMESTAMP_PATTERN,
     description,
     examples: [example],
-  });
+  };
 }
 
 /** A whole number that JSON parsers represent exactly. */
 export function int64(options: { description: string; minimum?: number; examples?: readonly number[] }) {
-  return Type.Integer({
+  return {
+    type: 'integer',
     format: 'int64',
     minimum: Number.MIN_SAFE_INTEGER,
     maximum: Number.MAX_SAFE_INTEGER,
     ...options,
-  });
+  };
 }
 
 /** A field that is always present, and can be null. */
-export function nullable(schema: TString | TInteger) {
+export function nullable(schema: Schema & { readonly type: string }) {
   return { ...schema, type: [schema.type, 'null'] };
 }
 
-/** A schema's name in the OpenAPI document: its `$id`. */
-export function nameOf(schema: TSchema): string {
-  if (!('$id' in schema)) throw new Error('a schema that is referenced needs an $id, its name in the OpenAPI document');
-  return String(schema.$id);
-}
-
 /** A reference to a named schema, as Fastify resolves it. */
-export function refTo(schema: TSchema): TSchema {
-  return Type.Ref(`${nameOf(schema)}#`);
+export function refTo({ $id }: NamedSchema) {
+  return { $ref: `${$id}#` };
 }
 
 /**
  * A reference with a description of the field that holds it, and an example of it. OpenAPI 3.0 does not allow a
  * description beside a bare reference.
  */
-export function describedRef(schema: TSchema, description: string, example?: object): TSchema {
-  return Type.Unsafe({ allOf: [refTo(schema)], description, ...(example && { examples: [example] }) });
+export function describedRef(schema: NamedSchema, description: string, example?: object) {
+  return { allOf: [refTo(schema)], description, ...(example && { examples: [example] }) };
 }
 
 /** A reference that can be null. */
-export function nullableRef(schema: TSchema, description: string, example: object): TSchema {
-  return Type.Unsafe({ oneOf: [refTo(schema), { type: 'null' }], description, examples: [example] });
+export function nullableRef(schema: NamedSchema, description: string, example: object) {
+  return { oneOf: [refTo(schema), { type: 'null' }], description, examples: [example] };
 }
 
 /**
@@ -94,17 +107,18 @@ export function nullableRef(schema: TSchema, description: string, example: objec
  * `x-extensible-enum` is Zalando's; AutoRest, Kiota and NSwag read `x-ms-enum`; Speakeasy reads the last one.
  */
 export function openEnum<const T extends string>($id: string, values: readonly T[], description: string) {
-  return Type.Enum([...values], {
+  return {
+    enum: values,
     $id,
     type: 'string',
     description: `${description} New values can be added: accept ones that you do not know.`,
     'x-extensible-enum': values,
     'x-ms-enum': { name: $id, modelAsString: true },
     'x-speakeasy-unknown-values': 'allow',
-  });
+  };
 }
 
 /** Path parameters of a detail route. */
 export function idPathSchema(description: string) {
-  return Type.Object({ id: Type.String({ minLength: 1, description }) });
+  return { type: 'object', required: ['id'], properties: { id: { type: 'string', minLength: 1, description } } };
 }

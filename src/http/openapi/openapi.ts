@@ -1,6 +1,5 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import type { Config } from '../../config.ts';
 import { JSON_TYPE } from '../response/headers.ts';
 import { HEADERS, SHARED_SCHEMAS } from './openapi-responses.ts';
@@ -37,16 +36,18 @@ const INFO = {
 const ENVIRONMENT_NAMES = { production: 'production', uat: 'UAT (test)', dev: 'development (local)' } as const;
 
 /** Every GET under /v1 can be made conditional. */
-const CONDITIONAL_HEADERS = Type.Object({
-  'If-None-Match': Type.Optional(
-    Type.String({
+const CONDITIONAL_HEADERS = {
+  type: 'object',
+  properties: {
+    'If-None-Match': {
+      type: 'string',
       // No example: tools would send it.
       description:
         'The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the ' +
         'response is 304 without a body.',
-    }),
-  ),
-});
+    },
+  },
+};
 
 const TAGS = [
   { name: 'Contracts', description: 'Cooperative purchasing contracts.' },

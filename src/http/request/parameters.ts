@@ -1,8 +1,7 @@
 import { closest, distance } from 'fastest-levenshtein';
-import { Type, type TSchema } from 'typebox';
 import { parseTimestamp } from '../../timestamp.ts';
 import { validationFailed } from '../response/errors.ts';
-import { describedRef } from '../openapi/openapi-schemas.ts';
+import { describedRef, type NamedSchema, type Schema } from '../openapi/openapi-schemas.ts';
 import { decodeText, queryOf } from '../server/request-target.ts';
 
 /** A query parameter: one definition for both documentation and parsing. */
@@ -10,7 +9,7 @@ interface Parameter<T> {
   /**
    * Schema for the OpenAPI document. Examples belong in its description: tools send the value of an `example` field.
    */
-  readonly schema: TSchema;
+  readonly schema: Schema;
   /**
    * Parses the decoded text; undefined means that the parameter counts as not given.
    *
@@ -133,20 +132,21 @@ function quote(text: string): string {
 }
 
 /** The parameters as a schema for the OpenAPI document. */
-export function querystringSchema(parameters: Parameters): TSchema {
-  const schemas = Object.entries(parameters).map(([name, { schema }]) => [name, Type.Optional(schema)]);
-  return Type.Object(Object.fromEntries(schemas) as Record<string, TSchema>, { additionalProperties: false });
+export function querystringSchema(parameters: Parameters): Schema {
+  const schemas = Object.entries(parameters).map(([name, { schema }]) => [name, schema] as const);
+  return { type: 'object', properties: Object.fromEntries(schemas), additionalProperties: false };
 }
 
 /** Page size. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
 export const limitParameter: Parameter<number> = {
-  schema: Type.Integer({
+  schema: {
+    type: 'integer',
     format: 'int32',
     minimum: 1,
     maximum: MAX_LIMIT,
     default: DEFAULT_LIMIT,
     description: 'Maximum number of records on a page. It can change from page to page.',
-  }),
+  },
   parse(value) {
     const limit = /^[1-9]\d{0,2}$/.test(value) ? Number(value) : Number.NaN;
     if (!(limit <= MAX_LIMIT)) {
@@ -158,10 +158,11 @@ export const limitParameter: Parameter<number> = {
 
 /** The position after which the page begins. `paging/` checks that the cursor belongs to this list. */
 export const cursorParameter: Parameter<string> = {
-  schema: Type.String({
+  schema: {
+    type: 'string',
     minLength: 1,
     description: 'The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.',
-  }),
+  },
   parse(value) {
     if (isBlank(value)) throw new InvalidParameter('must be the "meta.next_cursor" of the previous page, unchanged');
     return value;
@@ -170,12 +171,13 @@ export const cursorParameter: Parameter<string> = {
 
 /** Free text to search for, in Unicode's composed form; blank text counts as not given. */
 export const freeText: Parameter<string | undefined> = {
-  schema: Type.String({
+  schema: {
+    type: 'string',
     maxLength: MAX_TEXT_LENGTH,
     description:
       'Words to search for, such as `fire safety`. A record must contain all of them: each as the beginning of a word, or ' +
       'as another form of it in English. Case, accents and punctuation do not matter.',
-  }),
+  },
   parse(value) {
     const text = value.normalize('NFC');
     if (Array.from(text).length > MAX_TEXT_LENGTH)
@@ -187,7 +189,7 @@ export const freeText: Parameter<string | undefined> = {
 /** A timestamp, normalized to the form that is stored and compared. */
 export function timestampParameter(description: string): Parameter<string> {
   return {
-    schema: Type.String({ format: 'date-time', description }),
+    schema: { type: 'string', format: 'date-time', description },
     parse(value) {
       // An offset's plus that was not percent-encoded arrives as a space.
       const timestamp = parseTimestamp(value.replace(/ (?=\d{2}:\d{2}$)/, '+'));
@@ -215,7 +217,7 @@ export function updatedSinceParameter(records: string, note = ''): Parameter<str
  */
 export function idParameter(list: string, description: string): Parameter<string> {
   return {
-    schema: Type.String({ minLength: 1, description: `${description}: an \`id\` of \`${list}\`.` }),
+    schema: { type: 'string', minLength: 1, description: `${description}: an \`id\` of \`${list}\`.` },
     parse(value) {
       if (isBlank(value)) throw new InvalidParameter(`must be an id from ${list}`);
       return value;
@@ -225,7 +227,7 @@ export function idParameter(list: string, description: string): Parameter<string
 
 /** One of the values of a named enum, matched exactly. */
 export function oneOfParameter<T extends string>(
-  schema: TSchema & { readonly enum: readonly T[] },
+  schema: NamedSchema & { readonly enum: readonly T[] },
   description: string,
 ): Parameter<T> {
   const values = schema.enum;
@@ -243,12 +245,13 @@ const STATE = /^[A-Za-z]{2}$/;
 
 /** A two-letter state code, upper-cased. */
 export const stateParameter: Parameter<string> = {
-  schema: Type.String({
+  schema: {
+    type: 'string',
     minLength: 2,
     maxLength: 2,
     pattern: STATE.source,
     description: 'Only suppliers that serve this state or are based in it: a two-letter USPS code, such as `TX`.',
-  }),
+  },
   parse(value) {
     if (!STATE.test(value)) throw new InvalidParameter('must be a two-letter state code, such as TX');
     return value.toUpperCase();
@@ -257,11 +260,12 @@ export const stateParameter: Parameter<string> = {
 
 /** The raw list of certifications: some names contain commas, so splitting it requires the known names. */
 export const certificationsParameter: Parameter<string> = {
-  schema: Type.String({
+  schema: {
+    type: 'string',
     description:
       'Abbreviations or names of certifications (see `/v1/certifications`), comma-separated, such as ' +
       '`MBE,WBE`: suppliers that hold all of them.',
-  }),
+  },
   parse(value) {
     if (value.split(',').some((element) => element.trim() === '')) {
       throw new InvalidParameter('must be abbreviations or names of certifications, separated by commas');

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { JSON_TYPE } from '../response/headers.ts';
 import { healthResponses } from '../openapi/openapi-responses.ts';
+import { object } from '../openapi/openapi-schemas.ts';
 
 const HEALTHY = JSON.stringify({ status: 'ok' });
 
-const healthSchema = Type.Object(
-  { status: Type.Literal('ok', { description: 'Always `ok`.' }) },
+const healthSchema = object(
+  { status: { type: 'string', const: 'ok', description: 'Always `ok`.' } },
   { $id: 'Health', description: 'The process responds.' },
 );
 

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { listResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
 import {
   ABBREVIATION_PATTERN,
   filledText,
   MAX_ABBREVIATION_LENGTH,
+  object,
   openEnum,
   refTo,
 } from '../../http/openapi/openapi-schemas.ts';
@@ -22,13 +22,14 @@ import type { CertificationFilters, CertificationList } from './certification-li
 
 /** An abbreviation, as certifications and suppliers return it. */
 export function abbreviationText(description: string) {
-  return Type.String({
+  return {
+    type: 'string',
     minLength: 1,
     maxLength: MAX_ABBREVIATION_LENGTH,
     pattern: ABBREVIATION_PATTERN,
     description,
     examples: ['MBE'],
-  });
+  };
 }
 
 const certificationType = openEnum(
@@ -37,7 +38,7 @@ const certificationType = openEnum(
   'The family of a certification. `sbe`: small-business and diversity certifications.',
 );
 
-const certification = Type.Object(
+const certification = object(
   {
     name: filledText({ description: 'The full name, unique.', examples: ['Minority Business Enterprise'] }),
     type: refTo(certificationType),

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
-import { Type } from 'typebox';
 import type { Scope } from '../../access/scope.ts';
 import type { Database } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
@@ -12,6 +11,7 @@ import {
   idText,
   nullable,
   nullableRef,
+  object,
   refTo,
   timestamp,
 } from '../../http/openapi/openapi-schemas.ts';
@@ -40,23 +40,28 @@ import {
 } from '../reference-lists/reference-lists.ts';
 import { embeddedSupplier } from '../suppliers/suppliers.ts';
 
-const contract = Type.Object(
+const contract = object(
   {
     id: idText({ description: 'The id of the contract.', examples: ['ctr_pa_01e60812_47883'] }),
     name: filledText({ description: 'The name of the contract.', examples: ['MICROSOFT LICENSING'] }),
-    summary: nullable(Type.String({ description: 'A short summary; null if there is none.' })),
-    description: nullable(Type.String({ description: 'What the contract covers; null if there is no description.' })),
+    summary: nullable({ type: 'string', description: 'A short summary; null if there is none.' }),
+    description: nullable({
+      type: 'string',
+      description: 'What the contract covers; null if there is no description.',
+    }),
     lead_entity: describedRef(namedRef, 'The organization that awarded the contract.', LEAD_ENTITY_EXAMPLE),
     coop: nullableRef(
       namedRef,
       'The cooperative that the contract belongs to; null if it belongs to none.',
       COOP_EXAMPLE,
     ),
-    suppliers: Type.Array(refTo(embeddedSupplier), { description: 'The suppliers on the contract.' }),
-    city_services: Type.Array(refTo(namedRef), {
+    suppliers: { type: 'array', items: refTo(embeddedSupplier), description: 'The suppliers on the contract.' },
+    city_services: {
+      type: 'array',
+      items: refTo(namedRef),
       description: 'The city services that the contract covers.',
       examples: [[CITY_SERVICE_EXAMPLE]],
-    }),
+    },
     updated_at: timestamp('When anything in this record last changed, including names and suppliers.'),
   },
   { $id: 'Contract', description: 'A cooperative purchasing contract.' },

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import { sql, type RawBuilder } from 'kysely';
-import { Type } from 'typebox';
 import { KEY_ENVIRONMENTS, type KeyEnvironment } from '../../access/keys.ts';
 import type { Partner } from '../../access/scope.ts';
 import type { Engine } from '../../database/database.ts';
@@ -11,6 +10,7 @@ import {
   int64,
   KEY_ID_PATTERN,
   nullable,
+  object,
   openEnum,
   refTo,
   timestamp,
@@ -34,15 +34,16 @@ const keyEnvironment = openEnum(
 
 const resourceKind = openEnum('ResourceKind', KINDS_AS_LISTED, 'A kind of resource: the first part of its path.');
 
-const keyUsage = Type.Object(
+const keyUsage = object(
   {
-    day: Type.String({
+    day: {
+      type: 'string',
       format: 'date',
       maxLength: 10,
       pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
       description: 'The day, in UTC.',
       examples: ['2030-01-20'],
-    }),
+    },
     requests: int64({
       minimum: 0,
       description: 'The requests made with this key, whatever their outcome. 0 for a day without requests.',
@@ -52,10 +53,16 @@ const keyUsage = Type.Object(
   { $id: 'KeyUsage', description: "A day's requests made with a key." },
 );
 
-const keyIdText = (description: string, example: string) =>
-  Type.String({ minLength: 8, maxLength: 8, pattern: KEY_ID_PATTERN, description, examples: [example] });
+const keyIdText = (description: string, example: string) => ({
+  type: 'string',
+  minLength: 8,
+  maxLength: 8,
+  pattern: KEY_ID_PATTERN,
+  description,
+  examples: [example],
+});
 
-const key = Type.Object(
+const key = object(
   {
     id: keyIdText('The public id of the key, its third part: use it to refer to the key.', '1a2b3c4d'),
     environment: refTo(keyEnvironment),
@@ -73,14 +80,17 @@ const key = Type.Object(
       ),
     ),
     partner: filledText({ description: 'The name of the partner that the key belongs to.', examples: ['acme'] }),
-    kinds: Type.Array(refTo(resourceKind), {
+    kinds: {
+      type: 'array',
+      items: refTo(resourceKind),
       maxItems: KINDS_AS_LISTED.length,
       description: 'The kinds of resource that the partner can request; any other is 403.',
-    }),
-    sees_everything: Type.Boolean({
+    },
+    sees_everything: {
+      type: 'boolean',
       description: 'Whether the partner is granted everything, now and in future.',
       examples: [false],
-    }),
+    },
     granted_lead_entities: int64({
       minimum: 0,
       description: 'The number of lead entities granted individually.',
@@ -91,17 +101,20 @@ const key = Type.Object(
       description: 'The number of cooperatives granted individually.',
       examples: [1],
     }),
-    requests_per_minute: Type.Integer({
+    requests_per_minute: {
+      type: 'integer',
       format: 'int32',
       minimum: 1,
       maximum: 1_000_000,
       description: 'The limit in effect, over all keys of the partner.',
       examples: [600],
-    }),
-    usage: Type.Array(refTo(keyUsage), {
+    },
+    usage: {
+      type: 'array',
+      items: refTo(keyUsage),
       maxItems: MAX_DAYS,
       description: 'The requests of each day, for up to 30 days, today last. A request is counted within some seconds.',
-    }),
+    },
     data_published_at: nullable(
       timestamp('When the newest data was published; null before the first release.', '2030-01-20T06:00:00.000Z'),
     ),

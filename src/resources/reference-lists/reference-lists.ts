@@ -1,12 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
-import { Type } from 'typebox';
 import type { Scope } from '../../access/scope.ts';
 import type { Engine, OpenDatabase } from '../../database/database.ts';
 import { catalogState } from '../../database/revision.ts';
 import { firstRow, isInList, limitParameter as rowLimit, parameter } from '../../database/statement.ts';
 import { listResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
-import { filledText, idText } from '../../http/openapi/openapi-schemas.ts';
+import { filledText, idText, object } from '../../http/openapi/openapi-schemas.ts';
 import { cursorParameter, limitParameter, querystringSchema } from '../../http/request/parameters.ts';
 import type { FoundRecords } from '../../index/record-index.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
@@ -16,7 +15,7 @@ import type { Services } from '../../services.ts';
 import { scopeKey, scopeValues } from '../granted.ts';
 
 /** A reference list's record, also embedded in others. A schema's `$id` is its name in the OpenAPI document. */
-export const namedRef = Type.Object(
+export const namedRef = object(
   {
     id: idText({ description: 'The id, for filters.', examples: ['le_city_of_pittsburgh_d85d'] }),
     name: filledText({ description: 'The name, for people.', examples: ['City of Pittsburgh'] }),

@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import {
   describedRef,
@@ -7,6 +6,7 @@ import {
   int64,
   NIGP_PATTERN,
   nullable,
+  object,
   openEnum,
   refTo,
 } from '../../http/openapi/openapi-schemas.ts';
@@ -19,13 +19,14 @@ export const solicitationStatus = openEnum(
 );
 
 const listFields = {
-  id: Type.String({
+  id: {
+    type: 'string',
     minLength: 1,
     maxLength: 64,
     pattern: '^[0-9]*[A-Za-z_-][A-Za-z0-9_-]*$',
     description: 'The id of the solicitation. It is never all digits, unlike a `ref`.',
     examples: ['sol_fed_grants_gov_pa_12_295'],
-  }),
+  },
   ref: int64({
     minimum: 1,
     description: 'Numeric public id. The detail route accepts it instead of `id`.',
@@ -37,11 +38,12 @@ const listFields = {
     examples: ['Drug Abuse Aspects of HIV/AIDS (R21)'],
   }),
   status: refTo(solicitationStatus),
-  issuing_organization: nullable(Type.String({ description: 'The issuing organization; null if unknown.' })),
+  issuing_organization: nullable({ type: 'string', description: 'The issuing organization; null if unknown.' }),
   lead_entity: describedRef(namedRef, 'The lead entity that the solicitation belongs to.', LEAD_ENTITY_EXAMPLE),
-  is_open: Type.Boolean({
+  is_open: {
+    type: 'boolean',
     description: 'True if the status is `open` and `close_at` is null or in the future, at the time of the request.',
-  }),
+  },
   open_at: nullable(timestamp('When bidding opens.', '2030-01-15T14:00:00.000Z')),
   close_at: nullable(timestamp('When bidding closes. From then on `is_open` is false.', '2030-04-15T17:00:00.000Z')),
   questions_due_at: nullable(timestamp('Deadline for questions.', '2030-02-15T17:00:00.000Z')),
@@ -51,33 +53,34 @@ const listFields = {
   ),
 };
 
-const solicitation = Type.Object(listFields, {
+const solicitation = object(listFields, {
   $id: 'Solicitation',
   description: 'A solicitation (RFP) in a list.',
 });
 
 export const solicitationPage = pageOf(solicitation, 'A page of solicitations.');
 
-const nigpCode = Type.Object(
+const nigpCode = object(
   {
-    code: Type.String({
+    code: {
+      type: 'string',
       minLength: 3,
       maxLength: 11,
       pattern: NIGP_PATTERN,
       description: 'The NIGP class, zero-padded, of 3, 5, 7 or 11 digits.',
       examples: ['91027'],
-    }),
-    description: Type.String({ description: 'What the code means.' }),
+    },
+    description: { type: 'string', description: 'What the code means.' },
   },
   { $id: 'SolicitationNigpCode', description: 'An NIGP code that the solicitation is tagged with.' },
 );
 
-const document = Type.Object(
+const document = object(
   {
     id: int64({ description: 'The id of the document.' }),
     name: filledText({ description: 'The name of the document.' }),
-    description: nullable(Type.String({ description: 'What the document is; null if there is no description.' })),
-    file_type: nullable(Type.String({ description: 'The type of the file; null if unknown.' })),
+    description: nullable({ type: 'string', description: 'What the document is; null if there is no description.' }),
+    file_type: nullable({ type: 'string', description: 'The type of the file; null if unknown.' }),
     file_size: nullable(int64({ minimum: 0, description: 'The size in bytes; null if unknown.' })),
   },
   {
@@ -86,14 +89,14 @@ const document = Type.Object(
   },
 );
 
-const requestedItem = Type.Object(
+const requestedItem = object(
   {
     id: int64({ description: 'The id of the item.' }),
     name: filledText({ description: 'The name of the item.' }),
-    required: Type.Boolean({ description: 'Whether bidders must supply it.' }),
-    file_type: nullable(Type.String({ description: 'The expected file type; null if any is accepted.' })),
-    allows_multiple: Type.Boolean({ description: 'Whether bidders can supply more than one file.' }),
-    instructions: nullable(Type.String({ description: 'Instructions for bidders; null if there are none.' })),
+    required: { type: 'boolean', description: 'Whether bidders must supply it.' },
+    file_type: nullable({ type: 'string', description: 'The expected file type; null if any is accepted.' }),
+    allows_multiple: { type: 'boolean', description: 'Whether bidders can supply more than one file.' },
+    instructions: nullable({ type: 'string', description: 'Instructions for bidders; null if there are none.' }),
     template_document_id: nullable(
       int64({ description: 'The `id` of the document that serves as its template; null if there is none.' }),
     ),
@@ -101,22 +104,22 @@ const requestedItem = Type.Object(
   { $id: 'SolicitationRequestedItem', description: 'An item that bidders are asked to supply.' },
 );
 
-const notice = Type.Object(
+const notice = object(
   {
     id: int64({ description: 'The id of the notice.' }),
     title: filledText({ description: 'The title of the notice.' }),
-    body: Type.String({ description: 'The text of the notice.' }),
+    body: { type: 'string', description: 'The text of the notice.' },
     created_at: timestamp('When it was published.'),
   },
   { $id: 'SolicitationNotice', description: 'A public announcement of the issuer, such as an addendum.' },
 );
 
-const question = Type.Object(
+const question = object(
   {
     id: int64({ description: 'The id of the question.' }),
     title: filledText({ description: 'The title of the question.' }),
-    body: Type.String({ description: 'The text of the question.' }),
-    answer: nullable(Type.String({ description: 'The answer of the issuer; null until there is one.' })),
+    body: { type: 'string', description: 'The text of the question.' },
+    answer: nullable({ type: 'string', description: 'The answer of the issuer; null until there is one.' }),
     answered_at: nullable(timestamp('When it was answered.', '2030-02-04T09:00:00.000Z')),
     created_at: timestamp('When it was asked.', '2030-02-01T09:00:00.000Z'),
   },
@@ -126,26 +129,32 @@ const question = Type.Object(
   },
 );
 
-export const solicitationDetail = Type.Object(
+export const solicitationDetail = object(
   {
     ...listFields,
-    description: nullable(
-      Type.String({ description: 'The goods or services to be procured; null if there is no description.' }),
-    ),
-    require_intent_registration: Type.Boolean({
-      description: 'Whether bidders must register their intent before they submit.',
+    description: nullable({
+      type: 'string',
+      description: 'The goods or services to be procured; null if there is no description.',
     }),
+    require_intent_registration: {
+      type: 'boolean',
+      description: 'Whether bidders must register their intent before they submit.',
+    },
     created_at: timestamp('When it was created.', '2030-01-08T09:00:00.000Z'),
-    nigp_codes: Type.Array(refTo(nigpCode), { description: 'NIGP classes of 3, 5, 7 or 11 digits.' }),
-    documents: Type.Array(refTo(document), { description: 'Supporting documents, as metadata only.' }),
-    requested_items: Type.Array(refTo(requestedItem), { description: 'The items that bidders must or can supply.' }),
-    notices: Type.Array(refTo(notice), { description: 'Public announcements of the issuer.' }),
-    questions: Type.Array(refTo(question), { description: 'Published questions and their answers.' }),
+    nigp_codes: { type: 'array', items: refTo(nigpCode), description: 'NIGP classes of 3, 5, 7 or 11 digits.' },
+    documents: { type: 'array', items: refTo(document), description: 'Supporting documents, as metadata only.' },
+    requested_items: {
+      type: 'array',
+      items: refTo(requestedItem),
+      description: 'The items that bidders must or can supply.',
+    },
+    notices: { type: 'array', items: refTo(notice), description: 'Public announcements of the issuer.' },
+    questions: { type: 'array', items: refTo(question), description: 'Published questions and their answers.' },
   },
   { $id: 'SolicitationDetail', description: 'A solicitation with everything published about it.' },
 );
 
-export const count = Type.Object(
+export const count = object(
   { total: int64({ minimum: 0, description: 'Number of solicitations that match the filters.', examples: [6435] }) },
   { $id: 'Count', description: 'The number of matching records.' },
 );

@@ -1,11 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { sql, type RawBuilder } from 'kysely';
-import { Type } from 'typebox';
 import type { Scope } from '../../access/scope.ts';
 import type { Database } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
 import { detailResponses, listResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
-import { filledText, idPathSchema, idText, nullable, timestamp } from '../../http/openapi/openapi-schemas.ts';
+import { filledText, idPathSchema, idText, nullable, object, timestamp } from '../../http/openapi/openapi-schemas.ts';
 import {
   certificationsParameter,
   cursorParameter,
@@ -33,43 +32,49 @@ import { isGrantedSupplier, scopeKey, scopeValues } from '../granted.ts';
 const embeddedFields = {
   id: idText({ description: 'The id of the supplier.', examples: ['sup_md_00_061'] }),
   name: filledText({ description: 'The name of the supplier.', examples: ['ATS CALL CENTERS, INC.'] }),
-  states_served: Type.Array(
-    Type.String({ minLength: 2, maxLength: 2, pattern: '^[A-Z]{2}$', description: 'A USPS two-letter state code.' }),
-    {
-      maxItems: STATES.size,
-      uniqueItems: true,
-      description: 'USPS two-letter state codes, alphabetical; empty if no service area is set up.',
-      examples: [['MD', 'PA']],
+  states_served: {
+    type: 'array',
+    items: {
+      type: 'string',
+      minLength: 2,
+      maxLength: 2,
+      pattern: '^[A-Z]{2}$',
+      description: 'A USPS two-letter state code.',
     },
-  ),
-  location: nullable(
-    Type.String({
-      description:
-        'The location as text for people: usually a city and state code, such as `Glen Burnie, MD`, but it can be any ' +
-        'text, or null.',
-      examples: ['Glen Burnie, MD'],
-    }),
-  ),
-  logo: nullable(Type.String({ description: 'The logo, usually its address; null if there is none.' })),
-  email: nullable(Type.String({ description: 'The contact e-mail address; null if there is none.' })),
-  website: nullable(Type.String({ description: 'The website; null if there is none.' })),
+    maxItems: STATES.size,
+    uniqueItems: true,
+    description: 'USPS two-letter state codes, alphabetical; empty if no service area is set up.',
+    examples: [['MD', 'PA']],
+  },
+  location: nullable({
+    type: 'string',
+    description:
+      'The location as text for people: usually a city and state code, such as `Glen Burnie, MD`, but it can be any ' +
+      'text, or null.',
+    examples: ['Glen Burnie, MD'],
+  }),
+  logo: nullable({ type: 'string', description: 'The logo, usually its address; null if there is none.' }),
+  email: nullable({ type: 'string', description: 'The contact e-mail address; null if there is none.' }),
+  website: nullable({ type: 'string', description: 'The website; null if there is none.' }),
 };
 
-export const embeddedSupplier = Type.Object(embeddedFields, {
+export const embeddedSupplier = object(embeddedFields, {
   $id: 'EmbeddedSupplier',
   description: 'A supplier in a contract.',
 });
 
-const supplier = Type.Object(
+const supplier = object(
   {
     ...embeddedFields,
-    certifications: Type.Array(abbreviationText('The abbreviation of a certification.'), {
+    certifications: {
+      type: 'array',
+      items: abbreviationText('The abbreviation of a certification.'),
       uniqueItems: true,
       description:
         'Abbreviations, small-business and diversity certifications before technical ones. Lists show up to 10; ' +
         'the detail shows all.',
       examples: [['DBE', 'MBE', 'SBE']],
-    }),
+    },
     updated_at: timestamp('When anything in this record last changed.'),
   },
   { $id: 'Supplier', description: 'A supplier.' },
