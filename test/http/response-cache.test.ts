@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { Agent, request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { Agent, request, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
@@ -19,12 +20,14 @@ let service: TestApp;
 let port: number;
 let agent: Agent;
 let handled: number;
+let body: string;
 let goodUntilMs: number;
 /** The revision of the rows, derived from the partner's revision. */
 let revisionOf: (partnerRevision: string) => string | null;
 
 beforeEach(async () => {
   handled = 0;
+  body = BODY;
   goodUntilMs = Number.POSITIVE_INFINITY;
   revisionOf = (revision) => revision;
   service = await createTestApp({
@@ -33,7 +36,7 @@ beforeEach(async () => {
       v1.get('/cached', { config: { kind: 'contracts', parameters: {} } }, (request, reply) => {
         handled += 1;
         const revision = revisionOf(request.partner.revision);
-        return sendResponse(request, reply, { body: BODY, rows: 1, watermark: WATERMARK, revision, goodUntilMs });
+        return sendResponse(request, reply, { body, rows: 1, watermark: WATERMARK, revision, goodUntilMs });
       });
     },
   });
@@ -160,6 +163,26 @@ describe('a repeated request', () => {
     const { key } = await makePartner(service.database, Date.now, { name: 'other', everything: true });
     await send({ authorization: `Bearer ${key}` });
     expect(handled).toBe(2);
+  });
+
+  test('is not handled again if its client leaves before the cached response is compressed', async () => {
+    // Takes much longer to compress than a closed connection takes to be noticed.
+    body = JSON.stringify(randomBytes(4_000_000).toString('base64'));
+    // With a query, which the log must not contain.
+    const path = '/v1/cached?';
+    // A long response is cached on its second request.
+    for (let time = 0; time < 2; time += 1) await send({}, 'GET', path);
+    const arrived = once(service.app.server, 'request');
+    const headers = { ...service.authorization, 'accept-encoding': 'br' };
+    const leaving = request({ port, path, headers }).on('error', () => undefined);
+    leaving.end();
+    const [, response] = (await arrived) as [IncomingMessage, ServerResponse];
+    leaving.destroy();
+    await once(response, 'close');
+    expect((await send({ 'accept-encoding': 'br' }, 'GET', path)).statusCode).toBe(200);
+    expect(handled).toBe(2);
+    expect(service.log()).toContain('request aborted');
+    expect(service.log()).not.toContain(path);
   });
 });
 
