@@ -130,10 +130,14 @@ const SUSPEND_PARTNERS = `
   returning name`;
 
 const WHAT_HAPPENED = {
+  // Not by id: the migration of an older backup has added an entry of its own.
   audit: `
     insert into restored.audit (at, actor, action, partner, key_id, details)
-    select at, actor, action, partner, key_id, details from main.audit
-    where id > (select coalesce(max(id), 0) from restored.audit) order by id`,
+    select at, actor, action, partner, key_id, details from main.audit as was
+    where not exists (select 1 from restored.audit as kept where kept.at = was.at
+      and (kept.actor, kept.action, kept.partner, kept.key_id, kept.details)
+        is (was.actor, was.action, was.partner, was.key_id, was.details))
+    order by id`,
   // Counts only grow, so the later database has the complete ones.
   usage: `
     insert into restored.usage (day, partner_id, key_id, endpoint, requests, records, limited, failed)

@@ -32,6 +32,11 @@ beforeEach(async () => {
 });
 afterEach(() => files.remove());
 
+async function actions({ kysely }: OpenDatabase): Promise<string[]> {
+  const rows = await kysely.selectFrom('access.audit').select('action').orderBy('id').execute();
+  return rows.map(({ action }) => action);
+}
+
 describe('pds restore', { timeout: 120_000 }, () => {
   test('restores the backup, keeps the replaced files, and continues the timestamps', async () => {
     await backUp();
@@ -185,13 +190,9 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await files.use(count('/v1/coops', 7));
     await files.use(count('/v1/contracts', 2));
     await files.use((database) => suspendPartner(database, Date.now, 'bolt'));
-    const actions = (): Promise<string[]> =>
-      files.use(async ({ kysely }) =>
-        (await kysely.selectFrom('access.audit').select('action').orderBy('id').execute()).map(({ action }) => action),
-      );
-    const before = await actions();
+    const before = await files.use(actions);
     expect((await restore()).code).toBe(0);
-    expect(await actions()).toEqual([...before, 'restore']);
+    expect(await files.use(actions)).toEqual([...before, 'restore']);
     const usage = await files.use(({ kysely }) =>
       kysely.selectFrom('access.usage').select(['endpoint', 'requests']).orderBy('endpoint').execute(),
     );
@@ -233,6 +234,19 @@ describe('pds restore', { timeout: 120_000 }, () => {
     const pending = MIGRATIONS.access.slice(1).map(({ number, name }) => `access ${number}: ${name}`);
     expect(JSON.parse(stdout)).toMatchObject({ migrations: pending });
     expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
+  });
+
+  test('preserves the audit trail since a backup of an older version', async () => {
+    const before = await files.use(async (database) => {
+      await sql`alter table access.partners drop column deleted_at`.execute(database.kysely);
+      await sql`delete from access.migrations where number > 6`.execute(database.kysely);
+      await backUp();
+      return actions(database);
+    });
+    await files.use((database) => suspendPartner(database, Date.now, 'bolt'));
+    expect((await restore()).code).toBe(0);
+    // The backup's migration, then the entries since the backup.
+    expect(await files.use(actions)).toEqual([...before, 'migrate', 'migrate', 'partner suspend', 'restore']);
   });
 
   test('restores where there is no database, and reports that revoked keys are valid again', async () => {
