@@ -142,7 +142,8 @@ export function registerKey(v1: FastifyInstance, { database, clock, config }: Se
       const { keyId, partner } = request;
       const days = lastDays(clock(), dayCount);
       const values = { partner_id: partner.id, key_id: keyId, days };
-      const rows = await database.run('own key', () => ownKey(database.engine), values);
+      // A replica may not have the key yet.
+      const rows = await database.run('own key', () => ownKey(database.engine), values, 'primary');
       const [first] = rows;
       // Deleted since it was authenticated.
       if (first === undefined) throw unauthorized();
