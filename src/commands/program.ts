@@ -236,10 +236,10 @@ export async function runProgram(): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0);
     process.stderr.write(
-      `error: cannot write the output: ${error.message}. The command's changes were made. If a key was lost, revoke ` +
-        'it and issue another\n',
+      `error: cannot write the output: ${error.message}. Changes that the command made, if any, were not undone. If a ` +
+        'key was lost, revoke it and issue another\n',
     );
-    process.exit(1);
+    process.exit(program.args[0] === 'diff' ? DIFF_CODES.refused : 1);
   });
   // A broken stderr does not fail the command.
   process.stderr.on('error', () => undefined);

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -167,6 +168,24 @@ describe('a command', () => {
     }
     closeSync(full);
     expect((await run(['key', 'list', '--json'], ['ignore', 'pipe', 'pipe'])).output).toContain('"state": "active"');
+  });
+
+  test('that compares exits with 2 if its output cannot be written, and claims no change', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'pds-diff-'));
+    writeFileSync(join(folder, 'coops.ndjson'), '');
+    const full = openSync('/dev/full', 'w');
+    for (const [words, code] of [
+      [['--json', 'diff', folder], 2],
+      [['import', folder, '--dry-run', '--json'], 1],
+    ] as const) {
+      const ended = await run([...words], ['ignore', full, 'pipe']);
+      expect(ended.code).toBe(code);
+      expect(ended.output).toMatch(
+        /^error: cannot write the output: ENOSPC.*Changes that the command made, if any, were/m,
+      );
+    }
+    closeSync(full);
+    rmSync(folder, { recursive: true });
   });
 
   test('whose messages cannot be written still does its work, with its own exit code', async () => {
