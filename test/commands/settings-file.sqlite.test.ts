@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -31,6 +33,17 @@ test('commands work on the database of the settings file, found or named', async
   expect(stdout).toContain('"acme"');
   const partners = await made.database.kysely.selectFrom('access.partners').select('name').execute();
   expect(partners).toEqual([{ name: 'acme' }]);
+});
+
+test('pds check reads a settings file that is a pipe once', SLOW, async () => {
+  const pipe = join(folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  // Ends a command that waits for the pipe to be written again.
+  const [checked] = await Promise.all([
+    runPdsThrough(['timeout', '60'], ['check', '--config', pipe, '--json'], {}),
+    writeFile(pipe, `PDS_DATABASE_URL='${databaseUrlOf(made.config)}'\n`),
+  ]);
+  expect(checked).toMatchObject({ code: 0 });
 });
 
 test('workers keep the settings that the service was started with, also if the file changes', SLOW, async () => {

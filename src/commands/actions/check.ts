@@ -53,9 +53,10 @@ async function findAll(output: Output, isFull: boolean): Promise<Finding[]> {
 function checkOwnSettingsFile(): Finding[] {
   const loaded = loadedFile();
   if (loaded === null) return [];
-  const secrets = readSettingsFile(loaded.file).filter(({ name, value }) => holdsSecret(name, value));
-  const names = secrets.map(({ name }) => name);
-  return checkSettingsFile(loaded.file, names);
+  return checkSettingsFile(loaded.file, () => {
+    const secrets = readSettingsFile(loaded.file).filter(({ name, value }) => holdsSecret(name, value));
+    return secrets.map(({ name }) => name);
+  });
 }
 
 function verifySample(database: DatabaseConfig): Promise<Finding[]> {
