@@ -126,7 +126,7 @@ const SHORTEN_KEYS = `
 
 const SUSPEND_PARTNERS = `
   update restored.partners as kept set suspended_at = was.suspended_at from main.partners as was
-  where ${SAME_PARTNER} and was.suspended_at is not null and kept.suspended_at is null
+  where ${SAME_PARTNER} and was.suspended_at is not null and kept.suspended_at is null and kept.deleted_at is null
   returning name`;
 
 const WHAT_HAPPENED = {
@@ -205,7 +205,7 @@ function narrowKinds(connection: DatabaseSync): string[] {
     .prepare(
       `select kept.id, kept.name, kept.kinds as kept, was.kinds as was
         from restored.partners as kept join main.partners as was on ${SAME_PARTNER}
-        where was.kinds is not null and was.kinds is not kept.kinds order by kept.name`,
+        where was.kinds is not null and was.kinds is not kept.kinds and kept.deleted_at is null order by kept.name`,
     )
     .all();
   const narrowed: string[] = [];

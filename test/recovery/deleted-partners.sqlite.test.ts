@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueKey, listKeys } from '../../src/access/key-admin.ts';
-import { createPartner, listPartners } from '../../src/access/partner-admin.ts';
+import { createPartner, listPartners, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { findStoredKey } from '../../src/access/partner-records.ts';
 import { deletePartner, renamePartner } from '../../src/access/partner-lifecycle.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
@@ -36,6 +36,8 @@ describe('a partner deleted since the backup', { timeout: 120_000 }, () => {
     );
     await backUp();
     await files.use(async (database) => {
+      await suspendPartner(database, Date.now, 'acme');
+      await setPartner(database, Date.now, 'acme', { kinds: ['coops'] });
       await deletePartner(database, Date.now, 'acme');
       await renamePartner(database, Date.now, 'bolt', 'acme');
       await createPartner(database, Date.now, 'passing', { everything: true });
@@ -44,6 +46,7 @@ describe('a partner deleted since the backup', { timeout: 120_000 }, () => {
     const { carried_over, gone } = await restored();
     expect(carried_over).toMatchObject({
       ...{ deleted_partners: ['acme'], renamed_partners: ['acme'], revoked_keys: [], revoked_grants: [] },
+      ...{ suspended_partners: [], narrowed_partners: [] },
     });
     expect(gone.partners).toEqual([]);
     await files.use(async (database) => {
