@@ -210,10 +210,13 @@ async function readLastUses({ kysely }: Database, partnerId: number | null): Pro
 export async function findKey(database: Database, clock: Clock, key: string): Promise<KeyDetails | null> {
   const id = parseKey(key)?.id ?? '';
   const row = await keyRows(database)
+    .select('partner.deleted_at as deletedAt')
     .where('key.id', '=', id)
     .where('key.digest', '=', digestOf(key))
     .executeTakeFirst();
-  return row === undefined ? null : withState({ ...row, partner: formerName(row.partner) }, clock());
+  if (row === undefined) return null;
+  const { deletedAt, ...found } = row;
+  return withState({ ...found, partner: deletedAt === null ? found.partner : formerName(found.partner) }, clock());
 }
 
 async function getKey(database: Database, nowMs: number, keyId: string): Promise<KeyDetails> {

@@ -62,7 +62,7 @@ export function deletePartner(database: Database, clock: Clock, name: string): P
   });
 }
 
-/** The name that a deleted partner had; that of any other partner as it is. */
+/** The name that a deleted partner had. Not for others: a restore can leave a partner with such a name. */
 export function formerName(storedName: string): string {
   return storedName.replace(/#\d+$/, '');
 }

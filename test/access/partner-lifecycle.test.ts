@@ -101,6 +101,11 @@ describe('a renamed partner', () => {
   });
 });
 
+test('a partner that a restore left with a number in its name is shown by that name', async () => {
+  await made.database.kysely.updateTable('access.partners').set({ name: 'acme#7' }).execute();
+  expect(await findKey(made.database, Date.now, key)).toMatchObject({ id: keyId, state: 'active', partner: 'acme#7' });
+});
+
 describe('a deleted partner', () => {
   test('has no valid key on running servers, and no command finds it or its keys', async () => {
     expect(await directory.findByKey(key)).not.toBeNull();
