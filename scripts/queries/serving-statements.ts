@@ -1,5 +1,5 @@
 import type { RawBuilder } from 'kysely';
-import { findStoredKey, findPartnerById } from '../../src/access/partner-records.ts';
+import { partnerById, storedKey } from '../../src/access/partner-records.ts';
 import type { Scope } from '../../src/access/scope.ts';
 import type { Engine, OpenDatabase } from '../../src/database/database.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
@@ -125,6 +125,8 @@ function templates(engine: Engine): Template[] {
       knownEvents,
     ],
     ['service', 'own key', 'The key of a request to `/v1/key`, with its requests per day.', ownKey(engine)],
+    ['service', 'key', 'A key that is not cached, with its partner and grants.', storedKey],
+    ['service', 'partner', 'A partner whose grants changed while a page was read.', partnerById],
     ['lists', 'seen events', 'The last events, after a count.', seenEvents],
   ];
 }
@@ -154,12 +156,6 @@ async function otherStatements(database: OpenDatabase): Promise<ServingStatement
       statements.push({ area: 'service', name, purpose, text: added[index] ?? '', parameters });
     }
   };
-  await record('A key that is not cached, with its partner and grants.', [['key', 'key_id']], (it) =>
-    findStoredKey(it, '', 0),
-  );
-  await record('A partner whose grants changed while a page was read.', [['partner', 'partner_id']], (it) =>
-    findPartnerById(it, 0, 0),
-  );
   await record(
     'At the start the secret that signs cursors. During an upgrade the oldest version that can serve.',
     [['setting', 'name']],

@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
-import type { Database } from '../database/database.ts';
-import { revision } from '../database/revision.ts';
+import { sql, type RawBuilder } from 'kysely';
+import type { OpenDatabase } from '../database/database.ts';
+import { revision, type Revision } from '../database/revision.ts';
+import { parameter } from '../database/statement.ts';
 import type { KeyEnvironment } from './keys.ts';
 import { type Partner } from './scope.ts';
 import { KINDS_AS_LISTED, type Kind } from '../kinds.ts';
@@ -16,23 +17,64 @@ export interface StoredKey {
   readonly revokedAt: string | null;
 }
 
+/** One row per grant, or one with nulls for a partner without grants. */
+interface PartnerRow {
+  readonly revision: Revision;
+  readonly id: number;
+  readonly name: string;
+  readonly everything_since: string | null;
+  readonly grants_changed_at: string;
+  readonly suspended_at: string | null;
+  readonly requests_per_minute: number | null;
+  readonly kinds: string | null;
+  readonly granted_kind: 'lead_entity' | 'coop' | null;
+  readonly resource_id: string | null;
+  readonly granted_at: string | null;
+}
+
+interface KeyRow extends PartnerRow {
+  readonly digest: string;
+  readonly environment: KeyEnvironment;
+  readonly expires_at: string | null;
+  readonly replaced_by: string | null;
+  readonly revoked_at: string | null;
+}
+
+const COLUMNS = sql`
+  ${revision} as revision, partner.id, partner.name, partner.everything_since, partner.grants_changed_at,
+  partner.suspended_at, partner.requests_per_minute, partner.kinds, granted.kind as granted_kind, granted.resource_id,
+  granted.granted_at`;
+
+// Not `cross join`, after which SQLite would read every partner before the keys.
+const PARTNERS = sql`
+  access.partners as partner
+  inner join access.clock as clock on true
+  left join access.grants as granted on granted.partner_id = partner.id`;
+
+/** A key, its partner and the partner's grants. Served by the primary keys of keys, partners and grants. */
+export const storedKey: RawBuilder<KeyRow> = sql<KeyRow>`
+  select ${COLUMNS}, key.digest, key.environment, key.expires_at, key.replaced_by, key.revoked_at
+  from ${PARTNERS}
+  inner join access.keys as key on key.partner_id = partner.id
+  where key.id = ${parameter('key_id')}`;
+
+/** A partner and its grants. Served by the primary keys of partners and grants. */
+export const partnerById: RawBuilder<PartnerRow> = sql<PartnerRow>`
+  select ${COLUMNS} from ${PARTNERS} where partner.id = ${parameter('partner_id')}`;
+
 /**
  * Reads a key by its public ID, with its partner and all the partner's grants, in one statement and therefore one
- * snapshot. Served by the primary keys of keys, partners and grants.
+ * snapshot.
  *
  * @param requestsPerMinute default for partners without a limit of their own.
  * @returns null if there is no such key.
  */
 export async function findStoredKey(
-  database: Database,
+  database: OpenDatabase,
   keyId: string,
   requestsPerMinute: number,
 ): Promise<StoredKey | null> {
-  const rows = await partnerRows(database)
-    .innerJoin('access.keys as key', 'key.partner_id', 'partner.id')
-    .select(['key.digest', 'key.environment', 'key.expires_at', 'key.replaced_by', 'key.revoked_at'])
-    .where('key.id', '=', keyId)
-    .execute();
+  const rows = await database.run('key', () => storedKey, { key_id: keyId }, 'primary');
   const [first] = rows;
   if (first === undefined) return null;
   return {
@@ -47,11 +89,11 @@ export async function findStoredKey(
 
 /** Reads a partner by ID; otherwise like `findStoredKey`. */
 export async function findPartnerById(
-  database: Database,
+  database: OpenDatabase,
   partnerId: number,
   requestsPerMinute: number,
 ): Promise<Partner | null> {
-  const rows = await partnerRows(database).where('partner.id', '=', partnerId).execute();
+  const rows = await database.run('partner', () => partnerById, { partner_id: partnerId }, 'primary');
   const [first] = rows;
   return first === undefined ? null : toPartner(first, rows, requestsPerMinute);
 }
@@ -62,29 +104,6 @@ export function parseStoredKinds(stored: string | null): Kind[] | null {
   const names = stored.split(',');
   return KINDS_AS_LISTED.filter((kind) => names.includes(kind));
 }
-
-// One row per grant, or one with nulls for a partner without grants.
-function partnerRows({ kysely }: Database) {
-  return kysely
-    .selectFrom('access.partners as partner')
-    .innerJoin('access.clock as clock', (join) => join.on(sql<boolean>`true`))
-    .leftJoin('access.grants as granted', 'granted.partner_id', 'partner.id')
-    .select([
-      revision.as('revision'),
-      'partner.id',
-      'partner.name',
-      'partner.everything_since',
-      'partner.grants_changed_at',
-      'partner.suspended_at',
-      'partner.requests_per_minute',
-      'partner.kinds',
-      'granted.kind as granted_kind',
-      'granted.resource_id',
-      'granted.granted_at',
-    ]);
-}
-
-type PartnerRow = Awaited<ReturnType<ReturnType<typeof partnerRows>['execute']>>[number];
 
 function toPartner(row: PartnerRow, rows: readonly PartnerRow[], requestsPerMinute: number): Partner {
   const kinds = parseStoredKinds(row.kinds);

@@ -32,6 +32,7 @@ import {
 } from '@opentelemetry/semantic-conventions';
 import type { Logger } from 'pino';
 import manifest from '../../package.json' with { type: 'json' };
+import type { OpenDatabase } from '../database/database.ts';
 import type { RequestObserver } from '../http/request/request-observers.ts';
 import { throttleWarning } from '../throttle-warning.ts';
 import { readSampler } from './trace-sampler.ts';
@@ -50,12 +51,7 @@ interface RequestStart {
   readonly server: Server;
 }
 
-/** A traced request. */
-export interface TracedRequest {
-  readonly span: Span;
-  /** Spans of statements that are not known to have ended. */
-  readonly open: Set<Span>;
-}
+const SYSTEMS = { postgres: 'postgresql', sqlite: 'sqlite' } as const;
 
 /**
  * Traces requests and sends the spans to the collector configured by OpenTelemetry's environment variables. Spans wait
@@ -66,11 +62,11 @@ export interface TracedRequest {
  * span link.
  */
 export class Tracing {
-  readonly tracer: Tracer;
-  /** The request currently being served. */
-  readonly current = new AsyncLocalStorage<TracedRequest | undefined>();
+  readonly #tracer: Tracer;
+  /** The span of the request currently being served. */
+  readonly #current = new AsyncLocalStorage<Span | undefined>();
   readonly #provider: TracerProvider;
-  readonly #requests = new WeakMap<IncomingMessage, TracedRequest>();
+  readonly #requests = new WeakMap<IncomingMessage, Span>();
 
   /**
    * @param environment the process variables that select the sampler; the SDK reads all others itself.
@@ -90,7 +86,7 @@ export class Tracing {
       }).merge(named),
       spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
     });
-    this.tracer = this.#provider.getTracer(manifest.name, manifest.version);
+    this.#tracer = this.#provider.getTracer(manifest.name, manifest.version);
   }
 
   /** Starts the span of each request to a server, and makes it available to everything done for the request. */
@@ -98,19 +94,51 @@ export class Tracing {
     const begin = (event: unknown): void => {
       const { request: message, server: receiver } = event as RequestStart;
       if (receiver !== server) return;
-      const request = this.#begin(message);
+      const span = this.#begin(message);
       // The channel is the only one that Node publishes to before the server's listeners run, and it binds no store.
-      this.current.enterWith(request.span.isRecording() ? request : undefined);
+      this.#current.enterWith(span.isRecording() ? span : undefined);
     };
     subscribe(REQUEST_START, begin);
     server.once('close', () => unsubscribe(REQUEST_START, begin));
   }
 
+  /**
+   * Wraps a database so that each statement becomes a span of the request that it runs for. The span's name is the
+   * statement key, which determines its SQL text and contains no values. Statements outside a request get no span.
+   */
+  traceStatements(database: OpenDatabase): OpenDatabase {
+    return {
+      ...database,
+      run: (statementKey, build, values, source) => {
+        const request = this.#current.getStore();
+        if (request === undefined) return database.run(statementKey, build, values, source);
+        const attributes = { 'db.system.name': SYSTEMS[database.engine], 'db.query.summary': statementKey };
+        const options = { kind: SpanKind.CLIENT, attributes };
+        const span = this.#tracer.startSpan(statementKey, options, trace.setSpan(ROOT_CONTEXT, request));
+        try {
+          const rows = database.run(statementKey, build, values, source);
+          if (!(rows instanceof Promise)) {
+            span.end();
+            return rows;
+          }
+          return rows.then(
+            (found) => {
+              span.end();
+              return found;
+            },
+            (error: unknown) => throwFrom(span, error),
+          );
+        } catch (error) {
+          return throwFrom(span, error);
+        }
+      },
+    };
+  }
+
   /** Ends a request's span and sets its attributes, none of which come from its URL or headers. */
   readonly observe: RequestObserver = ({ message, id, method, route, status, durationMs, partner, rows }) => {
-    const { span, open } = this.#requests.get(message) ?? this.#begin(message, Date.now() - durationMs);
+    const span = this.#requests.get(message) ?? this.#begin(message, Date.now() - durationMs);
     if (!span.isRecording()) return;
-    for (const statement of open) statement.setStatus({ code: SpanStatusCode.ERROR }).end();
     span.updateName(route === null ? method : `${method} ${route}`);
     span.setAttributes({
       [ATTR_HTTP_REQUEST_METHOD]: method,
@@ -135,24 +163,25 @@ export class Tracing {
     clearTimeout(timer);
   }
 
-  #begin(message: IncomingMessage, startTime?: number): TracedRequest {
+  #begin(message: IncomingMessage, startTime?: number): Span {
     const sent = parseTraceparent(message.headers['traceparent']);
     const options = { kind: SpanKind.SERVER, links: sent === null ? [] : [{ context: sent }] };
-    const span = this.tracer.startSpan(
+    const span = this.#tracer.startSpan(
       'request',
       startTime === undefined ? options : { ...options, startTime },
       ROOT_CONTEXT,
     );
-    const request = { span, open: new Set<Span>() };
-    this.#requests.set(message, request);
-    return request;
+    this.#requests.set(message, span);
+    return span;
   }
 }
 
-/** Starts a span for a statement of a request. */
-export function startChild(tracer: Tracer, { span }: TracedRequest, name: string, system: string): Span {
-  const attributes = { 'db.system.name': system, 'db.query.summary': name };
-  return tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, trace.setSpan(ROOT_CONTEXT, span));
+/** An error's message can contain values; its code does not. */
+function throwFrom(span: Span, error: unknown): never {
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  span.setAttribute(ATTR_ERROR_TYPE, String(code ?? name)).setStatus({ code: SpanStatusCode.ERROR });
+  span.end();
+  throw error;
 }
 
 /** https://www.w3.org/TR/trace-context/#traceparent-header, in any version whose header begins like version 00. */

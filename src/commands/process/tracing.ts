@@ -1,17 +1,7 @@
-import type { Server } from 'node:http';
 import type { Logger } from 'pino';
 import { ConfigError, describeOrigin, type Config } from '../../config.ts';
-import type { OpenDatabase } from '../../database/database.ts';
-import type { RequestObserver } from '../../http/request/request-observers.ts';
+import type { Tracing } from '../../monitoring/tracing.ts';
 import { originOfVariable } from './settings-file.ts';
-
-/** The tracing hooks of a serving process. */
-export interface ServingTraces {
-  readonly observe: RequestObserver;
-  traceStatements(database: OpenDatabase): OpenDatabase;
-  follow(server: Server): void;
-  close(): Promise<void>;
-}
 
 /**
  * Starts sending traces if this process's environment configures a collector, using OpenTelemetry's standard variables:
@@ -20,20 +10,11 @@ export interface ServingTraces {
  * @returns null if none is configured.
  * @throws ConfigError if the configuration is not supported.
  */
-export async function startTracing({ environment }: Config, logger: Logger): Promise<ServingTraces | null> {
+export async function startTracing({ environment }: Config, logger: Logger): Promise<Tracing | null> {
   if (!isWanted(process.env)) return null;
-  // Loaded only if used: they take about 40 MB.
-  const [{ Tracing }, { traceStatements }] = await Promise.all([
-    import('../../monitoring/tracing.ts'),
-    import('../../monitoring/traced-database.ts'),
-  ]);
-  const tracing = locateProblems(() => new Tracing(process.env, environment, logger));
-  return {
-    observe: tracing.observe,
-    traceStatements: (database) => traceStatements(database, tracing),
-    follow: (server) => tracing.follow(server),
-    close: () => tracing.close(),
-  };
+  // Loaded only if used: it takes about 40 MB.
+  const { Tracing } = await import('../../monitoring/tracing.ts');
+  return locateProblems(() => new Tracing(process.env, environment, logger));
 }
 
 /** Adds to each problem where its variable, the first word, is set. */
