@@ -3,9 +3,6 @@ import type { Database } from './database.ts';
 import { isOneOf } from './engine-sql.ts';
 import type { Tables } from './tables.ts';
 
-/** Rows per statement: its text must be held in memory as a whole. */
-const ROWS_AT_ONCE = 2_000;
-
 /** A row to be written. */
 interface RowToWrite<T extends keyof Tables> {
   row: Insertable<Tables[T]>;
@@ -65,7 +62,10 @@ async function insertWithStatement<T extends keyof Tables>(
   const names = sql.join(columns.map((column) => sql.ref(column)));
   const into = sql`insert into ${sql.table(table)} (${names})`;
   if (database.runEach === undefined) {
-    await insertAsOne(database, table, rows, sql`${into} select ${names}`, onConflict);
+    // All rows are one parameter: PostgreSQL takes longer to parse thousands of them than to write the rows.
+    const json = JSON.stringify(rows, (_, value: unknown) => (value instanceof Uint8Array ? hexOf(value) : value));
+    await sql`${into} select ${names} from json_populate_recordset(null::${sql.table(table)}, ${json}::json)
+      ${onConflict}`.execute(database.kysely);
     return;
   }
   const places = sql.join(columns.map(() => sql`${null}`));
@@ -73,29 +73,8 @@ async function insertWithStatement<T extends keyof Tables>(
   database.runEach(text, valuesOf(rows));
 }
 
-/** All rows are one parameter: PostgreSQL takes longer to parse thousands of them than to write the rows. */
-async function insertAsOne<T extends keyof Tables>(
-  { kysely }: Database,
-  table: T,
-  rows: readonly Insertable<Tables[T]>[],
-  insertion: RawBuilder<unknown>,
-  onConflict: RawBuilder<unknown>,
-): Promise<void> {
-  for (const chunk of inBatches(rows, ROWS_AT_ONCE)) {
-    await sql`${insertion} from json_populate_recordset(null::${sql.table(table)}, ${jsonOf(chunk)}::json)
-      ${onConflict}`.execute(kysely);
-  }
-}
-
-/** Rows as JSON for PostgreSQL, with bytes as hexadecimal text. */
-function jsonOf(rows: readonly object[]): string {
-  const hasBytes = Object.values(rows[0] ?? {}).some((value) => value instanceof Uint8Array);
-  // Fast path: most rows have no bytes, and need no call per value.
-  if (!hasBytes) return JSON.stringify(rows);
-  const textOf = (value: unknown) => (value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value);
-  return JSON.stringify(
-    rows.map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, textOf(value)]))),
-  );
+function hexOf(bytes: Uint8Array): string {
+  return `\\x${Buffer.from(bytes).toString('hex')}`;
 }
 
 function columnsOf(rows: readonly object[]): string[] {
