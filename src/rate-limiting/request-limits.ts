@@ -36,40 +36,23 @@ export class RequestLimits {
   }
 
   /** Counts one request of a partner, with any of its keys. */
-  countRequest({
+  async countRequest({
     id,
     name,
     requestsPerMinute,
-  }: Pick<Partner, 'id' | 'name' | 'requestsPerMinute'>): RateLimitResult | Promise<RateLimitResult> {
-    return noticing(this.#rateLimiter.count(`partner:${id}`, requestsPerMinute), ({ isExceeded }) => {
-      if (isExceeded) this.#limited.set(name, (this.#limited.get(name) ?? 0) + 1);
-    });
+  }: Pick<Partner, 'id' | 'name' | 'requestsPerMinute'>): Promise<RateLimitResult> {
+    const result = await this.#rateLimiter.count(`partner:${id}`, requestsPerMinute);
+    if (result.isExceeded) this.#limited.set(name, (this.#limited.get(name) ?? 0) + 1);
+    return result;
   }
 
   /** Counts one failed authentication from an address, IPv6 by /64 network. */
-  countFailure(address: string): RateLimitResult | Promise<RateLimitResult> {
-    return noticing(
-      this.#rateLimiter.count(`failures:${networkOf(address)}`, FAILURES_PER_MINUTE),
-      ({ isExceeded }) => {
-        this.#failures += 1;
-        if (isExceeded) this.#limitedFailures += 1;
-      },
-    );
+  async countFailure(address: string): Promise<RateLimitResult> {
+    const result = await this.#rateLimiter.count(`failures:${networkOf(address)}`, FAILURES_PER_MINUTE);
+    this.#failures += 1;
+    if (result.isExceeded) this.#limitedFailures += 1;
+    return result;
   }
-}
-
-function noticing(
-  limitResult: RateLimitResult | Promise<RateLimitResult>,
-  notice: (limitResult: RateLimitResult) => void,
-): RateLimitResult | Promise<RateLimitResult> {
-  if (limitResult instanceof Promise) {
-    return limitResult.then((later) => {
-      notice(later);
-      return later;
-    });
-  }
-  notice(limitResult);
-  return limitResult;
 }
 
 /**
