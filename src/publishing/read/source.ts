@@ -141,45 +141,27 @@ async function findFile(folder: string, name: string): Promise<string | null> {
 
 async function fileSource(kind: Kind, path: string, name: string, isGzip: boolean): Promise<Source> {
   const { size } = await stat(path);
-  return {
-    kind,
-    name,
-    size,
-    open: (onRead) => {
-      let packedBytes = 0;
-      const bytes = counted(createReadStream(path, { highWaterMark: 256 * 1024 }), (length) => {
-        packedBytes += length;
-        onRead?.(length);
-      });
-      // A broken file or archive ends the iteration with its error; nothing to do here.
-      return isGzip
-        ? bounded(
-            pipeline(bytes, createGunzip(), () => undefined),
-            () => packedBytes,
-          )
-        : bytes;
-    },
-  };
+  return { kind, name, size, open: (onRead) => readChunks(path, isGzip, onRead) };
 }
 
-async function* counted(
-  chunks: AsyncIterable<Uint8Array>,
-  onRead: (bytes: number) => void,
+/** @throws ArchiveTooLargeError if an archive unpacks to far more than its size. */
+async function* readChunks(
+  path: string,
+  isGzip: boolean,
+  onRead?: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    onRead(chunk.length);
-    yield chunk;
-  }
-}
-
-/** @throws ArchiveTooLargeError if the chunks are far larger than the compressed input. */
-async function* bounded(chunks: AsyncIterable<Uint8Array>, packedBytes: () => number): AsyncGenerator<Uint8Array> {
+  const file = createReadStream(path, { highWaterMark: 256 * 1024 });
+  // A broken file or archive ends the iteration with its error; nothing to do here.
+  const chunks: AsyncIterable<Uint8Array> = isGzip ? pipeline(file, createGunzip(), () => undefined) : file;
+  let reported = 0;
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.length;
-    if (bytes > HARMLESS_BYTES && bytes > MAX_EXPANSION_RATIO * packedBytes()) {
+    if (bytes > HARMLESS_BYTES && bytes > MAX_EXPANSION_RATIO * file.bytesRead) {
       throw new ArchiveTooLargeError(`it unpacks to more than ${MAX_EXPANSION_RATIO} times its size`);
     }
+    onRead?.(file.bytesRead - reported);
+    reported = file.bytesRead;
     yield chunk;
   }
 }
