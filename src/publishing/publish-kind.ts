@@ -2,7 +2,7 @@ import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import { isIndexed, type IndexedKind, type Kind } from '../kinds.ts';
 import type { Counts, ImportContext } from './import-context.ts';
-import { planPositions, PlannedKeyLines, type KeyLines, type PlannedKey } from './order/position-plan.ts';
+import { planPositions, type KeyLines, type PlannedKey } from './order/position-plan.ts';
 import { lineKey, LineTooLongError, readLines, startingKey, type Line } from './read/lines.ts';
 import { lineParser, type ParsedLine } from './read/record-parser.ts';
 import { MAX_LINE_BYTES } from './read/record-schemas.ts';
@@ -88,9 +88,8 @@ async function openBatchPublisher<K extends Kind>(
   const outcome = emptyOutcome();
   const parse = lineParser(kind);
   const plan = isIndexed(kind) ? await planPositions(context, { ...source, kind }) : null;
-  const plannedLines = plan === null ? null : new PlannedKeyLines(plan);
   const otherLines = new Map<string, number>();
-  outcome.lines = plannedLines ?? otherLines;
+  outcome.lines = plan ?? otherLines;
   const markAsPresent = (key: string | null): void => {
     if (key !== null) context.referenceData.markAsPresent(kind, key);
   };
@@ -106,10 +105,10 @@ async function openBatchPublisher<K extends Kind>(
 
   /** True for the first line with this key; reports any other. */
   const isFirst = (key: string, planned: PlannedKey | null, line: number): boolean => {
-    const first = planned === null ? otherLines.get(key) : plannedLines?.at(planned);
+    const first = planned === null ? otherLines.get(key) : plan?.lineAt(planned);
     if (first !== undefined) report(line, keyField(kind), `${JSON.stringify(key)} is already on line ${first}`);
     else if (planned === null) otherLines.set(key, line);
-    else plannedLines?.set(planned, line);
+    else plan?.setLine(planned, line);
     return first === undefined;
   };
 

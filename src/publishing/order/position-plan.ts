@@ -21,19 +21,27 @@ export interface PlannedKey {
   readonly place: number;
 }
 
-/** A source's keys, with the row numbers and positions of new records. */
-class PositionPlan {
+/** The line number of each key of a source. */
+export interface KeyLines {
+  get(key: string): number | undefined;
+}
+
+/** A source's keys, with the row numbers and positions of new records, and the keys' line numbers once set. */
+class PositionPlan implements KeyLines {
   /** Sorted and distinct. */
   readonly keys: readonly string[];
   /** By key index; NaN for stored records. */
   readonly #positions: Float64Array;
   readonly #numbers: Float64Array;
+  /** 0 until set. There can be millions: four bytes each. */
+  readonly #lines: Uint32Array;
   #next = 0;
 
   constructor(keys: readonly string[]) {
     this.keys = keys;
     this.#positions = new Float64Array(keys.length).fill(Number.NaN);
     this.#numbers = new Float64Array(keys.length).fill(Number.NaN);
+    this.#lines = new Uint32Array(keys.length);
   }
 
   /** Assigns a new record its row number and position. */
@@ -56,35 +64,19 @@ class PositionPlan {
     const [number = Number.NaN, position = Number.NaN] = [this.#numbers[place], this.#positions[place]];
     return { key: known, row: Number.isNaN(position) ? null : { number, position }, place };
   }
-}
-
-/** The line number of each key of a source. */
-export interface KeyLines {
-  get(key: string): number | undefined;
-}
-
-/** Line numbers for the keys of a plan, which can be millions: four bytes each. */
-export class PlannedKeyLines implements KeyLines {
-  readonly #plan: PositionPlan;
-  readonly #lines: Uint32Array;
-
-  constructor(plan: PositionPlan) {
-    this.#plan = plan;
-    this.#lines = new Uint32Array(plan.keys.length);
-  }
 
   get(key: string): number | undefined {
-    const planned = this.#plan.find(key);
-    return planned === null ? undefined : this.at(planned);
+    const planned = this.find(key);
+    return planned === null ? undefined : this.lineAt(planned);
   }
 
   /** The line of a key; undefined until set. */
-  at({ place }: PlannedKey): number | undefined {
+  lineAt({ place }: PlannedKey): number | undefined {
     const line = this.#lines[place];
     return line === 0 ? undefined : line;
   }
 
-  set({ place }: PlannedKey, line: number): void {
+  setLine({ place }: PlannedKey, line: number): void {
     this.#lines[place] = line;
   }
 }
