@@ -72,12 +72,10 @@ async function markAllInIndex(
  *
  * @throws ImportLockedError if an import ran for over a minute.
  */
-export async function recover(
-  database: OpenDatabase,
-  { clock, after = EPOCH, change = { action: 'recover' }, onWaiting }: RecoverOptions,
-): Promise<Recovery> {
+export async function recover(database: OpenDatabase, options: RecoverOptions): Promise<Recovery> {
+  const { clock, after = EPOCH, change = { action: 'recover' } } = options;
   const recovery = await inTransaction(database, async (transaction) => {
-    await lockCatalog(transaction, { ...(onWaiting !== undefined && { onWaiting }) });
+    await lockCatalog(transaction, options);
     const publication = await nextPublication(transaction);
     const token = randomUUID();
     const records = await markRecordsChanged(transaction, publication);

@@ -37,15 +37,11 @@ export interface Reindexing {
  */
 export async function reindex(database: OpenDatabase, options: ReindexOptions): Promise<Reindexing> {
   const { clock, kinds = INDEXED_KINDS } = options;
-  const throwIfInterrupted = (): void => options.throwIfInterrupted?.();
   const reindexed = await inTransaction(database, async (transaction) => {
-    await lockCatalog(transaction, {
-      ...(options.onWaiting !== undefined && { onWaiting: options.onWaiting }),
-      throwIfInterrupted,
-    });
+    await lockCatalog(transaction, options);
     const publication = { number: await nextPublication(transaction), token: randomUUID() };
     const rebuilt = await rebuildIndex(transaction, kinds, publication.token, (progress) => {
-      throwIfInterrupted();
+      options.throwIfInterrupted?.();
       options.onProgress?.(progress);
     });
     const timestamp = await announcePublication(transaction, publication, clock);
@@ -54,7 +50,7 @@ export async function reindex(database: OpenDatabase, options: ReindexOptions): 
     const details = { published_at: timestamp, kinds: [...kinds], records, placed_again: placedAgain };
     await recordChange(transaction, clock, { action: 'reindex', details });
     await setImmediate();
-    throwIfInterrupted();
+    options.throwIfInterrupted?.();
     options.onCommit?.();
     return { timestamp, kinds: rebuilt, records };
   });

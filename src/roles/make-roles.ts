@@ -46,10 +46,8 @@ export function makeRoles(database: Database, clock: Clock, roles: Roles): Promi
     for (const [role, wanted] of both) {
       if (await createIfMissing(transaction, role, me)) created.push(role);
       await grantAll(transaction, role, owner, version, wanted);
+      await grantConnect(transaction, role);
     }
-    // An import that renumbers rows collects them in a temporary table.
-    await grantOnDatabase(transaction, reader, ['connect']);
-    await grantOnDatabase(transaction, writer, ['connect', 'temporary']);
     await setForServing(transaction, reader, me);
     for (const [role, wanted] of both) await refuseMore(transaction, role, owner, wanted);
     await recordChange(transaction, clock, { action: 'roles', details: { ...roles, created } });
@@ -104,13 +102,12 @@ async function grantAll(
   }
 }
 
-/** Grants only what the role lacks, since only the database's owner can, and `public` has both by default. */
-async function grantOnDatabase({ kysely }: Database, role: string, privileges: readonly string[]): Promise<void> {
-  const { rows } = await sql<{ database: string; privilege: string }>`
-    select current_database() as database, privilege from unnest(${privileges}::text[]) as privilege
-    where not has_database_privilege(${role}, current_database(), privilege)`.execute(kysely);
-  for (const { database, privilege } of rows) {
-    await sql`grant ${sql.raw(privilege)} on database ${sql.id(database)} to ${sql.id(role)}`.execute(kysely);
+/** Grants only what the role lacks, since only the database's owner can, and `public` has it by default. */
+async function grantConnect({ kysely }: Database, role: string): Promise<void> {
+  const { rows } = await sql<{ database: string }>`select current_database() as database
+    where not has_database_privilege(${role}, current_database(), 'connect')`.execute(kysely);
+  for (const { database } of rows) {
+    await sql`grant connect on database ${sql.id(database)} to ${sql.id(role)}`.execute(kysely);
   }
 }
 

@@ -27,8 +27,6 @@ export interface MigrateOptions {
   readonly onProgress?: OnMigrationProgress;
   /** Called once if `migrate` must wait for an import. */
   readonly onWaiting?: () => void;
-  /** Called repeatedly while waiting. An error it throws ends the wait. */
-  readonly throwIfInterrupted?: () => void;
 }
 
 /**

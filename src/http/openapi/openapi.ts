@@ -1,10 +1,11 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
+import { EncodedText } from '../response/encoded-text.ts';
 import { JSON_TYPE } from '../response/headers.ts';
+import { sendText } from '../response/send-text.ts';
 import { HEADERS, SHARED_SCHEMAS } from './openapi-responses.ts';
 import { isPartnerPath } from '../server/request-target.ts';
-import { registerStaticText } from '../response/static-text.ts';
 
 /** Path of the OpenAPI 3.1 document. */
 const OPENAPI_PATH = '/openapi.json';
@@ -137,8 +138,17 @@ export async function addOpenApi(app: FastifyInstance, config: Config): Promise<
 
 /** `GET /openapi.json` and `GET /openapi-3.0.json`: all routes, in either OpenAPI version. */
 export function registerOpenApi(app: FastifyInstance): void {
-  registerStaticText(app, OPENAPI_PATH, JSON_TYPE, async () => JSON.stringify(app.swagger()));
-  registerStaticText(app, OPENAPI_30_PATH, JSON_TYPE, async () => JSON.stringify(app.swagger30()));
+  registerDocument(app, OPENAPI_PATH, () => app.swagger());
+  registerDocument(app, OPENAPI_30_PATH, () => app.swagger30());
+}
+
+/** The document is made on the first request and compressed once: these routes need no key, so they must cost nothing. */
+function registerDocument(app: FastifyInstance, path: string, make: () => object): void {
+  let text: EncodedText | undefined;
+  app.get(path, { schema: { hide: true } }, async (request, reply) => {
+    text ??= new EncodedText(JSON.stringify(make()));
+    return sendText(request, reply.header('cache-control', 'no-cache'), text, JSON_TYPE);
+  });
 }
 
 function contactOf({ publicUrl }: Config): { name: string; url?: string } {
