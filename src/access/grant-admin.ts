@@ -75,7 +75,7 @@ export function grant(database: Database, clock: Clock, partnerName: string, req
     }
 
     const granted: Grants = {
-      everything: requested.everything && (await grantEverything(transaction, partner.id, timestamp)),
+      everything: requested.everything && (await setEverything(transaction, partner.id, timestamp)),
       ...(await forEachKind(requested, (kind, ids) => insertGrants(transaction, partner.id, kind, ids, timestamp))),
     };
     if (isSomething(granted)) {
@@ -100,7 +100,7 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
     const timestamp = await nextCommitTimestamp(transaction, clock);
     const partner = await getPartnerReference(transaction, partnerName);
     const revoked: Grants = {
-      everything: requested.everything && (await revokeEverything(transaction, partner.id)),
+      everything: requested.everything && (await setEverything(transaction, partner.id, null)),
       ...(await forEachKind(requested, (kind, ids) => deleteGrants(transaction, partner.id, kind, ids))),
     };
     const notGranted = without(requested, revoked);
@@ -147,22 +147,13 @@ async function missingFromCatalog(
   return [...new Set(ids).difference(new Set(rows.map(({ id }) => id)))];
 }
 
-async function grantEverything({ kysely }: Database, partnerId: number, timestamp: string): Promise<boolean> {
+/** Grants everything, or revokes it with null; false if nothing changed. */
+async function setEverything({ kysely }: Database, partnerId: number, since: string | null): Promise<boolean> {
   const changed = await kysely
     .updateTable('access.partners')
-    .set({ everything_since: timestamp })
+    .set({ everything_since: since })
     .where('id', '=', partnerId)
-    .where('everything_since', 'is', null)
-    .executeTakeFirst();
-  return changed.numUpdatedRows > 0n;
-}
-
-async function revokeEverything({ kysely }: Database, partnerId: number): Promise<boolean> {
-  const changed = await kysely
-    .updateTable('access.partners')
-    .set({ everything_since: null })
-    .where('id', '=', partnerId)
-    .where('everything_since', 'is not', null)
+    .where('everything_since', since === null ? 'is not' : 'is', null)
     .executeTakeFirst();
   return changed.numUpdatedRows > 0n;
 }
