@@ -66,6 +66,13 @@ export function queryWords(q: string): QueryWord[] {
   });
 }
 
+/** Whether these terms of a record match every word of `q`; false if there are no words. */
+export function hasAllWords(held: ReadonlySet<string>, words: readonly QueryWord[]): boolean {
+  const matches = ({ terms, prefix }: QueryWord): boolean =>
+    terms.some((term) => held.has(term)) || (prefix !== null && [...held].some((term) => term.startsWith(prefix)));
+  return words.length > 0 && words.every(matches);
+}
+
 /** The terms of records with the same English stem. */
 function stemTermsOf(word: string): string[] {
   const stemmed = stemOf(word);

@@ -1,5 +1,5 @@
 import { compareBytewise } from '../../bytewise.ts';
-import { queryWords, Tokenizer } from '../../index/words.ts';
+import { hasAllWords, queryWords, Tokenizer } from '../../index/words.ts';
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../process/output.ts';
 
@@ -38,14 +38,5 @@ export async function find({ database, output }: CommandContext, kind: FoundKind
 function matcherOf(text: string): (record: { id: string; name: string }) => boolean {
   const words = queryWords(text);
   const tokenizer = new Tokenizer();
-  return ({ id, name }) => {
-    if (text !== '' && id.startsWith(text)) return true;
-    if (words.length === 0) return false;
-    const terms = tokenizer.termsOf([name]);
-    return words.every(
-      ({ terms: wanted, prefix }) =>
-        wanted.some((term) => terms.has(term)) ||
-        (prefix !== null && [...terms].some((term) => term.startsWith(prefix))),
-    );
-  };
+  return ({ id, name }) => (text !== '' && id.startsWith(text)) || hasAllWords(tokenizer.termsOf([name]), words);
 }

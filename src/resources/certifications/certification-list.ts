@@ -4,7 +4,7 @@ import type { OpenDatabase } from '../../database/database.ts';
 import { catalogState } from '../../database/revision.ts';
 import { firstRow } from '../../database/statement.ts';
 import type { FoundRecords } from '../../index/record-index.ts';
-import { queryWords, Tokenizer } from '../../index/words.ts';
+import { hasAllWords, queryWords, Tokenizer } from '../../index/words.ts';
 
 export interface CertificationFilters {
   q?: string;
@@ -68,7 +68,7 @@ export class CertificationList {
       (certification) =>
         (after === null || compareBytewise(certification.abbreviation, after) > 0) &&
         (type === undefined || certification.type === type) &&
-        (words === null || (words.length > 0 && words.every((word) => hasWord(certification, word)))),
+        (words === null || hasAllWords(certification.terms, words)),
     );
     const positions = found.slice(0, limit).map(({ abbreviation }) => abbreviation);
     return { catalog, positions, hasMore: found.length > limit };
@@ -113,10 +113,6 @@ export class CertificationList {
     const maxParts = 1 + Math.max(0, ...[...byName.keys()].map((name) => name.split(',').length - 1));
     return (this.#cached = { catalog: firstRow(rows).catalog, all, byName, maxParts });
   }
-}
-
-function hasWord({ terms: held }: Certification, { terms, prefix }: ReturnType<typeof queryWords>[number]): boolean {
-  return terms.some((term) => held.has(term)) || (prefix !== null && [...held].some((term) => term.startsWith(prefix)));
 }
 
 function findName(
