@@ -1,5 +1,6 @@
 import type { DatabaseConfig } from '../config.ts';
 import { openForCommands, openForServing } from '../database/open.ts';
+import type { OnProgress } from '../progress.ts';
 import { verifyIndex, verifySample, type IndexFault, type IndexFindings } from './verify-index.ts';
 import { fail, ok, type Finding } from './finding.ts';
 
@@ -24,10 +25,7 @@ export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[
  *
  * @param onProgress called regularly. An error it throws ends the comparison.
  */
-export async function checkWholeIndex(
-  config: DatabaseConfig,
-  onProgress: Parameters<typeof verifyIndex>[1],
-): Promise<Finding[]> {
+export async function checkWholeIndex(config: DatabaseConfig, onProgress: OnProgress): Promise<Finding[]> {
   // Serving connections have a statement timeout of five seconds. SQLite has none, and opens its files read-only.
   const database = config.engine === 'sqlite' ? openForServing(config) : openForCommands(config);
   try {

@@ -7,6 +7,7 @@ import { placementCheck, readLayout, type LayoutBlock, type Tally } from '../ind
 import { countRecords } from '../index/write/rebuild-index.ts';
 import { BLOCK_SIZE, decodeSet, encodeSet, positionsFrom, setOf } from '../index/position-set.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
+import type { OnProgress } from '../progress.ts';
 
 /** Index rows read at a time: up to 8 MB. */
 const BATCH_TERMS = 1_000;
@@ -37,10 +38,7 @@ export interface IndexFindings {
 }
 
 /** Compares the whole index with the stored records in one snapshot. Holds the terms of one block in memory. */
-export async function verifyIndex(
-  database: Database,
-  onProgress: (progress: { done: number; total: number; what: string }) => void,
-): Promise<IndexFindings[]> {
+export async function verifyIndex(database: Database, onProgress: OnProgress): Promise<IndexFindings[]> {
   return inSnapshot(database, async (snapshot) => {
     const counts = await countRecords(snapshot, INDEXED_KINDS);
     const total = counts.reduce((sum, { records }) => sum + records, 0);

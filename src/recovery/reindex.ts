@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type OpenDatabase } from '../database/database.ts';
-import { rebuildIndex, type RebuildProgress, type RebuiltKind } from '../index/write/rebuild-index.ts';
+import { rebuildIndex, type RebuiltKind } from '../index/write/rebuild-index.ts';
 import type { Clock } from '../timestamp.ts';
 import { announcePublication, nextPublication, tidyUp } from '../publishing/announce.ts';
 import { lockCatalog } from '../database/catalog-lock.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
+import type { OnProgress } from '../progress.ts';
 
 interface ReindexOptions {
   readonly clock: Clock;
@@ -16,7 +17,7 @@ interface ReindexOptions {
   readonly onWaiting?: () => void;
   /** Called regularly while waiting and working. An error it throws ends the work without changes. */
   readonly throwIfInterrupted?: () => void;
-  readonly onProgress?: (progress: RebuildProgress) => void;
+  readonly onProgress?: OnProgress;
   /** Called just before the commit, the last point at which throwing leaves everything unchanged. */
   readonly onCommit?: () => void;
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
-import type { MigrationProgress } from '../../src/database/migrations/migration.ts';
+import type { OnProgress } from '../../src/progress.ts';
 import { migrate, prepareSchema, readDeferred, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { MIGRATIONS } from '../../src/database/migrations/migrations.ts';
 import { lockCatalog } from '../../src/database/catalog-lock.ts';
@@ -65,7 +65,7 @@ test('an interrupted step leaves earlier ones complete, and the next run resumes
   await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
   await insertOlderPublication(database);
   const steps: string[] = [];
-  const interrupt = ({ what }: MigrationProgress): void => {
+  const interrupt: OnProgress = ({ what }) => {
     steps.push(what);
     throw new Error('interrupted');
   };

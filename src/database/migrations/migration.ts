@@ -1,14 +1,5 @@
+import type { OnProgress } from '../../progress.ts';
 import type { Database, Engine } from '../database.ts';
-
-/** Progress of a long step. */
-export interface MigrationProgress {
-  readonly done: number;
-  readonly total: number;
-  /** Such as `Filling the index of contracts`. */
-  readonly what: string;
-}
-
-export type OnMigrationProgress = (progress: MigrationProgress) => void;
 
 /** One step of the schema, forward only. A published migration is never edited. */
 export interface Migration {
@@ -29,7 +20,7 @@ export interface Migration {
    * Changes rows after the statements, in the same transaction. It holds the import lock while readers continue, so its
    * statements must not take locks that readers would wait for.
    */
-  run?(transaction: Database, onProgress: OnMigrationProgress): Promise<void>;
+  run?(transaction: Database, onProgress: OnProgress): Promise<void>;
 }
 
 /** The two groups of tables: a schema each on PostgreSQL, a file each on SQLite. */

@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
+import type { OnProgress } from '../../progress.ts';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
 import { endWithClient, lockCatalog } from '../catalog-lock.ts';
 import { recordChange } from '../audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database.ts';
 import { SchemaVersionError } from '../errors.ts';
 import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
-import type { Migration, OnMigrationProgress, TableGroup } from './migration.ts';
+import type { Migration, TableGroup } from './migration.ts';
 import { MIGRATIONS } from './migrations.ts';
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
@@ -24,7 +25,7 @@ interface SchemaState {
 export interface MigrateOptions {
   /** Also runs deferred migrations: no server of the previous version is left. */
   readonly finish?: boolean;
-  readonly onProgress?: OnMigrationProgress;
+  readonly onProgress?: OnProgress;
   /** Called once if `migrate` must wait for an import. */
   readonly onWaiting?: () => void;
 }

@@ -7,16 +7,10 @@ import { indexTable } from './indexed-rows.ts';
 import { isLayoutSound } from './layout.ts';
 import { BLOCK_SIZE } from '../position-set.ts';
 import type { IndexedKind } from '../../kinds.ts';
+import type { OnProgress } from '../../progress.ts';
 
 /** A quarter of the positions stays free, evenly spread, for new records between others. */
 const RECORDS_PER_BLOCK = (BLOCK_SIZE * 3) / 4;
-
-/** Records indexed so far, their total, and the kind that is being indexed. */
-export interface RebuildProgress {
-  readonly done: number;
-  readonly total: number;
-  readonly what: IndexedKind;
-}
 
 export interface RebuiltKind {
   readonly kind: IndexedKind;
@@ -29,13 +23,13 @@ export interface RebuiltKind {
  * Rebuilds the index of these kinds from the stored records. Needs a transaction that excludes imports.
  *
  * @param token of the publication that makes the new index known.
- * @param onProgress called regularly. An error it throws ends the work.
+ * @param onProgress called regularly with records and the kind that is being indexed.
  */
 export async function rebuildIndex(
   database: Database,
   kinds: readonly IndexedKind[],
   token: string,
-  onProgress: (progress: RebuildProgress) => void,
+  onProgress: OnProgress,
 ): Promise<RebuiltKind[]> {
   const counts = await countRecords(database, kinds);
   const total = counts.reduce((sum, { records }) => sum + records, 0);
