@@ -27,14 +27,10 @@ export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[
  */
 export async function checkWholeIndex(config: DatabaseConfig, onProgress: OnProgress): Promise<Finding[]> {
   // Serving connections have a statement timeout of five seconds. SQLite has none, and opens its files read-only.
-  const database = config.engine === 'sqlite' ? openForServing(config) : openForCommands(config);
-  try {
-    const findings = await verifyIndex(database, onProgress);
-    const { records, rows } = totalsOf(findings);
-    return describeFindings(findings, `all of it matches the records (${records} records, ${rows} rows)`);
-  } finally {
-    await database.close();
-  }
+  await using database = config.engine === 'sqlite' ? openForServing(config) : openForCommands(config);
+  const findings = await verifyIndex(database, onProgress);
+  const { records, rows } = totalsOf(findings);
+  return describeFindings(findings, `all of it matches the records (${records} records, ${rows} rows)`);
 }
 
 function totalsOf(findings: readonly IndexFindings[]): { records: number; rows: number } {

@@ -27,14 +27,10 @@ export async function checkSqlite(
   if (problem != null) return unreadable(fail(about, problem, UNUSABLE_ADVICE));
   if (!both.every((file) => existsSync(file))) return unreadable(checkMissing(files, folder));
   try {
-    const database = openForServing({ engine: 'sqlite', path });
-    try {
-      const { findings: contents, isReadable } = await checkContents(database, environment, clock);
-      const access = ok(about, `${both.join(' and ')} are readable and writable`);
-      return { findings: [access, ...checkRoom(folder, files), ...contents], isReadable };
-    } finally {
-      await database.close();
-    }
+    await using database = openForServing({ engine: 'sqlite', path });
+    const { findings: contents, isReadable } = await checkContents(database, environment, clock);
+    const access = ok(about, `${both.join(' and ')} are readable and writable`);
+    return { findings: [access, ...checkRoom(folder, files), ...contents], isReadable };
   } catch (error) {
     if (!(error instanceof DatabaseUnavailableError)) throw error;
     return unreadable(fail(about, error.message, UNUSABLE_ADVICE));

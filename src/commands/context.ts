@@ -96,28 +96,24 @@ export async function withDatabase(
   const config = configOfProcess();
   const output = processOutput(isJson);
   if (!mayCreate) refuseMissingFiles(config.database);
-  const database = openForCommands(config.database, operatorOfProcess(config));
-  try {
-    if (!mayCreate) {
-      const { isEmpty, pending } = await readSchemaState(database);
-      if (isEmpty) throw noDatabase(config.database);
-      if (isDryRun && pending.length > 0) throw olderSchema(pending);
-    }
-    const prepares = shouldPrepare && !isDryRun;
-    const ran = prepares
-      ? await migratingWithProgress(output, (options) => prepareSchema(database, Date.now, 'command', options))
-      : [];
-    // Reported, since an empty database is often the wrong one.
-    if (haveCreated(ran)) output.note(`Created ${shownDatabase(config.database)} (PDS_DATABASE_URL).`);
-    else if (ran.length > 0) output.note(`Migrated the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
-    const cutOff = prepares ? await announceCutOff(database) : null;
-    if (cutOff !== null)
-      output.note(`Completed the import published at ${cutOff}, which was interrupted after its commit.`);
-    if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${HISTORY_WARNING}`);
-    return await work({ config, database, clock: Date.now, output });
-  } finally {
-    await database.close();
+  await using database = openForCommands(config.database, operatorOfProcess(config));
+  if (!mayCreate) {
+    const { isEmpty, pending } = await readSchemaState(database);
+    if (isEmpty) throw noDatabase(config.database);
+    if (isDryRun && pending.length > 0) throw olderSchema(pending);
   }
+  const prepares = shouldPrepare && !isDryRun;
+  const ran = prepares
+    ? await migratingWithProgress(output, (options) => prepareSchema(database, Date.now, 'command', options))
+    : [];
+  // Reported, since an empty database is often the wrong one.
+  if (haveCreated(ran)) output.note(`Created ${shownDatabase(config.database)} (PDS_DATABASE_URL).`);
+  else if (ran.length > 0) output.note(`Migrated the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
+  const cutOff = prepares ? await announceCutOff(database) : null;
+  if (cutOff !== null)
+    output.note(`Completed the import published at ${cutOff}, which was interrupted after its commit.`);
+  if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${HISTORY_WARNING}`);
+  return await work({ config, database, clock: Date.now, output });
 }
 
 /** Runs migrations, showing the progress of long ones. */
@@ -150,12 +146,8 @@ export async function migratingWithProgress<T>(
  */
 export async function hasDatabase({ database: settings }: Config, use: SchemaUse = 'command'): Promise<boolean> {
   if (settings.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(settings.path))) return false;
-  const database = openForCommands(settings);
-  try {
-    return !(await readSchemaState(database, use)).isEmpty;
-  } finally {
-    await database.close();
-  }
+  await using database = openForCommands(settings);
+  return !(await readSchemaState(database, use)).isEmpty;
 }
 
 /** Checks first, because opening a SQLite database for a command creates its files. */

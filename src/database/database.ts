@@ -51,7 +51,7 @@ export type CopyRows = (
 export type ParameterValues = Readonly<Record<string, string | number | null | readonly (string | number)[]>>;
 
 /** An open database. The code that opened it must close it. */
-export interface OpenDatabase extends Database {
+export interface OpenDatabase extends Database, AsyncDisposable {
   /**
    * Runs a statement that is built once per statement key and cached (see `statement.ts`). SQLite returns
    * synchronously; PostgreSQL may read from a replica.

@@ -141,7 +141,7 @@ async function fill(folder: string, path: string, options: BackupOptions): Promi
  */
 function openSnapshot(path: string): DatabaseSync {
   const live = sqliteFiles(path);
-  const lock = new SqliteConnection(`${pathToFileURL(live.access).href}?mode=rw`, { timeout: LOCK_PATIENCE_MS });
+  using lock = new SqliteConnection(`${pathToFileURL(live.access).href}?mode=rw`, { timeout: LOCK_PATIENCE_MS });
   const reader = new SqliteConnection(':memory:');
   try {
     for (const group of GROUPS) {
@@ -157,8 +157,6 @@ function openSnapshot(path: string): DatabaseSync {
     throw new RecoveryError('a release has been committing for over a minute: try again later', {
       cause: error,
     });
-  } finally {
-    lock.close();
   }
 }
 
@@ -225,16 +223,12 @@ async function checkBoth(
 
 /** Opened as immutable, so that SQLite creates no WAL beside it. */
 function refuseDamaged(file: string): void {
-  const copy = new SqliteConnection(`${pathToFileURL(file).href}?immutable=1`, { readOnly: true });
-  try {
-    const problems = copy
-      .prepare('pragma integrity_check(3)')
-      .all()
-      .map((row) => String(row['integrity_check']));
-    if (problems.join() !== 'ok') {
-      throw new RecoveryError(`the copy is damaged, and the database may be too: ${problems.join('; ')}`);
-    }
-  } finally {
-    copy.close();
+  using copy = new SqliteConnection(`${pathToFileURL(file).href}?immutable=1`, { readOnly: true });
+  const problems = copy
+    .prepare('pragma integrity_check(3)')
+    .all()
+    .map((row) => String(row['integrity_check']));
+  if (problems.join() !== 'ok') {
+    throw new RecoveryError(`the copy is damaged, and the database may be too: ${problems.join('; ')}`);
   }
 }

@@ -25,7 +25,7 @@ const STATISTICS = /^sqlite_stat\d$/;
  *   dropped without its data, and an expression in it would also run.
  */
 export function removeForeignSchema(path: string, group: TableGroup): string[] {
-  const file = new SqliteConnection(path);
+  using file = new SqliteConnection(path);
   try {
     file.exec('pragma trusted_schema = off; pragma foreign_keys = off');
     const found = readSchema(file, 'main');
@@ -44,8 +44,6 @@ export function removeForeignSchema(path: string, group: TableGroup): string[] {
       `the backup's ${group} is not what "pds backup" created (${reason}): restore another backup. Nothing was replaced`,
       { cause: error },
     );
-  } finally {
-    file.close();
   }
 }
 
@@ -59,17 +57,13 @@ function refuseChanged(found: readonly SchemaObject[], expected: ReadonlyMap<str
 
 /** The schema after a group's migrations up to `lastNumber`. */
 function readMigratedSchema(group: TableGroup, lastNumber: number): Map<string, string | null> {
-  const model = new SqliteConnection(':memory:');
-  try {
-    model.exec(`attach ':memory:' as ${group}`);
-    model.exec(ledgerStatement(group));
-    for (const migration of MIGRATIONS[group].filter(({ number }) => number <= lastNumber)) {
-      for (const statement of migration.statements?.('sqlite') ?? []) model.exec(statement);
-    }
-    return new Map(readSchema(model, group).map((object) => [keyOf(object), object.sql]));
-  } finally {
-    model.close();
+  using model = new SqliteConnection(':memory:');
+  model.exec(`attach ':memory:' as ${group}`);
+  model.exec(ledgerStatement(group));
+  for (const migration of MIGRATIONS[group].filter(({ number }) => number <= lastNumber)) {
+    for (const statement of migration.statements?.('sqlite') ?? []) model.exec(statement);
   }
+  return new Map(readSchema(model, group).map((object) => [keyOf(object), object.sql]));
 }
 
 function readSchema(connection: DatabaseSync, schema: string): SchemaObject[] {

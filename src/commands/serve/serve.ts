@@ -132,24 +132,20 @@ async function checkPort({ host, port }: Config): Promise<void> {
  * @returns whether the database has the demo key.
  */
 async function prepareDatabase(config: Config, demo: boolean, logger: Logger): Promise<boolean> {
-  const database = openForCommands(config.database, operatorOfProcess(config));
-  try {
-    const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(logger));
-    if (haveCreated(migrations)) logger.info('database created');
-    else if (migrations.length > 0) logger.info({ migrations }, 'database migrated');
-    const cutOff = await announceCutOff(database);
-    if (cutOff !== null)
-      logger.info({ publication: cutOff }, 'completed an import that was interrupted after its commit');
-    if (await hasTimelineChanged(database)) logger.warn(HISTORY_WARNING);
-    if (!demo) return false;
-    // Loaded on use, since it needs the importer.
-    const { loadDemo } = await import('./demo.ts');
-    await loadDemo(database, Date.now);
-    const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
-    return (await directory.findByKey(DEMO_KEY)) !== null;
-  } finally {
-    await database.close();
-  }
+  await using database = openForCommands(config.database, operatorOfProcess(config));
+  const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(logger));
+  if (haveCreated(migrations)) logger.info('database created');
+  else if (migrations.length > 0) logger.info({ migrations }, 'database migrated');
+  const cutOff = await announceCutOff(database);
+  if (cutOff !== null)
+    logger.info({ publication: cutOff }, 'completed an import that was interrupted after its commit');
+  if (await hasTimelineChanged(database)) logger.warn(HISTORY_WARNING);
+  if (!demo) return false;
+  // Loaded on use, since it needs the importer.
+  const { loadDemo } = await import('./demo.ts');
+  await loadDemo(database, Date.now);
+  const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
+  return (await directory.findByKey(DEMO_KEY)) !== null;
 }
 
 /** How often the progress of a long migration is logged. */

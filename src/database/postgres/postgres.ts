@@ -103,6 +103,12 @@ type Router = Pick<OpenDatabase, 'readRevision' | 'bypassReplicas' | 'servers' |
 function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
   const statements = new StatementCache();
   let closed = false;
+  const close = async (): Promise<void> => {
+    if (closed) return;
+    closed = true;
+    await kysely.destroy();
+    await router.close();
+  };
   return {
     engine: 'postgres',
     kysely,
@@ -121,11 +127,7 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
     readRevision: () => router.readRevision(),
     bypassReplicas: () => router.bypassReplicas(),
     ...(router.servers !== undefined && { servers: () => router.servers?.() ?? [] }),
-    close: async () => {
-      if (closed) return;
-      closed = true;
-      await kysely.destroy();
-      await router.close();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }

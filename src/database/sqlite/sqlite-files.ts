@@ -99,14 +99,12 @@ function refuseLoneFile(file: string, other: string): void {
 }
 
 function holdsTables(file: string): boolean {
-  const connection = new SqliteConnection(file);
+  using connection = new SqliteConnection(file);
   try {
     return Number(connection.prepare('select count(*) as tables from sqlite_schema').get()?.['tables']) > 0;
   } catch {
     // Opening it reports the problem.
     return false;
-  } finally {
-    connection.close();
   }
 }
 

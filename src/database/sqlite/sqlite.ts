@@ -65,6 +65,12 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
   const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) });
   const statements = new StatementCache();
   let closed = false;
+  const close = async (): Promise<void> => {
+    if (closed) return;
+    closed = true;
+    await kysely.destroy();
+    if (connection.isOpen) connection.close();
+  };
   return {
     engine: 'sqlite',
     kysely,
@@ -78,12 +84,8 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
     },
     readRevision: () => readRevision(kysely),
     bypassReplicas: () => undefined,
-    close: async () => {
-      if (closed) return;
-      closed = true;
-      await kysely.destroy();
-      if (connection.isOpen) connection.close();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
