@@ -54,6 +54,8 @@ const ADVICE: Readonly<Record<string, string>> = {
  */
 export function describeFailure(error: unknown, database: DatabaseConfig | null): string {
   if (!(error instanceof Error)) return `unexpected: ${String(error)}`;
+  // Closing the database failed, too: the first error is the cause.
+  if (error instanceof SuppressedError) return describeFailure(error.suppressed, database);
   if (OPERATOR_ERRORS.some((known) => error instanceof known)) return error.message;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   // The error that a worker gets from the primary has only the code.
