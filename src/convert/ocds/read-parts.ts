@@ -28,6 +28,9 @@ export class UnreadableInputError extends Error {
 const STREAMED_LISTS = ['releases', 'records'];
 const NEITHER = 'is neither a release, a record nor a package of OCDS';
 
+/** Numbers stay the text that they were: an id of 17 digits would be rounded, and then equal to another one. */
+const newAssembler = (): Assembler => new Assembler({ numberAsString: true });
+
 /**
  * Reads the releases and records of a file: packages, records, releases, lists of these, one after the other or one a
  * line, compressed with gzip or not. The entries of a package are read one at a time, because a package can have a
@@ -92,7 +95,7 @@ function listOf(tokens: unknown): readonly Token[] {
 class DocumentReader {
   readonly parts: OcdsPart[] = [];
   /** The document without the entries of its lists. */
-  #document = new Assembler();
+  #document = newAssembler();
   #entry: Assembler | null = null;
   #depth = 0;
   #isObject = false;
@@ -115,7 +118,7 @@ class DocumentReader {
       return;
     }
     if (this.#list !== null && token.name !== 'endArray') {
-      this.#entry = new Assembler();
+      this.#entry = newAssembler();
       this.take(token);
       return;
     }
@@ -154,7 +157,7 @@ class DocumentReader {
       if (isObject(value['compiledRelease'])) this.#addCompiled(value['compiledRelease'], ocid, place);
       for (const link of this.#links) this.parts.push({ ...link, ocid });
     }
-    this.#document = new Assembler();
+    this.#document = newAssembler();
     this.#hasLists = false;
     this.#links = [];
     this.#number += 1;
