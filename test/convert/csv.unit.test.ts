@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseMap } from '../../src/convert/csv/map-file.ts';
 import { CHOOSE_COLUMN, sketchMap } from '../../src/convert/csv/sketch-map.ts';
-import { convertedCsv, temporaryFolder } from './convert.ts';
+import { convertedCsv, filesOf, temporaryFolder } from './convert.ts';
 
 /** As a spreadsheet saves it: a byte order mark, CRLF, quotes, line breaks in cells, blanks. */
 const CONTRACTS = [
@@ -55,6 +55,27 @@ test('rows in any order give the same bytes', async () => {
   const reversed = [header, ...rows.reverse()].join('\r\n');
   const { files } = await convertedCsv(CONTRACTS_MAP, { 'contracts.csv': CONTRACTS });
   expect((await convertedCsv(CONTRACTS_MAP, { 'contracts.csv': reversed })).files).toEqual(files);
+});
+
+describe('encodings', () => {
+  const coops = { kinds: { coops: { file: 'coops.csv', fields: { id: 'Id', name: 'Name' } } } };
+  const text = 'Id,Name\nco_1,Pe\u00F1a\nco_2,Pe\u00E9a\n';
+
+  test.each([
+    ['UTF-8', Buffer.from(text)],
+    ['UTF-8 with a byte order mark', Buffer.from(`\uFEFF${text}`)],
+    ['UTF-16 with a byte order mark', Buffer.from(`\uFEFF${text}`, 'utf16le')],
+  ])('%s is read', async (_, content) => {
+    const { records } = await convertedCsv(coops, { 'coops.csv': content });
+    expect(records('coops').map(({ name }) => name)).toEqual(['Pe\u00F1a', 'Pe\u00E9a']);
+  });
+
+  test('Windows-1252, which would make names equal, is refused with what to do', async () => {
+    const content = Buffer.from(text, 'latin1');
+    const message = 'coops.csv cannot be read: it is not UTF-8; save it as "CSV UTF-8"';
+    await expect(convertedCsv(coops, { 'coops.csv': content })).rejects.toThrow(message);
+    await expect(sketchMap(filesOf({ 'coops.csv': content })[0] ?? '')).rejects.toThrow(message);
+  });
 });
 
 describe('columns', () => {

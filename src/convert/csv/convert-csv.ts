@@ -7,6 +7,7 @@ import { hashedId, normalizeName, numberFor } from '../ids.ts';
 import type { JsonObject } from '../json.ts';
 import type { ConversionReport } from '../report.ts';
 import type { Workspace } from '../workspace.ts';
+import { decodeText } from './decode-text.ts';
 import { FIELDS, type FieldType } from './fields.ts';
 import { MapError } from '../map-error.ts';
 import type { CsvMap, FieldMap, FileMap } from './map-file.ts';
@@ -64,9 +65,9 @@ async function* readRows(
   const file = createReadStream(path);
   let readBytes = 0;
   const { delimiter } = map;
-  const parser = parse({ bom: true, columns: checkColumns, delimiter, info: true, skip_empty_lines: true });
+  const parser = parse({ columns: checkColumns, delimiter, info: true, skip_empty_lines: true });
   // Errors end the loop below.
-  pipeline(file, parser, () => undefined);
+  pipeline(file, decodeText, parser, () => undefined);
   try {
     for await (const { record, info } of parser as AsyncIterable<{ record: Row; info: Info }>) {
       onRead(file.bytesRead - readBytes);

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream';
 import { parse } from 'csv-parse';
 import { DateTime } from 'luxon';
 import { parseTimestamp } from '../../timestamp.ts';
+import { decodeText } from './decode-text.ts';
 import { FIELDS, type FieldType } from './fields.ts';
 import { MapError } from '../map-error.ts';
 import type { Kind } from '../../kinds.ts';
@@ -98,9 +99,9 @@ export async function sketchMap(path: string): Promise<object> {
 async function readSample(path: string): Promise<{ columns: string[]; rows: string[][] }> {
   const rows: string[][] = [];
   try {
-    const parser = parse({ bom: true, to: SAMPLED_ROWS, skip_empty_lines: true });
+    const parser = parse({ to: SAMPLED_ROWS, skip_empty_lines: true });
     // Errors end the loop below.
-    pipeline(createReadStream(path), parser, () => undefined);
+    pipeline(createReadStream(path), decodeText, parser, () => undefined);
     for await (const row of parser as AsyncIterable<string[]>) rows.push(row);
   } catch (error) {
     throw new MapError(`${path} cannot be read: ${(error as Error).message}`);
