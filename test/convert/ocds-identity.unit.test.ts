@@ -22,3 +22,51 @@ describe('ids that are numbers', () => {
     ]);
   });
 });
+
+describe('contracts whose ids are equal', () => {
+  const release = (ocid: string, ...contracts: object[]): object => ({
+    ...{ ocid, id: 'r', date: '2019-03-01T00:00:00Z', tag: ['contract'], buyer: { name: 'City' }, contracts },
+  });
+
+  test('in two processes: the later process is refused, and names the other', async () => {
+    const { records, refusals } = await convertedOcds([
+      { releases: [release('x_1', { id: '2', title: 'One' }), release('x', { id: '1_2', title: 'Two' })] },
+    ]);
+    expect(refusals).toEqual([
+      'input-0.json: releases[0] (x_1): contracts.id: gives ctr_x_1_2, as x does; leave out one of them',
+    ]);
+    expect(records('contracts')).toMatchObject([{ id: 'ctr_x_1_2', name: 'Two' }]);
+  });
+
+  test.each([
+    ['missing', [{ title: 'One' }, { title: 'Two' }]],
+    [
+      'repeated',
+      [
+        { id: 1, title: 'One' },
+        { id: '1', title: 'Two' },
+      ],
+    ],
+  ])('because they are %s in one process: it is refused', async (_, contracts) => {
+    const compiledRelease = release('x', ...contracts);
+    const { refusals } = await convertedOcds([
+      {
+        records: [
+          { ocid: 'x', compiledRelease },
+          { ocid: 'y', compiledRelease: release('y', { id: '1' }) },
+        ],
+      },
+    ]);
+    expect(refusals).toEqual([
+      'input-0.json: records[0].compiledRelease (x): contracts.id: is missing or repeated; each contract of a process needs its own',
+    ]);
+  });
+
+  test('awards that become contracts count as well', async () => {
+    const awards = [{ title: 'One' }, { title: 'Two' }];
+    const { refusals } = await convertedOcds([{ ...release('x'), awards }], { contracts: 'awards' });
+    expect(refusals).toEqual([
+      'input-0.json: (x): awards.id: is missing or repeated; each contract of a process needs its own',
+    ]);
+  });
+});

@@ -9,7 +9,7 @@ import { findTitle } from './solicitations.ts';
 import { Times } from './times.ts';
 
 /** A contract with what it refers to. */
-interface ConvertedContract {
+export interface ConvertedContract {
   record: { id: string } & JsonObject;
   suppliers: Organization[];
   coop: Organization | null;

@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
 import { DateError, readTimestamp } from '../dates.ts';
-import { firstText, objectAt, textAt, type JsonObject } from '../json.ts';
+import { firstText, objectAt, objectsAt, textAt, type JsonObject } from '../json.ts';
 import type { ConversionReport } from '../report.ts';
 import type { Workspace } from '../workspace.ts';
-import { toContracts } from './contracts.ts';
+import { toContracts, type ConvertedContract } from './contracts.ts';
 import type { OcdsOptions } from './options.ts';
 import { organizationId, type Organization } from './organizations.ts';
 import { countDropped, findState, type ContractingProcess } from './process.ts';
@@ -25,13 +25,13 @@ export async function convertOcds(
   onRead: (bytes: number) => void,
 ): Promise<void> {
   for (const path of paths) await readFile(path, options, workspace, report, onRead);
-  const refs = new Map<number, string>();
+  const owners = new Map<unknown, string>();
   for (const { ocid, parts } of workspace.processes()) {
     const process = findState(ocid, parts, report);
     if (process === null) continue;
     report.read('processes');
     countDropped(process.release, report);
-    convertProcess(process, refs, options, workspace, report);
+    convertProcess(process, owners, options, workspace, report);
   }
 }
 
@@ -82,7 +82,7 @@ function findTimestamp(
 
 function convertProcess(
   process: ContractingProcess,
-  refs: Map<number, string>,
+  owners: Map<unknown, string>,
   options: OcdsOptions,
   workspace: Workspace,
   report: ConversionReport,
@@ -92,13 +92,8 @@ function convertProcess(
     const leadEntity = getLeadEntity(process, report);
     const solicitation = toSolicitation(process, leadEntity, options, report);
     const contracts = toContracts(process, leadEntity, options, report);
-    if (solicitation !== null) {
-      const ref = solicitation['ref'];
-      const other = typeof ref === 'number' ? refs.get(ref) : undefined;
-      if (other !== undefined) throw new FieldError('ocid', `has the same number as ${other}; leave out one of them`);
-      if (typeof ref === 'number') refs.set(ref, ocid);
-      workspace.putRecord('solicitations', solicitation.id, rank, solicitation);
-    }
+    claimIds(process, contracts, solicitation?.['ref'], owners);
+    if (solicitation !== null) workspace.putRecord('solicitations', solicitation.id, rank, solicitation);
     if (solicitation !== null || contracts.length > 0) put(workspace, 'lead-entities', 'le_', leadEntity, rank);
     for (const { record, suppliers, coop, services } of contracts) {
       if (coop !== null) put(workspace, 'coops', 'co_', coop, rank);
@@ -113,6 +108,31 @@ function convertProcess(
     if (!(error instanceof FieldError)) throw error;
     report.refuse({ file, place, field: error.field, id: ocid, reason: error.message });
   }
+}
+
+/**
+ * Records whose each contract's id and solicitation's number is: those of publishers can collide.
+ *
+ * @throws FieldError if another record has one of them.
+ */
+function claimIds(
+  { ocid, release }: ContractingProcess,
+  contracts: readonly ConvertedContract[],
+  ref: unknown,
+  owners: Map<unknown, string>,
+): void {
+  const field = objectsAt(release, 'contracts').length > 0 ? 'contracts.id' : 'awards.id';
+  const claims: [key: unknown, field: string][] = contracts.map(({ record }) => [record.id, field]);
+  if (new Set(claims.map(([id]) => id)).size < claims.length) {
+    throw new FieldError(field, 'is missing or repeated; each contract of a process needs its own');
+  }
+  if (ref !== undefined) claims.push([ref, 'ocid']);
+  for (const [key, source] of claims) {
+    const other = owners.get(key);
+    if (other !== undefined)
+      throw new FieldError(source, `gives ${String(key)}, as ${other} does; leave out one of them`);
+  }
+  for (const [key] of claims) owners.set(key, ocid);
 }
 
 function put(workspace: Workspace, kind: string, prefix: string, organization: Organization, rank: string): void {
