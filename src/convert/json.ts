@@ -6,6 +6,15 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Deeper values would exhaust the stack of functions that call themselves; those of OCDS have about ten levels. */
+export const MAX_DEPTH = 100;
+
+/** Whether lists and objects are nested more than `levels` deep. */
+export function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner));
+}
+
 /** The object at a path of keys; empty if there is none. */
 export function objectAt(value: unknown, ...path: string[]): JsonObject {
   const found = valueAt(value, ...path);

@@ -93,7 +93,13 @@ describe('the releases of one process are merged by the rules of OCDS', () => {
   test.each([
     ['tender', [{ tender: { items: [{ id: 'i' }] } }, { tender: { items: { id: 'i' } } }], 'tender.items'],
     ['awards', [{ awards: { id: 'a' } }, { awards: [{ id: 'a' }] }], 'awards'],
-  ])('%s that is a list once and an object once is refused by its path', (_, releases, path) => {
+    [
+      'a list with null',
+      [{ tender: { documents: [null] } }, { tender: { documents: [{ id: 'd' }] } }],
+      'tender.documents',
+    ],
+    ['a list of texts', [{ awards: ['a'] }, { awards: [{ id: 'a' }] }], 'awards'],
+  ])('%s that is of another type in a later release is refused by its path', (_, releases, path) => {
     expect(() => mergeReleases(releases)).toThrow(expect.objectContaining({ path }) as Error);
   });
 });

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { DateError, readTimestamp } from '../dates.ts';
-import { firstText, objectAt, objectsAt, textAt, type JsonObject } from '../json.ts';
+import { firstText, isDeeperThan, MAX_DEPTH, objectAt, objectsAt, textAt, type JsonObject } from '../json.ts';
 import type { ConversionReport } from '../report.ts';
 import type { Workspace } from '../workspace.ts';
 import { toContracts, type ConvertedContract } from './contracts.ts';
@@ -51,6 +51,10 @@ async function readFile(
       const given = textAt(value, 'date');
       if (ocid === null || given === null) {
         refuse(ocid === null ? 'ocid' : 'date', 'is missing');
+        continue;
+      }
+      if (isDeeperThan(MAX_DEPTH, value)) {
+        refuse('', `is nested more than ${MAX_DEPTH} levels deep`);
         continue;
       }
       // In UTC, so that the order of texts is the order of times.

@@ -9,13 +9,13 @@ const OMITTED = new Set(['id', 'date', 'tag']);
  */
 const REPLACED_LISTS = new Set(['additionalIdentifiers', 'additionalClassifications', 'changes']);
 
-/** An earlier and a later release have values of different types at one path. */
+/** An earlier and a later release have values at one path that cannot be merged. */
 export class InconsistentReleasesError extends Error {
   override name = 'InconsistentReleasesError';
   readonly path: string;
 
   constructor(path: string) {
-    super('is an object in one release and a list in another');
+    super('is an object or a list of objects in one release, and something else in another');
     this.path = path;
   }
 }
@@ -80,8 +80,8 @@ function isMergeable(key: string, value: unknown): boolean {
 
 function listOf(earlier: unknown, path: string): JsonObject[] {
   if (earlier === undefined) return [];
-  if (!Array.isArray(earlier)) throw new InconsistentReleasesError(path);
-  return earlier as JsonObject[];
+  if (!Array.isArray(earlier) || !earlier.every(isObject)) throw new InconsistentReleasesError(path);
+  return earlier;
 }
 
 function objectOf(earlier: unknown, path: string): JsonObject {

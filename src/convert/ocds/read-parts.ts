@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
 import { Assembler } from 'stream-json/assembler.js';
 import { jsonParser, type Token } from 'stream-json/parser.js';
-import { isObject, objectsAt, textAt, type JsonObject } from '../json.ts';
+import { isObject, MAX_DEPTH, objectsAt, textAt, type JsonObject } from '../json.ts';
 
 /** A release, a compiled release, or a link to a release that is published elsewhere. */
 interface OcdsPart {
@@ -163,9 +163,9 @@ class DocumentReader {
     this.#number += 1;
   }
 
-  #takeAny(value: unknown, place: string): void {
-    if (Array.isArray(value)) {
-      value.forEach((item, index) => this.#takeAny(item, joined(place, `[${index}]`)));
+  #takeAny(value: unknown, place: string, depth = 0): void {
+    if (Array.isArray(value) && depth < MAX_DEPTH) {
+      value.forEach((item, index) => this.#takeAny(item, joined(place, `[${index}]`), depth + 1));
     } else if (!isObject(value)) {
       throw new UnreadableInputError(place, NEITHER);
     } else if (Array.isArray(value['records'])) {

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { convertedOcds, filesOf } from './convert.ts';
+
+/** A release as JSON, with `extra` as its last property. */
+const release = (ocid: string, extra: string, date = '2019-03-01'): string =>
+  `{"ocid":"${ocid}","id":"r","date":"${date}T00:00:00Z","tag":["tender"],"buyer":{"name":"City"},
+    "tender":{"id":"t","title":"Salt","status":"active"},${extra}}`;
+
+const DEEP = `"x":${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+const NULL = [release('bad', '"awards":[null]'), release('bad', '"awards":[{"id":1}]', '2019-04-01')].join(',');
+const DIFFERS = 'awards: is an object or a list of objects in one release, and something else in another';
+
+test.each([
+  ['a list with null', `{"releases":[${release('ok', '"x":1')},${NULL}]}`, `releases[2] (bad): ${DIFFERS}`],
+  [
+    'lists nested 20,000 deep in a package',
+    `{"releases":[${release('bad', DEEP)},${release('ok', '"x":1')}]}`,
+    'releases[0] (bad): is nested more than 100 levels deep',
+  ],
+  [
+    'lists nested 20,000 deep in a list',
+    `[${release('bad', DEEP)},${release('ok', '"x":1')}]`,
+    '[0] (bad): is nested more than 100 levels deep',
+  ],
+])('%s: only that process is refused, by its place', async (_, content, refusal) => {
+  const { records, refusals } = await convertedOcds(filesOf({ 'input.json': content }));
+  expect(refusals).toEqual([`input.json: ${refusal}`]);
+  expect(records('solicitations')).toMatchObject([{ id: 'sol_ok' }]);
+});
+
+test('a file of lists nested 20,000 deep is refused', async () => {
+  const content = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+  const { refusals } = await convertedOcds(filesOf({ 'input.json': content }));
+  expect(refusals).toHaveLength(1);
+  expect(refusals[0]).toContain('[0][0]: is neither a release, a record nor a package of OCDS');
+});
