@@ -34,3 +34,13 @@ test('a file of lists nested 20,000 deep is refused', async () => {
   expect(refusals).toHaveLength(1);
   expect(refusals[0]).toContain('[0][0]: is neither a release, a record nor a package of OCDS');
 });
+
+test('titles made from descriptions are cut between characters', async () => {
+  const [long, asked] = ['x'.repeat(199), 'x'.repeat(79)].map((text) => `${text}\u{1F600} and more`);
+  const tender = { id: 't', status: 'active', description: long, enquiries: [{ id: '1', description: asked }] };
+  const one = { ocid: 'x', id: 'r', date: '2019-03-01T00:00:00Z', tag: ['tender'], buyer: { name: 'City' }, tender };
+  const { records } = await convertedOcds([one]);
+  const [solicitation] = records('solicitations');
+  expect(solicitation?.['title']).toBe(`${'x'.repeat(199)}\u{1F600}`);
+  expect(solicitation?.['questions']).toMatchObject([{ title: `${'x'.repeat(79)}\u{1F600}` }]);
+});

@@ -34,9 +34,14 @@ export function findTitle({ release }: ContractingProcess): string | null {
   return firstText(
     textAt(tender, 'title'),
     ...objectsAt(tender, 'lots').map((lot) => textAt(lot, 'title')),
-    textAt(tender, 'description')?.slice(0, MAX_TITLE),
+    shortened(textAt(tender, 'description'), MAX_TITLE),
     ...objectsAt(release, 'awards').map((award) => textAt(award, 'title')),
   );
+}
+
+/** The first characters of a text. `slice` would cut characters of two UTF-16 units in half, which an import refuses. */
+function shortened(text: string | null, maxLength: number): string | null {
+  return text === null ? null : Array.from(text).slice(0, maxLength).join('');
 }
 
 /**
@@ -181,7 +186,7 @@ function notices(
 function questions({ release, lastDate }: ContractingProcess, times: Times, report: ConversionReport): JsonObject[] {
   return numbered(objectsAt(release, 'tender', 'enquiries'), report).flatMap(([id, enquiry]) => {
     const [title, description] = [textAt(enquiry, 'title'), textAt(enquiry, 'description')];
-    const shown = title ?? description?.slice(0, MAX_QUESTION_TITLE) ?? null;
+    const shown = title ?? shortened(description ?? null, MAX_QUESTION_TITLE);
     if (shown === null) {
       report.dropped('questions without a text');
       return [];
