@@ -171,6 +171,20 @@ describe('cells', () => {
   });
 });
 
+/** A map of contracts whose lead entity is mapped like this. */
+const contractsOf = (leadEntity: object): object => ({
+  kinds: { contracts: { file: 'c.csv', fields: { id: 'Id', name: 'Name', lead_entity_id: leadEntity } } },
+});
+
+test.each([
+  ['one column', ['Agency'], 'Id,Name,Agency\nc1,Salt,Works\n', 'Works'],
+  ['two columns', ['Agency', 'Division'], 'Id,Name,Agency,Division\nc1,Salt,Works,Roads\n', 'Works Roads'],
+])('a record that is made from %s has the id that refers to it', async (_, columns, content, name) => {
+  const map = contractsOf({ id_from: columns, prefix: 'le_', creates: 'lead-entities' });
+  const { records } = await convertedCsv(map, { 'c.csv': content });
+  expect(records('lead-entities')).toEqual([{ id: records('contracts')[0]?.['lead_entity_id'], name }]);
+});
+
 describe('maps', () => {
   const fields = { id: 'Id', name: 'Name' };
   test.each([
@@ -198,6 +212,11 @@ describe('maps', () => {
       { kinds: { coops: { file: 'a', fields: { id: { column: 'Id', trim: true }, name: 'N' } } } },
       /unknown "trim"/,
     ],
+    ...[{ column: 'L', values: { Works: 'le_w' } }, { constant: 'le_w' }].map((source): [string, object, RegExp] => [
+      `creates with ${JSON.stringify(source)}`,
+      contractsOf({ ...source, creates: 'lead-entities' }),
+      /lead_entity_id.creates makes records from the text of columns: leave out creates, or values and constant/,
+    ]),
     [
       'two sources',
       { kinds: { coops: { file: 'a', fields: { id: { column: 'Id', constant: 1 }, name: 'N' } } } },

@@ -123,31 +123,37 @@ function convertRow(
 /** @throws CellError */
 function valueOf(row: Row, map: FieldMap, type: FieldType, timeZone: string | null): unknown {
   if (map.constant !== undefined) return map.constant;
-  const cells = map.columns.map((column) => (row[column] ?? '').trim());
-  const text = cells.join(' ').trim();
-  if (text === '') {
+  const entries = entriesOf(row, map);
+  if (entries.length === 0) {
     if (map.blank !== undefined) return map.blank;
     if (type.type === 'list' || type.type === 'nigp') return [];
     if (type.isRequired) throw new CellError(`column ${quoted(map.columns)} is blank`);
     return null;
   }
-  if (map.separator === null) return single(text, cells, map, type, timeZone);
-  const entries = text
-    .split(map.separator)
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '');
-  const values = entries.map((entry) => single(entry, [entry], map, type, timeZone));
+  const values = entries.map((entry) => single(entry, map, type, timeZone));
+  if (map.separator === null) return values[0];
   return type.type === 'nigp' ? values.map((code) => ({ code, description: '' })) : [...new Set(values)];
 }
 
+/** A text with the cells that it is from. */
+interface Entry {
+  text: string;
+  cells: readonly string[];
+}
+
+/** The entries that a row has for a field: several for a list, none if the cells are blank. */
+function entriesOf(row: Row, { columns, separator }: FieldMap): Entry[] {
+  const cells = columns.map((column) => (row[column] ?? '').trim());
+  const text = cells.join(' ').trim();
+  const entries =
+    separator === null
+      ? [{ text, cells }]
+      : text.split(separator).map((one) => ({ text: one.trim(), cells: [one.trim()] }));
+  return entries.filter((entry) => entry.text !== '');
+}
+
 /** @throws CellError */
-function single(
-  text: string,
-  cells: readonly string[],
-  map: FieldMap,
-  type: FieldType,
-  timeZone: string | null,
-): unknown {
+function single({ text, cells }: Entry, map: FieldMap, type: FieldType, timeZone: string | null): unknown {
   if (map.values !== null) {
     if (!map.values.has(text)) {
       throw new CellError(
@@ -189,14 +195,10 @@ function idOf(cells: readonly string[], prefix: string): string {
 }
 
 function referredRecords(row: Row, map: FieldMap, kind: string): { kind: string; id: string; name: string }[] {
-  const text = map.columns
-    .map((column) => (row[column] ?? '').trim())
-    .join(' ')
-    .trim();
-  const entries = map.separator === null ? [text] : text.split(map.separator).map((entry) => entry.trim());
-  return entries
-    .filter((entry) => entry !== '')
-    .map((name) => ({ kind, id: map.idPrefix === null ? name : idOf([name], map.idPrefix), name }));
+  const { idPrefix } = map;
+  return entriesOf(row, map).map(({ text, cells }) => {
+    return { kind, id: idPrefix === null ? text : idOf(cells, idPrefix), name: text };
+  });
 }
 
 function quoted(columns: readonly string[]): string {

@@ -147,6 +147,11 @@ function fieldMap(value: unknown, type: FieldType, at: string): FieldMap {
   if (creates !== null && creates !== type.refersTo) {
     throw new MapError(`${at}.creates must be ${JSON.stringify(type.refersTo ?? null)}`);
   }
+  if (creates !== null && (map['values'] !== undefined || Object.hasOwn(map, 'constant'))) {
+    throw new MapError(
+      `${at}.creates makes records from the text of columns: leave out creates, or values and constant`,
+    );
+  }
   const values = map['values'] === undefined ? null : new Map(Object.entries(getObject(map['values'], `${at}.values`)));
   return {
     ...{ columns, values, separator, isNumber },
