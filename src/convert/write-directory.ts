@@ -2,7 +2,7 @@ import { createWriteStream, existsSync, mkdirSync, readdirSync, renameSync, rmSy
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { KINDS } from '../kinds.ts';
+import { KINDS, type Kind } from '../kinds.ts';
 import type { Workspace } from './workspace.ts';
 
 /** The output directory holds other files; the message names one. */
@@ -22,16 +22,27 @@ export function checkOutputDirectory(directory: string): void {
   throw new OutputDirectoryError(`--out ${directory} holds ${foreign}: name a new or empty directory`);
 }
 
+/** The files of a directory that a conversion to these kinds leaves as they are. */
+export function otherFiles(directory: string, kinds: readonly Kind[]): string[] {
+  const others = KINDS.filter((kind) => !kinds.includes(kind)).map((kind) => `${kind}.ndjson`);
+  return others.filter((name) => existsSync(join(directory, name)));
+}
+
 /**
- * Writes the records as an import directory: a file for each kind that has any, sorted by id. Files of an earlier
- * conversion are replaced.
+ * Writes the records as an import directory: a file for each kind that has any, sorted by id.
  *
+ * @param kinds those that the conversion can write. Their files from an earlier conversion are replaced or removed; files
+ *   of other kinds are from another conversion, and stay.
  * @returns the number of records of each kind.
  */
-export async function writeDirectory(workspace: Workspace, directory: string): Promise<Record<string, number>> {
+export async function writeDirectory(
+  workspace: Workspace,
+  directory: string,
+  kinds: readonly Kind[],
+): Promise<Record<string, number>> {
   mkdirSync(directory, { recursive: true });
   const written: Record<string, number> = {};
-  for (const kind of KINDS) {
+  for (const kind of kinds) {
     const path = join(directory, `${kind}.ndjson`);
     let count = 0;
     const lines = function* (): Generator<string> {

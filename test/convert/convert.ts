@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { KINDS } from '../../src/kinds.ts';
 import { convertCsv } from '../../src/convert/csv/convert-csv.ts';
 import { parseMap } from '../../src/convert/csv/map-file.ts';
 import { convertOcds } from '../../src/convert/ocds/convert-ocds.ts';
@@ -82,7 +83,7 @@ async function converted(
   const report = new ConversionReport();
   try {
     await convert(workspace, report);
-    const written = await writeDirectory(workspace, directory);
+    const written = await writeDirectory(workspace, directory, KINDS);
     const names = readdirSync(directory).sort();
     const files = Object.fromEntries(
       names.map((name) => [name.replace('.ndjson', ''), readFileSync(join(directory, name), 'utf8')]),

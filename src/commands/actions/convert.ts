@@ -1,14 +1,20 @@
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { convertCsv } from '../../convert/csv/convert-csv.ts';
-import { readMapFile } from '../../convert/csv/map-file.ts';
+import { kindsOf, readMapFile } from '../../convert/csv/map-file.ts';
 import { sketchMap } from '../../convert/csv/sketch-map.ts';
-import { convertOcds } from '../../convert/ocds/convert-ocds.ts';
+import { convertOcds, OCDS_KINDS } from '../../convert/ocds/convert-ocds.ts';
 import { parseOcdsMap, type OcdsOptions } from '../../convert/ocds/options.ts';
 import { MapError } from '../../convert/map-error.ts';
 import { ConversionReport, describeRefusal } from '../../convert/report.ts';
 import { Workspace } from '../../convert/workspace.ts';
-import { checkOutputDirectory, OutputDirectoryError, writeDirectory } from '../../convert/write-directory.ts';
+import {
+  checkOutputDirectory,
+  otherFiles,
+  OutputDirectoryError,
+  writeDirectory,
+} from '../../convert/write-directory.ts';
+import type { Kind } from '../../kinds.ts';
 import { formatTimestamp } from '../../timestamp.ts';
 import { CommandError } from '../process/failure.ts';
 import { processOutput, renderColumns, type Output } from '../process/output.ts';
@@ -50,7 +56,7 @@ export async function convertFromOcds(
   const asOf = options.asOf ?? formatTimestamp(Date.now());
   const mapped = map === undefined ? { statuses: {}, services: [] } : await refusingMaps(() => readOcdsMap(map));
   const { contracts, zone = null, coop = null, callOffs = false, contactPoints = false } = options;
-  return convert(isJson, out, paths, skipRefused, async (workspace, report, onRead) => {
+  return convert(isJson, out, OCDS_KINDS, paths, skipRefused, async (workspace, report, onRead) => {
     if (contracts === 'current') report.note(`Contracts that ended before ${asOf} are left out (--as-of).`);
     const all = { contracts, asOf, zone, coop, callOffs, contactPoints, ...mapped };
     await convertOcds(paths, all, workspace, report, onRead);
@@ -74,7 +80,7 @@ export async function convertFromCsv(
   if (mapPath === undefined || out === undefined) throw new CommandError('pass --map and --out, or --sketch FILE.csv');
   const map = await refusingMaps(() => readMapFile(mapPath));
   const paths = map.files.map(({ file }) => resolve(dirname(mapPath), file));
-  return convert(isJson, out, paths, skipRefused, (workspace, report, onRead) =>
+  return convert(isJson, out, kindsOf(map), paths, skipRefused, (workspace, report, onRead) =>
     refusingMaps(() => convertCsv(map, mapPath, workspace, report, onRead)),
   );
 }
@@ -82,6 +88,7 @@ export async function convertFromCsv(
 async function convert(
   isJson: boolean,
   directory: string,
+  kinds: readonly Kind[],
   paths: readonly string[],
   skipRefused: boolean,
   work: Convert,
@@ -104,7 +111,9 @@ async function convert(
       progress.show('Converting', bytes, totalBytes);
     });
     const isWritten = report.refusals.length === 0 || skipRefused;
-    const written = isWritten ? await writeDirectory(workspace, directory) : {};
+    const written = isWritten ? await writeDirectory(workspace, directory, kinds) : {};
+    const others = isWritten ? otherFiles(directory, kinds) : [];
+    if (others.length > 0) report.note(`${directory} still holds ${others.join(', ')} as before.`);
     progress.stop();
     describe(output, report, written, isWritten ? directory : null);
     return report.refusals.length === 0 ? 0 : 1;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isTimeZone } from '../dates.ts';
 import { isObject, type JsonObject } from '../json.ts';
 import { MapError } from '../map-error.ts';
-import type { Kind } from '../../kinds.ts';
+import { KINDS, type Kind } from '../../kinds.ts';
 import { FIELDS, type FieldType } from './fields.ts';
 
 /** How a field gets its value from a row. */
@@ -97,6 +97,12 @@ export function parseMap(text: string, name: string): CsvMap {
   if (files.length === 0)
     throw new MapError(`${name}: kinds names no file; accepted are ${Object.keys(FIELDS).join(', ')}`);
   return { timeZone, files };
+}
+
+/** The kinds that a map writes, with those that its fields create. */
+export function kindsOf({ files }: CsvMap): Kind[] {
+  const written = files.flatMap(({ kind, fields }) => [kind, ...[...fields.values()].map(({ creates }) => creates)]);
+  return KINDS.filter((kind) => written.includes(kind));
 }
 
 function fileMap(kind: Kind, value: unknown, at: string): FileMap {

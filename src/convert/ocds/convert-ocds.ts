@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { DateError, readTimestamp } from '../dates.ts';
 import { firstText, isDeeperThan, MAX_DEPTH, objectAt, objectsAt, textAt, type JsonObject } from '../json.ts';
+import { KINDS } from '../../kinds.ts';
 import type { ConversionReport } from '../report.ts';
 import type { Workspace } from '../workspace.ts';
 import { toContracts, type ConvertedContract } from './contracts.ts';
@@ -10,6 +11,9 @@ import { countDropped, findState, type ContractingProcess } from './process.ts';
 import { readParts, UnreadableInputError } from './read-parts.ts';
 import { getLeadEntity, toSolicitation } from './solicitations.ts';
 import { FieldError } from './times.ts';
+
+/** The kinds that OCDS can become. */
+export const OCDS_KINDS = KINDS.filter((kind) => kind !== 'certifications');
 
 /**
  * Converts OCDS files to records in the workspace. The report lists everything that cannot be mapped; the rest is
