@@ -17,7 +17,9 @@ export class OutputDirectoryError extends Error {
  */
 export function checkOutputDirectory(directory: string): void {
   if (!existsSync(directory)) return;
-  const foreign = readdirSync(directory).find((name) => !KINDS.some((kind) => name === `${kind}.ndjson`));
+  // A conversion that was killed leaves files that end with `.new`.
+  const names = new Set(KINDS.flatMap((kind) => [`${kind}.ndjson`, `${kind}.ndjson.new`]));
+  const foreign = readdirSync(directory).find((name) => !names.has(name));
   if (foreign === undefined) return;
   throw new OutputDirectoryError(`--out ${directory} holds ${foreign}: name a new or empty directory`);
 }
@@ -33,32 +35,42 @@ export function otherFiles(directory: string, kinds: readonly Kind[]): string[] 
  *
  * @param kinds those that the conversion can write. Their files from an earlier conversion are replaced or removed; files
  *   of other kinds are from another conversion, and stay.
+ * @param throwIfInterrupted called for each record, and before the files are replaced together.
  * @returns the number of records of each kind.
  */
 export async function writeDirectory(
   workspace: Workspace,
   directory: string,
   kinds: readonly Kind[],
+  throwIfInterrupted: () => void,
 ): Promise<Record<string, number>> {
   mkdirSync(directory, { recursive: true });
   const written: Record<string, number> = {};
-  for (const kind of kinds) {
-    const path = join(directory, `${kind}.ndjson`);
-    let count = 0;
-    const lines = function* (): Generator<string> {
-      for (const json of workspace.records(kind)) {
-        count += 1;
-        yield `${json}\n`;
-      }
-    };
-    await pipeline(Readable.from(lines()), createWriteStream(`${path}.new`));
-    if (count > 0) {
-      renameSync(`${path}.new`, path);
-      written[kind] = count;
-    } else {
-      rmSync(`${path}.new`);
-      rmSync(path, { force: true });
+  const pathOf = (kind: Kind): string => join(directory, `${kind}.ndjson`);
+  const removeNew = (): void => {
+    for (const kind of kinds) rmSync(`${pathOf(kind)}.new`, { force: true });
+  };
+  // A second signal ends the process at once.
+  process.once('exit', removeNew);
+  try {
+    for (const kind of kinds) {
+      const lines = function* (): Generator<string> {
+        for (const json of workspace.records(kind)) {
+          throwIfInterrupted();
+          written[kind] = (written[kind] ?? 0) + 1;
+          yield `${json}\n`;
+        }
+      };
+      await pipeline(Readable.from(lines()), createWriteStream(`${pathOf(kind)}.new`));
     }
+    throwIfInterrupted();
+    for (const kind of kinds) {
+      if (written[kind] === undefined) rmSync(pathOf(kind), { force: true });
+      else renameSync(`${pathOf(kind)}.new`, pathOf(kind));
+    }
+    return written;
+  } finally {
+    process.off('exit', removeNew);
+    removeNew();
   }
-  return written;
 }

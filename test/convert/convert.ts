@@ -83,7 +83,7 @@ async function converted(
   const report = new ConversionReport();
   try {
     await convert(workspace, report);
-    const written = await writeDirectory(workspace, directory, KINDS);
+    const written = await writeDirectory(workspace, directory, KINDS, () => undefined);
     const names = readdirSync(directory).sort();
     const files = Object.fromEntries(
       names.map((name) => [name.replace('.ndjson', ''), readFileSync(join(directory, name), 'utf8')]),

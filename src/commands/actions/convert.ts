@@ -111,7 +111,7 @@ async function convert(
       progress.show('Converting', bytes, totalBytes);
     });
     const isWritten = report.refusals.length === 0 || skipRefused;
-    const written = isWritten ? await writeDirectory(workspace, directory, kinds) : {};
+    const written = isWritten ? await writeDirectory(workspace, directory, kinds, progress.throwIfInterrupted) : {};
     const others = isWritten ? otherFiles(directory, kinds) : [];
     if (others.length > 0) report.note(`${directory} still holds ${others.join(', ')} as before.`);
     progress.stop();

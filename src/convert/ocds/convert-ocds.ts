@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { DateError, readTimestamp } from '../dates.ts';
 import { firstText, isDeeperThan, MAX_DEPTH, objectAt, objectsAt, textAt, type JsonObject } from '../json.ts';
 import { KINDS } from '../../kinds.ts';
@@ -15,11 +16,13 @@ import { FieldError } from './times.ts';
 /** The kinds that OCDS can become. */
 export const OCDS_KINDS = KINDS.filter((kind) => kind !== 'certifications');
 
+const PROCESSES_PER_TICK = 200;
+
 /**
  * Converts OCDS files to records in the workspace. The report lists everything that cannot be mapped; the rest is
  * converted.
  *
- * @param onRead called with the number of bytes read.
+ * @param onRead called with the number of bytes read; also with 0 between processes, to notice an interruption.
  */
 export async function convertOcds(
   paths: readonly string[],
@@ -30,7 +33,14 @@ export async function convertOcds(
 ): Promise<void> {
   for (const path of paths) await readFile(path, options, workspace, report, onRead);
   const owners = new Map<unknown, string>();
+  let count = 0;
   for (const { ocid, parts } of workspace.processes()) {
+    if (count % PROCESSES_PER_TICK === 0) {
+      // A signal is received between ticks only.
+      await setImmediate();
+      onRead(0);
+    }
+    count += 1;
     const process = findState(ocid, parts, report);
     if (process === null) continue;
     report.read('processes');
