@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { parseOcdsMap } from '../../src/convert/ocds/options.ts';
 import { convertedOcds, filesOf } from './convert.ts';
 
 /** A release as JSON, with `extra` as its last property. */
@@ -43,4 +44,14 @@ test('titles made from descriptions are cut between characters', async () => {
   const [solicitation] = records('solicitations');
   expect(solicitation?.['title']).toBe(`${'x'.repeat(199)}\u{1F600}`);
   expect(solicitation?.['questions']).toMatchObject([{ title: `${'x'.repeat(79)}\u{1F600}` }]);
+});
+
+test.each([
+  ['{"status":["x"]}', 'm: status ["x"] must be an object, such as {"Advertised": "open"}'],
+  ['{"status":{"x":["open"]}}', 'm: status "x" becomes ["open"], which is not one of draft, open, closed, awarded'],
+  ['{"services":{"scheme":"CPV"}}', 'm: services {"scheme":"CPV"} must be a list of objects'],
+  ['{"services":[["x"]]}', 'm: services[0] ["x"] must be an object with scheme, id and name, and can have prefix'],
+  ['{"services":[{"scheme":"CPV"}]}', 'm: services[0] {"scheme":"CPV"} must be an object with scheme, id and name'],
+])('the map %s is refused with what is accepted', (map, message) => {
+  expect(() => parseOcdsMap(map, 'm')).toThrow(message);
 });

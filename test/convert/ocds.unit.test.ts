@@ -214,6 +214,7 @@ describe('status', () => {
     const input = [release('x-1', {}, { status: 'Primirea ofertelor' })];
     const { refusals } = await convertedOcds(input);
     expect(refusals[0]).toContain('tender.status: "Primirea ofertelor" is not one of planning, planned, active');
+    expect(refusals[0]).toContain('pass --map FILE, with {"status":{"Primirea ofertelor":"open"}} in the file');
     const mapped = await convertedOcds(input, { statuses: { 'Primirea ofertelor': 'open' } });
     expect(mapped.records('solicitations')).toMatchObject([{ status: 'open' }]);
   });

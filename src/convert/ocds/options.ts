@@ -1,4 +1,4 @@
-import { isObject, objectAt, objectsAt, textAt } from '../json.ts';
+import { isObject, textAt } from '../json.ts';
 import { MapError } from '../map-error.ts';
 
 /** How OCDS is converted. */
@@ -48,15 +48,21 @@ export function parseOcdsMap(text: string, name: string): Pick<OcdsOptions, 'sta
   const unknown = Object.keys(map).find((key) => key !== 'status' && key !== 'services');
   if (unknown !== undefined)
     throw new MapError(`${name}: unknown ${JSON.stringify(unknown)}; accepted are status, services`);
-  const statuses = objectAt(map, 'status');
-  const wrong = Object.entries(statuses).find(([, status]) => !STATUSES.includes(String(status)));
-  if (wrong !== undefined) {
-    throw new MapError(`${name}: status ${JSON.stringify(wrong[0])} must become one of ${STATUSES.join(', ')}`);
+  const { status: statuses = {}, services: rules = [] } = map;
+  if (!isObject(statuses)) {
+    throw new MapError(`${name}: status ${JSON.stringify(statuses)} must be an object, such as {"Advertised": "open"}`);
   }
-  const services = objectsAt(map, 'services').map((rule, index) => {
+  const wrong = Object.entries(statuses).find(([, status]) => !STATUSES.some((accepted) => accepted === status));
+  if (wrong !== undefined) {
+    const [from, to] = wrong.map((one) => JSON.stringify(one));
+    throw new MapError(`${name}: status ${from} becomes ${to}, which is not one of ${STATUSES.join(', ')}`);
+  }
+  if (!Array.isArray(rules)) throw new MapError(`${name}: services ${JSON.stringify(rules)} must be a list of objects`);
+  const services = rules.map((rule: unknown, index) => {
     const [scheme, prefix, id, label] = ['scheme', 'prefix', 'id', 'name'].map((key) => textAt(rule, key));
-    if (scheme == null || id == null || label == null) {
-      throw new MapError(`${name}: services[${index}] must have scheme, id and name, and can have prefix`);
+    if (!isObject(rule) || scheme == null || id == null || label == null) {
+      const accepted = 'must be an object with scheme, id and name, and can have prefix';
+      throw new MapError(`${name}: services[${index}] ${JSON.stringify(rule)} ${accepted}`);
     }
     return { scheme, prefix: prefix ?? '', id, name: label };
   });

@@ -36,7 +36,7 @@ export function solicitationStatus(process: ContractingProcess, options: OcdsOpt
       return null;
     default: {
       const known = 'planning, planned, active, complete, unsuccessful, cancelled or withdrawn';
-      const hint = `map it with --map {"status":{${JSON.stringify(status)}:"open"}}`;
+      const hint = `to map it, pass --map FILE, with {"status":{${JSON.stringify(status)}:"open"}} in the file`;
       throw new FieldError('tender.status', `${JSON.stringify(status)} is not one of ${known}; ${hint}`);
     }
   }
