@@ -1,4 +1,4 @@
-import { DateTime } from 'luxon';
+import { DateTime, IANAZone } from 'luxon';
 import { parseTimestamp } from '../timestamp.ts';
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
@@ -8,9 +8,9 @@ export class DateError extends Error {
   override name = 'DateError';
 }
 
-/** An IANA time zone, checked. */
+/** Whether this is an IANA time zone; names such as `local` are not, because they differ by machine. */
 export function isTimeZone(name: string): boolean {
-  return DateTime.utc().setZone(name).isValid;
+  return IANAZone.isValidZone(name);
 }
 
 /**
@@ -37,5 +37,8 @@ export function readTimestamp(text: string, zone: string | null): string {
 export function parseWithFormat(text: string, format: string, zone: string): string {
   const parsed = DateTime.fromFormat(text, format, { zone, locale: 'en-US' });
   if (!parsed.isValid) throw new DateError(`${JSON.stringify(text)} does not have the format ${format}`);
-  return parsed.toUTC().toISO({ suppressMilliseconds: false });
+  const utc = parsed.toUTC();
+  if (utc.year < 0 || utc.year > 9999)
+    throw new DateError(`${JSON.stringify(text)} is not in the years 0 to 9999 in UTC`);
+  return utc.toISO({ suppressMilliseconds: false });
 }

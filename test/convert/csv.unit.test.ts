@@ -127,6 +127,14 @@ describe('cells', () => {
       },
     },
   });
+
+  test('NIGP codes need a separator', async () => {
+    const content = { 'bids.csv': 'No,Title,Status,Posted,Codes\nB1,Salt,Awarded,03/01/2026 2:30 PM,92000;96200\n' };
+    await expect(convertedCsv(bids({ nigp_codes: 'Codes' }), content)).rejects.toThrow('separator is missing');
+    const { records } = await convertedCsv(bids({ nigp_codes: { column: 'Codes', separator: ';' } }), content);
+    expect(records('solicitations')).toMatchObject([{ nigp_codes: [{ code: '92000' }, { code: '96200' }] }]);
+  });
+
   const table = (...rows: string[]): Record<string, string> => ({
     'bids.csv': ['No,Title,Status,Posted', ...rows].join('\n'),
   });
@@ -153,6 +161,10 @@ describe('cells', () => {
     [
       'B1,Salt,Awarded,02/30/2026 2:30 PM',
       'line 2: created_at: "02/30/2026 2:30 PM" does not have the format MM/dd/yyyy h:mm a',
+    ],
+    [
+      'B1,Salt,Awarded,12/31/9999 11:59 PM',
+      'line 2: created_at: "12/31/9999 11:59 PM" is not in the years 0 to 9999 in UTC',
     ],
     ['B1, ,Awarded,03/01/2026 2:30 PM', 'line 2: title: column "Title" is blank'],
     [`${GOOD}\n${GOOD}`, 'is also the id of bids.csv:2'],
@@ -190,6 +202,11 @@ describe('maps', () => {
   test.each([
     ['no JSON', '{', /^m is not JSON: /],
     ['a wrong zone', { time_zone: 'Mars', kinds: {} }, /time_zone "Mars" is not a time zone/],
+    ...['local', 'system', 'default'].map((zone): [string, object, RegExp] => [
+      `the zone ${zone}, which differs by machine,`,
+      { time_zone: zone, kinds: {} },
+      new RegExp(`time_zone "${zone}" is not a time zone`),
+    ]),
     ['no file', { kinds: {} }, /kinds names no file/],
     [
       'an unknown kind',

@@ -55,3 +55,8 @@ test.each([
 ])('the map %s is refused with what is accepted', (map, message) => {
   expect(() => parseOcdsMap(map, 'm')).toThrow(message);
 });
+
+test('a property named after one of every object is not counted as left out', async () => {
+  const { report } = await convertedOcds(filesOf({ 'input.json': release('x', '"constructor":1,"toString":2') }));
+  expect(report['dropped']).toEqual({ 'references that name no party (taken as they are)': 2 });
+});

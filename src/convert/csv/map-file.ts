@@ -146,7 +146,7 @@ function fieldMap(value: unknown, type: FieldType, at: string): FieldMap {
   if (map['id_from'] !== undefined && text('prefix') === null)
     throw new MapError(`${at}.prefix is missing, such as "sup_"`);
   const separator = text('separator');
-  if (type.type === 'list' && columns.length > 0 && separator === null) {
+  if ((type.type === 'list' || type.type === 'nigp') && columns.length > 0 && separator === null) {
     throw new MapError(`${at}.separator is missing: the field is a list`);
   }
   const creates = text('creates');

@@ -88,7 +88,7 @@ export function countDropped(release: JsonObject, report: ConversionReport): voi
       for (const item of value) count(item, path);
     } else if (typeof value === 'object' && value !== null) {
       for (const [key, inner] of Object.entries(value)) {
-        const what = DROPPED[key];
+        const what = Object.hasOwn(DROPPED, key) ? DROPPED[key] : undefined;
         const isCounted = key !== 'url' || path.at(-1) === 'documents';
         if (what !== undefined && isCounted) report.dropped(what, Array.isArray(inner) ? inner.length : 1);
         else if (key === 'identifier') continue;
