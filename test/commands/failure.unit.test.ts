@@ -3,7 +3,8 @@ import { CommandError, describeFailure } from '../../src/commands/process/failur
 
 test('an error while the database is closed does not hide the error that ended the command', async () => {
   const work = async (): Promise<never> => {
-    await using _database = { [Symbol.asyncDispose]: () => Promise.reject(new Error('the connection is lost')) };
+    await using opened = new AsyncDisposableStack();
+    opened.defer(() => Promise.reject(new Error('the connection is lost')));
     throw new CommandError('there is no partner "acme"');
   };
   const error = await work().catch((reason: unknown) => reason);

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { parseOcdsMap } from '../../src/convert/ocds/options.ts';
 import { convertedOcds, filesOf } from './convert.ts';
@@ -34,6 +35,12 @@ test('a file of lists nested 20,000 deep is refused', async () => {
   const { refusals } = await convertedOcds(filesOf({ 'input.json': content }));
   expect(refusals).toHaveLength(1);
   expect(refusals[0]).toContain('[0][0]: is neither a release, a record nor a package of OCDS');
+});
+
+test('an archive that ends early is refused', async () => {
+  const content = gzipSync(`{"releases":[${release('a', '"x":1')}]}`).subarray(0, -9);
+  const { refusals } = await convertedOcds(filesOf({ 'input.json.gz': content }));
+  expect(refusals).toEqual([expect.stringContaining('input.json.gz: unexpected end of file')]);
 });
 
 test('titles made from descriptions are cut between characters', async () => {

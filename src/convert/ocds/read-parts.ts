@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { Assembler } from 'stream-json/assembler.js';
 import { jsonParser, type Token } from 'stream-json/parser.js';
@@ -62,7 +63,7 @@ export async function* readParts(path: string, onRead: (bytes: number) => void):
 async function* decoded(path: string, decoder: TextDecoder, onRead: (bytes: number) => void): AsyncGenerator<string> {
   const file = createReadStream(path, { highWaterMark: 1 << 18 });
   let readBytes = 0;
-  const bytes = (await isGzip(path)) ? file.compose(createGunzip()) : file;
+  const bytes = (await isGzip(path)) ? pipeline(file, createGunzip(), () => undefined) : file;
   try {
     for await (const chunk of bytes) {
       onRead(file.bytesRead - readBytes);
