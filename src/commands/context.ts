@@ -17,7 +17,7 @@ import { hasSqliteFiles, sqliteFiles } from '../database/sqlite/sqlite-files.ts'
 import { printable } from '../printable.ts';
 import { announceCutOff } from '../publishing/announce.ts';
 import type { Clock } from '../timestamp.ts';
-import { describeFailure } from './process/failure.ts';
+import { causeOf, describeFailure } from './process/failure.ts';
 import { processOutput, type Output } from './process/output.ts';
 import { InterruptedError, startProgress, type Progress } from './process/progress.ts';
 import { variablesOfProcess, type SettingOptions } from './process/settings-file.ts';
@@ -52,7 +52,8 @@ export async function runCommand(
 ): Promise<void> {
   try {
     process.exitCode = (await work()) ?? 0;
-  } catch (error) {
+  } catch (thrown) {
+    const error = causeOf(thrown);
     process.exitCode = error instanceof InterruptedError ? error.exitCode : failureCode;
     // Redact keys: an operator may have entered one in place of a name.
     const message = withoutKeys(describeFailure(error, databaseOfProcess()));

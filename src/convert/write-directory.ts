@@ -21,7 +21,9 @@ export function checkOutputDirectory(directory: string): void {
   const names = new Set(KINDS.flatMap((kind) => [`${kind}.ndjson`, `${kind}.ndjson.new`]));
   const foreign = readdirSync(directory).find((name) => !names.has(name));
   if (foreign === undefined) return;
-  throw new OutputDirectoryError(`--out ${directory} holds ${foreign}: name a new or empty directory`);
+  throw new OutputDirectoryError(
+    `--out ${directory} holds ${foreign}: name a new directory, or one of earlier conversions`,
+  );
 }
 
 /** The files of a directory that a conversion to these kinds leaves as they are. */

@@ -52,7 +52,8 @@ export async function recordChange(
 }
 
 /**
- * Lists the changes of the last `days` days in commit order, using the index on `at`.
+ * Lists the changes of the last `days` days in commit order, using the index on `at`. After a restore, those made since
+ * the backup are last.
  *
  * @param partner filters by partner name, including changes made under its former names; null lists all changes.
  */

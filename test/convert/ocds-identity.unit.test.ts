@@ -23,6 +23,14 @@ describe('ids that are numbers', () => {
   });
 });
 
+test('an id is the same however its number is spelled', async () => {
+  const content = `${['1', '1.0', '1e0', '"1"'].map((n) => withNumber('x-1', n).replaceAll('\n', '')).join('\n')}\n`;
+  const { records } = await convertedOcds(filesOf({ 'input.json': content }));
+  expect(records('contracts').map(({ id, lead_entity_id }) => [id, lead_entity_id])).toEqual([
+    ['ctr_x-1_1', 'le_XX-1'],
+  ]);
+});
+
 describe('contracts whose ids are equal', () => {
   const release = (ocid: string, ...contracts: object[]): object => ({
     ...{ ocid, id: 'r', date: '2019-03-01T00:00:00Z', tag: ['contract'], buyer: { name: 'City' }, contracts },
@@ -33,7 +41,7 @@ describe('contracts whose ids are equal', () => {
       { releases: [release('x_1', { id: '2', title: 'One' }), release('x', { id: '1_2', title: 'Two' })] },
     ]);
     expect(refusals).toEqual([
-      'input-0.json: releases[0] (x_1): contracts.id: gives ctr_x_1_2, as x does; leave out one of them',
+      'input-0.json: releases[0] (x_1): contracts.id: gives the id ctr_x_1_2, which x already has; leave out one of them',
     ]);
     expect(records('contracts')).toMatchObject([{ id: 'ctr_x_1_2', name: 'Two' }]);
   });

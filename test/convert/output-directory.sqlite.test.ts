@@ -38,7 +38,7 @@ test('a repeated conversion replaces its files, and removes those without record
   expect(readdirSync(join(folder, 'out'))).toEqual([]);
 });
 
-/** Releases of so many processes, as JSON lines. */
+/** A release of each of `count` processes, as JSON lines. */
 function releases(count: number, title: string): string {
   const tender = { id: 't', title, status: 'active' };
   const release = { id: 'r', date: '2019-03-01T00:00:00Z', tag: ['tender'], buyer: { name: 'City' }, tender };

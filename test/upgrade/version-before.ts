@@ -13,7 +13,7 @@ export const VERSION_BEFORE = { version: '1.1.0', commit: '286b514bfa2079490ea5f
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Extracts that version from git, with the dependencies installed here.
+ * Extracts that version from git, with the dependencies installed here: `typebox` is one for its sake.
  *
  * @returns its command, as `src/main.js` is this version's.
  * @throws Error if this clone does not contain it.

@@ -47,6 +47,11 @@ const ADVICE: Readonly<Record<string, string>> = {
   53100: '. The disk of the server is full: free some space, and run the command again. It did all of its work or none',
 };
 
+/** The error that ended a command, if closing the database then failed, too. */
+export function causeOf(error: unknown): unknown {
+  return error instanceof SuppressedError ? causeOf(error.suppressed) : error;
+}
+
 /**
  * Describes an error that ended a command. Never contains the database URL, which can hold a password.
  *
@@ -54,8 +59,6 @@ const ADVICE: Readonly<Record<string, string>> = {
  */
 export function describeFailure(error: unknown, database: DatabaseConfig | null): string {
   if (!(error instanceof Error)) return `unexpected: ${String(error)}`;
-  // Closing the database failed, too: the first error is the cause.
-  if (error instanceof SuppressedError) return describeFailure(error.suppressed, database);
   if (OPERATOR_ERRORS.some((known) => error instanceof known)) return error.message;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   // The error that a worker gets from the primary has only the code.

@@ -129,7 +129,7 @@ function convertProcess(
 }
 
 /**
- * Records whose each contract's id and solicitation's number is: those of publishers can collide.
+ * Notes which process uses each contract's id and solicitation's number: those of publishers can collide.
  *
  * @throws FieldError if another record has one of them.
  */
@@ -148,7 +148,10 @@ function claimIds(
   for (const [key, source] of claims) {
     const other = owners.get(key);
     if (other !== undefined)
-      throw new FieldError(source, `gives ${String(key)}, as ${other} does; leave out one of them`);
+      throw new FieldError(
+        source,
+        `gives the ${typeof key === 'number' ? 'number' : 'id'} ${String(key)}, which ${other} already has; leave out one of them`,
+      );
   }
   for (const [key] of claims) owners.set(key, ocid);
 }

@@ -29,8 +29,15 @@ export class UnreadableInputError extends Error {
 const STREAMED_LISTS = ['releases', 'records'];
 const NEITHER = 'is neither a release, a record nor a package of OCDS';
 
-/** Numbers stay the text that they were: an id of 17 digits would be rounded, and then equal to another one. */
-const newAssembler = (): Assembler => new Assembler({ numberAsString: true });
+/**
+ * Numbers become text, since most are ids. One that would be rounded, and so could equal another, stays as it is; all
+ * others are spelled in one way, so that `1.0` equals `1`.
+ */
+class TextAssembler extends Assembler {
+  override numberValue(text: string): void {
+    this.stringValue(Number.isSafeInteger(Number(text)) ? String(Number(text)) : text);
+  }
+}
 
 /**
  * Reads the releases and records of a file: packages, records, releases, lists of these, one after the other or one a
@@ -96,7 +103,7 @@ function listOf(tokens: unknown): readonly Token[] {
 class DocumentReader {
   readonly parts: OcdsPart[] = [];
   /** The document without the entries of its lists. */
-  #document = newAssembler();
+  #document = new TextAssembler();
   #entry: Assembler | null = null;
   #depth = 0;
   #isObject = false;
@@ -119,7 +126,7 @@ class DocumentReader {
       return;
     }
     if (this.#list !== null && token.name !== 'endArray') {
-      this.#entry = newAssembler();
+      this.#entry = new TextAssembler();
       this.take(token);
       return;
     }
@@ -158,7 +165,7 @@ class DocumentReader {
       if (isObject(value['compiledRelease'])) this.#addCompiled(value['compiledRelease'], ocid, place);
       for (const link of this.#links) this.parts.push({ ...link, ocid });
     }
-    this.#document = newAssembler();
+    this.#document = new TextAssembler();
     this.#hasLists = false;
     this.#links = [];
     this.#number += 1;

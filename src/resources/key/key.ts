@@ -142,7 +142,7 @@ export function registerKey(v1: FastifyInstance, { database, clock, config }: Se
       const { keyId, partner } = request;
       const days = lastDays(clock(), dayCount);
       const values = { partner_id: partner.id, key_id: keyId, days };
-      // A replica may not have the key yet.
+      // A cached key is not looked up, and a replica can lag behind its rotation.
       const rows = await database.run('own key', () => ownKey(database.engine), values, 'primary');
       const [first] = rows;
       // Deleted since it was authenticated.
