@@ -69,6 +69,9 @@ test.each([
   ['PDS_REDIS_URL', 'redis://:p%ffw@h'],
   ['PDS_REDIS_URL', 'redis://h?tls=true'],
   ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=require'],
+  ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=no-verify'],
+  ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=prefer'],
+  ['PDS_DATABASE_URL', 'postgres://h/d?ssl=no-verify'],
   ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=verify-full&ssl=no-verify'],
   ['PDS_REPLICA_URLS', 'postgres://h/d'], // beside SQLite
   ['PDS_REPLICA_URLS', 'sqlite:x'],

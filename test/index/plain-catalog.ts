@@ -137,32 +137,32 @@ export class PlainCatalog {
     if (supplierLine !== undefined) {
       const { name, short_intro, about, certifications, city_service_ids } = supplierLine;
       return (
-        isFound(searchedText(name, short_intro, about), q) &&
         isAmong(filters.certification, certifications) &&
         isAmong(city_service, city_service_ids) &&
-        (filters.state === undefined || isInState(supplierLine as unknown as Supplier, filters.state))
+        (filters.state === undefined || isInState(supplierLine as unknown as Supplier, filters.state)) &&
+        isFound(searchedText(name, short_intro, about), q)
       );
     }
     const contractLine = kind === 'contracts' ? this.lines.contracts.get(id) : undefined;
     if (contractLine !== undefined) {
       const { name, summary, description, lead_entity_id, coop_id, supplier_ids, city_service_ids } = contractLine;
       return (
-        isFound(searchedText(name, summary, description), q) &&
         isAmong(filters.lead_entity, [lead_entity_id]) &&
         isAmong(filters.coop, [coop_id]) &&
         isAmong(filters.supplier, supplier_ids) &&
-        isAmong(city_service, city_service_ids)
+        isAmong(city_service, city_service_ids) &&
+        isFound(searchedText(name, summary, description), q)
       );
     }
     const line = this.lines.solicitations.get(id);
     if (line === undefined || line.status === 'draft') return false;
     const closesAt = line.close_at === null ? null : new Date(line.close_at).toISOString();
     return (
-      isFound(searchedText(line.title, line.reference_number, line.description), q) &&
       isAmong(filters.lead_entity, [line.lead_entity_id]) &&
       isAmong(filters.status, [line.status]) &&
       (filters.closing_after === undefined || (closesAt !== null && closesAt >= filters.closing_after)) &&
-      (filters.closing_before === undefined || (closesAt !== null && closesAt <= filters.closing_before))
+      (filters.closing_before === undefined || (closesAt !== null && closesAt <= filters.closing_before)) &&
+      isFound(searchedText(line.title, line.reference_number, line.description), q)
     );
   }
 

@@ -94,12 +94,12 @@ export class Model {
     const { contracts } = this.visible(scope);
     const found = visibleOnes(this.records.contracts, contracts).filter(
       (contract) =>
-        this.#isFound(contract, filters, contract.name, contract.summary, contract.description) &&
         holds(filters['lead_entity'], (id) => contract.lead_entity_id === id) &&
         holds(filters['coop'], (id) => contract.coop_id === id) &&
         holds(filters['supplier'], (id) => contract.supplier_ids.includes(id)) &&
         holds(filters['city_service'], (id) => contract.city_service_ids.includes(id)) &&
-        isSince(contracts.get(contract.id), since, sync),
+        isSince(contracts.get(contract.id), since, sync) &&
+        this.#isFound(contract, filters, contract.name, contract.summary, contract.description),
     );
     return ordered(found).map((contract) => servedContract(contract, this.records));
   }
@@ -113,11 +113,11 @@ export class Model {
     if (requested === null) return [];
     const found = visibleOnes(this.records.suppliers, suppliers).filter(
       (supplier) =>
-        this.#isFound(supplier, filters, supplier.name, supplier.short_intro, supplier.about) &&
         holds(filters['state'], (state) => isInState(supplier, state)) &&
         holds(filters['city_service'], (id) => supplier.city_service_ids.includes(id)) &&
         (requested === true || requested.every(({ abbreviation }) => supplier.certifications.includes(abbreviation))) &&
-        isSince(suppliers.get(supplier.id), since, sync),
+        isSince(suppliers.get(supplier.id), since, sync) &&
+        this.#isFound(supplier, filters, supplier.name, supplier.short_intro, supplier.about),
     );
     return ordered(found).map((supplier) => servedSupplier(supplier, this.records, 'list'));
   }
@@ -127,12 +127,12 @@ export class Model {
     const { solicitations } = this.visible(scope);
     const found = visibleOnes(this.records.solicitations, solicitations).filter(
       (it) =>
-        this.#isFound(it, filters, it.title, it.reference_number, it.description) &&
         holds(filters['status'], (status) => it.status === status) &&
         holds(filters['lead_entity'], (id) => it.lead_entity_id === id) &&
         holds(filters['closing_after'], (after) => it.close_at !== null && it.close_at >= bound(after)) &&
         holds(filters['closing_before'], (before) => it.close_at !== null && it.close_at <= bound(before)) &&
-        isSince(solicitations.get(it.id), since, sync),
+        isSince(solicitations.get(it.id), since, sync) &&
+        this.#isFound(it, filters, it.title, it.reference_number, it.description),
     );
     return ordered(found).map((solicitation) => servedSolicitation(solicitation, this.records, now));
   }

@@ -32,7 +32,12 @@ export function searchedText(...texts: (string | null)[]): SearchedText {
  */
 export function isFound(text: SearchedText, q: string | undefined): boolean {
   if (q === undefined || q.trim() === '') return true;
-  const asked = cutWords(q);
-  if (asked.length === 0) return false;
-  return asked.every((word) => text.stems.has(stem(word)) || text.words.some((other) => other.startsWith(word)));
+  if (asked?.q !== q) asked = { q, words: cutWords(q).map((word) => ({ word, stem: stem(word) })) };
+  if (asked.words.length === 0) return false;
+  return asked.words.every(
+    ({ word, stem: stemOfWord }) => text.stems.has(stemOfWord) || text.words.some((other) => other.startsWith(word)),
+  );
 }
+
+/** The words of the last `q`: every record of a list is compared with the same. */
+let asked: { q: string; words: { word: string; stem: string }[] } | null = null;

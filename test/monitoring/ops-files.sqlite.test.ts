@@ -146,7 +146,7 @@ test('alerts fire on their conditions, and not otherwise', async () => {
     const { stdout, stderr } = await run('promtool', ['test', 'rules', path]);
     expect(stdout + stderr).toContain('SUCCESS');
   });
-});
+}, 120_000);
 
 async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'pds-rules-'));
