@@ -30,7 +30,7 @@ async function readShown(words: readonly string[], settings: Record<string, stri
   return JSON.parse((await pds([...words, '--json'], settings)).stdout) as Shown;
 }
 
-/** The places that can set a setting, besides its default. */
+/** The sources of a setting, besides its default. */
 const places = fc.subarray(['file', 'environment', 'option']);
 const NAMES = ['PDS_PORT', 'PDS_HOST', 'PDS_ADMIN_PORT', 'PDS_LOG_LEVEL', 'PDS_USAGE_RETENTION_DAYS'];
 const VALUES: Readonly<Record<string, readonly string[]>> = {

@@ -178,10 +178,10 @@ export const REFUSED_LINES: [what: string, files: ImportLines, line: number | nu
   ],
   [
     'an unknown certification',
-    { suppliers: [{ ...supplier('sup_9'), certifications: ['XXX'] }] },
+    { suppliers: [{ ...supplier('sup_9'), certifications: ['NONE'] }] },
     1,
     'certifications[0]',
-    /there is no certification "XXX"/,
+    /there is no certification "NONE"/,
   ],
   [
     'an unknown lead entity of a solicitation',
