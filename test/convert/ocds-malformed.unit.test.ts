@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { parseOcdsMap } from '../../src/convert/ocds/options.ts';
@@ -38,7 +39,9 @@ test('a file of lists nested 20,000 deep is refused', async () => {
 });
 
 test('an archive that ends early is refused', async () => {
-  const content = gzipSync(`{"releases":[${release('a', '"x":1')}]}`).subarray(0, -9);
+  // Longer than what is read at once.
+  const noise = randomBytes(1 << 19).toString('hex');
+  const content = gzipSync(`{"releases":[${release('a', `"x":"${noise}"`)}]}`).subarray(0, -9);
   const { refusals } = await convertedOcds(filesOf({ 'input.json.gz': content }));
   expect(refusals).toEqual([expect.stringContaining('input.json.gz: unexpected end of file')]);
 });
