@@ -14,6 +14,9 @@ import { seenEvents, type SeenEvents } from './events.ts';
  */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
+/** More than a text can have: the largest integer of a comparison with `octet_length` on PostgreSQL. */
+const ANY_SIZE = 2 ** 31 - 1;
+
 /** How a list's records are read and served. The expressions refer to the table as `record`. */
 export interface ListedRecords {
   /** The table in `catalog`. */
@@ -63,7 +66,7 @@ export function indexedListing(
 
 /** The single row of the page statement. */
 interface StatedPage extends SeenEvents {
-  /** Number of records on the page; 0 if their texts together exceed the parameter `bytes`. */
+  /** Number of records on the page: those whose texts do not exceed the parameter `bytes`. */
   readonly shown: number;
   /** The texts, comma-separated. */
   readonly data: string | null;
@@ -95,13 +98,14 @@ export async function readPage(
         return inState(catalog, page);
       };
       let found = positions;
-      let page = await read(found, MAX_PAGE_BYTES);
-      if (page.shown === 0 && found.length > 0) {
+      // Texts of an equal share each fit into a page together, which is known without adding up their sizes.
+      let page = await read(found, Math.floor(MAX_PAGE_BYTES / Math.max(1, found.length)));
+      if (page.shown < found.length) {
         const name = `sizes of ${records.table}`;
         const sizes = await database.run(name, () => sizesStatement(database.engine, records), { found });
         inState(catalog, firstRow(sizes));
         found = found.slice(0, countFitting(sizes.map(({ bytes }) => bytes ?? 0)));
-        page = await read(found, Number.MAX_SAFE_INTEGER);
+        page = await read(found, ANY_SIZE);
       }
       if (page.shown !== found.length)
         throw new Error(`the index names ${found.length - page.shown} records that are not stored`);
@@ -126,15 +130,12 @@ function countFitting(sizes: readonly number[]): number {
 
 /**
  * Reads the texts of the records in the parameter `found`, in that order, with the events. Returns a single row,
- * because transferring many rows costs more than the texts in them. Sizes are summed first, so that no text is read
- * without being sent.
+ * because transferring many rows costs more than the texts in them. A text larger than the parameter `bytes` is neither
+ * read nor returned.
  */
 export function pageStatement(engine: Engine, listed: ListedRecords): RawBuilder<StatedPage> {
   const { key, text, bytes, changesAt = sql<null>`null` } = listed;
-  // The cross join makes SQLite join in this order; its own choice was to scan the whole table if the key was text.
-  const records = sql`${listedKeys(engine, 'found', typeOf(listed), 'listed')}
-    cross join ${sql.table(`catalog.${listed.table}`)} as record
-    where ${foundColumn(listed)} = listed.value`;
+  // A cross join, since SQLite joins it in this order: its own choice was to scan the whole table if the key was text.
   return sql<StatedPage>`
     select seen.*, page.*
     from (${seenEvents}) as seen cross join (
@@ -142,8 +143,9 @@ export function pageStatement(engine: Engine, listed: ListedRecords): RawBuilder
         max(shown.key) as last_key, min(shown.changes_at) as changes_at
       from (
         select listed.place, ${sql.ref(`record.${key}`)} as key, ${text} as text, ${changesAt} as changes_at
-        from ${records} and (select sum(${bytes}) from ${records}) <= ${parameter('bytes')}
-        order by listed.place
+        from ${listedKeys(engine, 'found', typeOf(listed), 'listed')}
+        cross join ${sql.table(`catalog.${listed.table}`)} as record
+        where ${foundColumn(listed)} = listed.value and ${bytes} <= ${parameter('bytes')}
       ) as shown
     ) as page`;
 }
