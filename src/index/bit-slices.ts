@@ -39,6 +39,24 @@ export function sliceTerms(name: string, width: number): string[] {
 /** Up to this many records are compared one by one, which takes less time than a pass over the whole block. */
 export const MAX_COMPARED_ALONE = 1_024;
 
+/** Tests whether a record that has a value meets a comparison; see {@link compareSlices}. */
+export function comparer(
+  slices: readonly PositionSet[],
+  comparison: 'at least' | 'at most',
+  bound: number,
+): (position: number) => boolean {
+  const wantsGreater = comparison === 'at least';
+  if (bound >= 2 ** slices.length) return () => !wantsGreater;
+  const boundBits = bitsOf(bound, slices.length);
+  return (position) => {
+    for (let slice = slices.length - 1; slice >= 0; slice -= 1) {
+      const isSet = boundBits[slice] === 1;
+      if (contains(slices[slice] ?? EMPTY_SET, position) !== isSet) return isSet !== wantsGreater;
+    }
+    return true;
+  };
+}
+
 /**
  * The records whose value is at least, or at most, a bound, in one pass over the slices from the highest to the lowest
  * (O'Neil and Quass, 1997).
@@ -55,17 +73,10 @@ export function compareSlices(
 ): PositionSet {
   const wantsGreater = comparison === 'at least';
   if (bound >= 2 ** slices.length) return wantsGreater ? EMPTY_SET : among;
-  const boundBits = new Uint8Array(slices.length);
-  for (let slice = 0, rest = bound; rest > 0; slice += 1, rest = Math.floor(rest / 2)) boundBits[slice] = rest % 2;
   if (among instanceof Uint16Array && among.length <= MAX_COMPARED_ALONE) {
-    return among.filter((position) => {
-      for (let slice = slices.length - 1; slice >= 0; slice -= 1) {
-        const isSet = boundBits[slice] === 1;
-        if (contains(slices[slice] ?? EMPTY_SET, position) !== isSet) return isSet !== wantsGreater;
-      }
-      return true;
-    });
+    return among.filter(comparer(slices, comparison, bound));
   }
+  const boundBits = bitsOf(bound, slices.length);
   /** Records equal to the bound in all bits seen so far. */
   const equal = toBits(among);
   /** Records already known to be beyond the bound on the requested side. */
@@ -86,4 +97,10 @@ export function compareSlices(
   }
   for (let word = 0; word < beyond.length; word += 1) beyond[word] = at(beyond, word) | at(equal, word);
   return fromBits(beyond);
+}
+
+function bitsOf(bound: number, length: number): Uint8Array {
+  const bits = new Uint8Array(length);
+  for (let slice = 0, rest = bound; rest > 0; slice += 1, rest = Math.floor(rest / 2)) bits[slice] = rest % 2;
+  return bits;
 }

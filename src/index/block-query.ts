@@ -1,7 +1,12 @@
-import { compareSlices, MAX_COMPARED_ALONE, sliceTerms } from './bit-slices.ts';
+import { comparer, compareSlices, MAX_COMPARED_ALONE, sliceTerms } from './bit-slices.ts';
 import type { Comparison, Condition, TermRange } from './conditions.ts';
-import { EMPTY_SET, intersectionOf, unionOf, type PositionSet } from './position-set.ts';
+import { contains, EMPTY_SET, intersectionOf, positionsFrom, unionOf, type PositionSet } from './position-set.ts';
 import type { CachedSets, SetCache } from './set-cache.ts';
+
+/** Examining this many one by one takes about as long as evaluating the block. */
+const MAX_EXAMINED = 512;
+
+const NO_CONDITION = 'a query needs a condition';
 
 /** One version of an index block. */
 export interface Block {
@@ -77,8 +82,38 @@ export class BlockQuery {
       const isFewLeft = found !== null && found.length <= MAX_COMPARED_ALONE;
       found = intersect(found, isFewLeft ? this.#evaluate(condition, found) : this.#setOf(condition));
     }
-    if (found === null) throw new Error('a query needs a condition');
+    if (found === null) throw new Error(NO_CONDITION);
     return found;
+  }
+
+  /**
+   * The first of these records, from a position on. Examines the smallest set's records one by one, because most pages
+   * are full after a few; if this one is not, it evaluates the whole block.
+   *
+   * @throws Error if there is no condition.
+   */
+  first(from: number, limit: number): number[] {
+    const sets: PositionSet[] = [];
+    const tests: ((position: number) => boolean)[] = [];
+    for (const condition of this.#conditions) {
+      const { key, terms, ranges, comparison } = condition;
+      if (comparison === undefined || terms.length > 0 || ranges !== undefined || this.#sets.has(key)) {
+        sets.push(this.#setOf(condition));
+      } else {
+        const [present = EMPTY_SET, ...slices] = this.#read(valueKey(comparison));
+        sets.push(present);
+        tests.push(comparer(slices, comparison.comparison, comparison.bound));
+      }
+    }
+    const [smallest, ...others] = sets.sort((one, other) => one.byteLength - other.byteLength);
+    if (smallest === undefined) throw new Error(NO_CONDITION);
+    const found: number[] = [];
+    const examined = positionsFrom(smallest, from, MAX_EXAMINED);
+    for (const position of examined) {
+      if (!others.every((set) => contains(set, position)) || !tests.every((test) => test(position))) continue;
+      if (found.push(position) === limit) return found;
+    }
+    return examined.length < MAX_EXAMINED ? found : positionsFrom(this.match(), from, limit);
   }
 
   #setOf(condition: Condition): PositionSet {

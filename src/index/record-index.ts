@@ -5,7 +5,7 @@ import { firstRow } from '../database/statement.ts';
 import { BlockQuery, type Block } from './block-query.ts';
 import type { Condition, TermRange } from './conditions.ts';
 import { OtherStateError } from './one-state.ts';
-import { BLOCK_SIZE, decodeSet, positionsFrom, sizeOf, unionOf, type PositionSet } from './position-set.ts';
+import { BLOCK_SIZE, decodeSet, sizeOf, unionOf, type PositionSet } from './position-set.ts';
 import type { SetCache } from './set-cache.ts';
 import { readBlocks, readPosition, readSets } from './statements.ts';
 import type { IndexedKind } from '../kinds.ts';
@@ -67,9 +67,10 @@ export class RecordIndex {
     const positions: number[] = [];
     const start = await this.#startAfter(state, after);
     for (let index = start.index, count = 1; index < blocks.length; index += count, count *= BLOCKS_GROWTH) {
-      for await (const { block, set } of this.#match(state, blocks.slice(index, index + count), conditions)) {
+      for await (const query of this.#queries(state, blocks.slice(index, index + count), conditions)) {
+        const { block } = query;
         const from = block === blocks[start.index] ? start.from : 0;
-        for (const position of positionsFrom(set, from, limit + 1 - positions.length)) {
+        for (const position of query.first(from, limit + 1 - positions.length)) {
           positions.push(block.number * BLOCK_SIZE + position);
         }
         if (positions.length > limit) return { catalog, positions: positions.slice(0, limit), hasMore: true };
@@ -82,7 +83,7 @@ export class RecordIndex {
   async count(conditions: readonly Condition[]): Promise<{ catalog: string; total: number }> {
     const state = await this.#getState();
     let total = 0;
-    for await (const { set } of this.#match(state, state.blocks, conditions)) total += sizeOf(set);
+    for await (const query of this.#queries(state, state.blocks, conditions)) total += sizeOf(query.match());
     return { catalog: state.catalog, total };
   }
 
@@ -128,12 +129,12 @@ export class RecordIndex {
     return { index, from: isInBlock ? (position % BLOCK_SIZE) + 1 : 0 };
   }
 
-  /** Yields the records that meet all conditions, block by block. */
-  async *#match(
+  /** Yields a query for each block, ready to be evaluated. */
+  async *#queries(
     state: IndexState,
     blocks: readonly Block[],
     conditions: readonly Condition[],
-  ): AsyncGenerator<{ block: Block; set: PositionSet }> {
+  ): AsyncGenerator<BlockQuery> {
     let busySince = performance.now();
     for (const queries of this.#inBatches(blocks, conditions)) {
       if (queries.some(({ missing }) => missing.size > 0)) await this.#load(state, queries);
@@ -142,7 +143,7 @@ export class RecordIndex {
           await nextTick();
           busySince = performance.now();
         }
-        yield { block: query.block, set: query.match() };
+        yield query;
       }
     }
   }

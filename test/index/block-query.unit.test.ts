@@ -35,11 +35,8 @@ const comparison = fc.record({
 const condition: fc.Arbitrary<Condition> = fc
   .tuple(fc.array(word, { maxLength: 3 }), fc.array(range, { maxLength: 2 }), fc.option(comparison, { freq: 2 }))
   .map(([terms, ranges, compared]) => ({
-    ...{
-      key: `condition ${JSON.stringify([terms, ranges.map(({ from, to }) => [from, to]), compared])}`,
-      terms,
-      ranges,
-    },
+    ...{ key: `condition ${JSON.stringify([terms, ranges.map(({ from, to }) => [from, to]), compared])}`, terms },
+    ...(ranges.length > 0 && { ranges }),
     ...(compared !== null && { comparison: compared }),
   }));
 
@@ -97,7 +94,37 @@ test('a block query matches exactly the records that meet all conditions, with a
   );
 });
 
+test('the first matching records from any position on are those of the whole block, however few or many match', () => {
+  fc.assert(
+    fc.property(
+      fc.array(indexed, { minLength: 1, maxLength: 100 }),
+      // More records than are examined one by one.
+      fc.constantFrom(1, 20),
+      fc.uniqueArray(condition, { minLength: 1, maxLength: 4, selector: ({ key }) => key }),
+      fc.nat(2_000),
+      fc.integer({ min: 1, max: 100 }),
+      (some, copies, conditions, from, limit) => {
+        const records = Array.from({ length: copies }, () => some).flat();
+        const read = rowsOf(records);
+        const cache = new SetCache(1_000_000);
+        for (const round of ['empty', 'filled']) {
+          const query = new BlockQuery({ number: 0, firstId: '', prefix: '1 ' }, conditions, cache);
+          query.take((key) => {
+            const range = query.missing.get(key)?.range;
+            return read(range === undefined ? { term: key } : { range });
+          });
+          const expected = [...records.entries()]
+            .filter(([position, record]) => position >= from && conditions.every((wanted) => meets(record, wanted)))
+            .map(([position]) => position);
+          expect(query.first(from, limit), round).toEqual(expected.slice(0, limit));
+        }
+      },
+    ),
+  );
+});
+
 test('a query without a condition is refused', () => {
   const query = new BlockQuery({ number: 0, firstId: '', prefix: '1 ' }, [], new SetCache(1_000));
   expect(() => query.match()).toThrow('a query needs a condition');
+  expect(() => query.first(0, 1)).toThrow('a query needs a condition');
 });
