@@ -28,7 +28,7 @@ export class BlockQuery {
   readonly block: Block;
   /** The rows to read before {@link match}, by the key under which {@link take} asks for them. */
   readonly missing = new Map<string, RowsToRead>();
-  readonly #conditions: readonly Condition[];
+  #conditions: readonly Condition[];
   readonly #cache: SetCache;
   /** Sets by key: of conditions, terms, ranges and values. The cache alone could evict them before they are used. */
   readonly #sets = new Map<string, CachedSets>();
@@ -37,8 +37,15 @@ export class BlockQuery {
     this.block = block;
     this.#conditions = conditions;
     this.#cache = cache;
-    for (const { key, terms, ranges = [], comparison } of conditions) {
-      if (this.#isCached(key)) continue;
+    for (const condition of conditions) {
+      const { key, terms, ranges = [], comparison } = condition;
+      if (this.#isCached(key)) {
+        if (this.#setOf(condition).length > 0) continue;
+        // Nothing in the block can match, so the other sets need not be read.
+        this.#conditions = [condition];
+        this.missing.clear();
+        break;
+      }
       for (const term of terms) if (!this.#isCached(term)) this.missing.set(term, { terms: [term] });
       for (const [index, range] of ranges.entries()) this.missing.set(rangeKey(key, index), { range });
       if (comparison !== undefined && !this.#isCached(valueKey(comparison))) {

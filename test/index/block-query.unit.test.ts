@@ -123,6 +123,20 @@ test('the first matching records from any position on are those of the whole blo
   );
 });
 
+test('no set is read for a block in which one condition is known to match nothing', () => {
+  const cache = new SetCache(1_000);
+  const visible: Condition = { key: 'owner', terms: ['owner'] };
+  const block = { number: 0, firstId: '', prefix: '1 ' };
+  const first = new BlockQuery(block, [visible], cache);
+  first.take(() => EMPTY_SET);
+  expect(first.match()).toHaveLength(0);
+  const wordBefore: Condition = { key: 'before', terms: ['before'], ranges: [{ from: 'a', to: 'b' }] };
+  const second = new BlockQuery(block, [wordBefore, visible, { key: 'after', terms: ['after'] }], cache);
+  expect(second.missing.size).toBe(0);
+  expect(second.match()).toHaveLength(0);
+  expect(second.first(0, 10)).toHaveLength(0);
+});
+
 test('a query without a condition is refused', () => {
   const query = new BlockQuery({ number: 0, firstId: '', prefix: '1 ' }, [], new SetCache(1_000));
   expect(() => query.match()).toThrow('a query needs a condition');
