@@ -34,6 +34,12 @@ export function textAt(value: unknown, ...path: string[]): string | null {
   return typeof text === 'string' && text.trim() !== '' ? text.trim() : null;
 }
 
+/** The items without those whose key an earlier one has. */
+export function distinctBy<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
+  const keys = new Set<string>();
+  return items.filter((item) => keys.size < keys.add(keyOf(item)).size);
+}
+
 /** The first of several texts that is present. */
 export function firstText(...texts: (string | null | undefined)[]): string | null {
   return texts.find((text) => typeof text === 'string') ?? null;

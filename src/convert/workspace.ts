@@ -13,6 +13,9 @@ export interface StoredPart {
   place: string;
 }
 
+/** The parts of one process, in the order of their dates. */
+export type StoredParts = readonly [StoredPart, ...StoredPart[]];
+
 /**
  * A temporary database that sorts what does not fit into memory: the parts of the input by process, and the records of
  * the output by id. Order of input therefore never shows in the output.
@@ -46,20 +49,19 @@ export class Workspace {
     this.#addPart.run(ocid, form, date, json, file, place);
   }
 
-  /** Each process with its parts, in the order of its ocid; parts in the order of their dates. */
-  *processes(): Generator<{ ocid: string; parts: StoredPart[] }> {
+  /** Each process with its parts, in the order of its ocid. */
+  *processes(): Generator<{ ocid: string; parts: StoredParts }> {
     const rows = this.#database.prepare('select * from part order by ocid, date, json').iterate();
-    let ocid = '';
-    let parts: StoredPart[] = [];
+    let process = null as { ocid: string; parts: [StoredPart, ...StoredPart[]] } | null;
     for (const row of rows as Iterable<unknown> as Iterable<StoredPart & { ocid: string }>) {
-      if (row.ocid !== ocid) {
-        if (parts.length > 0) yield { ocid, parts };
-        ({ ocid } = row);
-        parts = [];
+      if (row.ocid === process?.ocid) {
+        process.parts.push(row);
+        continue;
       }
-      parts.push(row);
+      if (process !== null) yield process;
+      process = { ocid: row.ocid, parts: [row] };
     }
-    if (parts.length > 0) yield { ocid, parts };
+    if (process !== null) yield process;
   }
 
   /** Adds a record. Of several with one id, the one with the greatest `rank` (a date) is kept. */

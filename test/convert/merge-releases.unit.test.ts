@@ -100,7 +100,7 @@ describe('the releases of one process are merged by the rules of OCDS', () => {
     ],
     ['a list of texts', [{ awards: ['a'] }, { awards: [{ id: 'a' }] }], 'awards'],
   ])('%s that is of another type in a later release is refused by its path', (_, releases, path) => {
-    expect(() => mergeReleases(releases)).toThrow(expect.objectContaining({ path }) as Error);
+    expect(() => mergeReleases(releases)).toThrow(expect.objectContaining({ field: path }) as Error);
   });
 });
 

@@ -2,20 +2,16 @@ import { createReadStream } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { pipeline } from 'node:stream';
 import { parse, type Info } from 'csv-parse';
-import { DateError, parseWithFormat, readTimestamp } from '../dates.ts';
+import { parseWithFormat, readTimestamp } from '../dates.ts';
 import { hashedId, normalizeName, numberFor } from '../ids.ts';
 import type { JsonObject } from '../json.ts';
 import type { ConversionReport } from '../report.ts';
+import { ValueError } from '../value-error.ts';
 import type { Workspace } from '../workspace.ts';
 import { decodeText } from './decode-text.ts';
 import { FIELDS, type FieldType } from './fields.ts';
 import { MapError } from '../map-error.ts';
 import type { CsvMap, FieldMap, FileMap } from './map-file.ts';
-
-/** A cell cannot be mapped. */
-class CellError extends Error {
-  override name = 'CellError';
-}
 
 type Row = Readonly<Record<string, string>>;
 
@@ -100,7 +96,7 @@ function convertRow(
       record[field] = valueOf(row, map, type, timeZone);
       if (map.creates !== null) created.push(...referredRecords(row, map, map.creates));
     } catch (error) {
-      if (!(error instanceof CellError)) throw error;
+      if (!(error instanceof ValueError)) throw error;
       isWhole = false;
       report.refuse({ file: basename(file), place, field, id: null, reason: error.message });
     }
@@ -120,14 +116,14 @@ function convertRow(
   for (const { kind: other, ...mentioned } of created) workspace.putRecord(other, mentioned.id, '', mentioned);
 }
 
-/** @throws CellError */
+/** @throws ValueError */
 function valueOf(row: Row, map: FieldMap, type: FieldType, timeZone: string | null): unknown {
   if (map.constant !== undefined) return map.constant;
   const entries = entriesOf(row, map);
   if (entries.length === 0) {
     if (map.blank !== undefined) return map.blank;
     if (type.type === 'list' || type.type === 'nigp') return [];
-    if (type.isRequired) throw new CellError(`column ${quoted(map.columns)} is blank`);
+    if (type.isRequired) throw new ValueError(`column ${quoted(map.columns)} is blank`);
     return null;
   }
   const values = entries.map((entry) => single(entry, map, type, timeZone));
@@ -152,11 +148,11 @@ function entriesOf(row: Row, { columns, separator }: FieldMap): Entry[] {
   return entries.filter((entry) => entry.text !== '');
 }
 
-/** @throws CellError */
+/** @throws ValueError */
 function single({ text, cells }: Entry, map: FieldMap, type: FieldType, timeZone: string | null): unknown {
   if (map.values !== null) {
     if (!map.values.has(text)) {
-      throw new CellError(
+      throw new ValueError(
         `${JSON.stringify(text)} is not in the map's values; listed are ${quoted([...map.values.keys()])}`,
       );
     }
@@ -168,24 +164,19 @@ function single({ text, cells }: Entry, map: FieldMap, type: FieldType, timeZone
     case 'timestamp':
       return timestampOf(text, map.format, timeZone);
     case 'integer':
-      if (!/^\d{1,15}$/.test(text)) throw new CellError(`${JSON.stringify(text)} is not a whole number`);
+      if (!/^\d{1,15}$/.test(text)) throw new ValueError(`${JSON.stringify(text)} is not a whole number`);
       return Number(text);
     case 'boolean':
-      throw new CellError('needs values, such as {"Yes": true, "No": false}');
+      throw new ValueError('needs values, such as {"Yes": true, "No": false}');
     default:
       return text;
   }
 }
 
 function timestampOf(text: string, format: string | null, timeZone: string | null): string {
-  try {
-    if (format === null) return readTimestamp(text, timeZone);
-    if (timeZone === null) throw new DateError('has no time zone; name one in the map, as time_zone');
-    return parseWithFormat(text, format, timeZone);
-  } catch (error) {
-    if (error instanceof DateError) throw new CellError(error.message);
-    throw error;
-  }
+  if (format === null) return readTimestamp(text, timeZone);
+  if (timeZone === null) throw new ValueError('has no time zone; name one in the map, as time_zone');
+  return parseWithFormat(text, format, timeZone);
 }
 
 /** The same words give the same id, whatever their case and spacing. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isTimeZone } from '../dates.ts';
-import { isObject, type JsonObject } from '../json.ts';
+import type { JsonObject } from '../json.ts';
+import { getObject, parseMapText, refuseUnknown } from '../map-checks.ts';
 import { MapError } from '../map-error.ts';
 import { KINDS, type Kind } from '../../kinds.ts';
 import { FIELDS, type FieldType } from './fields.ts';
@@ -73,13 +74,7 @@ export function readMapFile(path: string): CsvMap {
 
 /** @throws MapError */
 export function parseMap(text: string, name: string): CsvMap {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new MapError(`${name} is not JSON: ${(error as Error).message}`);
-  }
-  const map = getObject(value, name);
+  const map = parseMapText(text, name);
   refuseUnknown(map, ['time_zone', 'kinds'], name);
   const timeZone = map['time_zone'] ?? null;
   if (timeZone !== null && (typeof timeZone !== 'string' || !isTimeZone(timeZone))) {
@@ -167,15 +162,4 @@ function fieldMap(value: unknown, type: FieldType, at: string): FieldMap {
     idPrefix: map['id_from'] === undefined ? null : text('prefix'),
     creates: creates,
   };
-}
-
-function getObject(value: unknown, at: string): JsonObject {
-  if (!isObject(value)) throw new MapError(`${at} must be an object`);
-  return value;
-}
-
-function refuseUnknown(value: JsonObject, accepted: readonly string[], at: string): void {
-  const unknown = Object.keys(value).find((key) => !accepted.includes(key));
-  if (unknown !== undefined)
-    throw new MapError(`${at}: unknown ${JSON.stringify(unknown)}; accepted are ${accepted.join(', ')}`);
 }

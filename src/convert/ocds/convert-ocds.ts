@@ -1,17 +1,17 @@
 import { basename } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { DateError, readTimestamp } from '../dates.ts';
+import { readTimestamp } from '../dates.ts';
 import { firstText, isDeeperThan, MAX_DEPTH, objectAt, objectsAt, textAt, type JsonObject } from '../json.ts';
 import { KINDS } from '../../kinds.ts';
 import type { ConversionReport } from '../report.ts';
+import { ValueError } from '../value-error.ts';
 import type { Workspace } from '../workspace.ts';
 import { toContracts, type ConvertedContract } from './contracts.ts';
 import type { OcdsOptions } from './options.ts';
 import { organizationId, type Organization } from './organizations.ts';
-import { countDropped, findState, type ContractingProcess } from './process.ts';
+import { countDropped, openProcess, type ContractingProcess } from './process.ts';
 import { readParts, UnreadableInputError } from './read-parts.ts';
 import { getLeadEntity, toSolicitation } from './solicitations.ts';
-import { FieldError } from './times.ts';
 
 /** The kinds that OCDS can become. */
 export const OCDS_KINDS = KINDS.filter((kind) => kind !== 'certifications');
@@ -41,11 +41,16 @@ export async function convertOcds(
       onRead(0);
     }
     count += 1;
-    const process = findState(ocid, parts, report);
-    if (process === null) continue;
-    report.read('processes');
-    countDropped(process.release, report);
-    convertProcess(process, owners, options, workspace, report);
+    try {
+      const process = openProcess(ocid, parts, options, report);
+      report.read('processes');
+      countDropped(process);
+      convertProcess(process, owners, workspace);
+    } catch (error) {
+      if (!(error instanceof ValueError)) throw error;
+      const { file, place } = parts.at(-1) ?? parts[0];
+      report.refuse({ file, place, field: error.field, id: ocid, reason: error.message });
+    }
   }
 }
 
@@ -61,77 +66,50 @@ async function readFile(
   try {
     for await (const { form, ocid, value, place } of readParts(path, onRead)) {
       isEmpty = false;
-      const refuse = (field: string, reason: string): void => report.refuse({ file, place, field, id: ocid, reason });
-      const given = textAt(value, 'date');
-      if (ocid === null || given === null) {
-        refuse(ocid === null ? 'ocid' : 'date', 'is missing');
-        continue;
+      try {
+        const text = textAt(value, 'date');
+        if (ocid === null || text === null) throw new ValueError('is missing', ocid === null ? 'ocid' : 'date');
+        if (isDeeperThan(MAX_DEPTH, value)) throw new ValueError(`is nested more than ${MAX_DEPTH} levels deep`);
+        // In UTC, so that the order of texts is the order of times.
+        const date = readTimestamp(text, options.zone, 'date');
+        workspace.addPart(ocid, { form, date, json: JSON.stringify(value), file, place });
+        report.read(form === 'linked' ? 'linked releases' : form === 'compiled' ? 'compiled releases' : 'releases');
+      } catch (error) {
+        if (!(error instanceof ValueError)) throw error;
+        report.refuse({ file, place, field: error.field, id: ocid, reason: error.message });
       }
-      if (isDeeperThan(MAX_DEPTH, value)) {
-        refuse('', `is nested more than ${MAX_DEPTH} levels deep`);
-        continue;
-      }
-      // In UTC, so that the order of texts is the order of times.
-      const date = findTimestamp(given, options.zone, refuse);
-      if (date === null) continue;
-      workspace.addPart(ocid, { form, date, json: JSON.stringify(value), file, place });
-      report.read(form === 'linked' ? 'linked releases' : form === 'compiled' ? 'compiled releases' : 'releases');
     }
-    if (isEmpty) report.refuse({ file, place: '', field: '', id: null, reason: 'contains no OCDS release or record' });
+    if (isEmpty) throw new UnreadableInputError('', 'contains no OCDS release or record');
   } catch (error) {
     if (!(error instanceof UnreadableInputError)) throw error;
     report.refuse({ file, place: error.place, field: '', id: null, reason: error.message });
   }
 }
 
-function findTimestamp(
-  text: string,
-  zone: string | null,
-  refuse: (field: string, reason: string) => void,
-): string | null {
-  try {
-    return readTimestamp(text, zone);
-  } catch (error) {
-    if (!(error instanceof DateError)) throw error;
-    refuse('date', error.message);
-    return null;
-  }
-}
-
-function convertProcess(
-  process: ContractingProcess,
-  owners: Map<unknown, string>,
-  options: OcdsOptions,
-  workspace: Workspace,
-  report: ConversionReport,
-): void {
-  const { ocid, file, place, lastDate: rank } = process;
-  try {
-    const leadEntity = getLeadEntity(process, report);
-    const solicitation = toSolicitation(process, leadEntity, options, report);
-    const contracts = toContracts(process, leadEntity, options, report);
-    claimIds(process, contracts, solicitation?.['ref'], owners);
-    if (solicitation !== null) workspace.putRecord('solicitations', solicitation.id, rank, solicitation);
-    if (solicitation !== null || contracts.length > 0) put(workspace, 'lead-entities', 'le_', leadEntity, rank);
-    for (const { record, suppliers, coop, services } of contracts) {
-      if (coop !== null) put(workspace, 'coops', 'co_', coop, rank);
-      for (const service of services) workspace.putRecord('city-services', service.id, '', service);
-      for (const supplier of suppliers) {
-        const id = organizationId('sup_', supplier);
-        workspace.putRecord('suppliers', id, rank, toSupplier(id, supplier, options));
-      }
-      workspace.putRecord('contracts', record.id, rank, record);
+/** @throws ValueError */
+function convertProcess(process: ContractingProcess, owners: Map<unknown, string>, workspace: Workspace): void {
+  const { lastDate: rank, options } = process;
+  const leadEntity = getLeadEntity(process);
+  const solicitation = toSolicitation(process, leadEntity);
+  const contracts = toContracts(process, leadEntity);
+  claimIds(process, contracts, solicitation?.['ref'], owners);
+  if (solicitation !== null) workspace.putRecord('solicitations', solicitation.id, rank, solicitation);
+  if (solicitation !== null || contracts.length > 0) put(workspace, 'lead-entities', 'le_', leadEntity, rank);
+  for (const { record, suppliers, coop, services } of contracts) {
+    if (coop !== null) put(workspace, 'coops', 'co_', coop, rank);
+    for (const service of services) workspace.putRecord('city-services', service.id, '', service);
+    for (const supplier of suppliers) {
+      const id = organizationId('sup_', supplier);
+      workspace.putRecord('suppliers', id, rank, toSupplier(id, supplier, options));
     }
-  } catch (error) {
-    if (!(error instanceof FieldError)) throw error;
-    report.refuse({ file, place, field: error.field, id: ocid, reason: error.message });
+    workspace.putRecord('contracts', record.id, rank, record);
   }
 }
 
 /**
  * Notes which process uses each contract's id and solicitation's number: those of publishers can collide.
  *
- * @throws FieldError if another record has one of them.
+ * @throws ValueError if another record has one of them.
  */
 function claimIds(
   { ocid, release }: ContractingProcess,
@@ -142,16 +120,14 @@ function claimIds(
   const field = objectsAt(release, 'contracts').length > 0 ? 'contracts.id' : 'awards.id';
   const claims: [key: unknown, field: string][] = contracts.map(({ record }) => [record.id, field]);
   if (new Set(claims.map(([id]) => id)).size < claims.length) {
-    throw new FieldError(field, 'is missing or repeated; each contract of a process needs its own');
+    throw new ValueError('is missing or repeated; each contract of a process needs its own', field);
   }
   if (ref !== undefined) claims.push([ref, 'ocid']);
   for (const [key, source] of claims) {
     const other = owners.get(key);
-    if (other !== undefined)
-      throw new FieldError(
-        source,
-        `gives the ${typeof key === 'number' ? 'number' : 'id'} ${String(key)}, which ${other} already has; leave out one of them`,
-      );
+    if (other === undefined) continue;
+    const id = `${typeof key === 'number' ? 'number' : 'id'} ${String(key)}`;
+    throw new ValueError(`gives the ${id}, which ${other} already has; leave out one of them`, source);
   }
   for (const [key] of claims) owners.set(key, ocid);
 }
@@ -183,15 +159,8 @@ const UNITED_STATES = /^(US|USA|United States( of America)?)$/i;
 
 /** `City, ST` in the United States, else city and country. */
 function locationOf(address: JsonObject): string | null {
-  const [city, region, country] = ['locality', 'region', 'countryName'].map((key) => textAt(address, key) ?? null);
-  if (
-    typeof city === 'string' &&
-    typeof region === 'string' &&
-    STATE.test(region) &&
-    UNITED_STATES.test(country ?? '')
-  ) {
-    return `${city}, ${region}`;
-  }
-  const parts = [city, country].filter((part) => typeof part === 'string');
-  return parts.length === 0 ? null : parts.join(', ');
+  const [city, region, country] = ['locality', 'region', 'countryName'].map((key) => textAt(address, key) ?? '');
+  const isAmerican = city !== '' && STATE.test(region ?? '') && UNITED_STATES.test(country ?? '');
+  const parts = [city, isAmerican ? region : country];
+  return parts.filter((part) => part !== '').join(', ') || null;
 }

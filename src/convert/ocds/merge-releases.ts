@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../json.ts';
+import { ValueError } from '../value-error.ts';
 
 /** Left out of a merged release: they describe the release, not the process. */
 const OMITTED = new Set(['id', 'date', 'tag']);
@@ -9,16 +10,7 @@ const OMITTED = new Set(['id', 'date', 'tag']);
  */
 const REPLACED_LISTS = new Set(['additionalIdentifiers', 'additionalClassifications', 'changes']);
 
-/** An earlier and a later release have values at one path that cannot be merged. */
-export class InconsistentReleasesError extends Error {
-  override name = 'InconsistentReleasesError';
-  readonly path: string;
-
-  constructor(path: string) {
-    super('is an object or a list of objects in one release, and something else in another');
-    this.path = path;
-  }
-}
+const INCONSISTENT = 'is an object or a list of objects in one release, and something else in another';
 
 /**
  * Merges the releases of one process into one, by the rules of OCDS 1.1
@@ -26,7 +18,7 @@ export class InconsistentReleasesError extends Error {
  * else replaced; null removes.
  *
  * @param releases in the order of their dates.
- * @throws InconsistentReleasesError
+ * @throws ValueError if an earlier and a later release have values at one path that cannot be merged.
  */
 export function mergeReleases(releases: readonly JsonObject[]): JsonObject {
   const merged = emptyObject();
@@ -80,13 +72,13 @@ function isMergeable(key: string, value: unknown): boolean {
 
 function listOf(earlier: unknown, path: string): JsonObject[] {
   if (earlier === undefined) return [];
-  if (!Array.isArray(earlier) || !earlier.every(isObject)) throw new InconsistentReleasesError(path);
+  if (!Array.isArray(earlier) || !earlier.every(isObject)) throw new ValueError(INCONSISTENT, path);
   return earlier;
 }
 
 function objectOf(earlier: unknown, path: string): JsonObject {
   if (earlier === undefined) return emptyObject();
-  if (!isObject(earlier)) throw new InconsistentReleasesError(path);
+  if (!isObject(earlier)) throw new ValueError(INCONSISTENT, path);
   return earlier;
 }
 

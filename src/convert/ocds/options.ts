@@ -1,4 +1,5 @@
 import { isObject, textAt } from '../json.ts';
+import { parseMapText, refuseUnknown } from '../map-checks.ts';
 import { MapError } from '../map-error.ts';
 
 /** How OCDS is converted. */
@@ -38,16 +39,8 @@ const STATUSES = ['draft', 'open', 'closed', 'awarded', 'cancelled'];
  * @throws MapError
  */
 export function parseOcdsMap(text: string, name: string): Pick<OcdsOptions, 'statuses' | 'services'> {
-  let map: unknown;
-  try {
-    map = JSON.parse(text);
-  } catch (error) {
-    throw new MapError(`${name} is not JSON: ${(error as Error).message}`);
-  }
-  if (!isObject(map)) throw new MapError(`${name} must be an object`);
-  const unknown = Object.keys(map).find((key) => key !== 'status' && key !== 'services');
-  if (unknown !== undefined)
-    throw new MapError(`${name}: unknown ${JSON.stringify(unknown)}; accepted are status, services`);
+  const map = parseMapText(text, name);
+  refuseUnknown(map, ['status', 'services'], name);
   const { status: statuses = {}, services: rules = [] } = map;
   if (!isObject(statuses)) {
     throw new MapError(`${name}: status ${JSON.stringify(statuses)} must be an object, such as {"Advertised": "open"}`);

@@ -1,6 +1,5 @@
-import { firstText, objectAt, textAt, type JsonObject } from '../json.ts';
+import { distinctBy, firstText, objectAt, textAt, type JsonObject } from '../json.ts';
 import { hashedId, idFor, normalizeName } from '../ids.ts';
-import type { ConversionReport } from '../report.ts';
 import type { ContractingProcess } from './process.ts';
 
 /** An organization as a record refers to it. */
@@ -19,11 +18,7 @@ export interface Organization {
  *
  * @returns null if it has no name.
  */
-export function findOrganization(
-  process: ContractingProcess,
-  reference: JsonObject,
-  report: ConversionReport,
-): Organization | null {
+export function findOrganization(process: ContractingProcess, reference: JsonObject): Organization | null {
   const id = textAt(reference, 'id');
   const name = textAt(reference, 'name');
   const isNamed = (party: JsonObject): boolean => name !== null && sameName(textAt(party, 'name'), name);
@@ -32,7 +27,7 @@ export function findOrganization(
   // Several organizations that share an id are told apart by name.
   const byId = names.size <= 1 ? withId[0] : withId.find(isNamed);
   const party = byId ?? (withId.length === 0 ? process.parties.find(isNamed) : undefined);
-  if (party === undefined) report.dropped('references that name no party (taken as they are)');
+  if (party === undefined) process.report.dropped('references that name no party (taken as they are)');
   return organizationOf(party ?? reference, name);
 }
 
@@ -54,14 +49,11 @@ export function organizationId(prefix: string, { key, name }: Organization): str
 
 /** The organizations of a process with a role. */
 export function withRole(process: ContractingProcess, role: string): Organization[] {
-  const found = new Map<string, Organization>();
-  for (const party of process.parties) {
-    const roles = party['roles'];
-    if (!Array.isArray(roles) || !roles.includes(role)) continue;
-    const organization = organizationOf(party, null);
-    if (organization !== null && !found.has(organization.key)) found.set(organization.key, organization);
-  }
-  return [...found.values()];
+  const parties = process.parties.filter(({ roles }) => Array.isArray(roles) && roles.includes(role));
+  return distinctBy(
+    parties.flatMap((party) => organizationOf(party, null) ?? []),
+    ({ key }) => key,
+  );
 }
 
 function sameName(first: string | null, second: string): boolean {

@@ -1,64 +1,72 @@
+import { readTimestamp } from '../dates.ts';
 import { objectsAt, textAt, type JsonObject } from '../json.ts';
 import type { ConversionReport } from '../report.ts';
-import type { StoredPart } from '../workspace.ts';
-import { InconsistentReleasesError, mergeReleases } from './merge-releases.ts';
+import { ValueError } from '../value-error.ts';
+import type { StoredParts } from '../workspace.ts';
+import { mergeReleases } from './merge-releases.ts';
+import type { OcdsOptions } from './options.ts';
 
-/** One contracting process in one state. */
+/** One contracting process in one state, and how it is converted. */
 export interface ContractingProcess {
   ocid: string;
   /** The compiled release, or its releases merged. */
   release: JsonObject;
   /** The parties of all releases, later ones first. Merging by id would make one of several that share an id. */
   parties: JsonObject[];
-  /** The dates of its first and last release, as they were given. */
+  /** The dates of its first and last release, in UTC. */
   firstDate: string;
   lastDate: string;
   /** The tags of all its releases. */
   tags: ReadonlySet<string>;
   /** The date of each release by its id, for amendments that name one. */
   releaseDates: ReadonlyMap<string, string>;
-  file: string;
-  place: string;
+  options: OcdsOptions;
+  report: ConversionReport;
 }
 
 /**
  * The state of a process: its last compiled release, else its releases merged.
  *
- * @returns null if it was refused.
+ * @throws ValueError if it has neither, or its releases cannot be merged.
  */
-export function findState(
+export function openProcess(
   ocid: string,
-  parts: readonly StoredPart[],
+  parts: StoredParts,
+  options: OcdsOptions,
   report: ConversionReport,
-): ContractingProcess | null {
-  const [first, last] = [parts.at(0), parts.at(-1)];
-  if (first === undefined || last === undefined) return null;
-  const { file, place } = last;
-  const refuse = (field: string, reason: string): null => {
-    report.refuse({ file, place, field, id: ocid, reason });
-    return null;
-  };
+): ContractingProcess {
   const compiled = parts.findLast(({ form }) => form === 'compiled');
-  const used = compiled === undefined ? parts : [compiled];
-  if (used.some(({ form }) => form === 'linked')) {
-    return refuse('', 'has only links to its releases, and no compiled release');
+  if (compiled === undefined && parts.some(({ form }) => form === 'linked')) {
+    throw new ValueError('has only links to its releases, and no compiled release');
   }
-  const values = used.map(({ json }) => JSON.parse(json) as JsonObject);
   const releases = parts.filter(({ form }) => form !== 'linked').map(({ json }) => JSON.parse(json) as JsonObject);
-  try {
-    return {
-      ...{ ocid, file, place },
-      release: compiled === undefined ? mergeReleases(values) : (values[0] ?? {}),
-      parties: releases.reverse().flatMap((release) => objectsAt(release, 'parties')),
-      firstDate: first.date,
-      lastDate: last.date,
-      tags: new Set(releases.flatMap(tagsOf)),
-      releaseDates: new Map(releases.map((release) => [textAt(release, 'id') ?? '', textAt(release, 'date') ?? ''])),
-    };
-  } catch (error) {
-    if (error instanceof InconsistentReleasesError) return refuse(error.path, error.message);
-    throw error;
-  }
+  const latestFirst = releases.toReversed();
+  return {
+    ...{ ocid, options, report },
+    release: compiled === undefined ? mergeReleases(releases) : (JSON.parse(compiled.json) as JsonObject),
+    parties: latestFirst.flatMap((release) => objectsAt(release, 'parties')),
+    firstDate: parts[0].date,
+    lastDate: (parts.at(-1) ?? parts[0]).date,
+    tags: new Set(releases.flatMap(tagsOf)),
+    releaseDates: new Map(latestFirst.map((release) => [textAt(release, 'id') ?? '', textAt(release, 'date') ?? ''])),
+  };
+}
+
+/**
+ * The time at a path, in UTC; null if there is none.
+ *
+ * @throws ValueError
+ */
+export function timeAt(process: ContractingProcess, value: JsonObject, ...path: string[]): string | null {
+  const text = textAt(value, ...path);
+  return text === null ? null : parseTime(process, text, path.join('.'));
+}
+
+/** @throws ValueError */
+export function parseTime({ options, report }: ContractingProcess, text: string, field: string): string {
+  const timestamp = readTimestamp(text, options.zone, field);
+  if (text.length === '0000-00-00'.length) report.dropped('dates without a time (read as midnight)');
+  return timestamp;
 }
 
 function tagsOf({ tag }: JsonObject): string[] {
@@ -81,8 +89,8 @@ const DROPPED: Readonly<Record<string, string>> = {
   url: 'document URLs',
 };
 
-/** Counts what is lost of a release. */
-export function countDropped(release: JsonObject, report: ConversionReport): void {
+/** Counts what is lost of a process. */
+export function countDropped({ release, report }: ContractingProcess): void {
   const count = (value: unknown, path: readonly string[]): void => {
     if (Array.isArray(value)) {
       for (const item of value) count(item, path);

@@ -1,5 +1,5 @@
 import { hashedId } from '../ids.ts';
-import { objectAt, objectsAt, textAt, type JsonObject } from '../json.ts';
+import { distinctBy, objectAt, objectsAt, textAt, type JsonObject } from '../json.ts';
 import { CPV_DIVISIONS } from './cpv-divisions.ts';
 import type { OcdsOptions } from './options.ts';
 
@@ -16,15 +16,11 @@ export interface Service {
  */
 export function servicesOf(sources: readonly (readonly JsonObject[])[], { services }: OcdsOptions): Service[] {
   for (const items of sources) {
-    const found = new Map<string, Service>();
-    for (const item of items) {
+    const found = items.flatMap((item) => {
       const classifications = [objectAt(item, 'classification'), ...objectsAt(item, 'additionalClassifications')];
-      for (const classification of classifications) {
-        const service = serviceOf(classification, textAt(item, 'description'), services);
-        if (service !== null && !found.has(service.id)) found.set(service.id, service);
-      }
-    }
-    if (found.size > 0) return [...found.values()];
+      return classifications.flatMap((one) => serviceOf(one, textAt(item, 'description'), services) ?? []);
+    });
+    if (found.length > 0) return distinctBy(found, ({ id }) => id);
   }
   return [];
 }

@@ -1,11 +1,10 @@
 import { numberFor, idFor } from '../ids.ts';
 import { firstText, objectAt, objectsAt, textAt, type JsonObject } from '../json.ts';
 import type { ConversionReport } from '../report.ts';
-import type { OcdsOptions } from './options.ts';
+import { ValueError } from '../value-error.ts';
 import { findOrganization, organizationId, withRole, type Organization } from './organizations.ts';
-import type { ContractingProcess } from './process.ts';
+import { parseTime, timeAt, type ContractingProcess } from './process.ts';
 import { solicitationStatus } from './status.ts';
-import { FieldError, Times } from './times.ts';
 
 const MAX_TITLE = 200;
 const MAX_QUESTION_TITLE = 80;
@@ -13,19 +12,19 @@ const MAX_QUESTION_TITLE = 80;
 /**
  * The organization that a process belongs to: it decides which partners see the record.
  *
- * @throws FieldError if none is named.
+ * @throws ValueError if none is named.
  */
-export function getLeadEntity(process: ContractingProcess, report: ConversionReport): Organization {
+export function getLeadEntity(process: ContractingProcess): Organization {
   const { release } = process;
   for (const reference of [objectAt(release, 'tender', 'procuringEntity'), objectAt(release, 'buyer')]) {
-    const found = Object.keys(reference).length === 0 ? null : findOrganization(process, reference, report);
+    const found = Object.keys(reference).length === 0 ? null : findOrganization(process, reference);
     if (found !== null) return found;
   }
   for (const role of ['procuringEntity', 'buyer', 'centralPurchasingBody']) {
     const [only, ...others] = withRole(process, role);
     if (only !== undefined && others.length === 0) return only;
   }
-  throw new FieldError('tender.procuringEntity', 'is missing, and no single party is the procuring entity or buyer');
+  throw new ValueError('is missing, and no single party is the procuring entity or buyer', 'tender.procuringEntity');
 }
 
 /** The first title that a process has; null if it has no text at all. */
@@ -48,64 +47,57 @@ function shortened(text: string | null, maxLength: number): string | null {
  * The solicitation of a process; null if it has no tender.
  *
  * @returns the record, or a removal if the publisher has withdrawn the process.
- * @throws FieldError
+ * @throws ValueError
  */
 export function toSolicitation(
   process: ContractingProcess,
   leadEntity: Organization,
-  options: OcdsOptions,
-  report: ConversionReport,
 ): ({ id: string } & JsonObject) | null {
-  const { ocid, release } = process;
+  const { ocid, release, report } = process;
   const tender = objectAt(release, 'tender');
   if (Object.keys(tender).length === 0) return null;
   const id = idFor('sol_', ocid);
-  const times = new Times(options, report);
-  const status = solicitationStatus(process, options, times);
+  const status = solicitationStatus(process);
   if (status === null) return { id, deleted: true };
   const title = findTitle(process);
-  if (title === null) throw new FieldError('tender.title', 'is missing, as are titles of lots and awards');
-  const openAt =
-    times.at(release, 'tender', 'tenderPeriod', 'startDate') ?? times.at(release, 'tender', 'datePublished');
-  const closeAt = times.at(release, 'tender', 'tenderPeriod', 'endDate');
+  if (title === null) throw new ValueError('is missing, as are titles of lots and awards', 'tender.title');
+  const timeOf = (...path: string[]): string | null => timeAt(process, release, 'tender', ...path);
+  const openAt = timeOf('tenderPeriod', 'startDate') ?? timeOf('datePublished');
+  const closeAt = timeOf('tenderPeriod', 'endDate');
   if (openAt !== null && closeAt !== null && closeAt < openAt)
     report.dropped('tenders that close before they open (kept)');
-  const intentAt = times.at(release, 'tender', 'expressionOfInterestDeadline');
+  const intentAt = timeOf('expressionOfInterestDeadline');
   return {
     id,
     ref: numberFor(ocid),
     reference_number: textAt(tender, 'id') ?? ocid,
     title,
     status,
-    issuing_organization: issuingOrganization(process, leadEntity, report),
+    issuing_organization: issuingOrganization(process, leadEntity),
     lead_entity_id: organizationId('le_', leadEntity),
     open_at: openAt,
     close_at: closeAt,
-    questions_due_at: times.at(release, 'tender', 'enquiryPeriod', 'endDate'),
+    questions_due_at: timeOf('enquiryPeriod', 'endDate'),
     intent_to_bid_due_at: intentAt,
     require_intent_registration: intentAt !== null,
     description: textAt(tender, 'description'),
-    created_at: times.parse(process.firstDate, 'date'),
-    updated_at: times.parse(process.lastDate, 'date'),
+    created_at: process.firstDate,
+    updated_at: process.lastDate,
     nigp_codes: nigpCodes(release),
     documents: numbered(objectsAt(tender, 'documents'), report).map(([number, document]) =>
       toDocument(number, document),
     ),
     requested_items: [],
-    notices: notices(process, times, report),
-    questions: questions(process, times, report),
+    notices: notices(process),
+    questions: questions(process),
   };
 }
 
 /** The buyer's name, if it differs from the lead entity's and is the only one. */
-function issuingOrganization(
-  process: ContractingProcess,
-  leadEntity: Organization,
-  report: ConversionReport,
-): string | null {
+function issuingOrganization(process: ContractingProcess, leadEntity: Organization): string | null {
   const buyer = objectAt(process.release, 'buyer');
   if (Object.keys(buyer).length === 0 || withRole(process, 'buyer').length > 1) return null;
-  const name = findOrganization(process, buyer, report)?.name ?? null;
+  const name = findOrganization(process, buyer)?.name ?? null;
   return name === leadEntity.name ? null : name;
 }
 
@@ -156,11 +148,8 @@ function urlPath(url: string | null): string | null {
   }
 }
 
-function notices(
-  { release, releaseDates, lastDate }: ContractingProcess,
-  times: Times,
-  report: ConversionReport,
-): JsonObject[] {
+function notices(process: ContractingProcess): JsonObject[] {
+  const { release, releaseDates, lastDate, report } = process;
   const single = objectAt(release, 'tender', 'amendment');
   const amendments = [
     ...objectsAt(release, 'tender', 'amendments'),
@@ -173,7 +162,7 @@ function notices(
       firstText(textAt(amendment, 'description'), textAt(amendment, 'rationale')) ??
       (properties === '' ? null : `Changed: ${properties}`);
     const date = textAt(amendment, 'date') ?? releaseDates.get(textAt(amendment, 'releaseID') ?? '') ?? lastDate;
-    return { id, body, created_at: times.parse(date, 'tender.amendments.date') };
+    return { id, body, created_at: parseTime(process, date, 'tender.amendments.date') };
   });
   report.dropped('amendments without a text', dated.filter(({ body }) => body === null).length);
   return dated
@@ -183,7 +172,8 @@ function notices(
 }
 
 /** Questions without their author, whom the interface promises not to identify. */
-function questions({ release, lastDate }: ContractingProcess, times: Times, report: ConversionReport): JsonObject[] {
+function questions(process: ContractingProcess): JsonObject[] {
+  const { release, lastDate, report } = process;
   return numbered(objectsAt(release, 'tender', 'enquiries'), report).flatMap(([id, enquiry]) => {
     const [title, description] = [textAt(enquiry, 'title'), textAt(enquiry, 'description')];
     const shown = title ?? shortened(description ?? null, MAX_QUESTION_TITLE);
@@ -196,8 +186,8 @@ function questions({ release, lastDate }: ContractingProcess, times: Times, repo
       title: shown,
       body: description ?? shown,
       answer: textAt(enquiry, 'answer'),
-      answered_at: times.at(enquiry, 'dateAnswered'),
-      created_at: times.at(enquiry, 'date') ?? times.parse(lastDate, 'date'),
+      answered_at: timeAt(process, enquiry, 'dateAnswered'),
+      created_at: timeAt(process, enquiry, 'date') ?? lastDate,
     };
   });
 }

@@ -1,17 +1,16 @@
 import { objectsAt, textAt, type JsonObject } from '../json.ts';
-import type { OcdsOptions } from './options.ts';
-import type { ContractingProcess } from './process.ts';
-import { FieldError, type Times } from './times.ts';
+import { ValueError } from '../value-error.ts';
+import { timeAt, type ContractingProcess } from './process.ts';
 
 /**
  * The status of a solicitation. Compared with the dates of the data and never with the clock, so that the same input
  * gives the same output.
  *
  * @returns null if the publisher has withdrawn the process.
- * @throws FieldError if OCDS does not have the status and no mapping names it.
+ * @throws ValueError if OCDS does not have the status and no mapping names it.
  */
-export function solicitationStatus(process: ContractingProcess, options: OcdsOptions, times: Times): string | null {
-  const { release } = process;
+export function solicitationStatus(process: ContractingProcess): string | null {
+  const { release, options } = process;
   const status = textAt(release, 'tender', 'finalStatus') ?? textAt(release, 'tender', 'status');
   if (status === null) return statusByTags(process);
   const mapped = Object.hasOwn(options.statuses, status) ? options.statuses[status] : undefined;
@@ -22,8 +21,8 @@ export function solicitationStatus(process: ContractingProcess, options: OcdsOpt
       return 'draft';
     case 'active': {
       // Some publishers leave a tender active after they have awarded it.
-      const closeAt = times.at(release, 'tender', 'tenderPeriod', 'endDate');
-      const isClosed = closeAt === null || closeAt < times.parse(process.lastDate, 'date');
+      const closeAt = timeAt(process, release, 'tender', 'tenderPeriod', 'endDate');
+      const isClosed = closeAt === null || closeAt < process.lastDate;
       return isClosed && isAwarded(release, ['active']) ? 'awarded' : 'open';
     }
     case 'complete':
@@ -37,7 +36,7 @@ export function solicitationStatus(process: ContractingProcess, options: OcdsOpt
     default: {
       const known = 'planning, planned, active, complete, unsuccessful, cancelled or withdrawn';
       const hint = `to map it, pass --map FILE, with {"status":{${JSON.stringify(status)}:"open"}} in the file`;
-      throw new FieldError('tender.status', `${JSON.stringify(status)} is not one of ${known}; ${hint}`);
+      throw new ValueError(`${JSON.stringify(status)} is not one of ${known}; ${hint}`, 'tender.status');
     }
   }
 }

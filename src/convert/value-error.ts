@@ -1,0 +1,11 @@
+/** A value cannot be mapped; the message continues "field …". */
+export class ValueError extends Error {
+  override name = 'ValueError';
+  /** The path of the field; empty if whoever catches the error names it. */
+  readonly field: string;
+
+  constructor(reason: string, field = '') {
+    super(reason);
+    this.field = field;
+  }
+}
