@@ -9,7 +9,6 @@ import type { ConversionReport } from '../report.ts';
 import { ValueError } from '../value-error.ts';
 import type { Workspace } from '../workspace.ts';
 import { decodeText } from './decode-text.ts';
-import { FIELDS, type FieldType } from './fields.ts';
 import { MapError } from '../map-error.ts';
 import type { CsvMap, FieldMap, FileMap } from './map-file.ts';
 
@@ -33,7 +32,7 @@ export async function convertCsv(
   for (const file of map.files) {
     for await (const { row, line } of readRows(file, resolve(dirname(mapPath), file.file), onRead)) {
       report.read(`rows of ${basename(file.file)}`);
-      convertRow(row, line, file, map.timeZone, seen, workspace, report);
+      convertRow(row, line, file, seen, workspace, report);
     }
   }
 }
@@ -80,7 +79,6 @@ function convertRow(
   row: Row,
   line: number,
   { kind, file, fields }: FileMap,
-  timeZone: string | null,
   seen: Map<string, string>,
   workspace: Workspace,
   report: ConversionReport,
@@ -90,10 +88,8 @@ function convertRow(
   const place = `line ${line}`;
   let isWhole = true;
   for (const [field, map] of fields) {
-    const type = FIELDS[kind][field];
-    if (type === undefined) continue;
     try {
-      record[field] = valueOf(row, map, type, timeZone);
+      record[field] = valueOf(row, map);
       if (map.creates !== null) created.push(...referredRecords(row, map, map.creates));
     } catch (error) {
       if (!(error instanceof ValueError)) throw error;
@@ -117,18 +113,19 @@ function convertRow(
 }
 
 /** @throws ValueError */
-function valueOf(row: Row, map: FieldMap, type: FieldType, timeZone: string | null): unknown {
+function valueOf(row: Row, map: FieldMap): unknown {
+  const { type, isRequired } = map.type;
   if (map.constant !== undefined) return map.constant;
   const entries = entriesOf(row, map);
   if (entries.length === 0) {
     if (map.blank !== undefined) return map.blank;
-    if (type.type === 'list' || type.type === 'nigp') return [];
-    if (type.isRequired) throw new ValueError(`column ${quoted(map.columns)} is blank`);
+    if (type === 'list' || type === 'nigp') return [];
+    if (isRequired) throw new ValueError(`column ${quoted(map.columns)} is blank`);
     return null;
   }
-  const values = entries.map((entry) => single(entry, map, type, timeZone));
+  const values = entries.map((entry) => single(entry, map));
   if (map.separator === null) return values[0];
-  return type.type === 'nigp' ? values.map((code) => ({ code, description: '' })) : [...new Set(values)];
+  return type === 'nigp' ? values.map((code) => ({ code, description: '' })) : [...new Set(values)];
 }
 
 /** A text with the cells that it is from. */
@@ -149,7 +146,7 @@ function entriesOf(row: Row, { columns, separator }: FieldMap): Entry[] {
 }
 
 /** @throws ValueError */
-function single({ text, cells }: Entry, map: FieldMap, type: FieldType, timeZone: string | null): unknown {
+function single({ text, cells }: Entry, map: FieldMap): unknown {
   if (map.values !== null) {
     if (!map.values.has(text)) {
       throw new ValueError(
@@ -160,9 +157,9 @@ function single({ text, cells }: Entry, map: FieldMap, type: FieldType, timeZone
   }
   if (map.idPrefix !== null) return idOf(cells, map.idPrefix);
   if (map.isNumber) return numberFor(JSON.stringify(cells));
-  switch (type.type) {
+  switch (map.type.type) {
     case 'timestamp':
-      return timestampOf(text, map.format, timeZone);
+      return timestampOf(text, map);
     case 'integer':
       if (!/^\d{1,15}$/.test(text)) throw new ValueError(`${JSON.stringify(text)} is not a whole number`);
       return Number(text);
@@ -173,7 +170,7 @@ function single({ text, cells }: Entry, map: FieldMap, type: FieldType, timeZone
   }
 }
 
-function timestampOf(text: string, format: string | null, timeZone: string | null): string {
+function timestampOf(text: string, { format, timeZone }: FieldMap): string {
   if (format === null) return readTimestamp(text, timeZone);
   if (timeZone === null) throw new ValueError('has no time zone; name one in the map, as time_zone');
   return parseWithFormat(text, format, timeZone);

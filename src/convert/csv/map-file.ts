@@ -8,18 +8,21 @@ import { FIELDS, type FieldType } from './fields.ts';
 
 /** How a field gets its value from a row. */
 export interface FieldMap {
+  type: FieldType;
+  /** The time zone of dates without one; null if the map names none. */
+  timeZone: string | null;
   /** Columns by header name. Several only for ids and numbers made from them. */
   columns: readonly string[];
-  /** A value that is the same for all rows, in place of columns. */
-  constant?: unknown;
+  /** A value that is the same for all rows, in place of columns; undefined for none. */
+  constant: unknown;
   /** Look-up of the column's values; a value that is not listed is refused. */
   values: ReadonlyMap<string, unknown> | null;
   /** The format of dates, such as `MM/dd/yyyy`; null for RFC 3339. */
   format: string | null;
   /** Separates the entries of a list in one column. */
   separator: string | null;
-  /** The value of a blank cell; else it is null, or an empty list. */
-  blank?: unknown;
+  /** The value of a blank cell; if undefined, null or an empty list. */
+  blank: unknown;
   /** Make an id from the columns: this prefix and a slug, or a number if there is no prefix. */
   idPrefix: string | null;
   isNumber: boolean;
@@ -39,7 +42,6 @@ export interface FileMap {
 }
 
 export interface CsvMap {
-  timeZone: string | null;
   files: readonly FileMap[];
 }
 
@@ -86,12 +88,12 @@ export function parseMap(text: string, name: string): CsvMap {
   refuseUnknown(kinds, Object.keys(FIELDS), `${name}: kinds`);
   const files = Object.entries(kinds).flatMap(([kind, described]) =>
     (Array.isArray(described) ? described : [described]).map((file) =>
-      fileMap(kind as Kind, file, `${name}: kinds.${kind}`),
+      fileMap(kind as Kind, file, timeZone, `${name}: kinds.${kind}`),
     ),
   );
   if (files.length === 0)
     throw new MapError(`${name}: kinds names no file; accepted are ${Object.keys(FIELDS).join(', ')}`);
-  return { timeZone, files };
+  return { files };
 }
 
 /** The kinds that a map writes, with those that its fields create. */
@@ -100,7 +102,7 @@ export function kindsOf({ files }: CsvMap): Kind[] {
   return KINDS.filter((kind) => written.includes(kind));
 }
 
-function fileMap(kind: Kind, value: unknown, at: string): FileMap {
+function fileMap(kind: Kind, value: unknown, timeZone: string | null, at: string): FileMap {
   const map = getObject(value, at);
   refuseUnknown(map, FILE_KEYS, at);
   const { file, delimiter = ',', ignore = [] } = map;
@@ -115,13 +117,14 @@ function fileMap(kind: Kind, value: unknown, at: string): FileMap {
   refuseUnknown(described, Object.keys(types), `${at}.fields`);
   const fields = new Map<string, FieldMap>();
   for (const [field, type] of Object.entries(types)) {
-    if (Object.hasOwn(described, field)) fields.set(field, fieldMap(described[field], type, `${at}.fields.${field}`));
-    else if (type.isRequired) throw new MapError(`${at}.fields.${field} is missing: every record needs it`);
+    const place = `${at}.fields.${field}`;
+    if (Object.hasOwn(described, field)) fields.set(field, fieldMap(described[field], type, timeZone, place));
+    else if (type.isRequired) throw new MapError(`${place} is missing: every record needs it`);
   }
   return { kind, file, delimiter, fields, ignored: new Set(ignore) };
 }
 
-function fieldMap(value: unknown, type: FieldType, at: string): FieldMap {
+function fieldMap(value: unknown, type: FieldType, timeZone: string | null, at: string): FieldMap {
   const map: JsonObject = typeof value === 'string' ? { column: value } : getObject(value, at);
   refuseUnknown(map, FIELD_KEYS, at);
   const sources = ['column', 'constant', 'id_from', 'number_from'].filter((key) => Object.hasOwn(map, key));
@@ -155,11 +158,10 @@ function fieldMap(value: unknown, type: FieldType, at: string): FieldMap {
   }
   const values = map['values'] === undefined ? null : new Map(Object.entries(getObject(map['values'], `${at}.values`)));
   return {
-    ...{ columns, values, separator, isNumber },
-    ...(Object.hasOwn(map, 'constant') ? { constant: map['constant'] } : {}),
-    ...(Object.hasOwn(map, 'blank') ? { blank: map['blank'] } : {}),
+    ...{ type, timeZone, columns, values, separator, isNumber, creates },
+    constant: map['constant'],
+    blank: map['blank'],
     format: text('format'),
     idPrefix: map['id_from'] === undefined ? null : text('prefix'),
-    creates: creates,
   };
 }

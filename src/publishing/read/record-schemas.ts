@@ -10,6 +10,7 @@ interface Schema {
   type: string | string[];
   description?: string;
   properties?: Readonly<Record<string, Schema>>;
+  required?: readonly string[];
   items?: Schema;
   /** Whether the order of a list means nothing, so that it is stored sorted. */
   isSorted?: boolean;
