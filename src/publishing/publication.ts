@@ -15,7 +15,7 @@ import { findOtherFormat } from './read/file-format.ts';
 import { ProblemList } from './problems.ts';
 import { publishKind } from './publish-kind.ts';
 import { openFormerSearch } from './former/former-search.ts';
-import { applyRemovals, type LargeRemoval, type PublishedKind } from './write/removals.ts';
+import { applyRemovals, type PublishedKind, type RemovalOptions } from './write/removals.ts';
 import { rerender } from './write/rerender.ts';
 import type { Counts, ImportContext } from './import-context.ts';
 import { RecordWriter, type KindRules, type Report } from './write/record-writer.ts';
@@ -28,16 +28,10 @@ import { solicitationRules } from './write/rules/solicitations.ts';
 import { supplierRules } from './write/rules/suppliers.ts';
 import { INDEXED_KINDS, KINDS, type Kind } from '../kinds.ts';
 
-export interface PublishOptions {
+export interface PublishOptions extends RemovalOptions {
   clock: Clock;
   /** The sources' directory, for the audit trail. */
   directory?: string;
-  /** Also removes records missing from the sources, for the kinds that have a source. */
-  replace?: boolean;
-  /** Lets `replace` remove more than a fifth of a kind: any number, or as many as an operator confirmed. */
-  allowRemovals?: boolean | readonly LargeRemoval[];
-  /** Checks and counts, and writes nothing. */
-  dryRun?: boolean;
   /** Receives each record that is added, changed or removed, but not those that are only rerendered. */
   changes?: ChangeSink;
   /** Positions per index block; tests lower it to fill blocks. */
@@ -84,8 +78,9 @@ export async function publish(
     await pauseOf(options)();
     if (report.timestamp !== null) options.onCommit?.();
     await (report.timestamp === null ? transaction.rollback() : transaction.commit()).execute();
+    const changes = changesIn(Object.values(report.kinds)) + report.rerendered;
     // Also after an import that changed nothing: an earlier cleanup may have failed.
-    const untidy = options.dryRun === true ? null : await tidyUp(database, changesIn(report)).catch(() => null);
+    const untidy = options.dryRun === true ? null : await tidyUp(database, changes).catch(() => null);
     if (untidy !== null) report.notes.push(untidy);
     return report;
   } catch (error) {
@@ -135,12 +130,7 @@ async function publishWithin(
     await context.pause();
   }
   context.problems.throwIfAny();
-  await applyRemovals(context, published, {
-    replace: options.replace ?? false,
-    allowRemovals: options.allowRemovals ?? false,
-    isPreview: options.dryRun ?? false,
-    onNote: (note) => notes.push(note),
-  });
+  await applyRemovals(context, published, options, notes);
   for (const { writer, outcome } of published.values()) await writer.rules.checkStored?.(outcome.lines);
   context.problems.throwIfAny();
   const rerendered = await rerender(context, published);
@@ -152,10 +142,9 @@ async function publishWithin(
   const kinds: PublicationReport['kinds'] = Object.fromEntries(
     [...published].map(([kind, { outcome }]) => [kind, outcome.counts]),
   );
-  const isChanged =
-    rerendered > 0 || Object.values(kinds).some((count) => count.added + count.changed + count.removed > 0);
+  const isChanged = changesIn(Object.values(kinds)) + rerendered > 0;
   if (!isChanged || options.dryRun === true) return { timestamp: null, kinds, rerendered, notes };
-  if (touches(kinds.contracts)) await updateSupplierVisibility(context);
+  if (changesIn(kinds.contracts === undefined ? [] : [kinds.contracts]) > 0) await updateSupplierVisibility(context);
   const rebuilt: BlockOfKind[] = [];
   for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
   await buildBlocks(database, rebuilt, context.pause);
@@ -175,10 +164,6 @@ function countsThatAreNotZero(kinds: PublicationReport['kinds']): Record<string,
     Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
   ]);
   return Object.fromEntries(entries) as Record<string, Partial<Counts>>;
-}
-
-function touches(counts: Counts | undefined): boolean {
-  return counts !== undefined && counts.added + counts.changed + counts.removed > 0;
 }
 
 async function createImportContext(database: Database, options: PublishOptions): Promise<ImportContext> {
@@ -238,6 +223,6 @@ async function announce(context: ImportContext, clock: Clock): Promise<string> {
   return timestamp;
 }
 
-function changesIn({ kinds, rerendered }: PublicationReport): number {
-  return Object.values(kinds).reduce((sum, { added, changed, removed }) => sum + added + changed + removed, rerendered);
+function changesIn(counts: readonly Counts[]): number {
+  return counts.reduce((sum, { added, changed, removed }) => sum + added + changed + removed, 0);
 }

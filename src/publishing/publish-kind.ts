@@ -1,12 +1,11 @@
-import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
-import { isIndexed, type IndexedKind, type Kind } from '../kinds.ts';
+import { isIndexed, type Kind } from '../kinds.ts';
 import type { Counts, ImportContext } from './import-context.ts';
 import { planPositions, type KeyLines, type PlannedKey } from './order/position-plan.ts';
-import { lineKey, LineTooLongError, readLines, startingKey, type Line } from './read/lines.ts';
+import { lineKey, readLines, startingKey, UnreadableFileError, type Line } from './read/lines.ts';
 import { lineParser, type ParsedLine } from './read/record-parser.ts';
 import { MAX_LINE_BYTES } from './read/record-schemas.ts';
-import { ArchiveTooLargeError, type Source } from './read/source.ts';
+import type { Source } from './read/source.ts';
 import { contentHash, keyField } from './records.ts';
 import type { Entry, RecordWriter, Report } from './write/record-writer.ts';
 
@@ -32,10 +31,13 @@ export async function publishKind<K extends Kind>(
   writer: RecordWriter<K>,
   { report, onRead }: { report: Report; onRead: (bytes: number, lines: number) => void },
 ): Promise<KindOutcome> {
-  let outcome: KindOutcome = emptyOutcome();
+  const outcome: KindOutcome = {
+    counts: { added: 0, changed: 0, unchanged: 0, removed: 0 },
+    lines: new Map<string, number>(),
+    removals: [],
+  };
   try {
-    const publisher = await openBatchPublisher(context, source, writer, report);
-    ({ outcome } = publisher);
+    const publisher = await openBatchPublisher(context, source, writer, report, outcome);
     const publishBatch = async (lines: readonly Line[]): Promise<void> => {
       await publisher.write(await publisher.passUnchanged(lines));
       onRead(0, lines.length);
@@ -62,14 +64,6 @@ export async function publishKind<K extends Kind>(
   return outcome;
 }
 
-function emptyOutcome(): KindOutcome {
-  return {
-    counts: { added: 0, changed: 0, unchanged: 0, removed: 0 },
-    lines: new Map<string, number>(),
-    removals: [],
-  };
-}
-
 /** A line that must be parsed, with what is already known of it. */
 interface OpenLine extends Line {
   /** Null if its key could not be read without parsing, or its kind has no index. */
@@ -84,8 +78,8 @@ async function openBatchPublisher<K extends Kind>(
   { kind, ...source }: Source & { kind: K },
   writer: RecordWriter<K>,
   report: Report,
+  outcome: KindOutcome,
 ) {
-  const outcome = emptyOutcome();
   const parse = lineParser(kind);
   const plan = isIndexed(kind) ? await planPositions(context, { ...source, kind }) : null;
   const otherLines = new Map<string, number>();
@@ -116,14 +110,7 @@ async function openBatchPublisher<K extends Kind>(
   const passUnchanged = async (lines: readonly Line[]): Promise<OpenLine[]> => {
     if (plan === null) return lines.map((line) => ({ ...line, planned: null, hash: '', isRepeated: false }));
     const keys = lines.map(({ bytes }) => lineKey(bytes));
-    const hashes =
-      isIndexed(kind) && !context.emptyKinds.has(kind)
-        ? await loadLineHashes(
-            context.database,
-            kind,
-            keys.filter((key) => key !== null),
-          )
-        : new Map<string, string>();
+    const hashes = await loadLineHashes(context, kind, keys);
     return lines.flatMap((line, index) => {
       const hash = contentHash(line.bytes);
       const key = keys[index] ?? null;
@@ -172,26 +159,28 @@ async function openBatchPublisher<K extends Kind>(
     }
   };
 
-  return { outcome, refuseTooLong, passUnchanged, write };
+  return { refuseTooLong, passUnchanged, write };
 }
 
 /** The hashes of these records' last imported lines. */
 async function loadLineHashes(
-  { engine, kysely }: Database,
-  kind: IndexedKind,
-  keys: readonly string[],
+  { database: { engine, kysely }, emptyKinds }: ImportContext,
+  kind: Kind,
+  keys: readonly (string | null)[],
 ): Promise<Map<string, string>> {
+  if (!isIndexed(kind) || emptyKinds.has(kind)) return new Map();
+  const present = keys.filter((key) => key !== null);
   const rows = await kysely
     .selectFrom(`catalog.${kind}`)
     .select(['id', 'line_hash'])
-    .where((eb) => isOneOf(engine, eb.ref('id'), keys))
+    .where((eb) => isOneOf(engine, eb.ref('id'), present))
     .execute();
   return new Map(rows.map(({ id, line_hash }) => [id, line_hash]));
 }
 
 /** File system and archive errors have a Node error code; database errors have other codes. */
 function isReadError(error: unknown): error is Error {
-  if (error instanceof LineTooLongError || error instanceof ArchiveTooLargeError) return true;
+  if (error instanceof UnreadableFileError) return true;
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return error instanceof Error && /^(Z_|ENOENT|EACCES|EISDIR|EIO|EPERM)/.test(code);
 }

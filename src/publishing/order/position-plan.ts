@@ -81,12 +81,6 @@ class PositionPlan implements KeyLines {
   }
 }
 
-interface StoredRecord {
-  readonly id: string;
-  readonly number: number;
-  readonly position: number;
-}
-
 /**
  * Reads a source's keys and assigns each new one a position between its neighbors. If there is no room, a few records
  * around it move; if its block is full, the block is split. No other block changes.
@@ -124,9 +118,15 @@ async function planBlock(
   plan: PositionPlan,
   { place: start, end, block, nextId }: BlockOfKeys,
 ): Promise<void> {
-  const stored = await loadStored(context.database, kind, block.firstId, nextId);
+  const stored = await context.database.kysely
+    .selectFrom(`catalog.${kind}`)
+    .select(['id', 'number', 'position'])
+    .where('id', '>=', block.firstId)
+    .$if(nextId !== null, (query) => query.where('id', '<', nextId))
+    .orderBy('id')
+    .execute();
   /** All of the block's records in id order: a stored record, or the place in the plan of a new one. */
-  const records: (StoredRecord | number)[] = [];
+  const records: ((typeof stored)[number] | number)[] = [];
   let place = start;
   for (const record of stored) {
     for (; place < end && plan.keyAt(place) < record.id; place += 1) records.push(place);
@@ -135,16 +135,13 @@ async function planBlock(
   }
   for (; place < end; place += 1) records.push(place);
   if (records.length === stored.length) return;
-  const idOf = (record: StoredRecord | number): string => (typeof record === 'number' ? plan.keyAt(record) : record.id);
+  const idOf = (record: (typeof records)[number]): string =>
+    typeof record === 'number' ? plan.keyAt(record) : record.id;
   const positions = records.map((record) => (typeof record === 'number' ? null : record.position % BLOCK_SIZE));
   const placed = placeInBlocks(positions, context.blockSize, nextId === null);
   const index = context.index[kind];
-  const numbers = (
-    await context.formerSearch?.numbersFor(
-      kind,
-      records.map((record) => (typeof record === 'number' ? idOf(record) : record)),
-    )
-  )?.values();
+  const inOrder = records.map((record) => (typeof record === 'number' ? idOf(record) : record));
+  const numbers = (await context.formerSearch?.numbersFor(kind, inOrder))?.values();
   const blockNumbers = [block.number];
   const moved: MovedRecord[] = [];
   for (const [at, record] of records.entries()) {
@@ -193,22 +190,6 @@ async function readKeys(source: Source & { kind: IndexedKind }): Promise<string[
   }
   keys.length = kept;
   return keys;
-}
-
-/** The stored records from `firstId` up to `nextId`, in id order. */
-async function loadStored(
-  { kysely }: Database,
-  kind: IndexedKind,
-  firstId: string,
-  nextId: string | null,
-): Promise<StoredRecord[]> {
-  return kysely
-    .selectFrom(`catalog.${kind}`)
-    .select(['id', 'number', 'position'])
-    .where('id', '>=', firstId)
-    .$if(nextId !== null, (query) => query.where('id', '<', nextId))
-    .orderBy('id')
-    .execute();
 }
 
 function getAt<T>(list: readonly T[], place: number): T {

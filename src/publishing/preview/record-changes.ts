@@ -40,8 +40,10 @@ export interface ChangeSink {
  * Compares two records of a kind field by field. Lists of objects are compared element by element, by index. A list of
  * ids or codes is one value: an id inserted at its start would otherwise change every element.
  */
-export function compareRecords(before: object, after: object): FieldChange[] {
-  return compareFields('', before, after);
+export function compareRecords(before: object, after: object, prefix = ''): FieldChange[] {
+  // Both have the same fields, except those whose old value is not stored.
+  const old = before as Readonly<Record<string, unknown>>;
+  return Object.entries(after).flatMap(([name, value]) => compare(`${prefix}${name}`, old[name], value));
 }
 
 function compare(field: string, before: unknown, after: unknown): FieldChange[] {
@@ -50,14 +52,8 @@ function compare(field: string, before: unknown, after: unknown): FieldChange[] 
     const indexes = Array.from({ length: Math.max(before.length, after.length) }, (_, index) => index);
     return indexes.flatMap((index) => compare(`${field}[${index}]`, before[index], after[index]));
   }
-  if (isObject(before) && isObject(after)) return compareFields(`${field}.`, before, after);
+  if (isObject(before) && isObject(after)) return compareRecords(before, after, `${field}.`);
   return [{ field, ...(before !== undefined && { before }), ...(after !== undefined && { after }) }];
-}
-
-/** Both have the same fields, except those whose old value is not stored. */
-function compareFields(prefix: string, before: object, after: object): FieldChange[] {
-  const old = before as Readonly<Record<string, unknown>>;
-  return Object.entries(after).flatMap(([name, value]) => compare(`${prefix}${name}`, old[name], value));
 }
 
 function isList(value: unknown): value is readonly unknown[] {

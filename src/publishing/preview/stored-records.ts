@@ -42,24 +42,16 @@ async function loadBatch(
   keys: readonly string[],
   imported: ReadonlyMap<string, SupplierRecord>,
 ): Promise<[key: string, record: object][]> {
-  const { engine, kysely } = database;
   if (kind === 'suppliers') return loadSuppliers(database, keys, imported);
-  if (kind === 'solicitations') {
-    const rows = await kysely
-      .selectFrom('catalog.solicitations')
-      .select(['id', 'document', 'detail'])
-      .where((eb) => isOneOf(engine, eb.ref('id'), keys))
-      .execute();
-    return rows.map(({ id, document, detail }) => [id, solicitationRecordOf(document, detail)]);
-  }
   const key = sql.ref<string>(keyField(kind));
-  const { rows } = await sql<{ key: string; document: string }>`
-    select ${key} as key, document from ${sql.table(`catalog.${TABLE_OF[kind]}`)}
-    where ${isOneOf(engine, key, keys)}`.execute(kysely);
-  return rows.map(({ key, document }) => [
-    key,
-    complete(kind, kind === 'contracts' ? contractRecordOf(document) : (JSON.parse(document) as object)),
-  ]);
+  const detail = kind === 'solicitations' ? sql`detail` : sql`''`;
+  const { rows } = await sql<{ key: string; document: string; detail: string }>`
+    select ${key} as key, document, ${detail} as detail from ${sql.table(`catalog.${TABLE_OF[kind]}`)}
+    where ${isOneOf(database.engine, key, keys)}`.execute(database.kysely);
+  return rows.map(({ key, document, detail }) => {
+    if (kind === 'solicitations') return [key, solicitationRecordOf(document, detail)];
+    return [key, complete(kind, kind === 'contracts' ? contractRecordOf(document) : (JSON.parse(document) as object))];
+  });
 }
 
 /** The record of a rendered solicitation, of which both columns lack something: see `SolicitationRow`. */

@@ -8,9 +8,9 @@ const BACKSLASH = 0x5c;
 const ID_START = Buffer.from('{"id":"');
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Thrown instead of buffering a file that has no line breaks. */
-export class LineTooLongError extends Error {
-  override name = 'LineTooLongError';
+/** A file that cannot hold records; the message continues "cannot be read: …". */
+export class UnreadableFileError extends Error {
+  override name = 'UnreadableFileError';
 }
 
 /** One line of a file, without its line feed. */
@@ -23,7 +23,7 @@ export interface Line {
  * Splits bytes into lines of NDJSON, yielding the lines of one chunk at a time. Skips empty lines and a byte order mark
  * at the start.
  *
- * @throws LineTooLongError if a line is longer than 8 MiB.
+ * @throws UnreadableFileError if a line is longer than 8 MiB.
  */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Line[]> {
   let number = 0;
@@ -45,7 +45,7 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
     pending.push(chunk.subarray(start));
     pendingBytes += chunk.length - start;
     if (pendingBytes > DEFAULT_MAX_LINE_BYTES) {
-      throw new LineTooLongError(`line ${number + 1} is longer than 8 MiB: is this newline-delimited JSON?`);
+      throw new UnreadableFileError(`line ${number + 1} is longer than 8 MiB: is this newline-delimited JSON?`);
     }
     yield lines;
   }

@@ -6,6 +6,7 @@ import { createGunzip } from 'node:zlib';
 import { distance } from 'fastest-levenshtein';
 import { ImportRefusedError, type Problem } from '../problems.ts';
 import { KINDS, type Kind } from '../../kinds.ts';
+import { UnreadableFileError } from './lines.ts';
 
 /** One kind's records, from any source. */
 export interface Source {
@@ -23,11 +24,6 @@ const MAX_EXPANSION_RATIO = 250;
 
 /** Below this size any expansion is harmless. */
 const HARMLESS_BYTES = 64 * 1024 * 1024;
-
-/** An archive expands so far that it cannot hold records. */
-export class ArchiveTooLargeError extends Error {
-  override name = 'ArchiveTooLargeError';
-}
 
 const FILE_NAME = /^(.+)\.ndjson(\.gz)?$/s;
 
@@ -144,7 +140,7 @@ async function fileSource(kind: Kind, path: string, name: string, isGzip: boolea
   return { kind, name, size, open: (onRead) => readChunks(path, isGzip, onRead) };
 }
 
-/** @throws ArchiveTooLargeError if an archive unpacks to far more than its size. */
+/** @throws UnreadableFileError if an archive unpacks to far more than its size. */
 async function* readChunks(
   path: string,
   isGzip: boolean,
@@ -158,7 +154,7 @@ async function* readChunks(
   for await (const chunk of chunks) {
     bytes += chunk.length;
     if (bytes > HARMLESS_BYTES && bytes > MAX_EXPANSION_RATIO * file.bytesRead) {
-      throw new ArchiveTooLargeError(`it unpacks to more than ${MAX_EXPANSION_RATIO} times its size`);
+      throw new UnreadableFileError(`it unpacks to more than ${MAX_EXPANSION_RATIO} times its size`);
     }
     onRead?.(file.bytesRead - reported);
     reported = file.bytesRead;

@@ -37,10 +37,9 @@ export class LargeRemovalsError extends ImportRefusedError {
   constructor(removals: readonly LargeRemoval[]) {
     const end = 'If they are to be removed, add --yes (or --allow-removals)';
     super(
-      removals.map((removal) => ({
-        ...{ file: removal.file, line: null, field: '' },
-        reason: `${describeLargeRemoval(removal)} ${end}`,
-      })),
+      removals.map((removal) => {
+        return { file: removal.file, line: null, field: '', reason: `${describeLargeRemoval(removal)} ${end}` };
+      }),
     );
     this.removals = removals;
   }
@@ -50,13 +49,14 @@ function describeLargeRemoval({ kind, removed, stored }: LargeRemoval): string {
   return `is missing ${removed} of the ${stored} ${kind} that are there, more than a fifth: was it cut short?`;
 }
 
-interface RemovalOptions {
-  replace: boolean;
-  /** True, or what an operator confirmed. */
-  allowRemovals: boolean | readonly LargeRemoval[];
-  /** Only notes large removals. */
-  isPreview: boolean;
-  onNote: (note: string) => void;
+/** The options of an import that concern removals. */
+export interface RemovalOptions {
+  /** Also removes records missing from the sources, for the kinds that have a source. */
+  replace?: boolean;
+  /** Lets `replace` remove more than a fifth of a kind: any number, or as many as an operator confirmed. */
+  allowRemovals?: boolean | readonly LargeRemoval[];
+  /** Checks and counts, and writes nothing. Large removals are only noted. */
+  dryRun?: boolean;
 }
 
 /** The removals of one kind. */
@@ -78,13 +78,14 @@ export async function applyRemovals(
   context: ImportContext,
   kinds: ReadonlyMap<Kind, PublishedKind>,
   options: RemovalOptions,
+  notes: string[],
 ): Promise<void> {
   const removals: Removal[] = [];
   for (const kind of KINDS.toReversed()) {
     const published = kinds.get(kind);
-    if (published !== undefined) removals.push(...(await planRemoval(published, options)));
+    if (published !== undefined) removals.push(...(await planRemoval(published, options, notes)));
   }
-  refuseLarge(removals, options);
+  refuseLarge(removals, options, notes);
   for (const { source, writer, outcome, requested, absent } of removals) {
     for (const keys of inBatches([...requested, ...absent], BATCH_KEYS)) {
       await context.pause();
@@ -100,13 +101,17 @@ export async function applyRemovals(
   }
 }
 
-async function planRemoval(published: PublishedKind, { replace, onNote }: RemovalOptions): Promise<Removal[]> {
+async function planRemoval(
+  published: PublishedKind,
+  { replace = false }: RemovalOptions,
+  notes: string[],
+): Promise<Removal[]> {
   const { source, writer, outcome } = published;
   if (outcome.removals.length === 0 && !replace) return [];
   const present = new Set(await writer.listKeys());
   const requested = outcome.removals.filter((key) => {
     if (!present.has(key))
-      onNote(`${source.name}:${outcome.lines.get(key)}: ${key} does not exist, so it was not removed`);
+      notes.push(`${source.name}:${outcome.lines.get(key)}: ${key} does not exist, so it was not removed`);
     return present.has(key);
   });
   const absent = replace ? [...present].filter((key) => outcome.lines.get(key) === undefined) : [];
@@ -114,7 +119,11 @@ async function planRemoval(published: PublishedKind, { replace, onNote }: Remova
   return [{ ...published, requested, absent, stored: present.size - outcome.counts.added }];
 }
 
-function refuseLarge(planned: readonly Removal[], { allowRemovals, isPreview, onNote }: RemovalOptions): void {
+function refuseLarge(
+  planned: readonly Removal[],
+  { allowRemovals = false, dryRun = false }: RemovalOptions,
+  notes: string[],
+): void {
   if (allowRemovals === true) return;
   const confirmed = allowRemovals === false ? [] : allowRemovals;
   const removals = planned
@@ -122,11 +131,9 @@ function refuseLarge(planned: readonly Removal[], { allowRemovals, isPreview, on
     .filter(({ removed, stored }) => removed > stored * MAX_REMOVED_SHARE)
     .filter(({ kind, removed }) => !confirmed.some((known) => known.kind === kind && removed <= known.removed));
   if (removals.length === 0) return;
-  if (!isPreview) throw new LargeRemovalsError(removals.toReversed());
+  if (!dryRun) throw new LargeRemovalsError(removals.toReversed());
   for (const removal of removals.toReversed()) {
-    onNote(
-      `${removal.file} ${describeLargeRemoval(removal)} The import asks for confirmation, or needs --yes (or ` +
-        '--allow-removals)',
-    );
+    const end = 'The import asks for confirmation, or needs --yes (or --allow-removals)';
+    notes.push(`${removal.file} ${describeLargeRemoval(removal)} ${end}`);
   }
 }

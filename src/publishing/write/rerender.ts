@@ -46,10 +46,8 @@ async function rerenderSuppliers(context: ImportContext): Promise<number> {
       .where((eb) => isOneOf(engine, eb.ref('supplier_id'), batch))
       .execute();
     for (const [id, certifications] of Map.groupBy(held, ({ supplier_id }) => supplier_id)) {
-      const rendered = renderedCertifications(
-        context,
-        certifications.map(({ abbreviation }) => abbreviation),
-      );
+      const abbreviations = certifications.map(({ abbreviation }) => abbreviation);
+      const rendered = renderedCertifications(context, abbreviations);
       const { certifications_all: all, certifications_preview: preview } = rendered;
       const stale = await kysely
         .selectFrom('catalog.suppliers')
@@ -85,11 +83,8 @@ async function rerenderContracts(context: ImportContext, published: PublishedKin
       .where((eb) => isOneOf(database.engine, eb.ref('id'), batch))
       .execute();
     for (const few of batchesBySize(sizes, ({ bytes }) => bytes)) {
-      changed += await rerenderFewContracts(
-        context,
-        published,
-        few.map(({ id }) => id),
-      );
+      const fewIds = few.map(({ id }) => id);
+      changed += await rerenderFewContracts(context, published, fewIds);
     }
   }
   return changed;
@@ -108,34 +103,26 @@ async function rerenderFewContracts(
     .select(['id', 'position', 'document', 'changed_publication'])
     .where((eb) => isOneOf(engine, eb.ref('id'), ids))
     .execute();
-  const contracts = rows.map(({ position, document, changed_publication }) => ({
-    before: document,
-    position,
-    changed_publication,
-    // Already counted when a name in it was replaced.
-    isCounted: changed_publication === context.publication,
-    record: contractRecordOf(document),
-  }));
+  const contracts = rows.map((row) => ({ row, record: contractRecordOf(row.document) }));
   const supplierBytes = await loadSupplierBytes(
     database,
     contracts.flatMap(({ record }) => record.supplier_ids),
   );
-  const bytesOf = ({ record }: (typeof contracts)[number]): number =>
-    contractBytes(record, referenceData, supplierBytes);
-  const isTooLarge = (contract: (typeof contracts)[number]): boolean => bytesOf(contract) > MAX_CONTRACT_BYTES;
-  for (const contract of contracts.filter(isTooLarge)) {
-    context.problems.add(tooLargeNow(context, published, contract.record, bytesOf(contract), supplierBytes));
-  }
-  const fitting = contracts.filter((contract) => !isTooLarge(contract));
+  const fitting = contracts.filter(({ record }) => {
+    const bytes = contractBytes(record, referenceData, supplierBytes);
+    if (bytes > MAX_CONTRACT_BYTES) context.problems.add(tooLargeNow(context, published, record, bytes, supplierBytes));
+    return bytes <= MAX_CONTRACT_BYTES;
+  });
   let changed = 0;
   for await (const batch of renderContracts(context, fitting, ({ record }) => record, supplierBytes)) {
     await context.pause();
-    const renewed = batch.flatMap(({ item: { before, record, ...stored }, document }) =>
-      document === before ? [] : [{ ...stored, id: record.id, document }],
+    const renewed = batch.flatMap(({ item: { row }, document }) =>
+      document === row.document ? [] : [{ ...row, document }],
     );
     context.index.contracts.markChanged(renewed, context.publication);
     await writeDocuments(context, renewed);
-    changed += renewed.filter(({ isCounted }) => !isCounted).length;
+    // The others were counted when a name in them was replaced.
+    changed += renewed.filter(({ changed_publication }) => changed_publication !== context.publication).length;
   }
   return changed;
 }
@@ -212,9 +199,8 @@ async function listReferrers(
   keys: Iterable<string>,
 ): Promise<Set<string>> {
   const ids = new Set<string>();
-  for (const { table, owner, column } of REFERENCES.filter(
-    (reference) => reference.from === from && reference.to === to,
-  )) {
+  const references = REFERENCES.filter((reference) => reference.from === from && reference.to === to);
+  for (const { table, owner, column } of references) {
     for (const batch of inBatches([...keys], BATCH_RECORDS)) {
       const { rows } = await sql<{ id: string }>`select distinct ${sql.ref(owner)} as id
         from ${sql.table(`catalog.${table}`)} where ${isOneOf(engine, sql.ref(column), batch)}`.execute(kysely);

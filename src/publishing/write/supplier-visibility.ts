@@ -1,5 +1,4 @@
-import { sql, type RawBuilder } from 'kysely';
-import type { Database } from '../../database/database.ts';
+import { sql } from 'kysely';
 import { facetTerm, pathTerms } from '../../index/terms.ts';
 import { insertRows } from '../../database/rows.ts';
 import type { ImportContext } from '../import-context.ts';
@@ -24,6 +23,7 @@ interface Path {
  */
 export async function updateSupplierVisibility(context: ImportContext): Promise<void> {
   const { database, publication } = context;
+  const { kysely } = database;
   const index = context.index.suppliers;
   for (const { table, column, facet } of PATHS) {
     const path = sql.table(table);
@@ -34,20 +34,15 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
       where contract.${owner} is not null`;
     const stored = sql`select ${owner} as owner, supplier_id from ${path}`;
     // A set difference is computed once, whatever table sizes the planner assumes.
-    const added = await readPaths(
-      database,
-      sql`
+    const { rows: added } = await sql<Path>`
       select pair.owner, pair.supplier_id, cast(${publication} as bigint) as since_publication, supplier.position
-      from (${named} except ${stored}) as pair join catalog.suppliers as supplier on supplier.id = pair.supplier_id`,
-    );
-    const removed = await readPaths(
-      database,
-      sql`
+      from (${named} except ${stored}) as pair
+      join catalog.suppliers as supplier on supplier.id = pair.supplier_id`.execute(kysely);
+    const { rows: removed } = await sql<Path>`
       select pair.owner, pair.supplier_id, known.since_publication, supplier.position
       from (${stored} except ${named}) as pair
       join ${path} as known on known.supplier_id = pair.supplier_id and known.${owner} = pair.owner
-      join catalog.suppliers as supplier on supplier.id = pair.supplier_id`,
-    );
+      join catalog.suppliers as supplier on supplier.id = pair.supplier_id`.execute(kysely);
     await insertRows(
       database,
       table,
@@ -55,9 +50,7 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
         ({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: publication }) as never,
       ),
     );
-    await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(
-      database.kysely,
-    );
+    await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(kysely);
     for (const [paths, isAdded] of [
       [added, true],
       [removed, false],
@@ -69,9 +62,4 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
       await index.writeIfLarge();
     }
   }
-}
-
-async function readPaths({ kysely }: Database, statement: RawBuilder<unknown>): Promise<Path[]> {
-  const { rows } = await statement.execute(kysely);
-  return rows as Path[];
 }

@@ -20,12 +20,25 @@ export function solicitationRules(
   report: Report,
 ): KindRules<'solicitations', Pick<SolicitationRow, (typeof COLUMNS)[number]>> {
   const { database, publication, referenceData, renamed } = context;
-  const refs = new ImportedRefs();
+  // Plain lists: a map of millions would take several times the memory.
+  const refs: number[] = [];
+  const lines: number[] = [];
   return {
     columns: COLUMNS,
-    check: ({ record, line }) => refs.add(record.ref, line),
+    check({ record, line }) {
+      refs.push(record.ref);
+      lines.push(line);
+    },
     checkWhole() {
-      for (const { ref, line, first } of refs.repeated()) report(line, 'ref', `${ref} is already on line ${first}`);
+      const sorted = Float64Array.from(refs).sort();
+      const repeated = new Set(sorted.filter((ref, index) => ref === sorted[index - 1]));
+      const firstLines = new Map<number, number>();
+      for (const [index, line] of repeated.size === 0 ? [] : lines.entries()) {
+        const ref = refs[index] ?? 0;
+        const first = firstLines.get(ref);
+        if (first !== undefined) report(line, 'ref', `${ref} is already on line ${first}`);
+        else if (repeated.has(ref)) firstLines.set(ref, line);
+      }
     },
     isUnchanged: (before, { hash }) => before.hash === hash,
     render: (changes) =>
@@ -52,63 +65,19 @@ export function solicitationRules(
         };
       }),
     /** Reports refs that a stored record outside the import already has. Served by the index on ref. */
-    async checkStored(lines) {
+    async checkStored(linesOf) {
       if (context.emptyKinds.has('solicitations')) return;
-      for (const some of inBatches(refs.all(), REFS_AT_ONCE)) {
+      for (const some of inBatches(refs, REFS_AT_ONCE)) {
         const { rows } = await sql<{ ref: number; first: string; second: string }>`
           select ref, min(id) as first, max(id) as second from catalog.solicitations
           where ${isOneOf(database.engine, sql.ref('ref'), some)} group by ref having count(*) > 1`.execute(
           database.kysely,
         );
         for (const { ref, first, second } of rows) {
-          const line = lines.get(second) ?? lines.get(first) ?? null;
+          const line = linesOf.get(second) ?? linesOf.get(first) ?? null;
           report(line, 'ref', `${ref} is the ref of ${first} and ${second}`);
         }
       }
     },
   };
-}
-
-/** The refs of an import and their lines: up to millions, at 12 bytes each. */
-class ImportedRefs {
-  #refs = new Float64Array(1024);
-  #lines = new Uint32Array(1024);
-  #size = 0;
-
-  add(ref: number, line: number): void {
-    if (this.#size === this.#refs.length) {
-      const [refs, lines] = [this.#refs, this.#lines];
-      this.#refs = new Float64Array(2 * this.#size);
-      this.#lines = new Uint32Array(2 * this.#size);
-      this.#refs.set(refs);
-      this.#lines.set(lines);
-    }
-    this.#refs[this.#size] = ref;
-    this.#lines[this.#size] = line;
-    this.#size += 1;
-  }
-
-  /** Each once. */
-  all(): number[] {
-    return [...new Set(this.#refs.subarray(0, this.#size))];
-  }
-
-  /** Every line whose ref is already on an earlier line. */
-  repeated(): { ref: number; line: number; first: number }[] {
-    const sorted = this.#refs.slice(0, this.#size).sort();
-    const firstLines = new Map<number, number | null>();
-    sorted.forEach((ref, place) => {
-      if (sorted[place - 1] === ref) firstLines.set(ref, null);
-    });
-    const repeated: { ref: number; line: number; first: number }[] = [];
-    if (firstLines.size === 0) return repeated;
-    for (const [place, ref] of this.#refs.subarray(0, this.#size).entries()) {
-      const first = firstLines.get(ref);
-      const [line] = this.#lines.subarray(place, place + 1);
-      if (first === undefined || line === undefined) continue;
-      if (first === null) firstLines.set(ref, line);
-      else repeated.push({ ref, line, first });
-    }
-    return repeated;
-  }
 }
