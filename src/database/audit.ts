@@ -66,17 +66,14 @@ export async function listChanges(
   const names = partner === null ? [] : await findNames({ kysely }, since, partner);
   const rows = await kysely
     .selectFrom('access.audit')
-    .selectAll()
+    .select(['at', 'actor', 'action', 'partner', 'key_id as keyId', 'details'])
     .where('at', '>=', since)
     .$if(partner !== null, (query) =>
       query.where((eb) => eb.or(names.map(({ name, lastId }) => eb('partner', '=', name).and(eb('id', '<=', lastId))))),
     )
     .orderBy('id')
     .execute();
-  return rows.map(({ at, actor, action, partner: name, key_id: keyId, details }) => ({
-    ...{ at, actor, action, partner: name, keyId },
-    details: JSON.parse(details) as Record<string, unknown>,
-  }));
+  return rows.map((row) => ({ ...row, details: JSON.parse(row.details) as Record<string, unknown> }));
 }
 
 /** A partner's name, and each former one with the ID of the entry that ended it. */

@@ -6,6 +6,7 @@ import { recordChange } from '../audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database.ts';
 import { SchemaVersionError } from '../errors.ts';
 import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
+import { readStoredSetting, storeSetting } from '../stored-settings.ts';
 import type { Migration, TableGroup } from './migration.ts';
 import { MIGRATIONS } from './migrations.ts';
 
@@ -174,23 +175,13 @@ async function noteOldestServed(database: Database, includesDeferred: boolean): 
     const last = Math.max((await lastApplied(database, group)) ?? 0, dueMigrations(group, includesDeferred).length);
     const steps = MIGRATIONS[group].slice(0, last);
     const oldest = steps.findLast((migration) => migration.isAdditive !== true)?.number ?? 1;
-    const row = { name: oldestServedName(group), value: String(oldest) };
-    await database.kysely
-      .insertInto('access.settings')
-      .values(row)
-      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: row.value }))
-      .execute();
+    await storeSetting(database, oldestServedName(group), String(oldest));
   }
 }
 
 /** The oldest schema version of a group whose servers can use the current one; `Infinity` if not recorded. */
-async function oldestServed({ kysely }: Database, group: TableGroup): Promise<number> {
-  const row = await kysely
-    .selectFrom('access.settings')
-    .select('value')
-    .where('name', '=', oldestServedName(group))
-    .executeTakeFirst();
-  return row === undefined ? Infinity : Number(row.value);
+async function oldestServed(database: Database, group: TableGroup): Promise<number> {
+  return Number((await readStoredSetting(database, oldestServedName(group))) ?? Infinity);
 }
 
 /**
@@ -228,13 +219,10 @@ async function findLost(database: Database): Promise<string | null> {
   const catalog = await lastApplied(database, 'catalog');
   const access = await lastApplied(database, 'access');
   if (catalog === null && access !== null) return 'its catalog, the published records';
+  if (catalog === null || access !== null) return null;
   // `access` is created last: without a publication, this can be an interrupted first migration.
-  const isLost = catalog !== null && access === null && (await hasPublications(database));
-  return isLost ? 'its access, the partners and keys' : null;
-}
-
-async function hasPublications({ kysely }: Database): Promise<boolean> {
-  return (await kysely.selectFrom('catalog.publications').select('number').limit(1).execute()).length > 0;
+  const published = await database.kysely.selectFrom('catalog.publications').select('number').limit(1).execute();
+  return published.length > 0 ? 'its access, the partners and keys' : null;
 }
 
 /**

@@ -4,22 +4,14 @@ import { DatabaseUnavailableError } from '../errors.ts';
 /** Parameters that name files. `pg` reads the files at each connect. */
 const FILE_PARAMETERS = ['sslrootcert', 'sslcert', 'sslkey'] as const;
 
-/** A PostgreSQL server's address, and whether PgBouncer is in front of it. */
-interface PostgresAddress {
-  readonly connectionString: string;
-  /**
-   * PgBouncer in transaction mode: each transaction can run on another server connection, so nothing can be set or
-   * prepared on it. Settings are then made on the role (`pds roles`).
-   */
-  readonly isPooled: boolean;
-}
-
 /**
  * Parses a `postgres://…` URL; `?pgbouncer=true` means that PgBouncer is in front of the server.
  *
+ * @returns `isPooled` for PgBouncer in transaction mode: each transaction can run on another server connection, so
+ *   nothing can be set or prepared on it. Settings are then made on the role (`pds roles`).
  * @throws DatabaseUnavailableError if a file that the URL names cannot be read.
  */
-export function readPostgresUrl(url: string): PostgresAddress {
+export function readPostgresUrl(url: string): { connectionString: string; isPooled: boolean } {
   const address = new URL(url);
   for (const name of FILE_PARAMETERS) {
     const file = address.searchParams.get(name);

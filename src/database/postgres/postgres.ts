@@ -1,9 +1,8 @@
 import { Kysely, PostgresDialect, type RawBuilder } from 'kysely';
 import pg from 'pg';
 import type { OpenDatabase, ParameterValues, ReadSource } from '../database.ts';
-import { createPool } from './pool.ts';
 import { copyIntoPostgres, poolWithCopy } from './postgres-copy.ts';
-import { ServerPool } from './server-pool.ts';
+import { createPool, ServerPool } from './server-pool.ts';
 import { readPostgresUrl } from './postgres-url.ts';
 import { ReadRouter } from './read-router.ts';
 import { readRevision } from '../revision.ts';
@@ -61,7 +60,7 @@ export function openPostgresForCommands(url: string): OpenDatabase {
     readRevision: () => readRevision(kysely),
     bypassReplicas: () => undefined,
     close: async () => {
-      if (!pool.ended) await pool.end();
+      if (!pool.ending) await pool.end();
     },
   });
   return { ...opened, copyRows: copyIntoPostgres() };
@@ -102,10 +101,7 @@ type Router = Pick<OpenDatabase, 'readRevision' | 'bypassReplicas' | 'servers' |
 
 function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
   const statements = new StatementCache();
-  let closed = false;
   const close = async (): Promise<void> => {
-    if (closed) return;
-    closed = true;
     await kysely.destroy();
     await router.close();
   };

@@ -2,10 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { PoolState } from '../database.ts';
 import { DatabaseBusyError, DatabaseUnavailableError } from '../errors.ts';
-import { HealthProbe } from './health-probe.ts';
-import { createPool } from './pool.ts';
 import { isConnectionLost, isTimeout, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
-import type { Revision } from '../revision.ts';
+import { READ_REVISION, type Revision } from '../revision.ts';
 
 /** How long a request waits for a connection. */
 const CONNECTION_TIMEOUT_MS = 1_000;
@@ -19,6 +17,24 @@ const POOL_CAP_MS = 1_000;
 
 /** A server that responded within this time but misses the health probe counts as busy, not down. */
 const SILENCE_MS = 1_000;
+
+/**
+ * Timeout of one attempt of the health probe. Two attempts and the pause between two probes stay below the 2 s within
+ * which an outage must be noticed.
+ */
+const PROBE_TIMEOUT_MS = 500;
+
+/** Its timeout before the first response: startup is in no hurry, and fails if this does. */
+const FIRST_PROBE_TIMEOUT_MS = 3_000;
+
+/** Creates a pool that survives the loss of its server: without listeners, a lost connection ends the process. */
+export function createPool(config: pg.PoolConfig): pg.Pool {
+  const pool = new pg.Pool(config);
+  // The query in flight rejects anyway.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
+}
 
 /**
  * A serving process's pool of connections to one PostgreSQL server. A health probe on its own connection decides
@@ -106,7 +122,7 @@ export class ServerPool {
 
   async close(): Promise<void> {
     this.#probe.close();
-    if (!this.#pool.ended) await this.#pool.end();
+    if (!this.#pool.ending) await this.#pool.end();
   }
 
   async #queryOnce(statement: pg.QueryConfig): Promise<pg.QueryResult> {
@@ -154,5 +170,52 @@ export class ServerPool {
     return isQueueTimeout && isFull && isAlive
       ? new DatabaseBusyError('all connections to the database are in use')
       : error;
+  }
+}
+
+/**
+ * The health probe: reads the revision of `access.clock` on its own connection, so that it neither waits behind slow
+ * queries nor is mistaken for one.
+ */
+class HealthProbe {
+  readonly #pool: pg.Pool;
+  #timeoutMs = FIRST_PROBE_TIMEOUT_MS;
+
+  constructor(config: pg.PoolConfig) {
+    this.#pool = createPool({
+      ...config,
+      max: 1,
+      idleTimeoutMillis: 0,
+      connectionTimeoutMillis: FIRST_PROBE_TIMEOUT_MS,
+    });
+  }
+
+  /** @throws if neither the current connection nor a new one responds in time. */
+  async read(): Promise<Revision> {
+    // If there is a connection, only that one may have failed. The pool removes it after any error.
+    const wasConnected = this.#pool.totalCount > 0;
+    try {
+      return await this.#query();
+    } catch (error) {
+      if (!wasConnected) throw error;
+      return this.#query();
+    }
+  }
+
+  /** Not awaited: a dead server never acknowledges the close. */
+  close(): void {
+    if (!this.#pool.ending) void this.#pool.end();
+  }
+
+  async #query(): Promise<Revision> {
+    // `pg` takes a timeout for each query, which its types omit.
+    const query = { text: READ_REVISION, query_timeout: this.#timeoutMs };
+    const { rows } = await this.#pool.query<{ revision: Revision }>(query);
+    const [row] = rows;
+    if (row === undefined) throw new Error('access.clock is empty');
+    this.#timeoutMs = PROBE_TIMEOUT_MS;
+    // The pool reads it for each new connection.
+    this.#pool.options.connectionTimeoutMillis = PROBE_TIMEOUT_MS;
+    return row.revision;
   }
 }

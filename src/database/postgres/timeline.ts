@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { readStoredSetting, storeSetting } from '../stored-settings.ts';
 
 /** The setting that records the timeline on which earlier commit timestamps were drawn. */
 const SETTING = 'history';
@@ -29,9 +30,8 @@ export async function readTimeline({ engine, kysely }: Database): Promise<string
 }
 
 /** The recorded timeline; null if none was recorded. */
-export async function readRecordedTimeline({ kysely }: Database): Promise<string | null> {
-  const row = await kysely.selectFrom('access.settings').select('value').where('name', '=', SETTING).executeTakeFirst();
-  return row?.value ?? null;
+export function readRecordedTimeline(database: Database): Promise<string | null> {
+  return readStoredSetting(database, SETTING);
 }
 
 /**
@@ -40,12 +40,7 @@ export async function readRecordedTimeline({ kysely }: Database): Promise<string
  */
 export async function recordTimeline(database: Database): Promise<void> {
   const value = await readTimeline(database);
-  if (value === null) return;
-  await database.kysely
-    .insertInto('access.settings')
-    .values({ name: SETTING, value })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-    .execute();
+  if (value !== null) await storeSetting(database, SETTING, value);
 }
 
 /** True if the database is not on its recorded timeline: `pds recover` must be run. */

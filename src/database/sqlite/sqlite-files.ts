@@ -37,12 +37,7 @@ export function sqliteFiles(catalog: string): SqliteFiles {
  * @throws DatabaseUnavailableError if the parent folder is missing, or one of the two files.
  */
 export function prepareFolder(files: SqliteFiles): void {
-  const { catalog } = files;
-  const folder = dirname(resolve(catalog));
-  if (!existsSync(folder)) {
-    if (!existsSync(dirname(folder))) throw new DatabaseUnavailableError(noFolderMessage(catalog));
-    mkdirSync(folder, { recursive: true });
-  }
+  mkdirSync(findFolder(files), { recursive: true });
   refuseLoneFiles(files);
 }
 
@@ -52,14 +47,18 @@ export function prepareFolder(files: SqliteFiles): void {
  * @throws DatabaseUnavailableError if only one of the two files exists, or the parent folder is missing.
  */
 export function hasSqliteFiles(files: SqliteFiles): boolean {
-  const folder = dirname(resolve(files.catalog));
-  if (!existsSync(folder) && !existsSync(dirname(folder))) {
-    throw new DatabaseUnavailableError(noFolderMessage(files.catalog));
-  }
+  findFolder(files);
   refuseLoneFiles(files);
   const sizes = [sizeOf(files.catalog), sizeOf(files.access)];
   // If only one file was truncated, that is data loss, which is detected once both are open.
   return sizes.every((size) => size !== null) && sizes.some((size) => size > 0);
+}
+
+/** The folder of the files, which can be missing if its parent exists. */
+function findFolder({ catalog }: SqliteFiles): string {
+  const folder = dirname(resolve(catalog));
+  if (existsSync(folder) || existsSync(dirname(folder))) return folder;
+  throw new DatabaseUnavailableError(noFolderMessage(catalog));
 }
 
 /** In bytes; null if the file is missing, `Infinity` if it cannot be read. */
@@ -73,8 +72,18 @@ function sizeOf(file: string): number | null {
 
 /** @throws DatabaseUnavailableError if only one of the two files exists. */
 export function refuseLoneFiles({ catalog, access }: SqliteFiles): void {
-  refuseLoneFile(catalog, access);
-  refuseLoneFile(access, catalog);
+  const pairs = [
+    [catalog, access],
+    [access, catalog],
+  ] as const;
+  for (const [file, other] of pairs) {
+    // A file without tables may be alone: another process is creating both right now, or was killed doing so.
+    if (!existsSync(file) || existsSync(other) || !holdsTables(file) || existsSync(other)) continue;
+    throw new DatabaseUnavailableError(
+      `${other} is missing, but ${file}, which belongs to it, exists: put it back, or restore both from a backup; ` +
+        'to start over, move the other one away too. Nothing was created',
+    );
+  }
 }
 
 /**
@@ -87,15 +96,6 @@ export function makePrivateFile(file: string): void {
   } catch {
     // It exists, or cannot be created: then opening it reports why.
   }
-}
-
-/** A file without tables may be alone: another process is creating both right now, or was killed doing so. */
-function refuseLoneFile(file: string, other: string): void {
-  if (!existsSync(file) || existsSync(other) || !holdsTables(file) || existsSync(other)) return;
-  throw new DatabaseUnavailableError(
-    `${other} is missing, but ${file}, which belongs to it, exists: put it back, or restore both from a backup; ` +
-      'to start over, move the other one away too. Nothing was created',
-  );
 }
 
 function holdsTables(file: string): boolean {
@@ -132,10 +132,9 @@ export function describeSqliteError(error: unknown, files: readonly string[]): s
     case SQLITE_CORRUPT:
       return `${named} is damaged (${reason}): stop the service, and restore both files of the database from a backup`;
     case SQLITE_FULL:
-      return fullMessage(named);
     case SQLITE_IOERR:
-      return files.some(isFull)
-        ? fullMessage(named)
+      return code === SQLITE_FULL || files.some(isFull)
+        ? `no space is left on the disk for ${named}: free some, and run the command again. It did everything or nothing`
         : `${named} cannot be read or written (${reason}): check the system log for disk errors`;
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN: {
@@ -145,10 +144,6 @@ export function describeSqliteError(error: unknown, files: readonly string[]): s
     default:
       return `the database ${named}: ${message}`;
   }
-}
-
-function fullMessage(named: string): string {
-  return `no space is left on the disk for ${named}: free some, and run the command again. It did everything or nothing`;
 }
 
 function isFull(file: string): boolean {

@@ -33,11 +33,9 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
   if (mode === 'write') prepareFolder(files);
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
   const opened = new Map<string, bigint | null>();
-  let opening = path;
   try {
     for (const schema of ['catalog', 'access'] as const) {
       const file = files[schema];
-      opening = file;
       // Contains key digests and the cursor secret.
       if (mode === 'write' && schema === 'access') makePrivateFile(file);
       const uri = `${pathToFileURL(file).href}?mode=${mode === 'read' ? 'ro' : 'rwc'}`;
@@ -57,17 +55,14 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
   } catch (error) {
     connection.close();
     refuseReplaced(opened);
-    const message = describeSqliteError(error, [opening]);
+    const message = describeSqliteError(error, [...opened.keys()].slice(-1));
     if (message === null) throw error;
     throw new DatabaseUnavailableError(message, { cause: error });
   }
   const prepared = new KyselyConnection(connection);
   const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) });
   const statements = new StatementCache();
-  let closed = false;
   const close = async (): Promise<void> => {
-    if (closed) return;
-    closed = true;
     await kysely.destroy();
     if (connection.isOpen) connection.close();
   };
