@@ -1,13 +1,8 @@
-import { DateTime, IANAZone } from 'luxon';
+import { DateTime } from 'luxon';
 import { parseTimestamp } from '../timestamp.ts';
 import { ValueError } from './value-error.ts';
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
-
-/** Whether this is an IANA time zone; names such as `local` are not, because they differ by machine. */
-export function isTimeZone(name: string): boolean {
-  return IANAZone.isValidZone(name);
-}
 
 /**
  * Reads an RFC 3339 timestamp, or a date alone as midnight in a time zone.

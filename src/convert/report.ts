@@ -18,8 +18,8 @@ export class ConversionReport {
   readonly #dropped = new Map<string, number>();
 
   /** Counts entries of the input. */
-  read(what: string, count = 1): void {
-    add(this.#read, what, count);
+  read(what: string): void {
+    add(this.#read, what, 1);
   }
 
   /** Counts things that the import format has no place for, or that were changed on the way. */

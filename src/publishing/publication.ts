@@ -126,7 +126,7 @@ async function publishWithin(
     const report: Report = (line, field, reason) => context.problems.add({ file: source.name, line, field, reason });
     const writer = new RecordWriter(context, kind, rulesOf(context, kind, report), report);
     const onRead = (bytes: number, lines: number): void => options.onRead?.(source, bytes, lines);
-    published.set(kind, { source, writer, outcome: await publishKind(context, source, writer, { report, onRead }) });
+    published.set(kind, { source, writer, outcome: await publishKind(context, source, writer, onRead) });
     await context.pause();
   }
   context.problems.throwIfAny();

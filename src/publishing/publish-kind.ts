@@ -7,7 +7,7 @@ import { lineParser, type ParsedLine } from './read/record-parser.ts';
 import { MAX_LINE_BYTES } from './read/record-schemas.ts';
 import type { Source } from './read/source.ts';
 import { contentHash, keyField } from './records.ts';
-import type { Entry, RecordWriter, Report } from './write/record-writer.ts';
+import type { Entry, RecordWriter } from './write/record-writer.ts';
 
 /** Lines looked up and written together: enough for few round trips, few enough to hold in memory. */
 const BATCH_LINES = 500;
@@ -29,7 +29,7 @@ export async function publishKind<K extends Kind>(
   context: ImportContext,
   source: Source & { kind: K },
   writer: RecordWriter<K>,
-  { report, onRead }: { report: Report; onRead: (bytes: number, lines: number) => void },
+  onRead: (bytes: number, lines: number) => void,
 ): Promise<KindOutcome> {
   const outcome: KindOutcome = {
     counts: { added: 0, changed: 0, unchanged: 0, removed: 0 },
@@ -37,7 +37,7 @@ export async function publishKind<K extends Kind>(
     removals: [],
   };
   try {
-    const publisher = await openBatchPublisher(context, source, writer, report, outcome);
+    const publisher = await openBatchPublisher(context, source, writer, outcome);
     const publishBatch = async (lines: readonly Line[]): Promise<void> => {
       await publisher.write(await publisher.passUnchanged(lines));
       onRead(0, lines.length);
@@ -59,7 +59,7 @@ export async function publishKind<K extends Kind>(
     writer.rules.checkWhole?.();
   } catch (error) {
     if (!isReadError(error)) throw error;
-    report(null, '', `cannot be read: ${error.message}`);
+    writer.report(null, '', `cannot be read: ${error.message}`);
   }
   return outcome;
 }
@@ -77,9 +77,9 @@ async function openBatchPublisher<K extends Kind>(
   context: ImportContext,
   { kind, ...source }: Source & { kind: K },
   writer: RecordWriter<K>,
-  report: Report,
   outcome: KindOutcome,
 ) {
+  const { report } = writer;
   const parse = lineParser(kind);
   const plan = isIndexed(kind) ? await planPositions(context, { ...source, kind }) : null;
   const otherLines = new Map<string, number>();

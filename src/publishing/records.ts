@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Kind } from '../kinds.ts';
-import { parseRenderedContract } from '../resources/contracts/render.ts';
+import type { Kind, NamedRefKind } from '../kinds.ts';
+import { parseRenderedContract, type RenderedContract } from '../resources/contracts/render.ts';
 import type { SolicitationRecord } from '../resources/solicitations/render.ts';
 
 /** Records of the import format, validated and completed: every field is present, timestamps are normalized. */
@@ -30,11 +30,7 @@ export interface SupplierRecord {
   website: string | null;
 }
 
-export interface ContractRecord {
-  id: string;
-  name: string;
-  summary: string | null;
-  description: string | null;
+export interface ContractRecord extends Pick<RenderedContract, 'id' | 'name' | 'summary' | 'description'> {
   lead_entity_id: string;
   coop_id: string | null;
   supplier_ids: string[];
@@ -42,10 +38,7 @@ export interface ContractRecord {
 }
 
 /** The record type of each kind's file. */
-export interface RecordOf extends Record<Kind, object> {
-  'lead-entities': NamedRecord;
-  coops: NamedRecord;
-  'city-services': NamedRecord;
+export interface RecordOf extends Record<NamedRefKind, NamedRecord> {
   certifications: CertificationRecord;
   suppliers: SupplierRecord;
   contracts: ContractRecord;

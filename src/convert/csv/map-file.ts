@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isTimeZone } from '../dates.ts';
+import { IANAZone } from 'luxon';
 import type { JsonObject } from '../json.ts';
 import { getObject, parseMapText, refuseUnknown } from '../map-checks.ts';
 import { MapError } from '../map-error.ts';
@@ -79,7 +79,8 @@ export function parseMap(text: string, name: string): CsvMap {
   const map = parseMapText(text, name);
   refuseUnknown(map, ['time_zone', 'kinds'], name);
   const timeZone = map['time_zone'] ?? null;
-  if (timeZone !== null && (typeof timeZone !== 'string' || !isTimeZone(timeZone))) {
+  // Not names such as `local`, which differ by machine.
+  if (timeZone !== null && (typeof timeZone !== 'string' || !IANAZone.isValidZone(timeZone))) {
     throw new MapError(
       `${name}: time_zone ${JSON.stringify(timeZone)} is not a time zone; give one such as "America/Chicago"`,
     );

@@ -16,13 +16,17 @@ export interface Service {
  */
 export function servicesOf(sources: readonly (readonly JsonObject[])[], { services }: OcdsOptions): Service[] {
   for (const items of sources) {
-    const found = items.flatMap((item) => {
-      const classifications = [objectAt(item, 'classification'), ...objectsAt(item, 'additionalClassifications')];
-      return classifications.flatMap((one) => serviceOf(one, textAt(item, 'description'), services) ?? []);
-    });
+    const found = items.flatMap((item) =>
+      classificationsOf(item).flatMap((one) => serviceOf(one, textAt(item, 'description'), services) ?? []),
+    );
     if (found.length > 0) return distinctBy(found, ({ id }) => id);
   }
   return [];
+}
+
+/** All classifications of an item; an empty object if it has no main one. */
+export function classificationsOf(item: JsonObject): JsonObject[] {
+  return [objectAt(item, 'classification'), ...objectsAt(item, 'additionalClassifications')];
 }
 
 function serviceOf(

@@ -4,6 +4,7 @@ import type { ConversionReport } from '../report.ts';
 import { ValueError } from '../value-error.ts';
 import { findOrganization, organizationId, withRole, type Organization } from './organizations.ts';
 import { parseTime, timeAt, type ContractingProcess } from './process.ts';
+import { classificationsOf } from './services.ts';
 import { solicitationStatus } from './status.ts';
 
 const MAX_TITLE = 200;
@@ -116,9 +117,7 @@ function nigpCodes(release: JsonObject): { code: string; description: string }[]
     if (code !== undefined && !codes.has(code)) codes.set(code, description ?? '');
   };
   for (const item of holders.flatMap((holder) => objectsAt(holder, 'items'))) {
-    const fallback = textAt(item, 'description');
-    add(objectAt(item, 'classification'), fallback);
-    for (const other of objectsAt(item, 'additionalClassifications')) add(other, fallback);
+    for (const classification of classificationsOf(item)) add(classification, textAt(item, 'description'));
   }
   add(objectAt(tender, 'classification'), null);
   return Array.from(codes, ([code, description]) => ({ code, description }));

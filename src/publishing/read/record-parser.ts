@@ -44,16 +44,8 @@ const MAX_FULLY_REPORTED_LENGTH = 256 * 1024;
 /** Creates the parser of one kind's lines, which checks, completes and, for solicitations, renders a record. */
 export function lineParser<K extends Kind>(kind: K): (line: Uint8Array) => ParsedLine<K> {
   const key = keyField(kind);
-  const quick = validatorsOf(kind, false);
-  /** Compiled on first use: most files have no problem. */
-  let thorough: Validators | undefined;
-  const schemaProblems = (form: keyof Validators, fields: object, isLong: boolean): FieldProblem[] => {
-    if (quick[form](fields)) return [];
-    if (isLong) return problemsOf(quick[form]);
-    thorough ??= validatorsOf(kind, true);
-    thorough[form](fields);
-    return problemsOf(thorough[form]);
-  };
+  const recordProblems = validatorOf(RECORD_SCHEMAS[kind]);
+  const removalProblems = validatorOf(removalSchema(key));
   const complete = completerOf(RECORD_SCHEMAS[kind]);
   const bad = (problems: FieldProblem[], name: string | null = null) => ({ type: 'bad' as const, key: name, problems });
   return (line) => {
@@ -71,7 +63,7 @@ export function lineParser<K extends Kind>(kind: K): (line: Uint8Array) => Parse
     const name = typeof fields[key] === 'string' ? fields[key] : null;
     const isRemoval = Object.hasOwn(fields, 'deleted');
     const isLong = text.length > MAX_FULLY_REPORTED_LENGTH;
-    const problems = schemaProblems(isRemoval ? 'isRemoval' : 'isRecord', fields, isLong);
+    const problems = (isRemoval ? removalProblems : recordProblems)(fields, isLong);
     // Only for valid records: fields outside the schema can be nested to any depth.
     if (problems.length === 0 && SUSPECT_ESCAPE.test(text)) problems.push(...unstorableText(fields, ''));
     if (problems.length > 0 || name === null) return bad(problems, name);
@@ -130,14 +122,22 @@ function idProblems(record: SolicitationRecord): FieldProblem[] {
   return problems;
 }
 
-/** Validators for the two forms of a line. */
-interface Validators {
-  readonly isRecord: ValidateFunction;
-  readonly isRemoval: ValidateFunction;
+/** Finds the problems of a line by a schema; of a long line only the first. */
+function validatorOf(schema: object): (fields: object, isLong: boolean) => FieldProblem[] {
+  const quick = compile(schema, false);
+  /** Compiled on first use: most files have no problem. */
+  let thorough: ValidateFunction | undefined;
+  return (fields, isLong) => {
+    if (quick(fields)) return [];
+    if (isLong) return problemsOf(quick);
+    thorough ??= compile(schema, true);
+    thorough(fields);
+    return problemsOf(thorough);
+  };
 }
 
 /** @param allErrors whether to continue after the first problem. */
-function validatorsOf(kind: Kind, allErrors: boolean): Validators {
+function compile(schema: object, allErrors: boolean): ValidateFunction {
   // The schemas are our own: validating them takes longer than compiling them.
   const ownSchemas = { meta: false, validateSchema: false };
   const ajv = new Ajv({ ...ownSchemas, allErrors, verbose: true, allowUnionTypes: true, strict: true });
@@ -150,7 +150,7 @@ function validatorsOf(kind: Kind, allErrors: boolean): Validators {
     type: 'array',
     validate: (_: unknown, items: unknown[]) => new Set(items).size === items.length,
   });
-  return { isRecord: ajv.compile(RECORD_SCHEMAS[kind]), isRemoval: ajv.compile(removalSchema(keyField(kind))) };
+  return ajv.compile(schema);
 }
 
 function problemsOf({ errors }: ValidateFunction): FieldProblem[] {

@@ -51,8 +51,8 @@ function set(items: Schema, example: string, { isSorted = false } = {}): Schema 
   return { type: 'array', items, uniqueItems: true, isSorted, description: `must be a list, e.g. ["${example}"]` };
 }
 
-function list(fields: Record<string, Schema>, optional: string[] = []): Schema {
-  return { type: 'array', items: object(fields, optional), description: 'must be a list of objects' };
+function list(fields: Record<string, Schema>): Schema {
+  return { type: 'array', items: object(fields), description: 'must be a list of objects' };
 }
 
 /** An object whose nullable fields, lists and `optional` fields can be omitted. */

@@ -51,9 +51,10 @@ export async function listSources(directory: string): Promise<Source[]> {
     const other = sources.get(kind);
     if (other !== undefined)
       return refuse(name, `contains the same kind of records as ${other.name}; keep only one of them`);
-    const path = await findFile(folder, name).catch((error: unknown) => refuse(name, (error as Error).message));
-    if (path === null) return refuse(name, 'is not a regular file in this directory; links must not lead out of it');
-    sources.set(kind, await fileSource(kind, path, name, gz !== undefined));
+    const file = await findFile(folder, name).catch((error: unknown) => refuse(name, (error as Error).message));
+    if (file === null) return refuse(name, 'is not a regular file in this directory; links must not lead out of it');
+    const { path, size } = file;
+    sources.set(kind, { kind, name, size, open: (onRead) => readChunks(path, gz !== undefined, onRead) });
   }
   for (const name of names) {
     if (FILE_NAME.test(name)) continue;
@@ -129,15 +130,11 @@ const MAX_MISTYPED_CHARACTERS = 2;
  *
  * @returns null if it is not a regular file within the directory.
  */
-async function findFile(folder: string, name: string): Promise<string | null> {
+async function findFile(folder: string, name: string): Promise<{ path: string; size: number } | null> {
   const path = await realpath(join(folder, name));
-  const isInside = path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
-  return isInside && (await stat(path)).isFile() ? path : null;
-}
-
-async function fileSource(kind: Kind, path: string, name: string, isGzip: boolean): Promise<Source> {
-  const { size } = await stat(path);
-  return { kind, name, size, open: (onRead) => readChunks(path, isGzip, onRead) };
+  if (!path.startsWith(folder.endsWith(sep) ? folder : folder + sep)) return null;
+  const stats = await stat(path);
+  return stats.isFile() ? { path, size: stats.size } : null;
 }
 
 /** @throws UnreadableFileError if an archive unpacks to far more than its size. */

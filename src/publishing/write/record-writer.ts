@@ -98,15 +98,15 @@ function importedUpdatedAt(context: ImportContext, kind: IndexedKind, updatedAt:
 /** Checks, writes and removes the records of one kind, in batches. */
 export class RecordWriter<K extends Kind> {
   readonly rules: KindRules<K>;
+  readonly report: Report;
   readonly #context: ImportContext;
   readonly #kind: K;
-  readonly #report: Report;
 
   constructor(context: ImportContext, kind: K, rules: KindRules<K>, report: Report) {
     this.rules = rules;
     this.#context = context;
     this.#kind = kind;
-    this.#report = report;
+    this.report = report;
   }
 
   /** Reports dangling references. Can run even if other problems prevent writing. */
@@ -122,7 +122,7 @@ export class RecordWriter<K extends Kind> {
         for (const [index, key] of keysIn(entry.record, field).entries()) {
           if (this.#context.referenceData.has(to, key, suppliers)) continue;
           const path = hasOwnTable(reference) ? `${field}[${index}]` : field;
-          this.#report(entry.line, path, `there is no ${NOUN_OF[to]} ${JSON.stringify(key)}`);
+          this.report(entry.line, path, `there is no ${NOUN_OF[to]} ${JSON.stringify(key)}`);
         }
       }
       this.rules.check?.(entry, suppliers);

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { isOneOf } from '../../database/engine-sql.ts';
-import { isIndexed, NAMED_REF_KINDS, TABLE_OF, type Kind, type NamedRefKind } from '../../kinds.ts';
+import { isIndexed, NAMED_REF_KINDS, TABLE_OF, type IndexedKind, type Kind, type NamedRefKind } from '../../kinds.ts';
 import type { CertificationRecord } from '../records.ts';
 
 /** The names of single records in problems. */
@@ -117,16 +117,17 @@ export class ReferenceData {
 
   /** Forgets removed records. */
   remove(kind: Kind, keys: readonly string[]): void {
-    if (isIndexed(kind)) return;
-    const records = kind === 'certifications' ? this.certifications : this.named[kind];
-    for (const key of keys) records.delete(key);
+    if (!isIndexed(kind)) for (const key of keys) this.#recordsOf(kind).delete(key);
   }
 
   /** @param suppliers the stored suppliers among those in question. */
   has(kind: Kind, key: string, suppliers: ReadonlyMap<string, unknown>): boolean {
     if (this.#refused.get(kind)?.has(key) === true) return true;
-    if (isIndexed(kind)) return suppliers.has(key);
-    return (kind === 'certifications' ? this.certifications : this.named[kind]).has(key);
+    return (isIndexed(kind) ? suppliers : this.#recordsOf(kind)).has(key);
+  }
+
+  #recordsOf(kind: Exclude<Kind, IndexedKind>): Map<string, unknown> {
+    return kind === 'certifications' ? this.certifications : this.named[kind];
   }
 }
 
