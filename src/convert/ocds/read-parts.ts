@@ -105,10 +105,7 @@ class DocumentReader {
   /** The document without the entries of its lists. */
   #document = new TextAssembler();
   #entry: Assembler | null = null;
-  #depth = 0;
-  #isObject = false;
   #number = 1;
-  #key = '';
   /** The list that is read entry by entry, and the number of its entries so far. */
   #list: { name: string; count: number } | null = null;
   #hasLists = false;
@@ -130,22 +127,19 @@ class DocumentReader {
       this.take(token);
       return;
     }
-    if (token.name === 'keyValue' && this.#depth === 1) this.#key = token.value;
-    if (this.#depth === 0) this.#isObject = token.name === 'startObject';
-    if (token.name === 'startObject' || token.name === 'startArray') this.#depth += 1;
-    if (token.name === 'endObject' || token.name === 'endArray') this.#depth -= 1;
     this.#document.consume(token);
-    const isInObject = this.#depth === 2 && this.#isObject;
-    if (token.name === 'startArray' && isInObject && STREAMED_LISTS.includes(this.#key)) {
-      this.#list = { name: this.#key, count: 0 };
-      this.#hasLists = true;
-    } else if (token.name === 'endArray') this.#list = null;
-    if (this.#depth === 0 && this.#document.done) this.#endDocument(this.#document.current);
+    if (token.name === 'endArray') this.#list = null;
+    if (token.name === 'startArray' && this.#document.depth === 2) {
+      const name = STREAMED_LISTS.find((list) => this.#document.path[0] === list);
+      this.#list = name === undefined ? null : { name, count: 0 };
+      this.#hasLists ||= name !== undefined;
+    }
+    if (this.#document.done) this.#endDocument(this.#document.current);
   }
 
   /** @throws UnreadableInputError if the last document is not complete. */
   end(): void {
-    if (this.#depth > 0) throw new UnreadableInputError(this.place, 'ends in the middle of a JSON document');
+    if (!this.#document.done) throw new UnreadableInputError(this.place, 'ends in the middle of a JSON document');
   }
 
   #endEntry(value: unknown): void {
