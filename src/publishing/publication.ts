@@ -11,7 +11,7 @@ import { announcePublication, nextPublication, tidyUp } from './announce.ts';
 import { lockCatalog } from '../database/catalog-lock.ts';
 import { ChangeRecorder } from './preview/change-recorder.ts';
 import type { ChangeSink } from './preview/record-changes.ts';
-import { findOtherFormat } from './read/file-format.ts';
+import { refuseOtherFormats } from './read/file-format.ts';
 import { ProblemList } from './problems.ts';
 import { publishKind } from './publish-kind.ts';
 import { openFormerSearch } from './former/former-search.ts';
@@ -98,16 +98,6 @@ function pauseOf({ throwIfInterrupted }: PublishOptions): ImportContext['pause']
     await setImmediate();
     throwIfInterrupted?.();
   };
-}
-
-/** @throws ImportRefusedError with one problem per file that begins like another format. */
-async function refuseOtherFormats(sources: readonly Source[]): Promise<void> {
-  const problems = new ProblemList();
-  for (const source of sources) {
-    const reason = await findOtherFormat(source);
-    if (reason !== null) problems.add({ file: source.name, line: null, field: '', reason });
-  }
-  problems.throwIfAny();
 }
 
 async function publishWithin(

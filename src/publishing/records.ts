@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { SolicitationRow } from '../database/tables.ts';
 import type { Kind, NamedRefKind } from '../kinds.ts';
 import { parseRenderedContract, type RenderedContract } from '../resources/contracts/render.ts';
 import type { SolicitationRecord } from '../resources/solicitations/render.ts';
@@ -45,17 +46,11 @@ export interface RecordOf extends Record<NamedRefKind, NamedRecord> {
   solicitations: SolicitationRecord;
 }
 
-/** The columns of a solicitation that can be computed without the database. */
-export interface PreparedSolicitation {
-  ref: number;
-  lead_entity_id: string;
-  status: SolicitationRecord['status'];
-  close_at: string | null;
-  own_hash: string;
-  /** The list item; `insertLeadEntity` completes it. */
-  document: string;
-  detail: string;
-}
+/** The columns of a solicitation that can be computed without the database; `insertLeadEntity` completes `document`. */
+export type PreparedSolicitation = Pick<
+  SolicitationRow,
+  'ref' | 'lead_entity_id' | 'status' | 'close_at' | 'own_hash' | 'document' | 'detail'
+>;
 
 /** The input of the writers: the record itself, except for solicitations, which are large and numerous. */
 export type PreparedRecord = Omit<RecordOf, 'solicitations'> & { solicitations: PreparedSolicitation };

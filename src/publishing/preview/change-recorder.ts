@@ -6,10 +6,10 @@ import { compareRecords, type ChangeSink, type RecordChange } from './record-cha
 import { loadStoredRecords, solicitationRecordOf } from './stored-records.ts';
 
 /** An imported record that is new, or differs from the stored one. */
-export interface WrittenRecord {
-  readonly key: string;
-  readonly record: PreparedRecord[Kind];
-  readonly isNew: boolean;
+interface WrittenRecord {
+  readonly entry: { readonly key: string; readonly record: PreparedRecord[Kind] };
+  /** Null for a new record. */
+  readonly before: object | null;
 }
 
 /** Passes the changes of an import to a sink. Reads old values just before they are overwritten. */
@@ -24,14 +24,15 @@ export class ChangeRecorder {
 
   /** Records what is about to be written. */
   async recordWritten(kind: Kind, written: readonly WrittenRecord[]): Promise<void> {
-    const added = written.filter(({ isNew }) => isNew).slice(0, this.#sink.room(kind, 'added'));
-    for (const { key, record } of added) {
+    const added = written.filter(({ before }) => before === null).slice(0, this.#sink.room(kind, 'added'));
+    for (const { entry } of added) {
+      const { key, record } = entry;
       const fields = importedRecord(kind, record);
       this.#sink.add({ ...identityOf(kind, key, fields), change: 'added', record: fields });
     }
-    const changed = written.filter(({ isNew }) => !isNew).slice(0, this.#sink.room(kind, 'changed'));
+    const changed = written.filter(({ before }) => before !== null).slice(0, this.#sink.room(kind, 'changed'));
     if (changed.length === 0) return;
-    const imported = new Map(changed.map(({ key, record }) => [key, record]));
+    const imported = new Map(changed.map(({ entry: { key, record } }) => [key, record]));
     for await (const [key, before] of loadStoredRecords(this.#database, kind, [...imported.keys()], imported)) {
       const record = imported.get(key);
       if (record === undefined) continue;

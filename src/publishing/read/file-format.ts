@@ -1,3 +1,4 @@
+import { ProblemList } from '../problems.ts';
 import type { Source } from './source.ts';
 
 /** Enough to recognize a file's format from its first line. */
@@ -6,11 +7,18 @@ const MAX_BEGINNING_BYTES = 16 * 1024;
 const LINE_FEED = 0x0a;
 
 /**
- * If a file's beginning shows that it is not newline-delimited JSON, returns what it is, what is expected and how to
- * convert it; otherwise null. One such hint is more useful than an error per line.
+ * Refuses files whose beginning shows that they are not newline-delimited JSON. One hint is more useful than an error per
+ * line.
+ *
+ * @throws ImportRefusedError with one problem per file: what it is, what is expected and how to convert it.
  */
-export async function findOtherFormat(source: Source): Promise<string | null> {
-  return describeOtherFormat(await readBeginning(source), source.name);
+export async function refuseOtherFormats(sources: readonly Source[]): Promise<void> {
+  const problems = new ProblemList();
+  for (const source of sources) {
+    const reason = describeOtherFormat(await readBeginning(source), source.name);
+    if (reason !== null) problems.add({ file: source.name, line: null, field: '', reason });
+  }
+  problems.throwIfAny();
 }
 
 async function readBeginning(source: Source): Promise<Buffer> {

@@ -143,10 +143,7 @@ export class RecordWriter<K extends Kind> {
       counts[before === null ? 'added' : 'changed'] += 1;
       changes.push({ entry, before });
     }
-    await this.#context.changes?.recordWritten(
-      this.#kind,
-      changes.map(({ entry: { key, record }, before }) => ({ key, record, isNew: before === null })),
-    );
+    await this.#context.changes?.recordWritten(this.#kind, changes);
     for await (const batch of this.rules.render(changes)) await this.#writeBatch(batch);
     return counts;
   }

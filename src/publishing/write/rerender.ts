@@ -1,4 +1,4 @@
-import { sql, type RawBuilder } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { isOneOf, jsonElements } from '../../database/engine-sql.ts';
 import type { Problem } from '../problems.ts';
@@ -183,8 +183,11 @@ async function replaceNames(
     );
     context.index[table].markChanged(served, context.publication);
     await context.index[table].writeIfLarge();
+    // A contract's `updated_at` follows everything that it serves; a solicitation's not its lead entity's name.
+    const updatedAt = table === 'contracts' ? sql`null` : sql`updated_at`;
     const { numAffectedRows } = await sql`update ${sql.table(`catalog.${table}`)}
-      set document = replace(document, ${before}, ${after}), changed_publication = ${context.publication}${touch(table)}
+      set document = replace(document, ${before}, ${after}), changed_publication = ${context.publication},
+        updated_at = ${updatedAt}
       where ${isStale}`.execute(kysely);
     changed += Number(numAffectedRows ?? 0);
   }
@@ -210,13 +213,6 @@ async function listReferrers(
   return ids;
 }
 
-/**
- * A contract's `updated_at` follows everything that it serves; a solicitation's does not follow its lead entity's name.
- */
-function touch(table: 'contracts' | 'solicitations'): RawBuilder<unknown> {
-  return table === 'contracts' ? sql`, updated_at = null` : sql``;
-}
-
 /** Writes rerendered contracts. */
 async function writeDocuments(
   { database: { engine, kysely }, publication }: ImportContext,
@@ -225,6 +221,6 @@ async function writeDocuments(
   if (documents.length === 0) return;
   const rows = JSON.stringify(documents.map(({ id, document }) => ({ id, document })));
   await sql`update catalog.contracts as stale
-    set document = fresh.value ->> 'document', changed_publication = ${publication}${touch('contracts')}
+    set document = fresh.value ->> 'document', changed_publication = ${publication}, updated_at = null
     from ${jsonElements(engine, rows, 'fresh')} where stale.id = fresh.value ->> 'id'`.execute(kysely);
 }

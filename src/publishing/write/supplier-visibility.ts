@@ -51,15 +51,11 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
       ),
     );
     await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(kysely);
-    for (const [paths, isAdded] of [
-      [added, true],
-      [removed, false],
-    ] as const) {
-      for (const { owner: id, since_publication: since, position } of paths) {
-        const terms = pathTerms({ owner: facetTerm(facet, id), since });
-        index.changeTerms(position, isAdded ? [] : terms, isAdded ? terms : []);
-      }
-      await index.writeIfLarge();
-    }
+    const termsOf = (path: Path): string[] =>
+      pathTerms({ owner: facetTerm(facet, path.owner), since: path.since_publication });
+    for (const pair of added) index.changeTerms(pair.position, [], termsOf(pair));
+    await index.writeIfLarge();
+    for (const pair of removed) index.changeTerms(pair.position, termsOf(pair), []);
+    await index.writeIfLarge();
   }
 }
