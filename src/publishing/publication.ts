@@ -13,9 +13,9 @@ import { ChangeRecorder } from './preview/change-recorder.ts';
 import type { ChangeSink } from './preview/record-changes.ts';
 import { refuseOtherFormats } from './read/file-format.ts';
 import { ProblemList } from './problems.ts';
-import { publishKind } from './publish-kind.ts';
+import { publishKind, type PublishedKind } from './publish-kind.ts';
 import { openFormerSearch } from './former/former-search.ts';
-import { applyRemovals, type PublishedKind, type RemovalOptions } from './write/removals.ts';
+import { applyRemovals, type RemovalOptions } from './write/removals.ts';
 import { rerender } from './write/rerender.ts';
 import type { Counts, ImportContext } from './import-context.ts';
 import { RecordWriter, type KindRules, type Report } from './write/record-writer.ts';
@@ -116,12 +116,12 @@ async function publishWithin(
     const report: Report = (line, field, reason) => context.problems.add({ file: source.name, line, field, reason });
     const writer = new RecordWriter(context, kind, rulesOf(context, kind, report), report);
     const onRead = (bytes: number, lines: number): void => options.onRead?.(source, bytes, lines);
-    published.set(kind, { source, writer, outcome: await publishKind(context, source, writer, onRead) });
+    published.set(kind, await publishKind(context, source, writer, onRead));
     await context.pause();
   }
   context.problems.throwIfAny();
   await applyRemovals(context, published, options, notes);
-  for (const { writer, outcome } of published.values()) await writer.rules.checkStored?.(outcome.lines);
+  for (const { writer, lines } of published.values()) await writer.rules.checkStored?.(lines);
   context.problems.throwIfAny();
   const rerendered = await rerender(context, published);
   context.problems.throwIfAny();
@@ -130,7 +130,7 @@ async function publishWithin(
     notes.push(`${context.locationsWithoutState} locations are not of the form "City, ST", and give no state`);
   }
   const kinds: PublicationReport['kinds'] = Object.fromEntries(
-    [...published].map(([kind, { outcome }]) => [kind, outcome.counts]),
+    [...published].map(([kind, { counts }]) => [kind, counts]),
   );
   const isChanged = changesIn(Object.values(kinds)) + rerendered > 0;
   if (!isChanged || options.dryRun === true) return { timestamp: null, kinds, rerendered, notes };

@@ -16,7 +16,9 @@ const BATCH_LINES = 500;
 const BATCH_BYTES = 8 * 1024 * 1024;
 
 /** The result of reading one source. */
-export interface KindOutcome {
+export interface PublishedKind {
+  source: Source;
+  writer: RecordWriter;
   counts: Counts;
   /** The line number of each key. */
   lines: KeyLines;
@@ -25,19 +27,20 @@ export interface KindOutcome {
 }
 
 /** Reads a whole source: checks every line and writes new and changed records. Adds problems to `context.problems`. */
-export async function publishKind<K extends Kind>(
+export async function publishKind(
   context: ImportContext,
-  source: Source & { kind: K },
-  writer: RecordWriter<K>,
+  source: Source,
+  writer: RecordWriter,
   onRead: (bytes: number, lines: number) => void,
-): Promise<KindOutcome> {
-  const outcome: KindOutcome = {
+): Promise<PublishedKind> {
+  const published: PublishedKind = {
+    ...{ source, writer },
     counts: { added: 0, changed: 0, unchanged: 0, removed: 0 },
     lines: new Map<string, number>(),
     removals: [],
   };
   try {
-    const publisher = await openBatchPublisher(context, source, writer, outcome);
+    const publisher = await openBatchPublisher(context, published);
     const publishBatch = async (lines: readonly Line[]): Promise<void> => {
       await publisher.write(await publisher.passUnchanged(lines));
       onRead(0, lines.length);
@@ -61,7 +64,7 @@ export async function publishKind<K extends Kind>(
     if (!isReadError(error)) throw error;
     writer.report(null, '', `cannot be read: ${error.message}`);
   }
-  return outcome;
+  return published;
 }
 
 /** A line that must be parsed, with what is already known of it. */
@@ -73,17 +76,14 @@ interface OpenLine extends Line {
   isRepeated: boolean;
 }
 
-async function openBatchPublisher<K extends Kind>(
-  context: ImportContext,
-  { kind, ...source }: Source & { kind: K },
-  writer: RecordWriter<K>,
-  outcome: KindOutcome,
-) {
+async function openBatchPublisher(context: ImportContext, published: PublishedKind) {
+  const { source, writer, counts } = published;
+  const { kind } = source;
   const { report } = writer;
   const parse = lineParser(kind);
   const plan = isIndexed(kind) ? await planPositions(context, { ...source, kind }) : null;
   const otherLines = new Map<string, number>();
-  outcome.lines = plan ?? otherLines;
+  published.lines = plan ?? otherLines;
   const markAsPresent = (key: string | null): void => {
     if (key !== null) context.referenceData.markAsPresent(kind, key);
   };
@@ -119,12 +119,12 @@ async function openBatchPublisher<K extends Kind>(
       if (planned === null || isRepeated || hashes.get(planned.key) !== hash) {
         return { ...line, planned, hash, isRepeated };
       }
-      outcome.counts.unchanged += 1;
+      counts.unchanged += 1;
       return [];
     });
   };
 
-  const entryOf = ({ number: line, ...open }: OpenLine, parsed: ParsedLine<K>): Entry<K> | null => {
+  const entryOf = ({ number: line, ...open }: OpenLine, parsed: ParsedLine): Entry<Kind> | null => {
     if (parsed.type === 'bad') {
       for (const problem of parsed.problems) context.problems.add({ file: source.name, line, ...problem });
       markAsPresent(parsed.key);
@@ -142,7 +142,7 @@ async function openBatchPublisher<K extends Kind>(
       const { record, updatedAt, hash } = parsed;
       return { line, key, row, lineHash: open.hash, record, updatedAt, hash };
     }
-    outcome.removals.push(key);
+    published.removals.push(key);
     return null;
   };
 
@@ -151,9 +151,9 @@ async function openBatchPublisher<K extends Kind>(
     await writer.check(entries);
     if (context.problems.isEmpty) {
       const { added, changed, unchanged } = await writer.write(entries);
-      outcome.counts.added += added;
-      outcome.counts.changed += changed;
-      outcome.counts.unchanged += unchanged;
+      counts.added += added;
+      counts.changed += changed;
+      counts.unchanged += unchanged;
     } else {
       for (const { key } of entries) markAsPresent(key);
     }

@@ -48,16 +48,12 @@ export function compareRecords(before: object, after: object, prefix = ''): Fiel
 
 function compare(field: string, before: unknown, after: unknown): FieldChange[] {
   if (isDeepStrictEqual(before, after)) return [];
-  if (isList(before) && isList(after) && [...before, ...after].some(isObject)) {
+  if (Array.isArray(before) && Array.isArray(after) && (before.some(isObject) || after.some(isObject))) {
     const indexes = Array.from({ length: Math.max(before.length, after.length) }, (_, index) => index);
     return indexes.flatMap((index) => compare(`${field}[${index}]`, before[index], after[index]));
   }
   if (isObject(before) && isObject(after)) return compareRecords(before, after, `${field}.`);
   return [{ field, ...(before !== undefined && { before }), ...(after !== undefined && { after }) }];
-}
-
-function isList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value);
 }
 
 function isObject(value: unknown): value is object {

@@ -20,11 +20,11 @@ interface FieldProblem {
 }
 
 /** One parsed line of an import file. A bad line has a `key` if it could be read. */
-export type ParsedLine<K extends Kind> =
+export type ParsedLine =
   | {
       type: 'record';
       key: string;
-      record: PreparedRecord[K];
+      record: PreparedRecord[Kind];
       updatedAt: string | null;
       /** Hash of the record: equal hashes mean equal records. Empty for kinds that are compared otherwise. */
       hash: string;
@@ -42,7 +42,7 @@ const SUSPECT_ESCAPE = /\\u(0000|[dD][89a-fA-F])/;
 const MAX_FULLY_REPORTED_LENGTH = 256 * 1024;
 
 /** Creates the parser of one kind's lines, which checks, completes and, for solicitations, renders a record. */
-export function lineParser<K extends Kind>(kind: K): (line: Uint8Array) => ParsedLine<K> {
+export function lineParser(kind: Kind): (line: Uint8Array) => ParsedLine {
   const key = keyField(kind);
   const recordProblems = validatorOf(RECORD_SCHEMAS[kind]);
   const removalProblems = validatorOf(removalSchema(key));
@@ -68,7 +68,7 @@ export function lineParser<K extends Kind>(kind: K): (line: Uint8Array) => Parse
     if (problems.length === 0 && SUSPECT_ESCAPE.test(text)) problems.push(...unstorableText(fields, ''));
     if (problems.length > 0 || name === null) return bad(problems, name);
     if (isRemoval) return { type: 'removal', key: name };
-    const record = complete(fields) as RecordOf[K];
+    const record = complete(fields) as RecordOf[Kind];
     if (kind === 'solicitations') problems.push(...idProblems(record as SolicitationRecord));
     if (problems.length > 0) return bad(problems, name);
     const { updated_at: updatedAt } = fields;
@@ -87,9 +87,11 @@ export function insertLeadEntity({ document }: PreparedSolicitation, leadEntity:
   return document.replace(LEAD_ENTITY_MARK, () => leadEntity);
 }
 
-function prepare<K extends Kind>(kind: K, record: RecordOf[K]): { record: PreparedRecord[K]; hash: string };
-function prepare(kind: Kind, record: RecordOf[Kind]): object {
-  if (kind !== 'solicitations') return { record, hash: isIndexed(kind) ? contentHash(JSON.stringify(record)) : '' };
+function prepare(kind: Kind, record: RecordOf[Kind]): { record: PreparedRecord[Kind]; hash: string } {
+  if (kind !== 'solicitations') {
+    const hash = isIndexed(kind) ? contentHash(JSON.stringify(record)) : '';
+    return { record: record as PreparedRecord[Kind], hash };
+  }
   const { documents, notices, questions, ...own } = record as SolicitationRecord;
   const ownText = JSON.stringify(own);
   const { ref, lead_entity_id, status, close_at } = own;

@@ -71,21 +71,17 @@ export function publishedColumns(
   kind: IndexedKind,
   { entry, before }: Change<IndexedKind, { number: number; position: number }>,
 ) {
-  const { number, position } = before ?? plannedRow(entry);
+  const row = before ?? entry.row;
+  if (row === null) throw new Error(`no row was planned for ${entry.key}`);
   return {
-    number,
-    position,
+    number: row.number,
+    position: row.position,
     id: entry.key,
     hash: entry.hash,
     line_hash: entry.lineHash,
     changed_publication: context.publication,
     updated_at: before === null ? importedUpdatedAt(context, kind, entry.updatedAt) : null,
   };
-}
-
-function plannedRow({ key, row }: Entry<IndexedKind>): NonNullable<PlannedKey['row']> {
-  if (row === null) throw new Error(`no row was planned for ${key}`);
-  return row;
 }
 
 /** The `updated_at` to store for a new record: the imported one if its kind was empty before, otherwise null. */
@@ -96,13 +92,13 @@ function importedUpdatedAt(context: ImportContext, kind: IndexedKind, updatedAt:
 }
 
 /** Checks, writes and removes the records of one kind, in batches. */
-export class RecordWriter<K extends Kind> {
-  readonly rules: KindRules<K>;
+export class RecordWriter {
+  readonly rules: KindRules<Kind>;
   readonly report: Report;
   readonly #context: ImportContext;
-  readonly #kind: K;
+  readonly #kind: Kind;
 
-  constructor(context: ImportContext, kind: K, rules: KindRules<K>, report: Report) {
+  constructor(context: ImportContext, kind: Kind, rules: KindRules<Kind>, report: Report) {
     this.rules = rules;
     this.#context = context;
     this.#kind = kind;
@@ -110,7 +106,7 @@ export class RecordWriter<K extends Kind> {
   }
 
   /** Reports dangling references. Can run even if other problems prevent writing. */
-  async check(entries: readonly Entry<K>[]): Promise<void> {
+  async check(entries: readonly Entry<Kind>[]): Promise<void> {
     const references = REFERENCES.filter(({ from }) => from === this.#kind);
     const named = references
       .filter(({ to }) => to === 'suppliers')
@@ -130,10 +126,10 @@ export class RecordWriter<K extends Kind> {
   }
 
   /** Writes new and changed records, and counts them. Keys must be distinct. */
-  async write(entries: readonly Entry<K>[]): Promise<Omit<Counts, 'removed'>> {
+  async write(entries: readonly Entry<Kind>[]): Promise<Omit<Counts, 'removed'>> {
     const stored = await this.#loadStored(entries.map(({ key }) => key));
     const counts = { added: 0, changed: 0, unchanged: 0 };
-    const changes: Change<K>[] = [];
+    const changes: Change<Kind>[] = [];
     for (const entry of entries) {
       const before = stored.get(entry.key) ?? null;
       if (before !== null && this.rules.isUnchanged(before, entry)) {
@@ -158,7 +154,7 @@ export class RecordWriter<K extends Kind> {
     return new Map(rows.map((row) => [row.key, row]));
   }
 
-  async #writeBatch(batch: readonly RenderedChange<K>[]): Promise<void> {
+  async #writeBatch(batch: readonly RenderedChange<Kind>[]): Promise<void> {
     const { database, formerSearch } = this.#context;
     const rows = batch.map(({ row }) => row as RowOf<IndexedKind>);
     const stored = rows.filter((_, at) => batch[at]?.before !== null);
@@ -169,7 +165,7 @@ export class RecordWriter<K extends Kind> {
     await this.#writeReferences(batch);
     for (const { entry, row } of index === null ? [] : (batch as readonly RenderedChange<IndexedKind>[])) {
       const before = former?.get(row.id) ?? null;
-      const links = this.rules.indexedLinks?.(entry as Entry<K>, before);
+      const links = this.rules.indexedLinks?.(entry, before);
       index?.replace(row.position, before, { ...row, ...links } as IndexedRow[IndexedKind]);
     }
     await index?.writeIfLarge();
@@ -178,7 +174,7 @@ export class RecordWriter<K extends Kind> {
   }
 
   /** Writes the references that have tables of their own. */
-  async #writeReferences(batch: readonly RenderedChange<K>[]): Promise<void> {
+  async #writeReferences(batch: readonly RenderedChange<Kind>[]): Promise<void> {
     const stored = batch.flatMap(({ entry, before }) => (before === null ? [] : entry.key));
     for (const { field, table, owner, column } of this.#ownTables) {
       await deleteRows(this.#context.database, `catalog.${table}` as never, owner as never, stored);

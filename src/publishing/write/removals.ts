@@ -1,23 +1,14 @@
 import { keyField } from '../records.ts';
 import { inBatches } from '../../database/rows.ts';
-import type { KindOutcome } from '../publish-kind.ts';
-import type { RecordWriter } from './record-writer.ts';
+import type { PublishedKind } from '../publish-kind.ts';
 import { ImportRefusedError } from '../problems.ts';
 import type { ImportContext } from '../import-context.ts';
-import type { Source } from '../read/source.ts';
 import { KINDS, type Kind } from '../../kinds.ts';
 
 const BATCH_KEYS = 500;
 
 /** `--replace` does not remove more than this share of a kind unless that is allowed: a truncated file looks the same. */
 const MAX_REMOVED_SHARE = 1 / 5;
-
-/** The outcome of publishing one kind. */
-export interface PublishedKind {
-  source: Source;
-  writer: RecordWriter<Kind>;
-  outcome: KindOutcome;
-}
 
 /** A removal of more than `MAX_REMOVED_SHARE` of a kind. */
 export interface LargeRemoval {
@@ -86,18 +77,18 @@ export async function applyRemovals(
     if (published !== undefined) removals.push(...(await planRemoval(published, options, notes)));
   }
   refuseLarge(removals, options, notes);
-  for (const { source, writer, outcome, requested, absent } of removals) {
+  for (const { source, writer, lines, counts, requested, absent } of removals) {
     for (const keys of inBatches([...requested, ...absent], BATCH_KEYS)) {
       await context.pause();
       const referrers = await writer.findReferrers(keys);
       for (const [key, referrer] of referrers) {
-        const line = outcome.lines.get(key) ?? null;
+        const line = lines.get(key) ?? null;
         const reason = `${key} cannot be removed: ${referrer} refers to it`;
         context.problems.add({ file: source.name, line, field: keyField(source.kind), reason });
       }
       if (referrers.size === 0) await writer.remove(keys);
     }
-    outcome.counts.removed = requested.length + absent.length;
+    counts.removed = requested.length + absent.length;
   }
 }
 
@@ -106,17 +97,16 @@ async function planRemoval(
   { replace = false }: RemovalOptions,
   notes: string[],
 ): Promise<Removal[]> {
-  const { source, writer, outcome } = published;
-  if (outcome.removals.length === 0 && !replace) return [];
+  const { source, writer, counts, lines, removals } = published;
+  if (removals.length === 0 && !replace) return [];
   const present = new Set(await writer.listKeys());
-  const requested = outcome.removals.filter((key) => {
-    if (!present.has(key))
-      notes.push(`${source.name}:${outcome.lines.get(key)}: ${key} does not exist, so it was not removed`);
+  const requested = removals.filter((key) => {
+    if (!present.has(key)) notes.push(`${source.name}:${lines.get(key)}: ${key} does not exist, so it was not removed`);
     return present.has(key);
   });
-  const absent = replace ? [...present].filter((key) => outcome.lines.get(key) === undefined) : [];
+  const absent = replace ? [...present].filter((key) => lines.get(key) === undefined) : [];
   // Does not count what this import added.
-  return [{ ...published, requested, absent, stored: present.size - outcome.counts.added }];
+  return [{ ...published, requested, absent, stored: present.size - counts.added }];
 }
 
 function refuseLarge(

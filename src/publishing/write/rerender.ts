@@ -5,7 +5,7 @@ import type { Problem } from '../problems.ts';
 import type { ImportContext } from '../import-context.ts';
 import { contractRecordOf, type ContractRecord } from '../records.ts';
 import { getFrom, loadSupplierBytes, REFERENCES } from './references.ts';
-import type { PublishedKind } from './removals.ts';
+import type { PublishedKind } from '../publish-kind.ts';
 import { batchesBySize, contractBytes, MAX_CONTRACT_BYTES, renderContracts } from './rules/contracts.ts';
 import { renderedCertifications } from './rules/suppliers.ts';
 import { inBatches } from '../../database/rows.ts';
@@ -146,10 +146,10 @@ function tooLargeNow(
   ];
   const [largest] = embedded.sort((a, b) => b.size - a.size);
   if (largest === undefined) throw new Error(`contract ${record.id} is too large, but embeds nothing that changed`);
-  const { source, outcome } = getFrom(published, largest.kind);
+  const { source, lines } = getFrom(published, largest.kind);
   return {
     file: source.name,
-    line: outcome.lines.get(largest.id) ?? null,
+    line: lines.get(largest.id) ?? null,
     field: '',
     reason: `makes contract ${JSON.stringify(record.id)} ${bytes} bytes long; the maximum for a contract is ${MAX_CONTRACT_BYTES}, with the suppliers and city services that it names`,
   };
