@@ -21,8 +21,6 @@ export interface RecordedChange extends Required<Omit<Change, 'partner' | 'keyId
   readonly keyId: string | null;
 }
 
-const UNNAMED = 'unknown';
-
 /**
  * Records a change in the caller's transaction, so that both commit or neither, and deletes entries past their
  * retention. Call it only if something changed, and after `bumpRevision`: its lock puts the entries in commit
@@ -42,7 +40,7 @@ export async function recordChange(
     .insertInto('access.audit')
     .values({
       at: formatTimestamp(nowMs),
-      actor: operator?.name ?? UNNAMED,
+      actor: operator?.name ?? 'unknown',
       action,
       partner: partner ?? null,
       key_id: keyId ?? null,
@@ -58,13 +56,13 @@ export async function recordChange(
  * @param partner filters by partner name, including changes made under its former names; null lists all changes.
  */
 export async function listChanges(
-  { kysely }: Database,
+  database: Database,
   clock: Clock,
   { days, partner }: { days: number; partner: string | null },
 ): Promise<RecordedChange[]> {
   const since = formatTimestamp(clock() - days * DAY_MS);
-  const names = partner === null ? [] : await findNames({ kysely }, since, partner);
-  const rows = await kysely
+  const names = partner === null ? [] : await findNames(database, since, partner);
+  const rows = await database.kysely
     .selectFrom('access.audit')
     .select(['at', 'actor', 'action', 'partner', 'key_id as keyId', 'details'])
     .where('at', '>=', since)
@@ -77,11 +75,7 @@ export async function listChanges(
 }
 
 /** A partner's name, and each former one with the ID of the entry that ended it. */
-async function findNames(
-  { kysely }: Pick<Database, 'kysely'>,
-  since: string,
-  partner: string,
-): Promise<{ name: string; lastId: number }[]> {
+async function findNames({ kysely }: Database, since: string, partner: string) {
   const renames = await kysely
     .selectFrom('access.audit')
     .select(['id', 'partner', 'details'])

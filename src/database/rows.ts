@@ -3,40 +3,24 @@ import type { Database } from './database.ts';
 import { isOneOf } from './engine-sql.ts';
 import type { Tables } from './tables.ts';
 
-/** A row to be written. */
-interface RowToWrite<T extends keyof Tables> {
-  row: Insertable<Tables[T]>;
-  /** No row has this key yet. */
-  isNew: boolean;
-}
-
-/** Inserts new rows, on PostgreSQL by COPY, and upserts existing ones. */
+/**
+ * Inserts new rows, on PostgreSQL by COPY, and replaces existing ones. All rows must have the same columns.
+ *
+ * @param rows `isNew` if no row has this key yet.
+ */
 export async function writeRows<T extends keyof Tables>(
   database: Database,
   table: T,
   key: string,
-  rows: readonly RowToWrite<T>[],
+  rows: readonly { row: Insertable<Tables[T]>; isNew: boolean }[],
 ): Promise<void> {
   const rowsThatAre = (isNew: boolean) => rows.filter((written) => written.isNew === isNew).map(({ row }) => row);
-  await upsertRows(database, table, key, rowsThatAre(false));
+  const stored = rowsThatAre(false);
+  const columns = columnsOf(stored).filter((column) => column !== key);
+  const replacement = sql.join(columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`));
+  const onConflict = sql`on conflict (${sql.ref(key)}) do update set ${replacement}`;
+  await insertWithStatement(database, table, stored, onConflict);
   await insertRows(database, table, rowsThatAre(true));
-}
-
-/** Inserts rows, or replaces those with the same key. All rows must have the same columns. */
-async function upsertRows<T extends keyof Tables>(
-  database: Database,
-  table: T,
-  key: string,
-  rows: readonly Insertable<Tables[T]>[],
-): Promise<void> {
-  const columns = columnsOf(rows).filter((column) => column !== key);
-  const replacement = columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`);
-  await insertWithStatement(
-    database,
-    table,
-    rows,
-    sql`on conflict (${sql.ref(key)}) do update set ${sql.join(replacement)}`,
-  );
 }
 
 /** Inserts new rows. All rows must have the same columns. */

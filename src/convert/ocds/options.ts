@@ -18,16 +18,8 @@ export interface OcdsOptions {
   coop: string | null;
   /** The status of the format for statuses that OCDS does not have. */
   statuses: Readonly<Record<string, string>>;
-  /** The operator's own services, by classification; the first that fits is used. */
-  services: readonly ServiceRule[];
-}
-
-/** A classification whose code begins with `prefix` becomes this service. */
-interface ServiceRule {
-  scheme: string;
-  prefix: string;
-  id: string;
-  name: string;
+  /** The operator's own services. A classification whose code begins with `prefix` becomes the first that fits. */
+  services: readonly { scheme: string; prefix: string; id: string; name: string }[];
 }
 
 const STATUSES = ['draft', 'open', 'closed', 'awarded', 'cancelled'];

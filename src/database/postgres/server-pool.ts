@@ -110,7 +110,7 @@ export class ServerPool {
   async readRevision(): Promise<Revision> {
     try {
       const revision = await this.#probe.read();
-      this.#noteResponse();
+      this.#respondedAtMs = performance.now();
       this.#isCircuitClosed = true;
       return revision;
     } catch (error) {
@@ -130,7 +130,7 @@ export class ServerPool {
     try {
       const { name, ...unnamed } = statement;
       const result = await client.query(this.#isPooled || name === undefined ? unnamed : statement);
-      this.#noteResponse();
+      this.#respondedAtMs = performance.now();
       client.release();
       return result;
     } catch (error) {
@@ -150,10 +150,6 @@ export class ServerPool {
       this.#capTimer = undefined;
     }, POOL_CAP_MS).unref();
     return true;
-  }
-
-  #noteResponse(): void {
-    this.#respondedAtMs = performance.now();
   }
 
   /** Opens the circuit breaker, and ends the connections in use so that their queries fail at once. */
