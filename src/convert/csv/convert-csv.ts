@@ -59,8 +59,7 @@ async function* readRows(
   };
   const file = createReadStream(path);
   let readBytes = 0;
-  const { delimiter } = map;
-  const parser = parse({ columns: checkColumns, delimiter, info: true, skip_empty_lines: true });
+  const parser = parse({ columns: checkColumns, delimiter: map.delimiter, info: true, skip_empty_lines: true });
   // Errors end the loop below.
   pipeline(file, decodeText, parser, () => undefined);
   try {
@@ -100,13 +99,12 @@ function convertRow(
   if (!isWhole) return;
   const id = String(record['id'] ?? record['abbreviation']);
   const key = `${kind} ${id}`;
-  const here = `${file}:${line}`;
   const other = seen.get(key);
   if (other !== undefined) {
     report.refuse({ file: basename(file), place, field: 'id', id, reason: `is also the id of ${other}` });
     return;
   }
-  seen.set(key, here);
+  seen.set(key, `${file}:${line}`);
   // Records of their own count more than those made from a mention.
   workspace.putRecord(kind, id, '1', record);
   for (const { kind: other, ...mentioned } of created) workspace.putRecord(other, mentioned.id, '', mentioned);

@@ -3,7 +3,7 @@ import { inBatches } from '../../database/rows.ts';
 import type { PublishedKind } from '../publish-kind.ts';
 import { ImportRefusedError } from '../problems.ts';
 import type { ImportContext } from '../import-context.ts';
-import { KINDS, type Kind } from '../../kinds.ts';
+import type { Kind } from '../../kinds.ts';
 
 const BATCH_KEYS = 500;
 
@@ -63,6 +63,7 @@ interface Removal extends PublishedKind {
  * Removes the records of removal lines and, with `replace`, those missing from the sources. Runs after all writes and
  * from the last kind to the first, so that only references that remain in the end prevent a removal.
  *
+ * @param kinds in dependency order.
  * @throws LargeRemovalsError before anything is removed.
  */
 export async function applyRemovals(
@@ -72,9 +73,9 @@ export async function applyRemovals(
   notes: string[],
 ): Promise<void> {
   const removals: Removal[] = [];
-  for (const kind of KINDS.toReversed()) {
-    const published = kinds.get(kind);
-    if (published !== undefined) removals.push(...(await planRemoval(published, options, notes)));
+  for (const published of [...kinds.values()].toReversed()) {
+    if (published.removals.length > 0 || options.replace === true)
+      removals.push(await planRemoval(published, options, notes));
   }
   refuseLarge(removals, options, notes);
   for (const { source, writer, lines, counts, requested, absent } of removals) {
@@ -96,9 +97,8 @@ async function planRemoval(
   published: PublishedKind,
   { replace = false }: RemovalOptions,
   notes: string[],
-): Promise<Removal[]> {
+): Promise<Removal> {
   const { source, writer, counts, lines, removals } = published;
-  if (removals.length === 0 && !replace) return [];
   const present = new Set(await writer.listKeys());
   const requested = removals.filter((key) => {
     if (!present.has(key)) notes.push(`${source.name}:${lines.get(key)}: ${key} does not exist, so it was not removed`);
@@ -106,7 +106,7 @@ async function planRemoval(
   });
   const absent = replace ? [...present].filter((key) => lines.get(key) === undefined) : [];
   // Does not count what this import added.
-  return [{ ...published, requested, absent, stored: present.size - counts.added }];
+  return { ...published, requested, absent, stored: present.size - counts.added };
 }
 
 function refuseLarge(

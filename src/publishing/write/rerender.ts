@@ -119,8 +119,12 @@ async function rerenderFewContracts(
     const renewed = batch.flatMap(({ item: { row }, document }) =>
       document === row.document ? [] : [{ ...row, document }],
     );
+    if (renewed.length === 0) continue;
     context.index.contracts.markChanged(renewed, context.publication);
-    await writeDocuments(context, renewed);
+    const documents = JSON.stringify(renewed.map(({ id, document }) => ({ id, document })));
+    await sql`update catalog.contracts as stale
+      set document = fresh.value ->> 'document', changed_publication = ${context.publication}, updated_at = null
+      from ${jsonElements(engine, documents, 'fresh')} where stale.id = fresh.value ->> 'id'`.execute(kysely);
     // The others were counted when a name in them was replaced.
     changed += renewed.filter(({ changed_publication }) => changed_publication !== context.publication).length;
   }
@@ -211,16 +215,4 @@ async function listReferrers(
     }
   }
   return ids;
-}
-
-/** Writes rerendered contracts. */
-async function writeDocuments(
-  { database: { engine, kysely }, publication }: ImportContext,
-  documents: readonly { id: string; document: string }[],
-): Promise<void> {
-  if (documents.length === 0) return;
-  const rows = JSON.stringify(documents.map(({ id, document }) => ({ id, document })));
-  await sql`update catalog.contracts as stale
-    set document = fresh.value ->> 'document', changed_publication = ${publication}, updated_at = null
-    from ${jsonElements(engine, rows, 'fresh')} where stale.id = fresh.value ->> 'id'`.execute(kysely);
 }
