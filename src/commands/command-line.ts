@@ -7,6 +7,9 @@ import { loadSettingsFile } from './process/settings-file.ts';
 
 // Helpers of the command definitions. Nothing here loads a database driver before a command runs.
 
+/** The exit codes of `pds diff`, as those of diff(1). */
+export const DIFF_CODES = { differs: 1, refused: 2 };
+
 /** Adds a command with the options common to all. */
 export function addCommand(parent: Command, name: string, description: string): Command {
   return addCommonOptions(parent.command(name).description(description));
@@ -25,12 +28,13 @@ function configFileOf(command: Command | null): string | undefined {
 }
 
 /**
- * An action for Commander: runs `work` with the command's arguments and options, and sets this process's exit code.
+ * An action for Commander: calls a function with the command's arguments and options, and sets this process's exit code.
  *
+ * @param load imports the function.
  * @param failureCode the exit code if it throws.
  */
 export function run<Args extends unknown[]>(
-  work: (isJson: boolean, ...args: Args) => Promise<number | undefined>,
+  load: () => Promise<(isJson: boolean, ...args: Args) => Promise<number | undefined>>,
   failureCode?: number,
 ) {
   return async function (this: Command, ...args: Args): Promise<void> {
@@ -40,7 +44,8 @@ export function run<Args extends unknown[]>(
       isJson,
       async () => {
         loadSettingsFile(configFileOf(this));
-        return work(isJson, ...args);
+        const action = await load();
+        return action(isJson, ...args);
       },
       failureCode,
     );
@@ -49,12 +54,12 @@ export function run<Args extends unknown[]>(
 
 /** The same, for a command that works on the database. */
 export function onDatabase<Args extends unknown[]>(
-  work: (context: CommandContext, ...args: Args) => Promise<number | undefined>,
+  load: () => Promise<(context: CommandContext, ...args: Args) => Promise<number | undefined>>,
   settingsOf: (...args: NoInfer<Args>) => DatabaseSettings = () => ({}),
 ) {
-  return run<Args>(async (isJson, ...args) => {
-    const { withDatabase } = await import('./context.ts');
-    return withDatabase(isJson, (context) => work(context, ...args), settingsOf(...args));
+  return run(async () => {
+    const [action, { withDatabase }] = [await load(), await import('./context.ts')];
+    return (isJson, ...args: Args) => withDatabase(isJson, (context) => action(context, ...args), settingsOf(...args));
   });
 }
 

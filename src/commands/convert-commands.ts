@@ -1,5 +1,4 @@
 import { Option, type Command } from 'commander';
-import type { ConvertCsvOptions, ConvertOcdsOptions } from './actions/convert.ts';
 import { addCommand, parseTime, parseZone, run } from './command-line.ts';
 
 /** Adds `pds convert`. */
@@ -21,20 +20,12 @@ export function addConvertCommands(program: Command): void {
     .option('--contact-points', 'keep the e-mail addresses of suppliers')
     .option('--coop <name>', 'the cooperative of all contracts')
     .option('--skip-refused', 'write the rest even if something was refused')
-    .action(
-      run(async (isJson, inputs: string[], options: ConvertOcdsOptions) =>
-        (await import('./actions/convert.ts')).convertFromOcds(isJson, inputs, options),
-      ),
-    );
+    .action(run(async () => (await import('./actions/convert.ts')).convertFromOcds));
 
   addCommand(convert, 'csv', 'convert CSV files by a map of their columns')
     .option('--map <file>', 'JSON that says which column is which field')
     .option('--out <dir>', 'directory to write')
     .option('--sketch <file>', 'print a first map of this CSV file, to be edited')
     .option('--skip-refused', 'write the rest even if something was refused')
-    .action(
-      run(async (isJson, options: ConvertCsvOptions) =>
-        (await import('./actions/convert.ts')).convertFromCsv(isJson, options),
-      ),
-    );
+    .action(run(async () => (await import('./actions/convert.ts')).convertFromCsv));
 }

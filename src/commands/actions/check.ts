@@ -19,13 +19,13 @@ const LINGER_MS = 500;
 /**
  * `pds check`: reports what works, what does not, and what to do.
  *
- * @param isFull verifies the whole index instead of a sample, however long it takes.
+ * @param options with `full`, verifies the whole index instead of a sample, however long it takes.
  * @returns the exit code: 1 if a check failed.
  */
-export async function check(isJson: boolean, isFull: boolean): Promise<number> {
+export async function check(isJson: boolean, { full = false }: { full?: boolean }): Promise<number> {
   const output = processOutput(isJson);
   // Redact keys: an operator may have entered one in the wrong place.
-  const findings = (await findAll(output, isFull)).map((finding) => ({
+  const findings = (await findAll(output, full)).map((finding) => ({
     ...finding,
     message: withoutKeys(finding.message),
   }));

@@ -21,7 +21,7 @@ import { processOutput, renderColumns, type Output } from '../process/output.ts'
 import { startProgress } from '../process/progress.ts';
 
 /** The options of `pds convert ocds`, as Commander parses them; described at `OcdsOptions`. */
-export interface ConvertOcdsOptions {
+interface ConvertOcdsOptions {
   readonly out: string;
   readonly map?: string;
   readonly contracts: OcdsOptions['contracts'];
@@ -34,7 +34,7 @@ export interface ConvertOcdsOptions {
 }
 
 /** The options of `pds convert csv`. */
-export interface ConvertCsvOptions {
+interface ConvertCsvOptions {
   readonly out?: string;
   readonly map?: string;
   readonly sketch?: string;

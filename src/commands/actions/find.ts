@@ -5,9 +5,6 @@ import { renderColumns } from '../process/output.ts';
 
 const TABLES = { 'lead-entity': 'catalog.lead_entities', coop: 'catalog.coops' } as const;
 
-/** The kinds of record that `pds find` searches. */
-export type FoundKind = keyof typeof TABLES;
-
 /** Lines shown; `--json` has no more. */
 const MAX_SHOWN = 50;
 
@@ -17,7 +14,12 @@ const MAX_SHOWN = 50;
  *
  * @returns 1 if nothing matches, as `grep` does.
  */
-export async function find({ database, output }: CommandContext, kind: FoundKind, text: string): Promise<number> {
+export async function find(
+  { database, output }: CommandContext,
+  kind: keyof typeof TABLES,
+  words: readonly string[],
+): Promise<number> {
+  const text = words.join(' ');
   const matches = matcherOf(text.trim());
   const all = await database.kysely.selectFrom(TABLES[kind]).select(['id', 'name']).execute();
   const found = all.filter(matches).sort((a, b) => compareBytewise(a.name, b.name) || compareBytewise(a.id, b.id));

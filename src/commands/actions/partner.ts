@@ -31,7 +31,11 @@ export interface SetOptions {
 }
 
 /** `pds partner create NAME` */
-export function create(isJson: boolean, name: string, everything: boolean): Promise<number | undefined> {
+export function create(
+  isJson: boolean,
+  name: string,
+  { everything = false }: { everything?: boolean },
+): Promise<number | undefined> {
   // Checked before a database is created for it.
   checkPartnerName(name);
   const work = async (context: CommandContext): Promise<undefined> => {
@@ -113,7 +117,7 @@ export async function rename(context: CommandContext, name: string, newName: str
 export async function remove(
   { database, clock, output }: CommandContext,
   name: string,
-  isConfirmed: boolean,
+  { yes: isConfirmed = false }: { yes?: boolean },
 ): Promise<undefined> {
   if (!isConfirmed) {
     const keys = (await listKeys(database, clock, name)).filter(({ state }) => state === 'active');

@@ -7,6 +7,7 @@ import { openForCommands } from '../../database/open.ts';
 import { ImportRefusedError } from '../../publishing/problems.ts';
 import { publish, type PublicationReport } from '../../publishing/publication.ts';
 import { listSources, type Source } from '../../publishing/read/source.ts';
+import { DIFF_CODES } from '../command-line.ts';
 import { configOfProcess, withDatabase, type CommandContext } from '../context.ts';
 import { listJsonChanges, listTextChanges } from '../preview/change-list.ts';
 import { ChangeSpool } from '../preview/change-spool.ts';
@@ -17,7 +18,7 @@ import { describeReport, jsonOfReport, reportRefusal, showReading } from './impo
 /** Records listed of each kind and sort of change as text, if `--show` does not set it. */
 const DEFAULT_SHOWN = 20;
 
-export interface PreviewOptions {
+interface PreviewOptions {
   /** Described at `PublishOptions`. */
   readonly replace?: boolean;
   readonly allowRemovals?: boolean;
@@ -26,11 +27,16 @@ export interface PreviewOptions {
 }
 
 /** The exit codes of a preview. */
-export interface PreviewCodes {
+interface PreviewCodes {
   /** If the import would change something. */
   readonly differs: number;
   /** If the input was refused. */
   readonly refused: number;
+}
+
+/** `pds diff`; see `previewDirectory`. */
+export function diff(isJson: boolean, directory: string, options: PreviewOptions): Promise<number> {
+  return previewDirectory(isJson, directory, options, DIFF_CODES);
 }
 
 /**

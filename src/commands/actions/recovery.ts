@@ -40,7 +40,7 @@ export async function backupDatabase(isJson: boolean, directory: string): Promis
 }
 
 /** The options of `pds restore`, as Commander parses them. */
-export interface RestoreOptions {
+interface RestoreOptions {
   /** A timestamp that partners may have seen, if the operator knows of one. */
   readonly after?: string;
   /** Skips the prompt. */

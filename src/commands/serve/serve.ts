@@ -20,7 +20,7 @@ import { configOfProcess, hasDatabase, HISTORY_WARNING, operatorOfProcess } from
 import { CommandError, describeListenError } from '../process/failure.ts';
 import type { LogFormat } from '../process/log-format.ts';
 import { createLog, flushLog } from '../process/logger.ts';
-import { processOutput, renderColumns } from '../process/output.ts';
+import { processOutput, renderColumns, type Output } from '../process/output.ts';
 import { serveAsWorker } from './serve-as-worker.ts';
 import { serveWithWorkers } from './serve-with-workers.ts';
 import { resolveHost, startServing } from './serving.ts';
@@ -29,7 +29,7 @@ import { resolveHost, startServing } from './serving.ts';
 const CLOSE_DEADLINE_MS = 10_000;
 
 /** The options of `pds serve`, as Commander parses them. */
-export interface ServeOptions {
+interface ServeOptions {
   /** Overrides PDS_HOST. */
   readonly host?: string;
   /** Overrides PDS_PORT. */
@@ -47,7 +47,10 @@ export interface ServeOptions {
  *
  * @throws CommandError, or an error of the database or the system, if it cannot start.
  */
-export async function serve({ host, port, demo = false, workers, logFormat }: ServeOptions): Promise<undefined> {
+export async function serve(
+  isJson: boolean,
+  { host, port, demo = false, workers, logFormat }: ServeOptions,
+): Promise<undefined> {
   const config = configOfProcess({ PDS_HOST: host, PDS_PORT: port?.toString() });
   if (demo && config.environment !== 'dev') {
     throw new CommandError(
@@ -69,7 +72,8 @@ export async function serve({ host, port, demo = false, workers, logFormat }: Se
       workers > 1
         ? await serveWithWorkers(config, { workers, logFormat }, logger, admin)
         : await serveFromThisProcess(config, logger, admin);
-    if (demo || process.stdout.isTTY) greet({ origin, config, admin, hasDemoKey: demo ? hasDemoKey : null });
+    if (demo || process.stdout.isTTY)
+      greet(processOutput(isJson), { origin, config, admin, hasDemoKey: demo ? hasDemoKey : null });
     log.release();
   } catch (error) {
     await admin.close();
@@ -172,7 +176,7 @@ interface Greeting {
 }
 
 /** Tells the operator what is served and where, and what to type next. */
-function greet({ origin, config, admin, hasDemoKey }: Greeting): void {
+function greet(output: Output, { origin, config, admin, hasDemoKey }: Greeting): void {
   const { environment, database } = config;
   const rows = [
     ['API', `${origin}/v1`],
@@ -188,7 +192,7 @@ function greet({ origin, config, admin, hasDemoKey }: Greeting): void {
       : hasDemoKey
         ? ['  Try it:', '', `  ${tryIt}`, '']
         : ['  This database was not empty, so --demo did not change it. Use an API key of your own.', ''];
-  processOutput(false).note([
+  output.note([
     '',
     `  ${manifest.name} ${manifest.version} (${environment})`,
     '',
