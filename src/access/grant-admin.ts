@@ -3,8 +3,8 @@ import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
+import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
-import { AccessError } from './access-error.ts';
 import { findNearest, type Named } from './nearest.ts';
 import { getPartnerReference } from './partner-admin.ts';
 
@@ -57,7 +57,7 @@ async function forEachKind(
  * Adds grants to a partner, all or none, at one commit timestamp. Releases draw theirs from the same sequence, so an
  * incremental sync finds the records that became visible.
  *
- * @throws AccessError if there is no such partner, or the catalog does not contain an ID.
+ * @throws OperatorError if there is no such partner, or the catalog does not contain an ID.
  */
 export function grant(database: Database, clock: Clock, partnerName: string, requested: Grants): Promise<GrantOutcome> {
   return inTransaction(database, async (transaction) => {
@@ -71,7 +71,9 @@ export function grant(database: Database, clock: Clock, partnerName: string, req
       const meant = await suggest(missing, ({ table }) =>
         transaction.kysely.selectFrom(table).select(['id', 'name']).orderBy('id').execute(),
       );
-      throw new AccessError(`not in the catalog: ${named(missing)}. Nothing was granted.${meant}${findWith(missing)}`);
+      throw new OperatorError(
+        `not in the catalog: ${named(missing)}. Nothing was granted.${meant}${findWith(missing)}`,
+      );
     }
 
     const granted: Grants = {
@@ -93,7 +95,7 @@ export function grant(database: Database, clock: Clock, partnerName: string, req
  * Revoking something that was never granted is an error, not a warning: it usually means a misspelled ID or name, and
  * the operator would believe that access has ended.
  *
- * @throws AccessError if there is no such partner, or something is not granted to it.
+ * @throws OperatorError if there is no such partner, or something is not granted to it.
  */
 export async function revoke(database: Database, clock: Clock, partnerName: string, requested: Grants): Promise<void> {
   await inTransaction(database, async (transaction) => {
@@ -106,7 +108,7 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
     const notGranted = without(requested, revoked);
     if (isSomething(notGranted)) {
       const meant = await suggest(notGranted, (kind) => grantsOfKind(transaction, partner.id, kind));
-      throw new AccessError(
+      throw new OperatorError(
         `not granted to "${partnerName}": ${named(notGranted)}. Nothing was revoked.${meant} ` +
           `"pds partner show ${partnerName}" lists its grants.${findWith(notGranted)}`,
       );
@@ -121,7 +123,7 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
 /**
  * A partner's individual grants, by ID.
  *
- * @throws AccessError if there is no such partner.
+ * @throws OperatorError if there is no such partner.
  */
 export async function listGrants(
   database: Database,

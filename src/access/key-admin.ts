@@ -1,8 +1,8 @@
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { bumpRevision } from '../database/commit-timestamps.ts';
+import { OperatorError } from '../operator-error.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
-import { AccessError } from './access-error.ts';
 import { checkLabel, digestOf, isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
 import { getPartnerReference } from './partner-admin.ts';
 import { formerName } from './partner-lifecycle.ts';
@@ -57,7 +57,7 @@ export interface KeyOptions {
  *
  * @param lifetimeMs null for a key that never expires.
  * @param label null for none; see `checkLabel`.
- * @throws AccessError if there is no such partner, or the label is refused.
+ * @throws OperatorError if there is no such partner, or the label is refused.
  */
 export async function issueKey(
   database: Database,
@@ -82,7 +82,7 @@ export async function issueKey(
  * it ends later, but never beyond its original lifetime. The new key has the same environment and label, and its
  * lifetime is as long as the old key's original one.
  *
- * @throws AccessError if there is no such key, or it is no longer valid.
+ * @throws OperatorError if there is no such key, or it is no longer valid.
  */
 export function rotateKey(
   database: Database,
@@ -95,7 +95,7 @@ export function rotateKey(
     const nowMs = clock();
     const old = await getKey(transaction, nowMs, keyId);
     if (old.state !== 'active') {
-      throw new AccessError(`key ${keyId} is ${old.state}: issue a new one with "pds key issue ${old.partner}"`);
+      throw new OperatorError(`key ${keyId} is ${old.state}: issue a new one with "pds key issue ${old.partner}"`);
     }
     const { environment, issuedExpiresAt, label } = old;
     const lifetimeMs = issuedExpiresAt === null ? null : Date.parse(issuedExpiresAt) - Date.parse(old.createdAt);
@@ -129,7 +129,7 @@ function findPromisedEnd({ expiresAt, issuedExpiresAt, replacedBy }: KeyDetails)
  * Revokes a key immediately. A key that is already revoked keeps its timestamp.
  *
  * @returns the key, and whether anything changed.
- * @throws AccessError if there is no such key.
+ * @throws OperatorError if there is no such key.
  */
 export function revokeKey(
   database: Database,
@@ -155,7 +155,7 @@ export function revokeKey(
  * Changes a key's label, also of a key that is no longer valid. Servers do not read labels.
  *
  * @returns the key, and whether anything changed.
- * @throws AccessError if there is no such key, or the label is refused.
+ * @throws OperatorError if there is no such key, or the label is refused.
  */
 export async function labelKey(
   database: Database,
@@ -179,7 +179,7 @@ export async function labelKey(
  * Keys in order of issue, grouped by partner, with their last use.
  *
  * @param partnerName null for all partners.
- * @throws AccessError if there is no such partner.
+ * @throws OperatorError if there is no such partner.
  */
 export async function listKeys(database: Database, clock: Clock, partnerName: string | null): Promise<ListedKey[]> {
   const partnerId = partnerName === null ? null : (await getPartnerReference(database, partnerName)).id;
@@ -225,14 +225,14 @@ async function getKey(database: Database, nowMs: number, keyId: string): Promise
     .where('key.id', '=', keyId)
     .where('partner.deleted_at', 'is', null)
     .executeTakeFirst();
-  if (row === undefined) throw new AccessError(`there is no key ${keyId}: "pds key list" lists all`);
+  if (row === undefined) throw new OperatorError(`there is no key ${keyId}: "pds key list" lists all`);
   return withState(row, nowMs);
 }
 
 /** Does not repeat the argument, which could be a whole key and end up in a log. */
-function notAnId(given: string): AccessError {
+function notAnId(given: string): OperatorError {
   const wholeKey = parseKey(given.trim());
-  return new AccessError(
+  return new OperatorError(
     wholeKey === null
       ? 'pass the public id of the key, the 8 characters after "pds_live_" or "pds_test_": "pds key list" shows it'
       : `pass only the public id, ${wholeKey.id}: others can read a whole key on a command line`,

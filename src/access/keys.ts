@@ -1,8 +1,8 @@
 import { hash, randomInt, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Environment } from '../config.ts';
+import { OperatorError } from '../operator-error.ts';
 import { printable } from '../printable.ts';
-import { AccessError } from './access-error.ts';
 
 /** The installations that accept a key: `live` for production, `test` for all others. */
 export const KEY_ENVIRONMENTS = ['live', 'test'] as const;
@@ -104,13 +104,13 @@ export function withoutKeys(text: string): string {
 /**
  * Checks a key's label: 1 to 64 characters, not only spaces, none of them invisible, and no key in it.
  *
- * @throws AccessError for any other text, which the message does not repeat.
+ * @throws OperatorError for any other text, which the message does not repeat.
  */
 export function checkLabel(label: string): void {
   const isPrintable = printable(label) === label && label.trim() === label;
   if (isPrintable && label !== '' && Array.from(label).length <= MAX_LABEL_LENGTH && withoutKeys(label) === label)
     return;
-  throw new AccessError(
+  throw new OperatorError(
     `a label is 1 to ${MAX_LABEL_LENGTH} printable characters, such as "billing system", ` +
       'without a space at either end, and contains no key',
   );

@@ -3,9 +3,9 @@ import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { nextCommitTimestamp, bumpRevision } from '../database/commit-timestamps.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
-import { AccessError } from './access-error.ts';
 import { parseStoredKinds } from './partner-records.ts';
 import type { Kind } from '../kinds.ts';
+import { OperatorError } from '../operator-error.ts';
 
 // Names are typed into commands and written to logs, so they contain nothing that a shell or a log must quote.
 const NAME = /^(?!pds_(?:live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -35,7 +35,7 @@ export interface PartnerReference {
 /**
  * Creates a partner, which sees nothing unless it is granted `everything`.
  *
- * @throws AccessError if the name is taken (ignoring case), or is not 1 to 64 of `A-Z a-z 0-9 . _ -` beginning with a
+ * @throws OperatorError if the name is taken (ignoring case), or is not 1 to 64 of `A-Z a-z 0-9 . _ -` beginning with a
  *   letter or digit, or begins like a key.
  */
 export async function createPartner(
@@ -78,10 +78,10 @@ export async function insertPartner(
   return partner;
 }
 
-/** @throws AccessError for an invalid name; see `createPartner`. */
+/** @throws OperatorError for an invalid name; see `createPartner`. */
 export function checkPartnerName(name: string): void {
   if (NAME.test(name)) return;
-  throw new AccessError(
+  throw new OperatorError(
     'a partner name is 1 to 64 letters (A-Z, a-z), digits, ".", "_" and "-", begins with a letter or digit, ' +
       'and is not a key',
   );
@@ -99,19 +99,19 @@ export async function findPartnerLike({ kysely }: Database, name: string): Promi
 
 /**
  * @param exceptId a partner that can have the name already.
- * @throws AccessError if another partner has the name, ignoring case.
+ * @throws OperatorError if another partner has the name, ignoring case.
  */
 export async function refuseTakenName(database: Database, name: string, exceptId?: number): Promise<void> {
   const taken = await findPartnerLike(database, name);
   if (taken === null || taken.id === exceptId) return;
-  throw new AccessError(`a partner named "${taken.name}" already exists: choose another name`);
+  throw new OperatorError(`a partner named "${taken.name}" already exists: choose another name`);
 }
 
 /**
  * Suspends a partner: every request with its keys gets 403 until it is resumed.
  *
  * @returns whether anything changed; a partner that is already suspended keeps its timestamp.
- * @throws AccessError if there is no such partner.
+ * @throws OperatorError if there is no such partner.
  */
 export function suspendPartner(database: Database, clock: Clock, name: string): Promise<boolean> {
   return changeSuspension(database, clock, name, 'suspend');
@@ -126,7 +126,7 @@ export function resumePartner(database: Database, clock: Clock, name: string): P
  * Changes a partner's settings; omitted ones keep their values.
  *
  * @param settings `null` for the service's default requests per minute, and for all kinds of resource.
- * @throws AccessError if there is no such partner.
+ * @throws OperatorError if there is no such partner.
  */
 export async function setPartner(
   database: Database,
@@ -161,7 +161,7 @@ export async function listPartners(database: Database, clock: Clock): Promise<Pa
 /**
  * A partner by name.
  *
- * @throws AccessError if there is none.
+ * @throws OperatorError if there is none.
  */
 export async function getPartner(database: Database, clock: Clock, name: string): Promise<PartnerSummary> {
   const row = await summaryRows(database, clock).where('partner.name', '=', name).executeTakeFirst();
@@ -172,7 +172,7 @@ export async function getPartner(database: Database, clock: Clock, name: string)
 /**
  * A partner's row ID.
  *
- * @throws AccessError if there is no partner of that name.
+ * @throws OperatorError if there is no partner of that name.
  */
 export async function getPartnerReference({ kysely }: Database, name: string): Promise<PartnerReference> {
   const row = await kysely
@@ -185,8 +185,8 @@ export async function getPartnerReference({ kysely }: Database, name: string): P
   return row;
 }
 
-function noPartner(name: string): AccessError {
-  return new AccessError(
+function noPartner(name: string): OperatorError {
+  return new OperatorError(
     `there is no partner "${name}": "pds partner list" lists all, "pds partner create" creates one`,
   );
 }

@@ -8,7 +8,7 @@ import { checkPartnerName, getPartnerReference, refuseTakenName } from './partne
  * Renames a partner. Its keys, grants, usage and cursors belong to its ID, so they stay. The audit trail keeps the old
  * name in earlier entries.
  *
- * @throws AccessError if there is no such partner, or the new name is invalid or taken by another partner.
+ * @throws OperatorError if there is no such partner, or the new name is invalid or taken by another partner.
  */
 export async function renamePartner(database: Database, clock: Clock, name: string, newName: string): Promise<void> {
   checkPartnerName(newName);
@@ -33,7 +33,7 @@ export interface DeletedPartner {
  * Deletes a partner: revokes its keys, removes its grants, and frees its name. Its row stays, marked: no later partner
  * gets its ID, and so none sees its usage, and a restore of an older backup can delete it again.
  *
- * @throws AccessError if there is no such partner.
+ * @throws OperatorError if there is no such partner.
  */
 export function deletePartner(database: Database, clock: Clock, name: string): Promise<DeletedPartner> {
   return inTransaction(database, async (transaction) => {

@@ -70,7 +70,7 @@ async function markAllInIndex(
  *
  * Each record keeps the `updated_at` that it is served with. Servers can keep running.
  *
- * @throws ImportLockedError if an import ran for over a minute.
+ * @throws OperatorError if an import ran for over a minute.
  */
 export async function recover(database: OpenDatabase, options: RecoverOptions): Promise<Recovery> {
   const { clock, after = EPOCH, change = { action: 'recover' } } = options;

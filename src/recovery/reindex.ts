@@ -34,7 +34,7 @@ export interface Reindexing {
  * Rebuilds the index from the stored records, all or nothing. Servers continue; imports wait. Ends with a publication
  * that changes no record, so that servers drop what they cached of the old index; watermarks stay valid.
  *
- * @throws ImportLockedError if an import ran for over a minute.
+ * @throws OperatorError if an import ran for over a minute.
  */
 export async function reindex(database: OpenDatabase, options: ReindexOptions): Promise<Reindexing> {
   const { clock, kinds = INDEXED_KINDS } = options;

@@ -5,13 +5,13 @@ import type { Operator } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
 import { sqliteFiles } from '../database/sqlite/sqlite-files.ts';
+import { OperatorError } from '../operator-error.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
 import { preserveRestrictions, type PreservedRestrictions, type LostAccess } from './preserve-restrictions.ts';
 import { keepAs, makeLastFolder, makeLike, moveIfThere, syncToDisk } from './durable-files.ts';
 import { removeForeignSchema } from './foreign-schema.ts';
 import { recover, type Recovery } from './recover.ts';
-import { RecoveryError } from './recovery-error.ts';
 import { lockReplaced, type ReplacedDatabase, type ReplacedFile } from './replaced-database.ts';
 
 interface RestoreOptions {
@@ -56,7 +56,7 @@ export interface RestoreReport {
  *
  * @param path of the catalog's file.
  * @param folder made by `backup`.
- * @throws RecoveryError if the folder holds no complete backup or a newer schema, or the database is in use.
+ * @throws OperatorError if the folder holds no complete backup or a newer schema, or the database is in use.
  */
 export async function restore(path: string, folder: string, options: RestoreOptions): Promise<RestoreReport> {
   const { clock, onProgress } = options;
@@ -113,7 +113,7 @@ export interface RestorePreview {
 /**
  * Reports what `restore` would replace, and changes nothing.
  *
- * @throws RecoveryError if the folder holds no complete backup, or the database is in use.
+ * @throws OperatorError if the folder holds no complete backup, or the database is in use.
  */
 export function previewRestore(path: string, folder: string): RestorePreview {
   const manifest = readManifest(folder);
@@ -174,7 +174,7 @@ const COMPANIONS = ['-wal', '-shm', '-journal'];
  * Moves the restored files into place.
  *
  * @returns the names of the replaced files.
- * @throws RecoveryError if another process created a file meanwhile.
+ * @throws OperatorError if another process created a file meanwhile.
  */
 function putInPlace(staged: string, replaced: ReplacedDatabase, aside: string): string[] {
   const steps: { from: string; to: ReplacedFile }[] = [
@@ -216,6 +216,6 @@ function appear(from: string, path: string): void {
   }
 }
 
-function madeMeanwhile(path: string): RecoveryError {
-  return new RecoveryError(`${path} was created by another process meanwhile: stop it, and try again`);
+function madeMeanwhile(path: string): OperatorError {
+  return new OperatorError(`${path} was created by another process meanwhile: stop it, and try again`);
 }

@@ -62,7 +62,7 @@ export async function reportUsage(
 /**
  * A partner's usage over the last days, by key and endpoint.
  *
- * @throws AccessError if there is no such partner.
+ * @throws OperatorError if there is no such partner.
  */
 export async function reportUsageOf(
   database: Database,

@@ -1,5 +1,6 @@
 import project from '../../../package.json' with { type: 'json' };
 import type { Config } from '../../config.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { backup, findPartialBackups } from '../../recovery/backup.ts';
 import type { LostAccess, PreservedRestrictions } from '../../recovery/preserve-restrictions.ts';
 import { previewRecovery, recover, type Recovery, type RecoveryPreview } from '../../recovery/recover.ts';
@@ -7,7 +8,6 @@ import { previewRestore, restore, type RestoreReport } from '../../recovery/rest
 import { canAsk } from '../command-line.ts';
 import { configOfProcess, operatorOfProcess, type CommandContext } from '../context.ts';
 import { confirm } from '../process/confirm.ts';
-import { CommandError } from '../process/failure.ts';
 import { processOutput, type Output } from '../process/output.ts';
 import { startProgress } from '../process/progress.ts';
 
@@ -82,7 +82,7 @@ export async function restoreDatabase(
 /**
  * Asks before a database is replaced.
  *
- * @throws CommandError if there is no terminal to ask on.
+ * @throws OperatorError if there is no terminal to ask on.
  */
 async function confirmRestore(output: Output, path: string, directory: string): Promise<void> {
   const { manifest, replaced } = previewRestore(path, directory);
@@ -93,7 +93,7 @@ async function confirmRestore(output: Output, path: string, directory: string): 
     `this restore replaces ${path} (${lastEvent}) with the backup of ${manifest.made_at}` +
     ` (last event at ${manifest.last_event})`;
   if (!canAsk()) {
-    throw new CommandError(`${consequence}, and there is no terminal to confirm it on. Add --yes to confirm it`);
+    throw new OperatorError(`${consequence}, and there is no terminal to confirm it on. Add --yes to confirm it`);
   }
   output.note([
     `T${consequence.slice(1)}.`,
@@ -102,10 +102,10 @@ async function confirmRestore(output: Output, path: string, directory: string): 
   await confirm(output, 'Restore now?');
 }
 
-/** @throws CommandError if the database is PostgreSQL, naming its tools for the purpose. */
+/** @throws OperatorError if the database is PostgreSQL, naming its tools for the purpose. */
 function sqlitePath({ database }: Config, tools: string): string {
   if (database.engine === 'sqlite') return database.path;
-  throw new CommandError(
+  throw new OperatorError(
     `this command is for SQLite. For PostgreSQL use ${tools}. docs/operators/backup-and-recovery.md describes how, and ` +
       'what to do after a restore ("pds recover")',
   );

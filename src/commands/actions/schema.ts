@@ -1,9 +1,9 @@
 import { migrate, readDeferred } from '../../database/migrations/migrator.ts';
 import { SERVING_SETTINGS } from '../../database/postgres/postgres.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { hasRoles, makeRoles, type Roles } from '../../roles/make-roles.ts';
 import { tidyUp } from '../../publishing/announce.ts';
 import { migratingWithProgress, type CommandContext } from '../context.ts';
-import { CommandError } from '../process/failure.ts';
 
 /**
  * `pds migrate`: brings the schema up to this version.
@@ -33,7 +33,7 @@ export async function updateRoles(
   { reader, writer }: Roles,
 ): Promise<undefined> {
   if (database.engine === 'sqlite') {
-    throw new CommandError('"pds roles" requires PostgreSQL. On SQLite, set the permissions of the two files instead');
+    throw new OperatorError('"pds roles" requires PostgreSQL. On SQLite, set the permissions of the two files instead');
   }
   const created = await makeRoles(database, clock, { reader, writer });
   output.done({ reader, writer, created, reader_settings: SERVING_SETTINGS }, [

@@ -1,33 +1,9 @@
 import { getSystemErrorMap } from 'node:util';
-import { AccessError } from '../../access/access-error.ts';
-import { ConfigError, type DatabaseConfig } from '../../config.ts';
-import { DatabaseUnavailableError, NoDatabaseError, SchemaVersionError } from '../../database/errors.ts';
+import type { DatabaseConfig } from '../../config.ts';
 import { isTlsError } from '../../database/postgres/postgres-errors.ts';
 import { shownPostgresUrl } from '../../database/postgres/postgres-url.ts';
-import { RolesError } from '../../roles/make-roles.ts';
 import { describeSqliteError, sqliteFiles } from '../../database/sqlite/sqlite-files.ts';
-import { ImportLockedError } from '../../database/catalog-lock.ts';
-import { RecoveryError } from '../../recovery/recovery-error.ts';
-import { InterruptedError } from './progress.ts';
-
-/** The input or the state is wrong. Operators see only the message: it says what is wrong and what to do. */
-export class CommandError extends Error {
-  override name = 'CommandError';
-}
-
-/** Errors whose message is complete, and written for operators. */
-const OPERATOR_ERRORS = [
-  CommandError,
-  RecoveryError,
-  AccessError,
-  ConfigError,
-  DatabaseUnavailableError,
-  ImportLockedError,
-  InterruptedError,
-  NoDatabaseError,
-  RolesError,
-  SchemaVersionError,
-];
+import { OperatorError } from '../../operator-error.ts';
 
 const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EPIPE']);
 
@@ -59,7 +35,7 @@ export function causeOf(error: unknown): unknown {
  */
 export function describeFailure(error: unknown, database: DatabaseConfig | null): string {
   if (!(error instanceof Error)) return `unexpected: ${String(error)}`;
-  if (OPERATOR_ERRORS.some((known) => error instanceof known)) return error.message;
+  if (error instanceof OperatorError) return error.message;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   // The error that a worker gets from the primary has only the code.
   if (syscall === 'bind' || syscall === 'listen') return describeListenError(error, API_PORT);

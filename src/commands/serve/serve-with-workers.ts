@@ -2,12 +2,12 @@ import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import type { AdminServer } from '../../monitoring/admin-server.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { InMemoryRateLimiter } from '../../rate-limiting/in-memory-rate-limiter.ts';
 import { countBatch } from '../../rate-limiting/worker-rate-limiter.ts';
 import { poolView } from '../../workers/pool-view.ts';
 import { WorkerPool } from '../../workers/worker-pool.ts';
 import { WorkerReports } from '../../workers/worker-reports.ts';
-import { CommandError } from '../process/failure.ts';
 import type { LogFormat } from '../process/log-format.ts';
 import { flushLog } from '../process/logger.ts';
 import { processOutput } from '../process/output.ts';
@@ -22,7 +22,7 @@ const CLOSE_DEADLINE_MS = 10_000;
  * service.
  *
  * @returns the workers' address, once all of them serve requests.
- * @throws CommandError if a worker cannot start.
+ * @throws OperatorError if a worker cannot start.
  */
 export async function serveWithWorkers(
   config: Config,
@@ -69,6 +69,6 @@ export async function serveWithWorkers(
     // Its handlers would treat the exit as a requested shutdown.
     grace.uninstall();
     pool.kill();
-    throw new CommandError(error instanceof Error ? error.message : String(error));
+    throw new OperatorError(error instanceof Error ? error.message : String(error));
   }
 }

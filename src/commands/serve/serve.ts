@@ -14,10 +14,11 @@ import { haveCreated } from '../../database/migrations/migration.ts';
 import { prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
 import { startAdminServer, type AdminServer } from '../../monitoring/admin-server.ts';
 import { registerReady } from '../../monitoring/readiness.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
 import { announceCutOff } from '../../publishing/announce.ts';
 import { configOfProcess, hasDatabase, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
-import { CommandError, describeListenError } from '../process/failure.ts';
+import { describeListenError } from '../process/failure.ts';
 import type { LogFormat } from '../process/log-format.ts';
 import { createLog, flushLog } from '../process/logger.ts';
 import { processOutput, renderColumns, type Output } from '../process/output.ts';
@@ -45,7 +46,7 @@ interface ServeOptions {
  * `pds serve`: serves requests until the process is told to stop. Returns once it listens. With several workers, this
  * process is their primary (`serveWithWorkers`), and each worker runs this command too (`serveAsWorker`).
  *
- * @throws CommandError, or an error of the database or the system, if it cannot start.
+ * @throws OperatorError, or an error of the database or the system, if it cannot start.
  */
 export async function serve(
   isJson: boolean,
@@ -53,7 +54,7 @@ export async function serve(
 ): Promise<undefined> {
   const config = configOfProcess({ PDS_HOST: host, PDS_PORT: port?.toString() });
   if (demo && config.environment !== 'dev') {
-    throw new CommandError(
+    throw new OperatorError(
       `--demo creates a public key, so it requires PDS_ENVIRONMENT=dev; PDS_ENVIRONMENT is ${config.environment}`,
     );
   }
@@ -84,12 +85,12 @@ export async function serve(
 /**
  * Opens the admin port before anything else, so that readiness probes get a response from the start.
  *
- * @throws CommandError if it cannot be opened.
+ * @throws OperatorError if it cannot be opened.
  */
 async function openAdminPort(config: Config, logger: Logger): Promise<AdminServer> {
   const { adminHost, adminPort, host, port } = config;
   if (adminPort !== 0 && adminPort === port && adminHost === host) {
-    throw new CommandError(
+    throw new OperatorError(
       `the API and the admin server cannot both use ${host}:${port}. Choose another port with PDS_ADMIN_PORT, or with --port`,
     );
   }
@@ -100,7 +101,7 @@ async function openAdminPort(config: Config, logger: Logger): Promise<AdminServe
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const adminServer = { what: 'the admin server', host: 'PDS_ADMIN_HOST', port: 'PDS_ADMIN_PORT' };
-    throw new CommandError(describeListenError(error, adminServer), { cause: error });
+    throw new OperatorError(describeListenError(error, adminServer), { cause: error });
   }
   logger.info(`admin server at ${admin.origin}: /livez, /readyz, /metrics`);
   return admin;

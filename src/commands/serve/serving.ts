@@ -12,11 +12,11 @@ import { WINDOW_SECONDS, type RateLimiter } from '../../rate-limiting/rate-limit
 import { Readiness } from '../../monitoring/readiness.ts';
 import { RequestMetrics } from '../../monitoring/request-metrics.ts';
 import { servingMetrics } from '../../monitoring/serving-metrics.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { readCursorSecret } from '../../paging/cursor.ts';
 import type { RedisRateLimiter } from '../../rate-limiting/redis-rate-limiter.ts';
 import { RequestLimits } from '../../rate-limiting/request-limits.ts';
 import { UsageRecorder } from '../../usage/usage-recorder.ts';
-import { CommandError } from '../process/failure.ts';
 import { boundConnections } from './descriptor-limit.ts';
 import { startTracing } from '../process/tracing.ts';
 
@@ -49,7 +49,7 @@ export interface ServingOptions {
 /**
  * Opens the database for reading, and serves requests.
  *
- * @throws CommandError, or an error of the database or the system, if it cannot start.
+ * @throws OperatorError, or an error of the database or the system, if it cannot start.
  */
 export async function startServing(
   config: Config,
@@ -130,13 +130,13 @@ async function startRedisRateLimiter(
  * of the first.
  *
  * @param setting the setting that names the host, for the error message.
- * @throws CommandError if it has no address.
+ * @throws OperatorError if it has no address.
  */
 export async function resolveHost(host: string, setting: string): Promise<string> {
   try {
     const { address } = await lookup(host, { order: 'ipv4first' });
     return address;
   } catch {
-    throw new CommandError(`cannot resolve the host "${host}". Correct it with ${setting}`);
+    throw new OperatorError(`cannot resolve the host "${host}". Correct it with ${setting}`);
   }
 }

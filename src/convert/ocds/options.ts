@@ -1,5 +1,5 @@
+import { OperatorError } from '../../operator-error.ts';
 import { isObject, textAt } from '../json.ts';
-import { MapError } from '../map-error.ts';
 
 /** How OCDS is converted. */
 export interface OcdsOptions {
@@ -35,34 +35,37 @@ const STATUSES = ['draft', 'open', 'closed', 'awarded', 'cancelled'];
  * Reads the operator's own look-ups: `{"status": {"Primirea ofertelor": "open"}, "services": [{"scheme": "CPV",
  * "prefix": "45", "id": "cs_construction", "name": "Construction"}]}`.
  *
- * @throws MapError
+ * @throws OperatorError if the text is no such map.
  */
 export function parseOcdsMap(text: string, name: string): Pick<OcdsOptions, 'statuses' | 'services'> {
   let map: unknown;
   try {
     map = JSON.parse(text);
   } catch (error) {
-    throw new MapError(`${name} is not JSON: ${(error as Error).message}`);
+    throw new OperatorError(`${name} is not JSON: ${(error as Error).message}`);
   }
-  if (!isObject(map)) throw new MapError(`${name} must be an object`);
+  if (!isObject(map)) throw new OperatorError(`${name} must be an object`);
   const unknown = Object.keys(map).find((key) => key !== 'status' && key !== 'services');
   if (unknown !== undefined)
-    throw new MapError(`${name}: unknown ${JSON.stringify(unknown)}; accepted are status, services`);
+    throw new OperatorError(`${name}: unknown ${JSON.stringify(unknown)}; accepted are status, services`);
   const { status: statuses = {}, services: rules = [] } = map;
   if (!isObject(statuses)) {
-    throw new MapError(`${name}: status ${JSON.stringify(statuses)} must be an object, such as {"Advertised": "open"}`);
+    throw new OperatorError(
+      `${name}: status ${JSON.stringify(statuses)} must be an object, such as {"Advertised": "open"}`,
+    );
   }
   const wrong = Object.entries(statuses).find(([, status]) => !STATUSES.some((accepted) => accepted === status));
   if (wrong !== undefined) {
     const [from, to] = wrong.map((one) => JSON.stringify(one));
-    throw new MapError(`${name}: status ${from} becomes ${to}, which is not one of ${STATUSES.join(', ')}`);
+    throw new OperatorError(`${name}: status ${from} becomes ${to}, which is not one of ${STATUSES.join(', ')}`);
   }
-  if (!Array.isArray(rules)) throw new MapError(`${name}: services ${JSON.stringify(rules)} must be a list of objects`);
+  if (!Array.isArray(rules))
+    throw new OperatorError(`${name}: services ${JSON.stringify(rules)} must be a list of objects`);
   const services = rules.map((rule: unknown, index) => {
     const [scheme, prefix, id, label] = ['scheme', 'prefix', 'id', 'name'].map((key) => textAt(rule, key));
     if (!isObject(rule) || scheme == null || id == null || label == null) {
       const accepted = 'must be an object with scheme, id and name, and can have prefix';
-      throw new MapError(`${name}: services[${index}] ${JSON.stringify(rule)} ${accepted}`);
+      throw new OperatorError(`${name}: services[${index}] ${JSON.stringify(rule)} ${accepted}`);
     }
     return { scheme, prefix: prefix ?? '', id, name: label };
   });
