@@ -7,9 +7,6 @@ import { loadSettingsFile } from './process/settings-file.ts';
 
 // Helpers of the command definitions. Nothing here loads a database driver before a command runs.
 
-/** The exit codes of `pds diff`, as those of diff(1). */
-export const DIFF_CODES = { differs: 1, refused: 2 };
-
 /** Adds a command with the options common to all. */
 export function addCommand(parent: Command, name: string, description: string): Command {
   return addCommonOptions(parent.command(name).description(description));

@@ -16,8 +16,9 @@ import { shownPostgresUrl } from '../database/postgres/postgres-url.ts';
 import { hasSqliteFiles, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { printable } from '../printable.ts';
 import { announceCutOff } from '../publishing/announce.ts';
+import { ImportRefusedError } from '../publishing/problems.ts';
 import type { Clock } from '../timestamp.ts';
-import { causeOf, describeFailure } from './process/failure.ts';
+import { causeOf, describeFailure, reportRefusal } from './process/failure.ts';
 import { processOutput, type Output } from './process/output.ts';
 import { InterruptedError, startProgress, type Progress } from './process/progress.ts';
 import { variablesOfProcess, type SettingOptions } from './process/settings-file.ts';
@@ -43,7 +44,7 @@ export function configOfProcess(options: SettingOptions = {}): Config {
 /**
  * Runs a command and sets this process's exit code: the return value of `work`, 0 if it returns nothing, or
  * `failureCode` if it throws (a signal's exit code if interrupted). An error prints one message to stderr, and with `--json` also
- * `{"error": {"message": …}}` to stdout.
+ * `{"error": {"message": …}}` to stdout; a refused import also its problems.
  */
 export async function runCommand(
   isJson: boolean,
@@ -55,9 +56,13 @@ export async function runCommand(
   } catch (thrown) {
     const error = causeOf(thrown);
     process.exitCode = error instanceof InterruptedError ? error.exitCode : failureCode;
+    const output = processOutput(isJson);
+    if (error instanceof ImportRefusedError) {
+      reportRefusal(output, error);
+      return;
+    }
     // Redact keys: an operator may have entered one in place of a name.
     const message = withoutKeys(describeFailure(error, databaseOfProcess()));
-    const output = processOutput(isJson);
     const [first = '', ...others] = error instanceof ConfigError ? error.problems.map(withoutKeys) : [message];
     output.note([error instanceof InterruptedError ? first : `error: ${first}`, ...others]);
     if (isJson) output.result({ error: { message } }, '');
@@ -86,14 +91,14 @@ export const HISTORY_WARNING =
 /**
  * Runs a command on the database, and always closes it.
  *
- * @returns the return value of `work`: the exit code, or nothing for 0.
+ * @returns the return value of `work`.
  * @throws NoDatabaseError if there is no database and the command cannot create one; nothing was created.
  */
-export async function withDatabase(
+export async function withDatabase<T>(
   isJson: boolean,
-  work: (context: CommandContext) => Promise<number | undefined>,
+  work: (context: CommandContext) => Promise<T>,
   { mayCreate = false, shouldPrepare = true, isDryRun = false, recovers = false }: DatabaseSettings = {},
-): Promise<number | undefined> {
+): Promise<T> {
   const config = configOfProcess();
   const output = processOutput(isJson);
   if (!mayCreate) refuseMissingFiles(config.database);

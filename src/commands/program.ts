@@ -10,7 +10,6 @@ import {
   addCommand,
   addCommonOptions,
   collectIndexedKind,
-  DIFF_CODES,
   onDatabase,
   parseAfter,
   parseShown,
@@ -25,6 +24,9 @@ import { LOG_FORMATS } from './process/log-format.ts';
 // The commands of `pds`. Their actions are loaded on use: help and usage errors need no database driver.
 
 const WRONG_USAGE = 2;
+
+/** As that of diff(1), for which 1 means that there are differences. */
+const DIFF_FAILURE = 2;
 
 const MAX_WORKERS = 64;
 const MAX_DAYS = 36_500;
@@ -87,7 +89,7 @@ addCommand(program, 'diff', 'compare a directory with the database')
   .option('--replace', 'also list records that the files of their kind do not contain')
   .addOption(showOption())
   .addHelpText('after', '\nExit code: 0 if an import would change nothing, 1 if it would, 2 if that is unknown.')
-  .action(run(async () => (await import('./actions/preview.ts')).diff, DIFF_CODES.refused));
+  .action(run(async () => (await import('./actions/preview.ts')).diff, DIFF_FAILURE));
 
 addConvertCommands(program);
 
@@ -195,7 +197,7 @@ export async function runProgram(): Promise<void> {
       `error: cannot write the output: ${error.message}. Changes that the command made, if any, were not undone. If a ` +
         'key was lost, revoke it and issue another\n',
     );
-    process.exit(program.args[0] === 'diff' ? DIFF_CODES.refused : 1);
+    process.exit(program.args[0] === 'diff' ? DIFF_FAILURE : 1);
   });
   // A broken stderr does not fail the command.
   process.stderr.on('error', () => undefined);

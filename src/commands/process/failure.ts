@@ -1,9 +1,12 @@
 import { getSystemErrorMap } from 'node:util';
+import { withoutKeys } from '../../access/keys.ts';
 import type { DatabaseConfig } from '../../config.ts';
 import { isTlsError } from '../../database/postgres/postgres-errors.ts';
 import { shownPostgresUrl } from '../../database/postgres/postgres-url.ts';
 import { describeSqliteError, sqliteFiles } from '../../database/sqlite/sqlite-files.ts';
 import { OperatorError } from '../../operator-error.ts';
+import { describeProblem, type ImportRefusedError } from '../../publishing/problems.ts';
+import type { Output } from './output.ts';
 
 const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EPIPE']);
 
@@ -61,6 +64,19 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
     }
   }
   return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;
+}
+
+/** Reports the problems of a refused import. */
+export function reportRefusal(output: Output, error: ImportRefusedError): void {
+  // Redact keys: an operator may have entered one in place of a directory.
+  const problems = error.problems.map((problem) => ({ ...problem, file: withoutKeys(problem.file) }));
+  output.note(problems.map(describeProblem));
+  const count = error.isCutShort
+    ? `many problems, of which the first ${problems.length} are listed`
+    : `${error.count} problem${error.count === 1 ? '' : 's'}`;
+  const message = `import rejected with ${count}; nothing was written`;
+  output.note(`error: ${message}`);
+  if (output.isJson) output.result({ error: { message, problems } }, '');
 }
 
 /** A port that the service listens on, and the settings for it. */
