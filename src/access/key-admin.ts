@@ -4,10 +4,8 @@ import { bumpRevision } from '../database/commit-timestamps.ts';
 import { OperatorError } from '../operator-error.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { checkLabel, digestOf, isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
-import { getPartnerReference } from './partner-admin.ts';
+import { getPartnerId } from './partner-admin.ts';
 import { formerName } from './partner-lifecycle.ts';
-
-export type KeyState = 'active' | 'expired' | 'revoked';
 
 /** A key as the operator sees it, without its secret. */
 export interface KeyDetails {
@@ -16,7 +14,7 @@ export interface KeyDetails {
   /** The operator's note of what the key is for; null for none. */
   readonly label: string | null;
   readonly environment: KeyEnvironment;
-  readonly state: KeyState;
+  readonly state: 'active' | 'expired' | 'revoked';
   readonly createdAt: string;
   /** The first timestamp at which the key is rejected; null for never. */
   readonly expiresAt: string | null;
@@ -182,7 +180,7 @@ export async function labelKey(
  * @throws OperatorError if there is no such partner.
  */
 export async function listKeys(database: Database, clock: Clock, partnerName: string | null): Promise<ListedKey[]> {
-  const partnerId = partnerName === null ? null : (await getPartnerReference(database, partnerName)).id;
+  const partnerId = partnerName === null ? null : await getPartnerId(database, partnerName);
   const lastUses = await readLastUses(database, partnerId);
   const rows = await keyRows(database)
     .where('partner.deleted_at', 'is', null)
@@ -220,7 +218,15 @@ export async function findKey(database: Database, clock: Clock, key: string): Pr
 }
 
 async function getKey(database: Database, nowMs: number, keyId: string): Promise<KeyDetails> {
-  if (!isKeyId(keyId)) throw notAnId(keyId);
+  if (!isKeyId(keyId)) {
+    // Does not repeat the argument, which could be a whole key and end up in a log.
+    const wholeKey = parseKey(keyId.trim());
+    throw new OperatorError(
+      wholeKey === null
+        ? 'pass the public id of the key, the 8 characters after "pds_live_" or "pds_test_": "pds key list" shows it'
+        : `pass only the public id, ${wholeKey.id}: others can read a whole key on a command line`,
+    );
+  }
   const row = await keyRows(database)
     .where('key.id', '=', keyId)
     .where('partner.deleted_at', 'is', null)
@@ -229,30 +235,20 @@ async function getKey(database: Database, nowMs: number, keyId: string): Promise
   return withState(row, nowMs);
 }
 
-/** Does not repeat the argument, which could be a whole key and end up in a log. */
-function notAnId(given: string): OperatorError {
-  const wholeKey = parseKey(given.trim());
-  return new OperatorError(
-    wholeKey === null
-      ? 'pass the public id of the key, the 8 characters after "pds_live_" or "pds_test_": "pds key list" shows it'
-      : `pass only the public id, ${wholeKey.id}: others can read a whole key on a command line`,
-  );
-}
-
 async function insertKey(
   transaction: Database,
   nowMs: number,
   partnerName: string,
   { environment, lifetimeMs, label = null }: KeyOptions,
 ): Promise<NewKey> {
-  const partner = await getPartnerReference(transaction, partnerName);
+  const partnerId = await getPartnerId(transaction, partnerName);
   const { key, id, digest } = issueKeyText(environment);
   const expiresAt = lifetimeMs === null ? null : formatTimestamp(nowMs + lifetimeMs);
   await transaction.kysely
     .insertInto('access.keys')
     .values({
       id,
-      partner_id: partner.id,
+      partner_id: partnerId,
       digest,
       environment,
       created_at: formatTimestamp(nowMs),

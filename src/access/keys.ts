@@ -28,13 +28,6 @@ export const DEMO_KEY = 'pds_test_demodemo_ThisKeyIsPublishedForEveryoneToTryDem
 /** The demo key's public ID. Only the `dev` environment accepts it. */
 export const DEMO_KEY_ID = 'demodemo';
 
-/** A newly generated key. `key` is shown once; `id` and `digest` are stored. */
-export interface IssuedKey {
-  readonly key: string;
-  readonly id: string;
-  readonly digest: string;
-}
-
 /** The parts of a key that are not secret. */
 export interface ParsedKey {
   readonly id: string;
@@ -50,8 +43,10 @@ export function keyEnvironmentOf(environment: Environment): KeyEnvironment {
  * Generates a key: `pds_live_` or `pds_test_`, a public ID of 8 characters, `_`, 38 random characters, and a checksum
  * of 6 over everything before it. The checksum detects every single typo, and lets a scanner tell a leaked key from
  * similar text.
+ *
+ * @returns the key, which is shown once, and its public ID and digest, which are stored.
  */
-export function issueKeyText(environment: KeyEnvironment): IssuedKey {
+export function issueKeyText(environment: KeyEnvironment): { key: string; id: string; digest: string } {
   const id = randomText(ID_LENGTH);
   const key = composeKey(environment, id, randomText(SECRET_LENGTH));
   return { key, id, digest: digestOf(key) };

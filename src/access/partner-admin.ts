@@ -26,12 +26,6 @@ export interface PartnerSummary {
   readonly activeKeyCount: number;
 }
 
-/** A partner's row ID and name, for changes in the same transaction. */
-export interface PartnerReference {
-  readonly id: number;
-  readonly name: string;
-}
-
 /**
  * Creates a partner, which sees nothing unless it is granted `everything`.
  *
@@ -50,15 +44,19 @@ export async function createPartner(
   });
 }
 
-/** Inserts a partner at a commit timestamp drawn in this transaction; otherwise like `createPartner`. */
+/**
+ * Inserts a partner at a commit timestamp drawn in this transaction; otherwise like `createPartner`.
+ *
+ * @returns its row ID.
+ */
 export async function insertPartner(
   transaction: Database,
   clock: Clock,
   { name, timestamp, everything }: { name: string; timestamp: string; everything: boolean },
-): Promise<PartnerReference> {
+): Promise<number> {
   checkPartnerName(name);
   await refuseTakenName(transaction, name);
-  const partner = await transaction.kysely
+  const { id } = await transaction.kysely
     .insertInto('access.partners')
     .values({
       name,
@@ -66,16 +64,16 @@ export async function insertPartner(
       grants_changed_at: everything ? timestamp : EPOCH,
       created_at: formatTimestamp(clock()),
     })
-    .returning(['id', 'name'])
+    .returning('id')
     .executeTakeFirstOrThrow();
   if (everything) {
     await transaction.kysely
       .insertInto('access.grant_changes')
-      .values({ partner_id: partner.id, instant: timestamp })
+      .values({ partner_id: id, instant: timestamp })
       .execute();
   }
   await recordChange(transaction, clock, { action: 'partner create', partner: name, details: { everything } });
-  return partner;
+  return id;
 }
 
 /** @throws OperatorError for an invalid name; see `createPartner`. */
@@ -88,7 +86,10 @@ export function checkPartnerName(name: string): void {
 }
 
 /** Finds a partner by name, ignoring case: names that differ only in case would be confused. */
-export async function findPartnerLike({ kysely }: Database, name: string): Promise<PartnerReference | null> {
+export async function findPartnerLike(
+  { kysely }: Database,
+  name: string,
+): Promise<{ id: number; name: string } | null> {
   const found = await kysely
     .selectFrom('access.partners')
     .select(['id', 'name'])
@@ -137,7 +138,7 @@ export async function setPartner(
   const { requestsPerMinute, kinds } = settings;
   await inTransaction(database, async (transaction) => {
     await bumpRevision(transaction);
-    const { id } = await getPartnerReference(transaction, name);
+    const id = await getPartnerId(transaction, name);
     const row = transaction.kysely.selectFrom('access.partners').select(['requests_per_minute', 'kinds']);
     const before = await row.where('id', '=', id).executeTakeFirstOrThrow();
     const after = {
@@ -170,19 +171,19 @@ export async function getPartner(database: Database, clock: Clock, name: string)
 }
 
 /**
- * A partner's row ID.
+ * A partner's row ID, for reads and changes in the same transaction.
  *
  * @throws OperatorError if there is no partner of that name.
  */
-export async function getPartnerReference({ kysely }: Database, name: string): Promise<PartnerReference> {
+export async function getPartnerId({ kysely }: Database, name: string): Promise<number> {
   const row = await kysely
     .selectFrom('access.partners')
-    .select(['id', 'name'])
+    .select('id')
     .where('name', '=', name)
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
   if (row === undefined) throw noPartner(name);
-  return row;
+  return row.id;
 }
 
 function noPartner(name: string): OperatorError {
@@ -200,7 +201,7 @@ function changeSuspension(
   const suspendedAt = change === 'suspend' ? formatTimestamp(clock()) : null;
   return inTransaction(database, async (transaction) => {
     await bumpRevision(transaction);
-    const { id } = await getPartnerReference(transaction, name);
+    const id = await getPartnerId(transaction, name);
     const changed = await transaction.kysely
       .updateTable('access.partners')
       .set({ suspended_at: suspendedAt })

@@ -1,4 +1,4 @@
-import { getPartnerReference } from '../access/partner-admin.ts';
+import { getPartnerId } from '../access/partner-admin.ts';
 import { formerName } from '../access/partner-lifecycle.ts';
 import type { Database } from '../database/database.ts';
 import { lastDays, type Clock } from '../timestamp.ts';
@@ -71,7 +71,7 @@ export async function reportUsageOf(
   partnerName: string,
 ): Promise<UsageReport<{ keyId: string; endpoint: string }>> {
   const days = lastDays(clock(), dayCount);
-  const { id } = await getPartnerReference(database, partnerName);
+  const id = await getPartnerId(database, partnerName);
   const rows = await database.kysely
     .selectFrom('access.usage')
     .selectAll()
