@@ -12,7 +12,7 @@ export const MANIFEST_FILE = 'backup.json';
 export const BACKUP_FILES = { catalog: 'catalog.sqlite', access: 'access.sqlite' } as const;
 
 /** The format of a backup's folder. A change that this version could not restore increments it. */
-const FORMAT = 1;
+export const BACKUP_FORMAT = 1;
 
 interface BackedUpFile {
   readonly name: string;
@@ -43,7 +43,7 @@ const MANIFEST_SCHEMA: JSONSchemaType<BackupManifest> = {
   type: 'object',
   required: ['format', 'version', 'made_at', 'schema', 'last_event', 'files'],
   properties: {
-    format: { type: 'integer', const: FORMAT },
+    format: { type: 'integer', const: BACKUP_FORMAT },
     version: { type: 'string' },
     made_at: { type: 'string' },
     schema: {
@@ -59,11 +59,6 @@ const MANIFEST_SCHEMA: JSONSchemaType<BackupManifest> = {
     },
   },
 };
-
-/** Serializes a manifest in the current format. */
-export function writeManifest(manifest: Omit<BackupManifest, 'format'>): string {
-  return `${JSON.stringify({ format: FORMAT, ...manifest }, null, 2)}\n`;
-}
 
 /**
  * Reads a backup's manifest.

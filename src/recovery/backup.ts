@@ -17,7 +17,7 @@ import { SQLITE_BUSY, sqliteCode } from '../database/sqlite/sqlite-errors.ts';
 import { SqliteConnection, sqliteFiles, type SqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { OperatorError } from '../operator-error.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
-import { BACKUP_FILES, MANIFEST_FILE, writeManifest, type BackupManifest } from './backup-manifest.ts';
+import { BACKUP_FILES, BACKUP_FORMAT, MANIFEST_FILE, type BackupManifest } from './backup-manifest.ts';
 import { digestFile, makeLastFolder, syncToDisk } from './durable-files.ts';
 
 const GROUPS = ['access', 'catalog'] as const;
@@ -117,21 +117,13 @@ async function fill(folder: string, path: string, options: BackupOptions): Promi
   } finally {
     snapshot.close();
   }
-  const digests = await checkBoth(files, options);
-  const described = (group: 'catalog' | 'access') => ({
-    name: BACKUP_FILES[group],
-    bytes: statSync(files[group]).size,
-    sha256: digests[group],
-  });
-  const manifest = {
-    version: options.version,
-    made_at: madeAt,
-    ...about,
-    files: { catalog: described('catalog'), access: described('access') },
+  const manifest: BackupManifest = {
+    ...{ format: BACKUP_FORMAT, version: options.version, made_at: madeAt, ...about },
+    files: await checkBoth(files, options),
   };
-  writeFileSync(join(folder, MANIFEST_FILE), writeManifest(manifest), { mode: 0o600 });
+  writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
   for (const file of [files.catalog, files.access, join(folder, MANIFEST_FILE), folder]) syncToDisk(file);
-  return { format: 1, ...manifest };
+  return manifest;
 }
 
 /**
@@ -198,27 +190,24 @@ async function copyBoth(snapshot: DatabaseSync, files: SqliteFiles, { onProgress
 }
 
 /**
- * Checks both copies for damage.
+ * Checks both copies for damage, and describes them for the manifest.
  *
- * @returns the SHA-256 of each file.
  * @throws OperatorError if a copy is damaged.
  */
-async function checkBoth(
-  files: SqliteFiles,
-  { onProgress }: BackupOptions,
-): Promise<Record<keyof SqliteFiles, string>> {
-  const totalBytes = GROUPS.reduce((sum, group) => sum + statSync(files[group]).size, 0);
+async function checkBoth(files: SqliteFiles, { onProgress }: BackupOptions): Promise<BackupManifest['files']> {
+  const bytes = { catalog: statSync(files.catalog).size, access: statSync(files.access).size };
+  const totalBytes = bytes.catalog + bytes.access;
   let doneBytes = 0;
-  const digests = { catalog: '', access: '' };
-  for (const group of GROUPS) {
+  const check = async (group: keyof SqliteFiles) => {
     onProgress?.('checking', doneBytes, totalBytes);
     refuseDamaged(files[group]);
-    digests[group] = await digestFile(files[group], (bytes) => {
-      doneBytes += bytes;
+    const sha256 = await digestFile(files[group], (more) => {
+      doneBytes += more;
       onProgress?.('checking', doneBytes, totalBytes);
     });
-  }
-  return digests;
+    return { name: BACKUP_FILES[group], bytes: bytes[group], sha256 };
+  };
+  return { catalog: await check('catalog'), access: await check('access') };
 }
 
 /** Opened as immutable, so that SQLite creates no WAL beside it. */

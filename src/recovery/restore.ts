@@ -103,19 +103,16 @@ export async function restore(path: string, folder: string, options: RestoreOpti
   }
 }
 
-/** The effect that a restore would have. */
-export interface RestorePreview {
-  readonly manifest: BackupManifest;
-  /** Null if there is no database to replace. Its last event is null if it cannot be read. */
-  readonly replaced: { readonly lastEvent: string | null } | null;
-}
-
 /**
  * Reports what `restore` would replace, and changes nothing.
  *
+ * @returns `replaced` is null if there is no database to replace. Its last event is null if it cannot be read.
  * @throws OperatorError if the folder holds no complete backup, or the database is in use.
  */
-export function previewRestore(path: string, folder: string): RestorePreview {
+export function previewRestore(
+  path: string,
+  folder: string,
+): { manifest: BackupManifest; replaced: { lastEvent: string | null } | null } {
   const manifest = readManifest(folder);
   const replaced = lockReplaced(path);
   try {

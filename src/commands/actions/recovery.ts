@@ -2,7 +2,7 @@ import project from '../../../package.json' with { type: 'json' };
 import type { Config } from '../../config.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { backup, findPartialBackups } from '../../recovery/backup.ts';
-import type { LostAccess, PreservedRestrictions } from '../../recovery/preserve-restrictions.ts';
+import type { PreservedRestrictions } from '../../recovery/preserve-restrictions.ts';
 import { previewRecovery, recover, type Recovery, type RecoveryPreview } from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
 import { canAsk } from '../command-line.ts';
@@ -71,7 +71,7 @@ export async function restoreDatabase(
       ...(report.dropped.length > 0 && { dropped: report.dropped }),
       migrations,
       ...jsonOfRecovery(recovery),
-      ...(kept !== null && { carried_over: jsonOfPreserved(kept.preserved), gone: kept.lost }),
+      ...(kept !== null && { carried_over: jsonOf(kept.preserved), gone: kept.lost }),
       replaced,
     },
     `Restored ${path} as of ${manifest.made_at}. ${describeRecovery(recovery)}`,
@@ -126,7 +126,7 @@ function noteWhatFollows(
     output.note('The replaced database was missing, unreadable or a different one.');
     output.note(describeLostAccess(manifest.made_at));
   } else {
-    output.note([...linesOfPreserved(kept.preserved), ...linesOfLost(kept.lost)]);
+    output.note(describeKept(kept));
   }
   if (isLockUncertain) {
     output.note(
@@ -138,40 +138,29 @@ function noteWhatFollows(
   }
 }
 
-function linesOfPreserved(preserved: PreservedRestrictions): string[] {
-  return [
-    lineOf('Keys revoked since the backup, still revoked', preserved.revokedKeys),
-    lineOf('Keys given an earlier expiry since the backup, which still applies', preserved.shortenedKeys),
-    lineOf('Partners deleted since the backup, still deleted', preserved.deletedPartners),
-    lineOf('Partners renamed since the backup, which keep the new name', preserved.renamedPartners),
-    lineOf('Partners suspended since the backup, still suspended', preserved.suspendedPartners),
-    lineOf('Partners limited to fewer kinds since the backup, still limited', preserved.narrowedPartners),
-    lineOf('Grants revoked since the backup, still revoked', preserved.revokedGrants),
-  ].flat();
+/** How preserved restrictions appear in JSON, and as text. */
+const PRESERVED = [
+  ['revokedKeys', 'revoked_keys', 'Keys revoked since the backup, still revoked'],
+  ['shortenedKeys', 'shortened_keys', 'Keys given an earlier expiry since the backup, which still applies'],
+  ['deletedPartners', 'deleted_partners', 'Partners deleted since the backup, still deleted'],
+  ['renamedPartners', 'renamed_partners', 'Partners renamed since the backup, which keep the new name'],
+  ['suspendedPartners', 'suspended_partners', 'Partners suspended since the backup, still suspended'],
+  ['narrowedPartners', 'narrowed_partners', 'Partners limited to fewer kinds since the backup, still limited'],
+  ['revokedGrants', 'revoked_grants', 'Grants revoked since the backup, still revoked'],
+] as const satisfies [keyof PreservedRestrictions, string, string][];
+
+function jsonOf(preserved: PreservedRestrictions): object {
+  return Object.fromEntries(PRESERVED.map(([name, field]) => [field, preserved[name]]));
 }
 
-function linesOfLost(lost: LostAccess): string[] {
-  return [
-    lineOf('LOST partners, to be created again', lost.partners),
-    lineOf('LOST keys, to be issued again', lost.keys),
-    lineOf('LOST grants, to be granted again', lost.grants),
-  ].flat();
-}
-
-function lineOf(heading: string, items: readonly string[]): string[] {
-  return items.length === 0 ? [] : [`${heading}: ${items.join(', ')}.`];
-}
-
-function jsonOfPreserved(preserved: PreservedRestrictions): object {
-  return {
-    revoked_keys: preserved.revokedKeys,
-    shortened_keys: preserved.shortenedKeys,
-    deleted_partners: preserved.deletedPartners,
-    renamed_partners: preserved.renamedPartners,
-    suspended_partners: preserved.suspendedPartners,
-    narrowed_partners: preserved.narrowedPartners,
-    revoked_grants: preserved.revokedGrants,
-  };
+function describeKept({ preserved, lost }: NonNullable<RestoreReport['kept']>): string[] {
+  const lists = [
+    ...PRESERVED.map(([name, , heading]) => [heading, preserved[name]] as const),
+    ['LOST partners, to be created again', lost.partners] as const,
+    ['LOST keys, to be issued again', lost.keys] as const,
+    ['LOST grants, to be granted again', lost.grants] as const,
+  ];
+  return lists.flatMap(([heading, items]) => (items.length === 0 ? [] : [`${heading}: ${items.join(', ')}.`]));
 }
 
 /** The options of `pds recover`, as Commander parses them. */
