@@ -2,7 +2,7 @@ import { withoutKeys } from '../../access/keys.ts';
 import { fail, within, type Finding } from '../../checks/finding.ts';
 import { checkIndexSample, checkWholeIndex } from '../../checks/index-contents.ts';
 import { runChecks } from '../../checks/run-checks.ts';
-import { checkSettingsFile } from '../../checks/settings-file.ts';
+import { checkSettingsFile } from '../../checks/settings.ts';
 import { ConfigError, type Config, type DatabaseConfig } from '../../config.ts';
 import { configOfProcess } from '../context.ts';
 import { describeFailure } from '../process/failure.ts';
