@@ -3,6 +3,7 @@ import { integer } from '../settings.ts';
 import { INDEXED_KINDS, KINDS_AS_LISTED, type IndexedKind, type Kind } from '../kinds.ts';
 import { formatTimestamp, parseTimestamp } from '../timestamp.ts';
 import type { CommandContext, DatabaseSettings } from './context.ts';
+import type { Output } from './process/output.ts';
 import { loadSettingsFile } from './process/settings-file.ts';
 
 // Helpers of the command definitions. Nothing here loads a database driver before a command runs.
@@ -25,13 +26,14 @@ function configFileOf(command: Command | null): string | undefined {
 }
 
 /**
- * An action for Commander: calls a function with the command's arguments and options, and sets this process's exit code.
+ * An action for Commander: calls a function with the command's output, arguments and options, and sets this process's
+ * exit code.
  *
  * @param load imports the function.
  * @param failureCode the exit code if it throws.
  */
 export function run<Args extends unknown[]>(
-  load: () => Promise<(isJson: boolean, ...args: Args) => Promise<number | undefined>>,
+  load: () => Promise<(output: Output, ...args: Args) => Promise<number | undefined>>,
   failureCode?: number,
 ) {
   return async function (this: Command, ...args: Args): Promise<void> {
@@ -39,10 +41,10 @@ export function run<Args extends unknown[]>(
     const { runCommand } = await import('./context.ts');
     await runCommand(
       isJson,
-      async () => {
+      async (output) => {
         loadSettingsFile(configFileOf(this));
         const action = await load();
-        return action(isJson, ...args);
+        return action(output, ...args);
       },
       failureCode,
     );
@@ -56,7 +58,7 @@ export function onDatabase<Args extends unknown[]>(
 ) {
   return run(async () => {
     const [action, { withDatabase }] = [await load(), await import('./context.ts')];
-    return (isJson, ...args: Args) => withDatabase(isJson, (context) => action(context, ...args), settingsOf(...args));
+    return (output, ...args: Args) => withDatabase(output, (context) => action(context, ...args), settingsOf(...args));
   });
 }
 
@@ -127,8 +129,7 @@ export function wholeNumber(least: number, most: number, orElse = ''): (text: st
  * dated later than the clock.
  */
 export function parseAfter(text: string): string {
-  const timestamp = parseTimestamp(text);
-  if (timestamp === null) throw new InvalidArgumentError('Accepted: a timestamp such as 2026-04-15T09:00:00Z.');
+  const timestamp = parseTime(text);
   if (timestamp > formatTimestamp(Date.now() + UNIT_MS.d)) {
     throw new InvalidArgumentError('The timestamp must not be more than a day in the future.');
   }

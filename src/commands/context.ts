@@ -48,15 +48,15 @@ export function configOfProcess(options: SettingOptions = {}): Config {
  */
 export async function runCommand(
   isJson: boolean,
-  work: () => Promise<number | undefined>,
+  work: (output: Output) => Promise<number | undefined>,
   failureCode = 1,
 ): Promise<void> {
+  const output = processOutput(isJson);
   try {
-    process.exitCode = (await work()) ?? 0;
+    process.exitCode = (await work(output)) ?? 0;
   } catch (thrown) {
     const error = causeOf(thrown);
     process.exitCode = error instanceof InterruptedError ? error.exitCode : failureCode;
-    const output = processOutput(isJson);
     if (error instanceof ImportRefusedError) {
       reportRefusal(output, error);
       return;
@@ -95,18 +95,22 @@ export const HISTORY_WARNING =
  * @throws NoDatabaseError if there is no database and the command cannot create one; nothing was created.
  */
 export async function withDatabase<T>(
-  isJson: boolean,
+  output: Output,
   work: (context: CommandContext) => Promise<T>,
   { mayCreate = false, shouldPrepare = true, isDryRun = false, recovers = false }: DatabaseSettings = {},
 ): Promise<T> {
   const config = configOfProcess();
-  const output = processOutput(isJson);
-  if (!mayCreate) refuseMissingFiles(config.database);
+  if (!mayCreate && lacksFiles(config.database)) throw noDatabase(config.database);
   await using database = openForCommands(config.database, operatorOfProcess(config));
   if (!mayCreate) {
     const { isEmpty, pending } = await readSchemaState(database);
     if (isEmpty) throw noDatabase(config.database);
-    if (isDryRun && pending.length > 0) throw olderSchema(pending);
+    if (isDryRun && pending.length > 0) {
+      throw new SchemaVersionError(
+        `the schema is older than this version of the service (pending: ${pending.join(', ')}), and a dry run does not ` +
+          'migrate it. Nothing was changed; run "pds migrate" first',
+      );
+    }
   }
   const prepares = shouldPrepare && !isDryRun;
   const ran = prepares
@@ -151,14 +155,14 @@ export async function migratingWithProgress<T>(
  * @throws SchemaVersionError if this version cannot use its schema.
  */
 export async function hasDatabase({ database: settings }: Config, use: SchemaUse = 'command'): Promise<boolean> {
-  if (settings.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(settings.path))) return false;
+  if (lacksFiles(settings)) return false;
   await using database = openForCommands(settings);
   return !(await readSchemaState(database, use)).isEmpty;
 }
 
-/** Checks first, because opening a SQLite database for a command creates its files. */
-function refuseMissingFiles(database: DatabaseConfig): void {
-  if (database.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(database.path))) throw noDatabase(database);
+/** Checked first, because opening a SQLite database for a command creates its files. */
+function lacksFiles(database: DatabaseConfig): boolean {
+  return database.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(database.path));
 }
 
 function shownDatabase(database: DatabaseConfig): string {
@@ -168,13 +172,6 @@ function shownDatabase(database: DatabaseConfig): string {
 function noDatabase(database: DatabaseConfig): NoDatabaseError {
   return new NoDatabaseError(
     database.engine === 'sqlite' ? `there is no database ${database.path} yet` : `${shownDatabase(database)} is empty`,
-  );
-}
-
-function olderSchema(pending: readonly string[]): SchemaVersionError {
-  return new SchemaVersionError(
-    `the schema is older than this version of the service (pending: ${pending.join(', ')}), and a dry run does not ` +
-      'migrate it. Nothing was changed; run "pds migrate" first',
   );
 }
 

@@ -13,11 +13,12 @@ import {
   onDatabase,
   parseAfter,
   parseShown,
+  parseTime,
+  parseZone,
   requireAnswer,
   run,
   wholeNumber,
 } from './command-line.ts';
-import { addConvertCommands } from './convert-commands.ts';
 import { addFindCommand, addKeyCommands, addPartnerCommands } from './partner-commands.ts';
 import { LOG_FORMATS } from './process/log-format.ts';
 
@@ -32,6 +33,7 @@ const MAX_WORKERS = 64;
 const MAX_DAYS = 36_500;
 const DEFAULT_DAYS = 30;
 
+const convertActions = () => import('./actions/convert.ts');
 const recoveryActions = () => import('./actions/recovery.ts');
 const schemaActions = () => import('./actions/schema.ts');
 
@@ -91,7 +93,31 @@ addCommand(program, 'diff', 'compare a directory with the database')
   .addHelpText('after', '\nExit code: 0 if an import would change nothing, 1 if it would, 2 if that is unknown.')
   .action(run(async () => (await import('./actions/preview.ts')).diff, DIFF_FAILURE));
 
-addConvertCommands(program);
+const convert = program.command('convert').description('write other formats as an import directory');
+
+addCommand(convert, 'ocds', 'convert releases and records of the Open Contracting Data Standard')
+  .argument('<input...>', 'files: packages, records, releases or JSON lines, also gzipped')
+  .requiredOption('--out <dir>', 'directory to write')
+  .option('--map <file>', 'JSON with your own statuses and services')
+  .addOption(
+    new Option('--contracts <which>', 'contracts that have not ended, all signed ones, awards as well, or none')
+      .choices(['current', 'signed', 'awards', 'none'])
+      .default('current'),
+  )
+  .option('--as-of <timestamp>', 'contracts that ended before are not current (default: now)', parseTime)
+  .option('--zone <zone>', 'time zone of dates without a time, such as America/Chicago', parseZone)
+  .option('--call-offs', 'keep contracts under a framework agreement')
+  .option('--contact-points', 'keep the e-mail addresses of suppliers')
+  .option('--coop <name>', 'the cooperative of all contracts')
+  .option('--skip-refused', 'write the rest even if something was refused')
+  .action(run(async () => (await convertActions()).convertFromOcds));
+
+addCommand(convert, 'csv', 'convert CSV files by a map of their columns')
+  .option('--map <file>', 'JSON that says which column is which field')
+  .option('--out <dir>', 'directory to write')
+  .option('--sketch <file>', 'print a first map of this CSV file, to be edited')
+  .option('--skip-refused', 'write the rest even if something was refused')
+  .action(run(async () => (await convertActions()).convertFromCsv));
 
 program.commandsGroup('Partners and keys:');
 

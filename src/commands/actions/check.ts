@@ -6,7 +6,7 @@ import { checkSettingsFile } from '../../checks/settings.ts';
 import { ConfigError, type Config, type DatabaseConfig } from '../../config.ts';
 import { configOfProcess } from '../context.ts';
 import { describeFailure } from '../process/failure.ts';
-import { processOutput, type Output } from '../process/output.ts';
+import type { Output } from '../process/output.ts';
 import { InterruptedError, startProgress } from '../process/progress.ts';
 import { loadedFile, readSettingsFile } from '../process/settings-file.ts';
 import { holdsSecret } from './config.ts';
@@ -22,8 +22,7 @@ const LINGER_MS = 500;
  * @param options with `full`, verifies the whole index instead of a sample, however long it takes.
  * @returns the exit code: 1 if a check failed.
  */
-export async function check(isJson: boolean, { full = false }: { full?: boolean }): Promise<number> {
-  const output = processOutput(isJson);
+export async function check(output: Output, { full = false }: { full?: boolean }): Promise<number> {
   // Redact keys: an operator may have entered one in the wrong place.
   const findings = (await findAll(output, full)).map((finding) => ({
     ...finding,

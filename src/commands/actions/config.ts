@@ -1,7 +1,7 @@
 import { withoutKeys } from '../../access/keys.ts';
 import { findSettings, type FoundSetting } from '../../config.ts';
 import { SETTINGS, type Setting } from '../../settings.ts';
-import { processOutput, renderColumns } from '../process/output.ts';
+import { renderColumns, type Output } from '../process/output.ts';
 import { loadedFile, variablesOfProcess } from '../process/settings-file.ts';
 
 /** In place of passwords. */
@@ -13,7 +13,7 @@ const HIDDEN = '***';
  * @param options the options of `pds serve` that set something.
  * @returns the exit code: 1 if a setting is invalid.
  */
-export async function showConfig(isJson: boolean, { host, port }: { host?: string; port?: string }): Promise<number> {
+export async function showConfig(output: Output, { host, port }: { host?: string; port?: string }): Promise<number> {
   const [variables, originOf] = variablesOfProcess({ PDS_HOST: host, PDS_PORT: port });
   const traces = Object.entries(variables).flatMap(([name, text = '']): FoundSetting[] =>
     name.startsWith('OTEL_') ? [{ name, text, value: text, origin: originOf(name), problem: null }] : [],
@@ -36,10 +36,9 @@ export async function showConfig(isJson: boolean, { host, port }: { host?: strin
     `${value ?? '-'}${problem === null ? '' : `  <-- ${problem}`}`,
   ]);
   const isOk = settings.every(({ problem }) => problem === null);
-  const output = processOutput(isJson);
   const file = loadedFile()?.file ?? null;
   output.result({ ok: isOk, file, settings }, renderColumns([['SETTING', 'FROM', 'VALUE'], ...rows]));
-  if (!isOk && !isJson) output.note('error: settings marked with <-- are invalid. Correct each where it is set');
+  if (!isOk && !output.isJson) output.note('error: settings marked with <-- are invalid. Correct each where it is set');
   return isOk ? 0 : 1;
 }
 

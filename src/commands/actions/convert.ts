@@ -11,7 +11,7 @@ import { checkOutputDirectory, otherFiles, writeDirectory } from '../../convert/
 import type { Kind } from '../../kinds.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { formatTimestamp } from '../../timestamp.ts';
-import { processOutput, renderColumns, type Output } from '../process/output.ts';
+import { renderColumns, type Output } from '../process/output.ts';
 import { startProgress } from '../process/progress.ts';
 
 /** The options of `pds convert ocds`, as Commander parses them; described at `OcdsOptions`. */
@@ -43,14 +43,14 @@ type Convert = (workspace: Workspace, report: ConversionReport, onRead: (bytes: 
  * @returns the exit code: 1 if anything was refused.
  */
 export async function convertFromOcds(
-  isJson: boolean,
+  output: Output,
   paths: readonly string[],
   { out, map, skipRefused = false, ...options }: ConvertOcdsOptions,
 ): Promise<number> {
   const asOf = options.asOf ?? formatTimestamp(Date.now());
   const mapped = map === undefined ? { statuses: {}, services: [] } : parseOcdsMap(readFileSync(map, 'utf8'), map);
   const { contracts, zone = null, coop = null, callOffs = false, contactPoints = false } = options;
-  return convert(isJson, out, OCDS_KINDS, paths, skipRefused, async (workspace, report, onRead) => {
+  return convert(output, out, OCDS_KINDS, paths, skipRefused, async (workspace, report, onRead) => {
     if (contracts === 'current') report.note(`Contracts that ended before ${asOf} are left out (--as-of).`);
     const all = { contracts, asOf, zone, coop, callOffs, contactPoints, ...mapped };
     await convertOcds(paths, all, workspace, report, onRead);
@@ -63,31 +63,30 @@ export async function convertFromOcds(
  * @returns the exit code: 1 if anything was refused.
  */
 export async function convertFromCsv(
-  isJson: boolean,
+  output: Output,
   { out, map: mapPath, sketch, skipRefused = false }: ConvertCsvOptions,
 ): Promise<number> {
   if (sketch !== undefined) {
     const map = await sketchMap(sketch);
-    processOutput(isJson).result(map, JSON.stringify(map, null, 2).split('\n'));
+    output.result(map, JSON.stringify(map, null, 2).split('\n'));
     return 0;
   }
   if (mapPath === undefined || out === undefined) throw new OperatorError('pass --map and --out, or --sketch FILE.csv');
   const map = readMapFile(mapPath);
   const paths = map.files.map(({ file }) => resolve(dirname(mapPath), file));
-  return convert(isJson, out, kindsOf(map), paths, skipRefused, (workspace, report, onRead) =>
+  return convert(output, out, kindsOf(map), paths, skipRefused, (workspace, report, onRead) =>
     convertCsv(map, mapPath, workspace, report, onRead),
   );
 }
 
 async function convert(
-  isJson: boolean,
+  output: Output,
   directory: string,
   kinds: readonly Kind[],
   paths: readonly string[],
   skipRefused: boolean,
   work: Convert,
 ): Promise<number> {
-  const output = processOutput(isJson);
   const totalBytes = paths.reduce((sum, path) => sum + sizeOf(path), 0);
   checkOutputDirectory(directory);
   const workspace = new Workspace();

@@ -5,6 +5,7 @@ import { LargeRemovalsError, type LargeRemoval } from '../../publishing/write/re
 import { canAsk } from '../command-line.ts';
 import { configOfProcess, hasDatabase, withDatabase, type CommandContext } from '../context.ts';
 import { confirm } from '../process/confirm.ts';
+import type { Output } from '../process/output.ts';
 import { describeReport, jsonOfReport, publishWithProgress } from './import-report.ts';
 import { checkSources, previewDirectory } from './preview.ts';
 
@@ -24,18 +25,18 @@ export interface ImportOptions {
  * @throws ImportRefusedError with the input's problems.
  */
 export async function importDirectory(
-  isJson: boolean,
+  output: Output,
   directory: string,
   { replace = false, allowRemovals = false, yes = false, dryRun = false, show }: ImportOptions,
 ): Promise<number | undefined> {
   const removals = { replace, allowRemovals: allowRemovals || yes };
-  if (dryRun) return previewDirectory(isJson, directory, { ...removals, show }, 0);
+  if (dryRun) return previewDirectory(output, directory, { ...removals, show }, 0);
   // Check settings and sources before creating a database.
   const config = configOfProcess();
   const sources = await listSources(directory);
-  if (isQuicklyChecked(sources) && !(await hasDatabase(config))) await checkSources(isJson, sources);
+  if (isQuicklyChecked(sources) && !(await hasDatabase(config))) await checkSources(output, sources);
   const work = (context: CommandContext) => publishSources(context, sources, directory, removals);
-  return withDatabase(isJson, work, { mayCreate: true });
+  return withDatabase(output, work, { mayCreate: true });
 }
 
 /** Imports sources. On a terminal, asks before it removes much, without holding a lock, and then imports again. */

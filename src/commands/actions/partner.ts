@@ -15,7 +15,7 @@ import type { Kind } from '../../kinds.ts';
 import { withDatabase, type CommandContext } from '../context.ts';
 import { listedKeyJson, renderKeys } from './key.ts';
 import { confirm } from '../process/confirm.ts';
-import { renderColumns } from '../process/output.ts';
+import { renderColumns, type Output } from '../process/output.ts';
 
 /** The options of `pds partner grant` and `revoke`, as Commander parses them. */
 export interface GrantOptions {
@@ -32,7 +32,7 @@ export interface SetOptions {
 
 /** `pds partner create NAME` */
 export function create(
-  isJson: boolean,
+  output: Output,
   name: string,
   { everything = false }: { everything?: boolean },
 ): Promise<number | undefined> {
@@ -43,7 +43,7 @@ export function create(
     const next = everything ? `"pds key issue ${name}"` : `"pds partner grant ${name}", then "pds key issue ${name}"`;
     await reportChange(context, name, { changed: true }, `Created partner ${name}. Next: ${next}.`);
   };
-  return withDatabase(isJson, work, { mayCreate: true });
+  return withDatabase(output, work, { mayCreate: true });
 }
 
 /** `pds partner list` */

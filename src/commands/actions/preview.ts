@@ -8,7 +8,7 @@ import { listSources, type Source } from '../../publishing/read/source.ts';
 import { configOfProcess, withDatabase, type CommandContext } from '../context.ts';
 import { listJsonChanges, listTextChanges } from '../preview/change-list.ts';
 import { ChangeSpool } from '../preview/change-spool.ts';
-import { processOutput } from '../process/output.ts';
+import type { Output } from '../process/output.ts';
 import { describeReport, jsonOfReport, publishWithProgress } from './import-report.ts';
 
 /** Records listed of each kind and sort of change as text, if `--show` does not set it. */
@@ -23,8 +23,8 @@ interface PreviewOptions {
 }
 
 /** `pds diff`: exits like diff(1). */
-export function diff(isJson: boolean, directory: string, options: PreviewOptions): Promise<number> {
-  return previewDirectory(isJson, directory, options, 1);
+export function diff(output: Output, directory: string, options: PreviewOptions): Promise<number> {
+  return previewDirectory(output, directory, options, 1);
 }
 
 /**
@@ -36,18 +36,18 @@ export function diff(isJson: boolean, directory: string, options: PreviewOptions
  * @throws ImportRefusedError with the input's problems.
  */
 export async function previewDirectory(
-  isJson: boolean,
+  output: Output,
   directory: string,
   { replace = false, allowRemovals = false, show }: PreviewOptions,
   differsCode: number,
 ): Promise<number> {
-  const limit = show ?? (isJson ? Infinity : DEFAULT_SHOWN);
+  const limit = show ?? (output.isJson ? Infinity : DEFAULT_SHOWN);
   const changes = new ChangeSpool(limit);
   try {
     // Reports wrong settings first.
     configOfProcess();
     const sources = await listSources(directory);
-    const report = await onDatabaseOrEmpty(isJson, (context) => {
+    const report = await onDatabaseOrEmpty(output, (context) => {
       const display = { doing: 'Comparing', interrupted: 'Interrupted; nothing was written.' };
       return publishWithProgress(context, sources, display, { replace, allowRemovals, changes, dryRun: true });
     });
@@ -58,12 +58,11 @@ export async function previewDirectory(
     // For a reader that closes the pipe before the end.
     process.exitCode = exitCode;
     // After the database is closed: the reader of a long list can be slow.
-    const output = processOutput(isJson);
     await output.list(jsonOfReport(report, true), 'changes', {
       json: () => listJsonChanges(changes),
       text: () => listTextChanges(changes, report.kinds, limit),
     });
-    if (!isJson) output.note(describeReport(report, 'Dry run: nothing was written.'));
+    if (!output.isJson) output.note(describeReport(report, 'Dry run: nothing was written.'));
     return exitCode;
   } finally {
     changes.close();
@@ -75,27 +74,26 @@ export async function previewDirectory(
  *
  * @throws ImportRefusedError with the input's problems.
  */
-export async function checkSources(isJson: boolean, sources: readonly Source[]): Promise<void> {
+export async function checkSources(output: Output, sources: readonly Source[]): Promise<void> {
   const display = { doing: 'Checking', interrupted: 'Interrupted; nothing was published.' };
-  await onTemporaryDatabase(isJson, (context) => publishWithProgress(context, sources, display, { dryRun: true }));
+  await onTemporaryDatabase(output, (context) => publishWithProgress(context, sources, display, { dryRun: true }));
 }
 
 type Work<T> = (context: CommandContext) => Promise<T>;
 
 /** Runs `work` as a dry run on the database; if there is none, on an empty one in a temporary folder. */
-async function onDatabaseOrEmpty<T>(isJson: boolean, work: Work<T>): Promise<T> {
+async function onDatabaseOrEmpty<T>(output: Output, work: Work<T>): Promise<T> {
   try {
-    return await withDatabase(isJson, work, { isDryRun: true });
+    return await withDatabase(output, work, { isDryRun: true });
   } catch (error) {
     if (!(error instanceof NoDatabaseError)) throw error;
   }
-  const output = processOutput(isJson);
   output.note('There is no database yet (PDS_DATABASE_URL). This is a preview of an import into an empty one.');
-  return onTemporaryDatabase(isJson, work);
+  return onTemporaryDatabase(output, work);
 }
 
 /** Runs `work` on an empty database in a temporary folder. */
-async function onTemporaryDatabase<T>(isJson: boolean, work: Work<T>): Promise<T> {
+async function onTemporaryDatabase<T>(output: Output, work: Work<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'pds-dry-run-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   // Also if a signal ends the process.
@@ -103,7 +101,7 @@ async function onTemporaryDatabase<T>(isJson: boolean, work: Work<T>): Promise<T
   const database = openForCommands({ engine: 'sqlite', path: join(folder, 'pds.sqlite') });
   try {
     await migrate(database, Date.now);
-    return await work({ config: configOfProcess(), database, clock: Date.now, output: processOutput(isJson) });
+    return await work({ config: configOfProcess(), database, clock: Date.now, output });
   } finally {
     await database.close();
     process.off('exit', remove);

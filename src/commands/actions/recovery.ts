@@ -8,7 +8,7 @@ import { previewRestore, restore, type RestoreReport } from '../../recovery/rest
 import { canAsk } from '../command-line.ts';
 import { configOfProcess, operatorOfProcess, type CommandContext } from '../context.ts';
 import { confirm } from '../process/confirm.ts';
-import { processOutput, type Output } from '../process/output.ts';
+import type { Output } from '../process/output.ts';
 import { startProgress } from '../process/progress.ts';
 
 const STEPS = {
@@ -19,9 +19,8 @@ const STEPS = {
 };
 
 /** `pds backup`: copies a consistent snapshot of a SQLite database into a new folder. */
-export async function backupDatabase(isJson: boolean, directory: string): Promise<undefined> {
+export async function backupDatabase(output: Output, directory: string): Promise<undefined> {
   const path = sqlitePath(configOfProcess(), 'pg_dump, or pg_basebackup with WAL archiving');
-  const output = processOutput(isJson);
   for (const partial of findPartialBackups(directory)) {
     output.note(`${partial} is an unfinished backup. If no backup is running, you can remove it.`);
   }
@@ -49,13 +48,12 @@ interface RestoreOptions {
 
 /** `pds restore`: replaces a SQLite database with a backup. Prompts before it replaces one, unless confirmed. */
 export async function restoreDatabase(
-  isJson: boolean,
+  output: Output,
   directory: string,
   { after, yes: isConfirmed = false }: RestoreOptions,
 ): Promise<undefined> {
   const config = configOfProcess();
   const path = sqlitePath(config, 'pg_restore, or point-in-time recovery');
-  const output = processOutput(isJson);
   if (!isConfirmed) await confirmRestore(output, path, directory);
   const progress = startProgress(output, 'Interrupted; nothing was restored.');
   const report = await restore(path, directory, {

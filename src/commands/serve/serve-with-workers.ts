@@ -1,4 +1,3 @@
-import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import type { AdminServer } from '../../monitoring/admin-server.ts';
@@ -9,12 +8,8 @@ import { poolView } from '../../workers/pool-view.ts';
 import { WorkerPool } from '../../workers/worker-pool.ts';
 import { WorkerReports } from '../../workers/worker-reports.ts';
 import type { LogFormat } from '../process/log-format.ts';
-import { flushLog } from '../process/logger.ts';
 import { processOutput } from '../process/output.ts';
-import { resolveHost } from './serving.ts';
-
-/** How long requests in flight can take during shutdown. */
-const CLOSE_DEADLINE_MS = 10_000;
+import { closeAtEnd, resolveHost } from './serving.ts';
 
 /**
  * The primary process of `pds serve --workers`: starts the workers, replaces those that die, and counts requests for
@@ -54,12 +49,9 @@ export async function serveWithWorkers(
   process.once('exit', () => pool.kill());
   admin.show(poolView(pool, reports));
   // From here on, since the first worker may serve partners while others still start.
-  const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
-    if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
-    else logger.info({ signal }, 'stopping');
+  const grace = closeAtEnd(logger, async () => {
     await pool.end();
     await admin.close();
-    await flushLog(logger);
   });
   try {
     const origin = await pool.start();

@@ -1,7 +1,6 @@
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
 import manifest from '../../../package.json' with { type: 'json' };
 import { DEMO_KEY } from '../../access/keys.ts';
@@ -20,14 +19,11 @@ import { announceCutOff } from '../../publishing/announce.ts';
 import { configOfProcess, hasDatabase, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
 import { describeListenError } from '../process/failure.ts';
 import type { LogFormat } from '../process/log-format.ts';
-import { createLog, flushLog } from '../process/logger.ts';
-import { processOutput, renderColumns, type Output } from '../process/output.ts';
+import { createLog } from '../process/logger.ts';
+import { renderColumns, type Output } from '../process/output.ts';
 import { serveAsWorker } from './serve-as-worker.ts';
 import { serveWithWorkers } from './serve-with-workers.ts';
-import { resolveHost, startServing } from './serving.ts';
-
-/** How long requests in flight can take during shutdown. */
-const CLOSE_DEADLINE_MS = 10_000;
+import { closeAtEnd, resolveHost, startServing } from './serving.ts';
 
 /** The options of `pds serve`, as Commander parses them. */
 interface ServeOptions {
@@ -49,7 +45,7 @@ interface ServeOptions {
  * @throws OperatorError, or an error of the database or the system, if it cannot start.
  */
 export async function serve(
-  isJson: boolean,
+  output: Output,
   { host, port, demo = false, workers, logFormat }: ServeOptions,
 ): Promise<undefined> {
   const config = configOfProcess({ PDS_HOST: host, PDS_PORT: port?.toString() });
@@ -73,8 +69,7 @@ export async function serve(
       workers > 1
         ? await serveWithWorkers(config, { workers, logFormat }, logger, admin)
         : await serveFromThisProcess(config, logger, admin);
-    if (demo || process.stdout.isTTY)
-      greet(processOutput(isJson), { origin, config, admin, hasDemoKey: demo ? hasDemoKey : null });
+    if (demo || process.stdout.isTTY) greet(output, config, origin, admin.origin, demo ? hasDemoKey : null);
     log.release();
   } catch (error) {
     await admin.close();
@@ -112,12 +107,9 @@ async function serveFromThisProcess(config: Config, logger: Logger, admin: Admin
   const { readiness, metrics } = serving;
   registerReady(metrics, () => readiness.read());
   admin.show({ readReadiness: () => readiness.read(), readMetrics: () => metrics.metrics() });
-  closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
-    if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
-    else logger.info({ signal }, 'stopping');
+  closeAtEnd(logger, async () => {
     await serving.close();
     await admin.close();
-    await flushLog(logger);
   });
   return serving.origin;
 }
@@ -168,21 +160,22 @@ function logMigrations(logger: Logger): MigrateOptions {
   };
 }
 
-interface Greeting {
-  readonly origin: string;
-  readonly config: Config;
-  readonly admin: Pick<AdminServer, 'origin'>;
-  /** Null without `--demo`. */
-  readonly hasDemoKey: boolean | null;
-}
-
-/** Tells the operator what is served and where, and what to type next. */
-function greet(output: Output, { origin, config, admin, hasDemoKey }: Greeting): void {
-  const { environment, database } = config;
+/**
+ * Tells the operator what is served and where, and what to type next.
+ *
+ * @param hasDemoKey null without `--demo`.
+ */
+function greet(
+  output: Output,
+  { environment, database }: Config,
+  origin: string,
+  adminOrigin: string,
+  hasDemoKey: boolean | null,
+): void {
   const rows = [
     ['API', `${origin}/v1`],
     ['Portal', `${origin}${DOCS_PATH}`],
-    ['Admin', `${admin.origin}/readyz`],
+    ['Admin', `${adminOrigin}/readyz`],
     ['Database', database.engine === 'sqlite' ? database.path : shownPostgresUrl(database.url)],
     ['Stop', 'Ctrl-C'],
   ];

@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises';
+import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { keyEnvironmentOf } from '../../access/keys.ts';
@@ -18,6 +19,7 @@ import type { RedisRateLimiter } from '../../rate-limiting/redis-rate-limiter.ts
 import { RequestLimits } from '../../rate-limiting/request-limits.ts';
 import { UsageRecorder } from '../../usage/usage-recorder.ts';
 import { boundConnections } from './descriptor-limit.ts';
+import { flushLog } from '../process/logger.ts';
 import { startTracing } from '../process/tracing.ts';
 
 /**
@@ -123,6 +125,19 @@ async function startRedisRateLimiter(
   });
   await shared.start();
   return shared;
+}
+
+/** How long requests in flight can take during shutdown. */
+const CLOSE_DEADLINE_MS = 10_000;
+
+/** Calls `close` when the process is told to stop, or after an unexpected error, and then writes the last of the log. */
+export function closeAtEnd(logger: Logger, close: () => Promise<void>): ReturnType<typeof closeWithGrace> {
+  return closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
+    if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
+    else logger.info({ signal }, 'stopping');
+    await close();
+    await flushLog(logger);
+  });
 }
 
 /**
