@@ -10,7 +10,6 @@ import {
   linkSync,
   mkdirSync,
   openSync,
-  renameSync,
   rmdirSync,
   statSync,
 } from 'node:fs';
@@ -83,9 +82,4 @@ export function keepAs(path: string, other: string): void {
     copyFileSync(path, other);
     syncToDisk(other);
   }
-}
-
-/** Moves a file if it exists. */
-export function moveIfThere(path: string, other: string): void {
-  if (existsSync(path)) renameSync(path, other);
 }

@@ -9,7 +9,7 @@ import { OperatorError } from '../operator-error.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
 import { preserveRestrictions, type PreservedRestrictions, type LostAccess } from './preserve-restrictions.ts';
-import { keepAs, makeLastFolder, makeLike, moveIfThere, syncToDisk } from './durable-files.ts';
+import { keepAs, makeLastFolder, makeLike, syncToDisk } from './durable-files.ts';
 import { removeForeignSchema } from './foreign-schema.ts';
 import { recover, type Recovery } from './recover.ts';
 import { lockReplaced, type ReplacedDatabase, type ReplacedFile } from './replaced-database.ts';
@@ -192,7 +192,7 @@ function putInPlace(staged: string, replaced: ReplacedDatabase, aside: string): 
     for (const companion of COMPANIONS) {
       // A locked file was checkpointed: its remaining companions are empty.
       if (to.state === 'locked') rmSync(to.path + companion, { force: true });
-      else moveIfThere(to.path + companion, keptAs(to.path) + companion);
+      else if (existsSync(to.path + companion)) renameSync(to.path + companion, keptAs(to.path) + companion);
     }
     if (to.state === 'absent') appear(from, to.path);
     else renameSync(from, to.path);

@@ -37,8 +37,8 @@ export async function showConfig(output: Output, { host, port }: { host?: string
   ]);
   const isOk = settings.every(({ problem }) => problem === null);
   const file = loadedFile()?.file ?? null;
-  output.result({ ok: isOk, file, settings }, renderColumns([['SETTING', 'FROM', 'VALUE'], ...rows]));
-  if (!isOk && !output.isJson) output.note('error: settings marked with <-- are invalid. Correct each where it is set');
+  const remark = isOk ? [] : 'error: settings marked with <-- are invalid. Correct each where it is set';
+  output.result({ ok: isOk, file, settings }, renderColumns([['SETTING', 'FROM', 'VALUE'], ...rows]), remark);
   return isOk ? 0 : 1;
 }
 

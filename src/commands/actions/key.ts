@@ -31,8 +31,7 @@ export async function issue(
   const environment = keyEnvironmentOf(config.environment);
   const options = { environment, lifetimeMs: expiresIn ?? null, label: label ?? null };
   const issued = await issueKey(database, clock, partnerName, options);
-  output.result(newKeyJson(issued), issued.key);
-  if (!output.isJson) output.note(describeNewKey(issued));
+  output.result(newKeyJson(issued), issued.key, describeNewKey(issued));
 }
 
 /**
@@ -76,14 +75,13 @@ export async function rotate(
   { overlap = DEFAULT_OVERLAP_MS }: { overlap?: number },
 ): Promise<undefined> {
   const { issued, replaced } = await rotateKey(database, clock, keyId, overlap);
-  output.result({ ...newKeyJson(issued), replaces: keyJson(replaced) }, issued.key);
-  if (!output.isJson) {
-    output.note(describeNewKey(issued));
-    const earlier = replaced.keepsEarlierOverlap
-      ? ` An earlier rotation set this time; to revoke it now: pds key revoke ${replaced.id}.`
-      : '';
-    output.note(`It replaces ${replaced.id}, which works until ${replaced.expiresAt ?? 'now'}.${earlier}`);
-  }
+  const earlier = replaced.keepsEarlierOverlap
+    ? ` An earlier rotation set this time; to revoke it now: pds key revoke ${replaced.id}.`
+    : '';
+  output.result({ ...newKeyJson(issued), replaces: keyJson(replaced) }, issued.key, [
+    describeNewKey(issued),
+    `It replaces ${replaced.id}, which works until ${replaced.expiresAt ?? 'now'}.${earlier}`,
+  ]);
 }
 
 /** `pds key revoke KEY_ID` */
@@ -173,8 +171,7 @@ export async function find({ database, clock, output }: CommandContext): Promise
   for (const [key, line] of lines) {
     found.push({ id: parseKey(key)?.id ?? '', line, details: await findKey(database, clock, key) });
   }
-  output.result({ keys: found.map(foundJson) }, renderFound(found));
-  if (!output.isJson) output.note(adviceFor(found));
+  output.result({ keys: found.map(foundJson) }, renderFound(found), adviceFor(found));
 }
 
 function foundJson({ id, line, details }: FoundKey): object {

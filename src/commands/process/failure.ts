@@ -79,23 +79,16 @@ export function reportRefusal(output: Output, error: ImportRefusedError): void {
   if (output.isJson) output.result({ error: { message, problems } }, '');
 }
 
-/** A port that the service listens on, and the settings for it. */
-export interface ListeningPort {
-  /** Such as `the API`. */
-  readonly what: string;
-  readonly host: string;
-  readonly port: string;
-}
-
 /** Always names the setting; an option is added in parentheses. */
-const API_PORT: ListeningPort = { what: 'the API', host: 'PDS_HOST (or --host)', port: 'PDS_PORT (or --port)' };
+const API_PORT = { what: 'the API', host: 'PDS_HOST (or --host)', port: 'PDS_PORT (or --port)' };
 
 /**
  * Describes an error of `listen`: which port, why, and what to do.
  *
  * @param error as Node reports it to a process that listens itself, or to a worker.
+ * @param server what listens, and the names of its settings.
  */
-export function describeListenError(error: Error, { what, host, port }: ListeningPort): string {
+export function describeListenError(error: Error, { what, host, port }: typeof API_PORT): string {
   const { code } = error as NodeJS.ErrnoException;
   const reason = error.message.replace(/^bind (\w+)/, wordsOfCode);
   const begin = `cannot open the port of ${what}: ${reason}.`;
