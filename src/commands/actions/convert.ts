@@ -14,16 +14,11 @@ import { formatTimestamp } from '../../timestamp.ts';
 import { renderColumns, type Output } from '../process/output.ts';
 import { startProgress } from '../process/progress.ts';
 
-/** The options of `pds convert ocds`, as Commander parses them; described at `OcdsOptions`. */
-interface ConvertOcdsOptions {
+/** The options of `pds convert ocds`, as Commander parses them. */
+interface ConvertOcdsOptions extends Partial<Omit<OcdsOptions, 'contracts' | 'statuses' | 'services'>> {
   readonly out: string;
   readonly map?: string;
   readonly contracts: OcdsOptions['contracts'];
-  readonly asOf?: string;
-  readonly zone?: string;
-  readonly callOffs?: boolean;
-  readonly contactPoints?: boolean;
-  readonly coop?: string;
   readonly skipRefused?: boolean;
 }
 
@@ -47,9 +42,9 @@ export async function convertFromOcds(
   paths: readonly string[],
   { out, map, skipRefused = false, ...options }: ConvertOcdsOptions,
 ): Promise<number> {
-  const asOf = options.asOf ?? formatTimestamp(Date.now());
   const mapped = map === undefined ? { statuses: {}, services: [] } : parseOcdsMap(readFileSync(map, 'utf8'), map);
-  const { contracts, zone = null, coop = null, callOffs = false, contactPoints = false } = options;
+  const { contracts, asOf = formatTimestamp(Date.now()), zone = null, coop = null } = options;
+  const { callOffs = false, contactPoints = false } = options;
   return convert(output, out, OCDS_KINDS, paths, skipRefused, async (workspace, report, onRead) => {
     if (contracts === 'current') report.note(`Contracts that ended before ${asOf} are left out (--as-of).`);
     const all = { contracts, asOf, zone, coop, callOffs, contactPoints, ...mapped };

@@ -7,14 +7,11 @@ import { configOfProcess, hasDatabase, withDatabase, type CommandContext } from 
 import { confirm } from '../process/confirm.ts';
 import type { Output } from '../process/output.ts';
 import { describeReport, jsonOfReport, publishWithProgress } from './import-report.ts';
-import { checkSources, previewDirectory } from './preview.ts';
+import { checkSources, previewDirectory, type PreviewOptions } from './preview.ts';
 
-/** The options of `pds import`, as Commander parses them; described at `PublishOptions` and `PreviewOptions`. */
-export interface ImportOptions {
-  readonly replace?: boolean;
-  readonly allowRemovals?: boolean;
+/** The options of `pds import`, as Commander parses them. */
+export interface ImportOptions extends PreviewOptions {
   readonly dryRun?: boolean;
-  readonly show?: number;
   /** Skips the prompt. */
   readonly yes?: boolean;
 }

@@ -14,7 +14,7 @@ import { describeReport, jsonOfReport, publishWithProgress } from './import-repo
 /** Records listed of each kind and sort of change as text, if `--show` does not set it. */
 const DEFAULT_SHOWN = 20;
 
-interface PreviewOptions {
+export interface PreviewOptions {
   /** Described at `PublishOptions`. */
   readonly replace?: boolean;
   readonly allowRemovals?: boolean;

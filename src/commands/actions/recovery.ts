@@ -162,13 +162,9 @@ function describeKept({ preserved, lost }: NonNullable<RestoreReport['kept']>): 
 }
 
 /** The options of `pds recover`, as Commander parses them. */
-export interface RecoverOptions {
-  /** A timestamp that partners may have seen, if the operator knows of one. */
-  readonly after?: string;
+export interface RecoverOptions extends RestoreOptions {
   /** Reports without changing anything. */
   readonly dryRun?: boolean;
-  /** Skips the prompt. */
-  readonly yes?: boolean;
 }
 
 /**
