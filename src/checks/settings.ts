@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import type { Config } from '../config.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
@@ -6,8 +5,6 @@ import { fail, ok, warn, type Finding } from './finding.ts';
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
-
-const OTHERS_CAN_READ = 0o004;
 
 /** Reports valid settings that may be unintended; reading them has already refused invalid ones. */
 export function checkSettings(config: Config): Finding[] {
@@ -35,19 +32,4 @@ export function checkSettings(config: Config): Finding[] {
 function isLoopback(host: string): boolean {
   const version = isIP(host);
   return version === 0 ? host === 'localhost' : LOOPBACK.check(host, version === 4 ? 'ipv4' : 'ipv6');
-}
-
-/**
- * Reports a settings file that every user of the machine can read, although it holds a password.
- *
- * @param findSecrets returns the names of the variables whose values in the file hold a password. Not called for a
- *   pipe, which can be read only once.
- */
-export function checkSettingsFile(file: string, findSecrets: () => readonly string[]): Finding[] {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats?.isFile() !== true || (stats.mode & OTHERS_CAN_READ) === 0) return [];
-  const secrets = findSecrets();
-  if (secrets.length === 0) return [];
-  const message = `every user of this machine can read ${file}, which holds a password (${secrets.join(', ')})`;
-  return [warn('settings', message, `Run "chmod o= ${file}".`)];
 }

@@ -1,8 +1,8 @@
+import { statSync } from 'node:fs';
 import { withoutKeys } from '../../access/keys.ts';
-import { fail, within, type Finding } from '../../checks/finding.ts';
+import { fail, warn, within, type Finding } from '../../checks/finding.ts';
 import { checkIndexSample, checkWholeIndex } from '../../checks/index-contents.ts';
 import { runChecks } from '../../checks/run-checks.ts';
-import { checkSettingsFile } from '../../checks/settings.ts';
 import { ConfigError, type Config, type DatabaseConfig } from '../../config.ts';
 import { configOfProcess } from '../context.ts';
 import { describeFailure } from '../process/failure.ts';
@@ -12,6 +12,8 @@ import { loadedFile, readSettingsFile } from '../process/settings-file.ts';
 import { holdsSecret } from './config.ts';
 
 const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' };
+
+const OTHERS_CAN_READ = 0o004;
 
 /** Pending work, such as a DNS lookup, can delay the exit by this long. */
 const LINGER_MS = 500;
@@ -49,13 +51,18 @@ async function findAll(output: Output, isFull: boolean): Promise<Finding[]> {
   return [...findings, ...checkOwnSettingsFile()];
 }
 
+/** Reports a settings file that every user of the machine can read, although it holds a password. */
 function checkOwnSettingsFile(): Finding[] {
-  const loaded = loadedFile();
-  if (loaded === null) return [];
-  return checkSettingsFile(loaded.file, () => {
-    const secrets = readSettingsFile(loaded.file).filter(({ name, value }) => holdsSecret(name, value));
-    return secrets.map(({ name }) => name);
-  });
+  const file = loadedFile()?.file;
+  if (file === undefined) return [];
+  const stats = statSync(file, { throwIfNoEntry: false });
+  // A pipe can be read only once.
+  if (stats?.isFile() !== true || (stats.mode & OTHERS_CAN_READ) === 0) return [];
+  const secrets = readSettingsFile(file).filter(({ name, value }) => holdsSecret(name, value));
+  if (secrets.length === 0) return [];
+  const names = secrets.map(({ name }) => name).join(', ');
+  const message = `every user of this machine can read ${file}, which holds a password (${names})`;
+  return [warn('settings', message, `Run "chmod o= ${file}".`)];
 }
 
 function verifySample(database: DatabaseConfig): Promise<Finding[]> {
