@@ -1,3 +1,4 @@
+import { OperatorError } from './operator-error.ts';
 import { SETTINGS, type Setting } from './settings.ts';
 
 export type Environment = 'dev' | 'uat' | 'production';
@@ -32,7 +33,7 @@ export interface Config {
 }
 
 /** Settings are invalid. */
-export class ConfigError extends Error {
+export class ConfigError extends OperatorError {
   override name = 'ConfigError';
   /** All problems, one sentence each; the message has one line per problem. */
   readonly problems: readonly string[];

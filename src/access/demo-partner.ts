@@ -21,12 +21,12 @@ export function ensureDemoPartner(database: Database, clock: Clock): Promise<boo
     const { kysely } = transaction;
     const key = await kysely.selectFrom('access.keys').select('id').where('id', '=', DEMO_KEY_ID).executeTakeFirst();
     if (key !== undefined) return false;
-    const partner = await insertPartner(transaction, clock, { name: DEMO_PARTNER, timestamp, everything: true });
+    const partnerId = await insertPartner(transaction, clock, { name: DEMO_PARTNER, timestamp, everything: true });
     await kysely
       .insertInto('access.keys')
       .values({
         id: DEMO_KEY_ID,
-        partner_id: partner.id,
+        partner_id: partnerId,
         digest: digestOf(DEMO_KEY),
         environment: 'test',
         created_at: formatTimestamp(clock()),

@@ -3,10 +3,10 @@ import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { isOneOf } from '../database/engine-sql.ts';
 import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
+import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
-import { AccessError } from './access-error.ts';
 import { findNearest, type Named } from './nearest.ts';
-import { getPartnerReference } from './partner-admin.ts';
+import { getPartnerId } from './partner-admin.ts';
 
 /** The grants that one command adds or removes. */
 export interface Grants {
@@ -17,13 +17,6 @@ export interface Grants {
   readonly coops: readonly string[];
 }
 
-export interface GrantOutcome {
-  /** Newly granted. */
-  readonly granted: Grants;
-  /** Granted before; these keep their timestamps. */
-  readonly unchanged: Grants;
-}
-
 /** A granted lead entity or coop. */
 export interface Grant {
   readonly id: string;
@@ -32,10 +25,10 @@ export interface Grant {
   readonly grantedAt: string;
 }
 
-/** The kinds of grant, each with its value in `access.grants`, its table and its name in messages. */
+/** The kinds of grant, each with its value in `access.grants`, its table, and its names in messages and in `pds find`. */
 const KINDS = {
-  leadEntities: { kind: 'lead_entity', table: 'catalog.lead_entities', label: 'lead entity' },
-  coops: { kind: 'coop', table: 'catalog.coops', label: 'coop' },
+  leadEntities: { kind: 'lead_entity', table: 'catalog.lead_entities', label: 'lead entity', word: 'lead-entity' },
+  coops: { kind: 'coop', table: 'catalog.coops', label: 'coop', word: 'coop' },
 } as const;
 
 /** Per kind. More wrong ids are not typing errors. */
@@ -57,12 +50,18 @@ async function forEachKind(
  * Adds grants to a partner, all or none, at one commit timestamp. Releases draw theirs from the same sequence, so an
  * incremental sync finds the records that became visible.
  *
- * @throws AccessError if there is no such partner, or the catalog does not contain an ID.
+ * @returns what was newly granted, and what was granted before and keeps its timestamp.
+ * @throws OperatorError if there is no such partner, or the catalog does not contain an ID.
  */
-export function grant(database: Database, clock: Clock, partnerName: string, requested: Grants): Promise<GrantOutcome> {
+export function grant(
+  database: Database,
+  clock: Clock,
+  partnerName: string,
+  requested: Grants,
+): Promise<{ granted: Grants; unchanged: Grants }> {
   return inTransaction(database, async (transaction) => {
     const timestamp = await nextCommitTimestamp(transaction, clock);
-    const partner = await getPartnerReference(transaction, partnerName);
+    const partnerId = await getPartnerId(transaction, partnerName);
     const missing = {
       everything: false,
       ...(await forEachKind(requested, (kind, ids) => missingFromCatalog(transaction, kind, ids))),
@@ -71,15 +70,17 @@ export function grant(database: Database, clock: Clock, partnerName: string, req
       const meant = await suggest(missing, ({ table }) =>
         transaction.kysely.selectFrom(table).select(['id', 'name']).orderBy('id').execute(),
       );
-      throw new AccessError(`not in the catalog: ${named(missing)}. Nothing was granted.${meant}${findWith(missing)}`);
+      throw new OperatorError(
+        `not in the catalog: ${named(missing)}. Nothing was granted.${meant}${findWith(missing)}`,
+      );
     }
 
     const granted: Grants = {
-      everything: requested.everything && (await setEverything(transaction, partner.id, timestamp)),
-      ...(await forEachKind(requested, (kind, ids) => insertGrants(transaction, partner.id, kind, ids, timestamp))),
+      everything: requested.everything && (await setEverything(transaction, partnerId, timestamp)),
+      ...(await forEachKind(requested, (kind, ids) => insertGrants(transaction, partnerId, kind, ids, timestamp))),
     };
     if (isSomething(granted)) {
-      await noteChange(transaction, partner.id, timestamp);
+      await noteChange(transaction, partnerId, timestamp);
       const details = detailsOf(granted);
       await recordChange(transaction, clock, { action: 'partner grant', partner: partnerName, details });
     }
@@ -93,26 +94,26 @@ export function grant(database: Database, clock: Clock, partnerName: string, req
  * Revoking something that was never granted is an error, not a warning: it usually means a misspelled ID or name, and
  * the operator would believe that access has ended.
  *
- * @throws AccessError if there is no such partner, or something is not granted to it.
+ * @throws OperatorError if there is no such partner, or something is not granted to it.
  */
 export async function revoke(database: Database, clock: Clock, partnerName: string, requested: Grants): Promise<void> {
   await inTransaction(database, async (transaction) => {
     const timestamp = await nextCommitTimestamp(transaction, clock);
-    const partner = await getPartnerReference(transaction, partnerName);
+    const partnerId = await getPartnerId(transaction, partnerName);
     const revoked: Grants = {
-      everything: requested.everything && (await setEverything(transaction, partner.id, null)),
-      ...(await forEachKind(requested, (kind, ids) => deleteGrants(transaction, partner.id, kind, ids))),
+      everything: requested.everything && (await setEverything(transaction, partnerId, null)),
+      ...(await forEachKind(requested, (kind, ids) => deleteGrants(transaction, partnerId, kind, ids))),
     };
     const notGranted = without(requested, revoked);
     if (isSomething(notGranted)) {
-      const meant = await suggest(notGranted, (kind) => grantsOfKind(transaction, partner.id, kind));
-      throw new AccessError(
+      const meant = await suggest(notGranted, (kind) => grantsOfKind(transaction, partnerId, kind));
+      throw new OperatorError(
         `not granted to "${partnerName}": ${named(notGranted)}. Nothing was revoked.${meant} ` +
           `"pds partner show ${partnerName}" lists its grants.${findWith(notGranted)}`,
       );
     }
     if (!isSomething(revoked)) return;
-    await noteChange(transaction, partner.id, timestamp);
+    await noteChange(transaction, partnerId, timestamp);
     const details = detailsOf(revoked);
     await recordChange(transaction, clock, { action: 'partner revoke', partner: partnerName, details });
   });
@@ -121,16 +122,16 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
 /**
  * A partner's individual grants, by ID.
  *
- * @throws AccessError if there is no such partner.
+ * @throws OperatorError if there is no such partner.
  */
 export async function listGrants(
   database: Database,
   partnerName: string,
 ): Promise<{ leadEntities: Grant[]; coops: Grant[] }> {
-  const partner = await getPartnerReference(database, partnerName);
+  const partnerId = await getPartnerId(database, partnerName);
   return {
-    leadEntities: await grantsOfKind(database, partner.id, KINDS.leadEntities),
-    coops: await grantsOfKind(database, partner.id, KINDS.coops),
+    leadEntities: await grantsOfKind(database, partnerId, KINDS.leadEntities),
+    coops: await grantsOfKind(database, partnerId, KINDS.coops),
   };
 }
 
@@ -221,7 +222,13 @@ function detailsOf({ everything, leadEntities, coops }: Grants): Record<string, 
 }
 
 function isSomething(grants: Grants): boolean {
-  return grants.everything || grants.leadEntities.length > 0 || grants.coops.length > 0;
+  return grants.everything || kindsIn(grants).length > 0;
+}
+
+/** The kinds of which there are ids, with these. */
+function kindsIn(grants: Grants): { kind: GrantKind; ids: readonly string[] }[] {
+  const both = (['leadEntities', 'coops'] as const).map((name) => ({ kind: KINDS[name], ids: grants[name] }));
+  return both.filter(({ ids }) => ids.length > 0);
 }
 
 function without(all: Grants, removed: Grants): Grants {
@@ -233,16 +240,9 @@ function without(all: Grants, removed: Grants): Grants {
 }
 
 /** Suggests what was meant, such as ` Did you mean lead entity "le_1" (City)?`; empty if nothing is similar. */
-async function suggest(
-  { leadEntities, coops }: Grants,
-  readAll: (kind: GrantKind) => Promise<readonly Named[]>,
-): Promise<string> {
+async function suggest(wrong: Grants, readAll: (kind: GrantKind) => Promise<readonly Named[]>): Promise<string> {
   const meant: string[] = [];
-  for (const [kind, ids] of [
-    [KINDS.leadEntities, leadEntities],
-    [KINDS.coops, coops],
-  ] as const) {
-    if (ids.length === 0) continue;
+  for (const { kind, ids } of kindsIn(wrong)) {
     const all = await readAll(kind);
     for (const id of ids.slice(0, MAX_SUGGESTIONS)) {
       const nearest = findNearest(id, all);
@@ -254,19 +254,13 @@ async function suggest(
 }
 
 /** A sentence with the command that finds IDs of these kinds, after a space. */
-function findWith({ leadEntities, coops }: Grants): string {
-  const commands = [
-    ...(leadEntities.length > 0 ? ['"pds find lead-entity TEXT"'] : []),
-    ...(coops.length > 0 ? ['"pds find coop TEXT"'] : []),
-  ];
+function findWith(grants: Grants): string {
+  const commands = kindsIn(grants).map(({ kind }) => `"pds find ${kind.word} TEXT"`);
   return commands.length === 0 ? '' : ` Find ids by name with ${commands.join(' or ')}`;
 }
 
 /** Names grants in a message for the operator. */
-function named({ everything, leadEntities, coops }: Grants): string {
-  return [
-    ...(everything ? ['everything'] : []),
-    ...leadEntities.map((id) => `${KINDS.leadEntities.label} "${id}"`),
-    ...coops.map((id) => `${KINDS.coops.label} "${id}"`),
-  ].join(', ');
+function named(grants: Grants): string {
+  const ids = kindsIn(grants).flatMap(({ kind, ids: idsOfKind }) => idsOfKind.map((id) => `${kind.label} "${id}"`));
+  return [...(grants.everything ? ['everything'] : []), ...ids].join(', ');
 }

@@ -1,13 +1,11 @@
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { bumpRevision } from '../database/commit-timestamps.ts';
+import { OperatorError } from '../operator-error.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
-import { AccessError } from './access-error.ts';
 import { checkLabel, digestOf, isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
-import { getPartnerReference } from './partner-admin.ts';
+import { getPartnerId } from './partner-admin.ts';
 import { formerName } from './partner-lifecycle.ts';
-
-export type KeyState = 'active' | 'expired' | 'revoked';
 
 /** A key as the operator sees it, without its secret. */
 export interface KeyDetails {
@@ -16,7 +14,7 @@ export interface KeyDetails {
   /** The operator's note of what the key is for; null for none. */
   readonly label: string | null;
   readonly environment: KeyEnvironment;
-  readonly state: KeyState;
+  readonly state: 'active' | 'expired' | 'revoked';
   readonly createdAt: string;
   /** The first timestamp at which the key is rejected; null for never. */
   readonly expiresAt: string | null;
@@ -57,7 +55,7 @@ export interface KeyOptions {
  *
  * @param lifetimeMs null for a key that never expires.
  * @param label null for none; see `checkLabel`.
- * @throws AccessError if there is no such partner, or the label is refused.
+ * @throws OperatorError if there is no such partner, or the label is refused.
  */
 export async function issueKey(
   database: Database,
@@ -82,7 +80,7 @@ export async function issueKey(
  * it ends later, but never beyond its original lifetime. The new key has the same environment and label, and its
  * lifetime is as long as the old key's original one.
  *
- * @throws AccessError if there is no such key, or it is no longer valid.
+ * @throws OperatorError if there is no such key, or it is no longer valid.
  */
 export function rotateKey(
   database: Database,
@@ -95,7 +93,7 @@ export function rotateKey(
     const nowMs = clock();
     const old = await getKey(transaction, nowMs, keyId);
     if (old.state !== 'active') {
-      throw new AccessError(`key ${keyId} is ${old.state}: issue a new one with "pds key issue ${old.partner}"`);
+      throw new OperatorError(`key ${keyId} is ${old.state}: issue a new one with "pds key issue ${old.partner}"`);
     }
     const { environment, issuedExpiresAt, label } = old;
     const lifetimeMs = issuedExpiresAt === null ? null : Date.parse(issuedExpiresAt) - Date.parse(old.createdAt);
@@ -129,7 +127,7 @@ function findPromisedEnd({ expiresAt, issuedExpiresAt, replacedBy }: KeyDetails)
  * Revokes a key immediately. A key that is already revoked keeps its timestamp.
  *
  * @returns the key, and whether anything changed.
- * @throws AccessError if there is no such key.
+ * @throws OperatorError if there is no such key.
  */
 export function revokeKey(
   database: Database,
@@ -155,7 +153,7 @@ export function revokeKey(
  * Changes a key's label, also of a key that is no longer valid. Servers do not read labels.
  *
  * @returns the key, and whether anything changed.
- * @throws AccessError if there is no such key, or the label is refused.
+ * @throws OperatorError if there is no such key, or the label is refused.
  */
 export async function labelKey(
   database: Database,
@@ -179,10 +177,10 @@ export async function labelKey(
  * Keys in order of issue, grouped by partner, with their last use.
  *
  * @param partnerName null for all partners.
- * @throws AccessError if there is no such partner.
+ * @throws OperatorError if there is no such partner.
  */
 export async function listKeys(database: Database, clock: Clock, partnerName: string | null): Promise<ListedKey[]> {
-  const partnerId = partnerName === null ? null : (await getPartnerReference(database, partnerName)).id;
+  const partnerId = partnerName === null ? null : await getPartnerId(database, partnerName);
   const lastUses = await readLastUses(database, partnerId);
   const rows = await keyRows(database)
     .where('partner.deleted_at', 'is', null)
@@ -220,23 +218,21 @@ export async function findKey(database: Database, clock: Clock, key: string): Pr
 }
 
 async function getKey(database: Database, nowMs: number, keyId: string): Promise<KeyDetails> {
-  if (!isKeyId(keyId)) throw notAnId(keyId);
+  if (!isKeyId(keyId)) {
+    // Does not repeat the argument, which could be a whole key and end up in a log.
+    const wholeKey = parseKey(keyId.trim());
+    throw new OperatorError(
+      wholeKey === null
+        ? 'pass the public id of the key, the 8 characters after "pds_live_" or "pds_test_": "pds key list" shows it'
+        : `pass only the public id, ${wholeKey.id}: others can read a whole key on a command line`,
+    );
+  }
   const row = await keyRows(database)
     .where('key.id', '=', keyId)
     .where('partner.deleted_at', 'is', null)
     .executeTakeFirst();
-  if (row === undefined) throw new AccessError(`there is no key ${keyId}: "pds key list" lists all`);
+  if (row === undefined) throw new OperatorError(`there is no key ${keyId}: "pds key list" lists all`);
   return withState(row, nowMs);
-}
-
-/** Does not repeat the argument, which could be a whole key and end up in a log. */
-function notAnId(given: string): AccessError {
-  const wholeKey = parseKey(given.trim());
-  return new AccessError(
-    wholeKey === null
-      ? 'pass the public id of the key, the 8 characters after "pds_live_" or "pds_test_": "pds key list" shows it'
-      : `pass only the public id, ${wholeKey.id}: others can read a whole key on a command line`,
-  );
 }
 
 async function insertKey(
@@ -245,14 +241,14 @@ async function insertKey(
   partnerName: string,
   { environment, lifetimeMs, label = null }: KeyOptions,
 ): Promise<NewKey> {
-  const partner = await getPartnerReference(transaction, partnerName);
+  const partnerId = await getPartnerId(transaction, partnerName);
   const { key, id, digest } = issueKeyText(environment);
   const expiresAt = lifetimeMs === null ? null : formatTimestamp(nowMs + lifetimeMs);
   await transaction.kysely
     .insertInto('access.keys')
     .values({
       id,
-      partner_id: partner.id,
+      partner_id: partnerId,
       digest,
       environment,
       created_at: formatTimestamp(nowMs),

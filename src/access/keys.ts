@@ -1,8 +1,8 @@
 import { hash, randomInt, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Environment } from '../config.ts';
+import { OperatorError } from '../operator-error.ts';
 import { printable } from '../printable.ts';
-import { AccessError } from './access-error.ts';
 
 /** The installations that accept a key: `live` for production, `test` for all others. */
 export const KEY_ENVIRONMENTS = ['live', 'test'] as const;
@@ -28,13 +28,6 @@ export const DEMO_KEY = 'pds_test_demodemo_ThisKeyIsPublishedForEveryoneToTryDem
 /** The demo key's public ID. Only the `dev` environment accepts it. */
 export const DEMO_KEY_ID = 'demodemo';
 
-/** A newly generated key. `key` is shown once; `id` and `digest` are stored. */
-export interface IssuedKey {
-  readonly key: string;
-  readonly id: string;
-  readonly digest: string;
-}
-
 /** The parts of a key that are not secret. */
 export interface ParsedKey {
   readonly id: string;
@@ -50,8 +43,10 @@ export function keyEnvironmentOf(environment: Environment): KeyEnvironment {
  * Generates a key: `pds_live_` or `pds_test_`, a public ID of 8 characters, `_`, 38 random characters, and a checksum
  * of 6 over everything before it. The checksum detects every single typo, and lets a scanner tell a leaked key from
  * similar text.
+ *
+ * @returns the key, which is shown once, and its public ID and digest, which are stored.
  */
-export function issueKeyText(environment: KeyEnvironment): IssuedKey {
+export function issueKeyText(environment: KeyEnvironment): { key: string; id: string; digest: string } {
   const id = randomText(ID_LENGTH);
   const key = composeKey(environment, id, randomText(SECRET_LENGTH));
   return { key, id, digest: digestOf(key) };
@@ -104,13 +99,13 @@ export function withoutKeys(text: string): string {
 /**
  * Checks a key's label: 1 to 64 characters, not only spaces, none of them invisible, and no key in it.
  *
- * @throws AccessError for any other text, which the message does not repeat.
+ * @throws OperatorError for any other text, which the message does not repeat.
  */
 export function checkLabel(label: string): void {
   const isPrintable = printable(label) === label && label.trim() === label;
   if (isPrintable && label !== '' && Array.from(label).length <= MAX_LABEL_LENGTH && withoutKeys(label) === label)
     return;
-  throw new AccessError(
+  throw new OperatorError(
     `a label is 1 to ${MAX_LABEL_LENGTH} printable characters, such as "billing system", ` +
       'without a space at either end, and contains no key',
   );

@@ -3,9 +3,9 @@ import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { nextCommitTimestamp, bumpRevision } from '../database/commit-timestamps.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
-import { AccessError } from './access-error.ts';
 import { parseStoredKinds } from './partner-records.ts';
 import type { Kind } from '../kinds.ts';
+import { OperatorError } from '../operator-error.ts';
 
 // Names are typed into commands and written to logs, so they contain nothing that a shell or a log must quote.
 const NAME = /^(?!pds_(?:live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -26,16 +26,10 @@ export interface PartnerSummary {
   readonly activeKeyCount: number;
 }
 
-/** A partner's row ID and name, for changes in the same transaction. */
-export interface PartnerReference {
-  readonly id: number;
-  readonly name: string;
-}
-
 /**
  * Creates a partner, which sees nothing unless it is granted `everything`.
  *
- * @throws AccessError if the name is taken (ignoring case), or is not 1 to 64 of `A-Z a-z 0-9 . _ -` beginning with a
+ * @throws OperatorError if the name is taken (ignoring case), or is not 1 to 64 of `A-Z a-z 0-9 . _ -` beginning with a
  *   letter or digit, or begins like a key.
  */
 export async function createPartner(
@@ -50,15 +44,19 @@ export async function createPartner(
   });
 }
 
-/** Inserts a partner at a commit timestamp drawn in this transaction; otherwise like `createPartner`. */
+/**
+ * Inserts a partner at a commit timestamp drawn in this transaction; otherwise like `createPartner`.
+ *
+ * @returns its row ID.
+ */
 export async function insertPartner(
   transaction: Database,
   clock: Clock,
   { name, timestamp, everything }: { name: string; timestamp: string; everything: boolean },
-): Promise<PartnerReference> {
+): Promise<number> {
   checkPartnerName(name);
   await refuseTakenName(transaction, name);
-  const partner = await transaction.kysely
+  const { id } = await transaction.kysely
     .insertInto('access.partners')
     .values({
       name,
@@ -66,29 +64,32 @@ export async function insertPartner(
       grants_changed_at: everything ? timestamp : EPOCH,
       created_at: formatTimestamp(clock()),
     })
-    .returning(['id', 'name'])
+    .returning('id')
     .executeTakeFirstOrThrow();
   if (everything) {
     await transaction.kysely
       .insertInto('access.grant_changes')
-      .values({ partner_id: partner.id, instant: timestamp })
+      .values({ partner_id: id, instant: timestamp })
       .execute();
   }
   await recordChange(transaction, clock, { action: 'partner create', partner: name, details: { everything } });
-  return partner;
+  return id;
 }
 
-/** @throws AccessError for an invalid name; see `createPartner`. */
+/** @throws OperatorError for an invalid name; see `createPartner`. */
 export function checkPartnerName(name: string): void {
   if (NAME.test(name)) return;
-  throw new AccessError(
+  throw new OperatorError(
     'a partner name is 1 to 64 letters (A-Z, a-z), digits, ".", "_" and "-", begins with a letter or digit, ' +
       'and is not a key',
   );
 }
 
 /** Finds a partner by name, ignoring case: names that differ only in case would be confused. */
-export async function findPartnerLike({ kysely }: Database, name: string): Promise<PartnerReference | null> {
+export async function findPartnerLike(
+  { kysely }: Database,
+  name: string,
+): Promise<{ id: number; name: string } | null> {
   const found = await kysely
     .selectFrom('access.partners')
     .select(['id', 'name'])
@@ -99,19 +100,19 @@ export async function findPartnerLike({ kysely }: Database, name: string): Promi
 
 /**
  * @param exceptId a partner that can have the name already.
- * @throws AccessError if another partner has the name, ignoring case.
+ * @throws OperatorError if another partner has the name, ignoring case.
  */
 export async function refuseTakenName(database: Database, name: string, exceptId?: number): Promise<void> {
   const taken = await findPartnerLike(database, name);
   if (taken === null || taken.id === exceptId) return;
-  throw new AccessError(`a partner named "${taken.name}" already exists: choose another name`);
+  throw new OperatorError(`a partner named "${taken.name}" already exists: choose another name`);
 }
 
 /**
  * Suspends a partner: every request with its keys gets 403 until it is resumed.
  *
  * @returns whether anything changed; a partner that is already suspended keeps its timestamp.
- * @throws AccessError if there is no such partner.
+ * @throws OperatorError if there is no such partner.
  */
 export function suspendPartner(database: Database, clock: Clock, name: string): Promise<boolean> {
   return changeSuspension(database, clock, name, 'suspend');
@@ -126,7 +127,7 @@ export function resumePartner(database: Database, clock: Clock, name: string): P
  * Changes a partner's settings; omitted ones keep their values.
  *
  * @param settings `null` for the service's default requests per minute, and for all kinds of resource.
- * @throws AccessError if there is no such partner.
+ * @throws OperatorError if there is no such partner.
  */
 export async function setPartner(
   database: Database,
@@ -137,7 +138,7 @@ export async function setPartner(
   const { requestsPerMinute, kinds } = settings;
   await inTransaction(database, async (transaction) => {
     await bumpRevision(transaction);
-    const { id } = await getPartnerReference(transaction, name);
+    const id = await getPartnerId(transaction, name);
     const row = transaction.kysely.selectFrom('access.partners').select(['requests_per_minute', 'kinds']);
     const before = await row.where('id', '=', id).executeTakeFirstOrThrow();
     const after = {
@@ -161,7 +162,7 @@ export async function listPartners(database: Database, clock: Clock): Promise<Pa
 /**
  * A partner by name.
  *
- * @throws AccessError if there is none.
+ * @throws OperatorError if there is none.
  */
 export async function getPartner(database: Database, clock: Clock, name: string): Promise<PartnerSummary> {
   const row = await summaryRows(database, clock).where('partner.name', '=', name).executeTakeFirst();
@@ -170,23 +171,23 @@ export async function getPartner(database: Database, clock: Clock, name: string)
 }
 
 /**
- * A partner's row ID.
+ * A partner's row ID, for reads and changes in the same transaction.
  *
- * @throws AccessError if there is no partner of that name.
+ * @throws OperatorError if there is no partner of that name.
  */
-export async function getPartnerReference({ kysely }: Database, name: string): Promise<PartnerReference> {
+export async function getPartnerId({ kysely }: Database, name: string): Promise<number> {
   const row = await kysely
     .selectFrom('access.partners')
-    .select(['id', 'name'])
+    .select('id')
     .where('name', '=', name)
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
   if (row === undefined) throw noPartner(name);
-  return row;
+  return row.id;
 }
 
-function noPartner(name: string): AccessError {
-  return new AccessError(
+function noPartner(name: string): OperatorError {
+  return new OperatorError(
     `there is no partner "${name}": "pds partner list" lists all, "pds partner create" creates one`,
   );
 }
@@ -200,7 +201,7 @@ function changeSuspension(
   const suspendedAt = change === 'suspend' ? formatTimestamp(clock()) : null;
   return inTransaction(database, async (transaction) => {
     await bumpRevision(transaction);
-    const { id } = await getPartnerReference(transaction, name);
+    const id = await getPartnerId(transaction, name);
     const changed = await transaction.kysely
       .updateTable('access.partners')
       .set({ suspended_at: suspendedAt })

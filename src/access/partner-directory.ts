@@ -171,13 +171,13 @@ export class PartnerDirectory {
       stored = await findStoredKey(database, id, requestsPerMinute);
     }
     if (stored === null) return null;
-    const { partner, digest, expiresAt, replacedBy, revokedAt } = stored;
+    const { partner, digest, expires_at: expiresAt } = stored;
     this.#notice(partner.revision, before);
     if (!hasDigest(key, digest) || stored.environment !== environment) return null;
     const endsAtMs = expiresAt === null ? Infinity : Date.parse(expiresAt);
-    const noticeFromMs = replacedBy === null ? endsAtMs - EXPIRY_NOTICE_MS : -Infinity;
+    const noticeFromMs = stored.replaced_by === null ? endsAtMs - EXPIRY_NOTICE_MS : -Infinity;
     const owner = { partner, keyId: id, expiry: expiresAt === null ? null : { expiresAt, noticeFromMs } };
-    const cached = { owner, expiresAtMs: revokedAt === null ? endsAtMs : -Infinity };
+    const cached = { owner, expiresAtMs: stored.revoked_at === null ? endsAtMs : -Infinity };
     this.#cache.set(digest, cached);
     return this.#unlessExpired(cached);
   }

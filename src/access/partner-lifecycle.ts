@@ -2,19 +2,19 @@ import { recordChange } from '../database/audit.ts';
 import { bumpRevision } from '../database/commit-timestamps.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
-import { checkPartnerName, getPartnerReference, refuseTakenName } from './partner-admin.ts';
+import { checkPartnerName, getPartnerId, refuseTakenName } from './partner-admin.ts';
 
 /**
  * Renames a partner. Its keys, grants, usage and cursors belong to its ID, so they stay. The audit trail keeps the old
  * name in earlier entries.
  *
- * @throws AccessError if there is no such partner, or the new name is invalid or taken by another partner.
+ * @throws OperatorError if there is no such partner, or the new name is invalid or taken by another partner.
  */
 export async function renamePartner(database: Database, clock: Clock, name: string, newName: string): Promise<void> {
   checkPartnerName(newName);
   await inTransaction(database, async (transaction) => {
     await bumpRevision(transaction);
-    const { id } = await getPartnerReference(transaction, name);
+    const id = await getPartnerId(transaction, name);
     await refuseTakenName(transaction, newName, id);
     if (name === newName) return;
     await transaction.kysely.updateTable('access.partners').set({ name: newName }).where('id', '=', id).execute();
@@ -22,24 +22,22 @@ export async function renamePartner(database: Database, clock: Clock, name: stri
   });
 }
 
-/** The effect of a deletion. */
-export interface DeletedPartner {
-  /** Public IDs of the keys that were active. */
-  readonly endedKeys: readonly string[];
-  readonly grantCount: number;
-}
-
 /**
  * Deletes a partner: revokes its keys, removes its grants, and frees its name. Its row stays, marked: no later partner
  * gets its ID, and so none sees its usage, and a restore of an older backup can delete it again.
  *
- * @throws AccessError if there is no such partner.
+ * @returns the public IDs of the keys that were active, and the number of grants.
+ * @throws OperatorError if there is no such partner.
  */
-export function deletePartner(database: Database, clock: Clock, name: string): Promise<DeletedPartner> {
+export function deletePartner(
+  database: Database,
+  clock: Clock,
+  name: string,
+): Promise<{ endedKeys: string[]; grantCount: number }> {
   return inTransaction(database, async (transaction) => {
     await bumpRevision(transaction);
     const { kysely } = transaction;
-    const { id } = await getPartnerReference(transaction, name);
+    const id = await getPartnerId(transaction, name);
     const deletedAt = formatTimestamp(clock());
     const keys = await kysely
       .updateTable('access.keys')

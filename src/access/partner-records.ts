@@ -6,17 +6,6 @@ import type { KeyEnvironment } from './keys.ts';
 import { type Partner } from './scope.ts';
 import { KINDS_AS_LISTED, type Kind } from '../kinds.ts';
 
-/** A stored key, with its partner. */
-export interface StoredKey {
-  readonly partner: Partner;
-  readonly digest: string;
-  readonly environment: KeyEnvironment;
-  readonly expiresAt: string | null;
-  /** Set once the key was rotated: `expiresAt` is then the end of the overlap. */
-  readonly replacedBy: string | null;
-  readonly revokedAt: string | null;
-}
-
 /** One row per grant, or one with nulls for a partner without grants. */
 interface PartnerRow {
   readonly revision: Revision;
@@ -32,10 +21,11 @@ interface PartnerRow {
   readonly granted_at: string | null;
 }
 
-interface KeyRow extends PartnerRow {
+interface KeyRow {
   readonly digest: string;
   readonly environment: KeyEnvironment;
   readonly expires_at: string | null;
+  /** Set once the key was rotated: `expires_at` is then the end of the overlap. */
   readonly replaced_by: string | null;
   readonly revoked_at: string | null;
 }
@@ -52,7 +42,7 @@ const PARTNERS = sql`
   left join access.grants as granted on granted.partner_id = partner.id`;
 
 /** A key, its partner and the partner's grants. Served by the primary keys of keys, partners and grants. */
-export const storedKey: RawBuilder<KeyRow> = sql<KeyRow>`
+export const storedKey: RawBuilder<KeyRow & PartnerRow> = sql<KeyRow & PartnerRow>`
   select ${COLUMNS}, key.digest, key.environment, key.expires_at, key.replaced_by, key.revoked_at
   from ${PARTNERS}
   inner join access.keys as key on key.partner_id = partner.id
@@ -73,18 +63,10 @@ export async function findStoredKey(
   database: OpenDatabase,
   keyId: string,
   requestsPerMinute: number,
-): Promise<StoredKey | null> {
+): Promise<(KeyRow & { readonly partner: Partner }) | null> {
   const rows = await database.run('key', () => storedKey, { key_id: keyId }, 'primary');
   const [first] = rows;
-  if (first === undefined) return null;
-  return {
-    partner: toPartner(first, rows, requestsPerMinute),
-    digest: first.digest,
-    environment: first.environment,
-    expiresAt: first.expires_at,
-    replacedBy: first.replaced_by,
-    revokedAt: first.revoked_at,
-  };
+  return first === undefined ? null : { ...first, partner: toPartner(first, rows, requestsPerMinute) };
 }
 
 /** Reads a partner by ID; otherwise like `findStoredKey`. */

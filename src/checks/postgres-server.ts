@@ -47,21 +47,21 @@ function explain(error: unknown, setting: string): { reason: string; advice: str
   // If a name has several addresses, Node throws an AggregateError with one error per address and an empty message.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   const reason = first instanceof Error ? first.message : String(first);
-  const { code } = (first ?? {}) as { code?: unknown };
-  if (first instanceof Error && isTlsError(first)) {
-    const advice =
-      `The server must present a certificate for the host in ${setting}, signed by an authority in the file that ` +
-      'sslrootcert names.';
-    return { reason, advice };
-  }
-  return { reason, advice: adviceOf(code, reason, setting) };
+  return { reason, advice: adviceOf(first, reason, setting) };
 }
 
 /**
  * Advice for errors from the server itself (https://www.postgresql.org/docs/current/errcodes-appendix.html) and for
  * failed connections.
  */
-function adviceOf(code: unknown, reason: string, setting: string): string {
+function adviceOf(error: unknown, reason: string, setting: string): string {
+  if (error instanceof Error && isTlsError(error)) {
+    return (
+      `The server must present a certificate for the host in ${setting}, signed by an authority in the file that ` +
+      'sslrootcert names.'
+    );
+  }
+  const { code } = (error ?? {}) as { code?: unknown };
   if (code === '28P01' || code === '28000')
     return `Correct the role and password in ${setting}, or allow the role in pg_hba.conf.`;
   if (code === '3D000') return `Create the database with "createdb", or correct its name in ${setting}.`;

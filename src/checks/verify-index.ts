@@ -18,14 +18,17 @@ const SAMPLE_POSITIONS = 1_024;
 /** A sample stops after this time with what it has compared. */
 const MAX_SAMPLE_MS = 2_000;
 
-/** The possible faults of a kind's index. */
-export type IndexFault =
-  | 'missing row'
-  | 'superfluous row'
-  | 'differing row'
-  | 'record without position'
-  | 'misplaced record'
-  | 'unlisted block';
+/** The possible faults of a kind's index, in words. */
+export const FAULTS = {
+  'missing row': { one: 'missing term', many: 'missing terms' },
+  'superfluous row': { one: 'superfluous term', many: 'superfluous terms' },
+  'differing row': { one: 'term with the wrong records', many: 'terms with the wrong records' },
+  'record without position': { one: 'record without a position', many: 'records without a position' },
+  'misplaced record': { one: 'record out of order', many: 'records out of order' },
+  'unlisted block': { one: 'block that is not listed', many: 'blocks that are not listed' },
+} as const;
+
+export type IndexFault = keyof typeof FAULTS;
 
 /** The findings for one kind's index. */
 export interface IndexFindings {

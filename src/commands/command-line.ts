@@ -3,6 +3,7 @@ import { integer } from '../settings.ts';
 import { INDEXED_KINDS, KINDS_AS_LISTED, type IndexedKind, type Kind } from '../kinds.ts';
 import { formatTimestamp, parseTimestamp } from '../timestamp.ts';
 import type { CommandContext, DatabaseSettings } from './context.ts';
+import type { Output } from './process/output.ts';
 import { loadSettingsFile } from './process/settings-file.ts';
 
 // Helpers of the command definitions. Nothing here loads a database driver before a command runs.
@@ -25,12 +26,14 @@ function configFileOf(command: Command | null): string | undefined {
 }
 
 /**
- * An action for Commander: runs `work` with the command's arguments and options, and sets this process's exit code.
+ * An action for Commander: calls a function with the command's output, arguments and options, and sets this process's
+ * exit code.
  *
+ * @param load imports the function.
  * @param failureCode the exit code if it throws.
  */
 export function run<Args extends unknown[]>(
-  work: (isJson: boolean, ...args: Args) => Promise<number | undefined>,
+  load: () => Promise<(output: Output, ...args: Args) => Promise<number | undefined>>,
   failureCode?: number,
 ) {
   return async function (this: Command, ...args: Args): Promise<void> {
@@ -38,9 +41,10 @@ export function run<Args extends unknown[]>(
     const { runCommand } = await import('./context.ts');
     await runCommand(
       isJson,
-      async () => {
+      async (output) => {
         loadSettingsFile(configFileOf(this));
-        return work(isJson, ...args);
+        const action = await load();
+        return action(output, ...args);
       },
       failureCode,
     );
@@ -49,12 +53,12 @@ export function run<Args extends unknown[]>(
 
 /** The same, for a command that works on the database. */
 export function onDatabase<Args extends unknown[]>(
-  work: (context: CommandContext, ...args: Args) => Promise<number | undefined>,
+  load: () => Promise<(context: CommandContext, ...args: Args) => Promise<number | undefined>>,
   settingsOf: (...args: NoInfer<Args>) => DatabaseSettings = () => ({}),
 ) {
-  return run<Args>(async (isJson, ...args) => {
-    const { withDatabase } = await import('./context.ts');
-    return withDatabase(isJson, (context) => work(context, ...args), settingsOf(...args));
+  return run(async () => {
+    const [action, { withDatabase }] = [await load(), await import('./context.ts')];
+    return (output, ...args: Args) => withDatabase(output, (context) => action(context, ...args), settingsOf(...args));
   });
 }
 
@@ -125,8 +129,7 @@ export function wholeNumber(least: number, most: number, orElse = ''): (text: st
  * dated later than the clock.
  */
 export function parseAfter(text: string): string {
-  const timestamp = parseTimestamp(text);
-  if (timestamp === null) throw new InvalidArgumentError('Accepted: a timestamp such as 2026-04-15T09:00:00Z.');
+  const timestamp = parseTime(text);
   if (timestamp > formatTimestamp(Date.now() + UNIT_MS.d)) {
     throw new InvalidArgumentError('The timestamp must not be more than a day in the future.');
   }

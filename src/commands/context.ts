@@ -16,8 +16,9 @@ import { shownPostgresUrl } from '../database/postgres/postgres-url.ts';
 import { hasSqliteFiles, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { printable } from '../printable.ts';
 import { announceCutOff } from '../publishing/announce.ts';
+import { ImportRefusedError } from '../publishing/problems.ts';
 import type { Clock } from '../timestamp.ts';
-import { causeOf, describeFailure } from './process/failure.ts';
+import { causeOf, describeFailure, reportRefusal } from './process/failure.ts';
 import { processOutput, type Output } from './process/output.ts';
 import { InterruptedError, startProgress, type Progress } from './process/progress.ts';
 import { variablesOfProcess, type SettingOptions } from './process/settings-file.ts';
@@ -43,21 +44,25 @@ export function configOfProcess(options: SettingOptions = {}): Config {
 /**
  * Runs a command and sets this process's exit code: the return value of `work`, 0 if it returns nothing, or
  * `failureCode` if it throws (a signal's exit code if interrupted). An error prints one message to stderr, and with `--json` also
- * `{"error": {"message": …}}` to stdout.
+ * `{"error": {"message": …}}` to stdout; a refused import also its problems.
  */
 export async function runCommand(
   isJson: boolean,
-  work: () => Promise<number | undefined>,
+  work: (output: Output) => Promise<number | undefined>,
   failureCode = 1,
 ): Promise<void> {
+  const output = processOutput(isJson);
   try {
-    process.exitCode = (await work()) ?? 0;
+    process.exitCode = (await work(output)) ?? 0;
   } catch (thrown) {
     const error = causeOf(thrown);
     process.exitCode = error instanceof InterruptedError ? error.exitCode : failureCode;
+    if (error instanceof ImportRefusedError) {
+      reportRefusal(output, error);
+      return;
+    }
     // Redact keys: an operator may have entered one in place of a name.
     const message = withoutKeys(describeFailure(error, databaseOfProcess()));
-    const output = processOutput(isJson);
     const [first = '', ...others] = error instanceof ConfigError ? error.problems.map(withoutKeys) : [message];
     output.note([error instanceof InterruptedError ? first : `error: ${first}`, ...others]);
     if (isJson) output.result({ error: { message } }, '');
@@ -86,22 +91,26 @@ export const HISTORY_WARNING =
 /**
  * Runs a command on the database, and always closes it.
  *
- * @returns the return value of `work`: the exit code, or nothing for 0.
+ * @returns the return value of `work`.
  * @throws NoDatabaseError if there is no database and the command cannot create one; nothing was created.
  */
-export async function withDatabase(
-  isJson: boolean,
-  work: (context: CommandContext) => Promise<number | undefined>,
+export async function withDatabase<T>(
+  output: Output,
+  work: (context: CommandContext) => Promise<T>,
   { mayCreate = false, shouldPrepare = true, isDryRun = false, recovers = false }: DatabaseSettings = {},
-): Promise<number | undefined> {
+): Promise<T> {
   const config = configOfProcess();
-  const output = processOutput(isJson);
-  if (!mayCreate) refuseMissingFiles(config.database);
+  if (!mayCreate && lacksFiles(config.database)) throw noDatabase(config.database);
   await using database = openForCommands(config.database, operatorOfProcess(config));
   if (!mayCreate) {
     const { isEmpty, pending } = await readSchemaState(database);
     if (isEmpty) throw noDatabase(config.database);
-    if (isDryRun && pending.length > 0) throw olderSchema(pending);
+    if (isDryRun && pending.length > 0) {
+      throw new SchemaVersionError(
+        `the schema is older than this version of the service (pending: ${pending.join(', ')}), and a dry run does not ` +
+          'migrate it. Nothing was changed; run "pds migrate" first',
+      );
+    }
   }
   const prepares = shouldPrepare && !isDryRun;
   const ran = prepares
@@ -146,14 +155,14 @@ export async function migratingWithProgress<T>(
  * @throws SchemaVersionError if this version cannot use its schema.
  */
 export async function hasDatabase({ database: settings }: Config, use: SchemaUse = 'command'): Promise<boolean> {
-  if (settings.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(settings.path))) return false;
+  if (lacksFiles(settings)) return false;
   await using database = openForCommands(settings);
   return !(await readSchemaState(database, use)).isEmpty;
 }
 
-/** Checks first, because opening a SQLite database for a command creates its files. */
-function refuseMissingFiles(database: DatabaseConfig): void {
-  if (database.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(database.path))) throw noDatabase(database);
+/** Checked first, because opening a SQLite database for a command creates its files. */
+function lacksFiles(database: DatabaseConfig): boolean {
+  return database.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(database.path));
 }
 
 function shownDatabase(database: DatabaseConfig): string {
@@ -163,13 +172,6 @@ function shownDatabase(database: DatabaseConfig): string {
 function noDatabase(database: DatabaseConfig): NoDatabaseError {
   return new NoDatabaseError(
     database.engine === 'sqlite' ? `there is no database ${database.path} yet` : `${shownDatabase(database)} is empty`,
-  );
-}
-
-function olderSchema(pending: readonly string[]): SchemaVersionError {
-  return new SchemaVersionError(
-    `the schema is older than this version of the service (pending: ${pending.join(', ')}), and a dry run does not ` +
-      'migrate it. Nothing was changed; run "pds migrate" first',
   );
 }
 

@@ -5,9 +5,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { withoutKeys } from '../access/keys.ts';
 import { printable } from '../printable.ts';
 import type { ImportOptions } from './actions/import.ts';
-import type { PreviewOptions } from './actions/preview.ts';
-import type { RecoverOptions, RestoreOptions } from './actions/recovery.ts';
-import type { IndexedKind } from '../kinds.ts';
+import type { RecoverOptions } from './actions/recovery.ts';
 import {
   addCommand,
   addCommonOptions,
@@ -15,26 +13,27 @@ import {
   onDatabase,
   parseAfter,
   parseShown,
+  parseTime,
+  parseZone,
   requireAnswer,
   run,
   wholeNumber,
 } from './command-line.ts';
-import { addConvertCommands } from './convert-commands.ts';
 import { addFindCommand, addKeyCommands, addPartnerCommands } from './partner-commands.ts';
 import { LOG_FORMATS } from './process/log-format.ts';
-import type { ServeOptions } from './serve/serve.ts';
 
 // The commands of `pds`. Their actions are loaded on use: help and usage errors need no database driver.
 
 const WRONG_USAGE = 2;
 
-/** As those of diff(1). */
-const DIFF_CODES = { differs: 1, refused: 2 };
+/** As that of diff(1), for which 1 means that there are differences. */
+const DIFF_FAILURE = 2;
 
 const MAX_WORKERS = 64;
 const MAX_DAYS = 36_500;
 const DEFAULT_DAYS = 30;
 
+const convertActions = () => import('./actions/convert.ts');
 const recoveryActions = () => import('./actions/recovery.ts');
 const schemaActions = () => import('./actions/schema.ts');
 
@@ -71,7 +70,7 @@ addCommand(program, 'serve', 'serve the API until stopped')
       .default('auto'),
   )
   .option('--demo', 'load sample data and a public demo key into an empty database (dev only)')
-  .action(run(async (_, options: ServeOptions) => (await import('./serve/serve.ts')).serve(options)));
+  .action(run(async () => (await import('./serve/serve.ts')).serve));
 
 addCommand(program, 'import', 'import a directory, all or nothing')
   .argument('<dir>', 'directory with contracts.ndjson, suppliers.ndjson, … (or .ndjson.gz)')
@@ -85,26 +84,40 @@ addCommand(program, 'import', 'import a directory, all or nothing')
     if (allowRemovals && !replace) command.error('error: --allow-removals requires --replace');
     if (show !== undefined && !dryRun) command.error('error: --show requires --dry-run');
   })
-  .action(
-    run(async (isJson, directory: string, options: ImportOptions) =>
-      (await import('./actions/import.ts')).importDirectory(isJson, directory, options),
-    ),
-  );
+  .action(run(async () => (await import('./actions/import.ts')).importDirectory));
 
 addCommand(program, 'diff', 'compare a directory with the database')
   .argument('<dir>', 'directory as for "pds import"')
   .option('--replace', 'also list records that the files of their kind do not contain')
   .addOption(showOption())
   .addHelpText('after', '\nExit code: 0 if an import would change nothing, 1 if it would, 2 if that is unknown.')
-  .action(
-    run(
-      async (isJson, directory: string, options: PreviewOptions) =>
-        (await import('./actions/preview.ts')).previewDirectory(isJson, directory, options, DIFF_CODES),
-      DIFF_CODES.refused,
-    ),
-  );
+  .action(run(async () => (await import('./actions/preview.ts')).diff, DIFF_FAILURE));
 
-addConvertCommands(program);
+const convert = program.command('convert').description('write other formats as an import directory');
+
+addCommand(convert, 'ocds', 'convert releases and records of the Open Contracting Data Standard')
+  .argument('<input...>', 'files: packages, records, releases or JSON lines, also gzipped')
+  .requiredOption('--out <dir>', 'directory to write')
+  .option('--map <file>', 'JSON with your own statuses and services')
+  .addOption(
+    new Option('--contracts <which>', 'contracts that have not ended, all signed ones, awards as well, or none')
+      .choices(['current', 'signed', 'awards', 'none'])
+      .default('current'),
+  )
+  .option('--as-of <timestamp>', 'contracts that ended before are not current (default: now)', parseTime)
+  .option('--zone <zone>', 'time zone of dates without a time, such as America/Chicago', parseZone)
+  .option('--call-offs', 'keep contracts under a framework agreement')
+  .option('--contact-points', 'keep the e-mail addresses of suppliers')
+  .option('--coop <name>', 'the cooperative of all contracts')
+  .option('--skip-refused', 'write the rest even if something was refused')
+  .action(run(async () => (await convertActions()).convertFromOcds));
+
+addCommand(convert, 'csv', 'convert CSV files by a map of their columns')
+  .option('--map <file>', 'JSON that says which column is which field')
+  .option('--out <dir>', 'directory to write')
+  .option('--sketch <file>', 'print a first map of this CSV file, to be edited')
+  .option('--skip-refused', 'write the rest even if something was refused')
+  .action(run(async () => (await convertActions()).convertFromCsv));
 
 program.commandsGroup('Partners and keys:');
 
@@ -115,39 +128,23 @@ addKeyCommands(program);
 addCommand(program, 'usage', 'show the requests of partners by day')
   .argument('[name]', 'only this partner, by key and endpoint')
   .option('--days <n>', 'number of days, including today', wholeNumber(1, MAX_DAYS), DEFAULT_DAYS)
-  .action(
-    onDatabase(async (context, name: string | undefined, { days }: { days: number }) =>
-      (await import('./actions/usage.ts')).showUsage(context, name ?? null, days),
-    ),
-  );
+  .action(onDatabase(async () => (await import('./actions/usage.ts')).showUsage));
 
 addCommand(program, 'audit', 'list changes of partners, keys and records')
   .option('--days <n>', 'number of days to list', wholeNumber(1, MAX_DAYS), DEFAULT_DAYS)
   .option('--partner <name>', 'only changes of this partner and its keys')
-  .action(
-    onDatabase(async (context, options: { days: number; partner?: string }) =>
-      (await import('./actions/audit.ts')).showAudit(context, options),
-    ),
-  );
+  .action(onDatabase(async () => (await import('./actions/audit.ts')).showAudit));
 
 program.commandsGroup('Installation:');
 
 addCommand(program, 'config', 'print the settings in force, and where each is set')
   .option('--host <host>', 'as for "pds serve"')
   .option('--port <port>', 'as for "pds serve"')
-  .action(
-    run(async (isJson, options: { host?: string; port?: string }) =>
-      (await import('./actions/config.ts')).showConfig(isJson, { PDS_HOST: options.host, PDS_PORT: options.port }),
-    ),
-  );
+  .action(run(async () => (await import('./actions/config.ts')).showConfig));
 
 addCommand(program, 'check', 'check the installation, and advise on problems')
   .option('--full', 'verify the whole index, not a sample: minutes per million records')
-  .action(
-    run(async (isJson, { full = false }: { full?: boolean }) =>
-      (await import('./actions/check.ts')).check(isJson, full),
-    ),
-  );
+  .action(run(async () => (await import('./actions/check.ts')).check));
 
 program.commandsGroup('Database:');
 
@@ -155,8 +152,7 @@ addCommand(program, 'migrate', 'migrate the database schema to this version')
   .option('--finish', 'also run the migrations deferred until no server of the previous version is left')
   .action(
     onDatabase(
-      async (context, { finish = false }: { finish?: boolean }) =>
-        (await schemaActions()).migrateDatabase(context, finish),
+      async () => (await schemaActions()).migrateDatabase,
       // Otherwise an older PostgreSQL schema would be refused before the migration.
       () => ({ mayCreate: true, shouldPrepare: false }),
     ),
@@ -164,36 +160,24 @@ addCommand(program, 'migrate', 'migrate the database schema to this version')
 
 addCommand(program, 'reindex', 'rebuild the index while servers run')
   .option('--kind <kind>', 'suppliers, contracts or solicitations; repeatable (default: all)', collectIndexedKind)
-  .action(
-    onDatabase(async (context, { kind }: { kind?: IndexedKind[] }) =>
-      (await import('./actions/reindex.ts')).reindexDatabase(context, kind ?? null),
-    ),
-  );
+  .action(onDatabase(async () => (await import('./actions/reindex.ts')).reindexDatabase));
 
 addCommand(program, 'roles', 'create or update the PostgreSQL roles')
   .option('--reader <name>', 'role for pds serve: reads, and writes only usage', 'pds_reader')
   .option('--writer <name>', 'role for commands: imports, partners, grants and keys', 'pds_writer')
-  .action(
-    onDatabase(async (context, { reader, writer }: { reader: string; writer: string }) =>
-      (await schemaActions()).updateRoles(context, { reader, writer }),
-    ),
-  );
+  .action(onDatabase(async () => (await schemaActions()).updateRoles));
 
 program.commandsGroup('Backup and recovery:');
 
 addCommand(program, 'backup', 'copy a SQLite database while servers run')
   .argument('<dir>', 'a directory that does not exist yet')
-  .action(run(async (isJson, directory: string) => (await recoveryActions()).backupDatabase(isJson, directory)));
+  .action(run(async () => (await recoveryActions()).backupDatabase));
 
 addCommand(program, 'restore', 'replace a SQLite database with a backup')
   .argument('<dir>', 'a directory created by "pds backup"')
   .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)
   .option('--yes', 'do not ask for confirmation')
-  .action(
-    run(async (isJson, directory: string, options: RestoreOptions) =>
-      (await recoveryActions()).restoreDatabase(isJson, directory, options),
-    ),
-  );
+  .action(run(async () => (await recoveryActions()).restoreDatabase));
 
 addCommand(program, 'recover', 'resume service after lost changes')
   .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)
@@ -211,7 +195,7 @@ addCommand(program, 'recover', 'resume service after lost changes')
   })
   .action(
     onDatabase(
-      async (context, options: RecoverOptions) => (await recoveryActions()).recoverDatabase(context, options),
+      async () => (await recoveryActions()).recoverDatabase,
       // Otherwise it would warn that `pds recover` must be run.
       ({ dryRun = false }) => ({ recovers: true, isDryRun: dryRun }),
     ),
@@ -239,7 +223,7 @@ export async function runProgram(): Promise<void> {
       `error: cannot write the output: ${error.message}. Changes that the command made, if any, were not undone. If a ` +
         'key was lost, revoke it and issue another\n',
     );
-    process.exit(program.args[0] === 'diff' ? DIFF_CODES.refused : 1);
+    process.exit(program.args[0] === 'diff' ? DIFF_FAILURE : 1);
   });
   // A broken stderr does not fail the command.
   process.stderr.on('error', () => undefined);

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from './json.ts';
-import { MapError } from './map-error.ts';
+import { OperatorError } from '../operator-error.ts';
 
 /** The object in a map file. `name` begins the messages. */
 export function parseMapText(text: string, name: string): JsonObject {
@@ -7,20 +7,20 @@ export function parseMapText(text: string, name: string): JsonObject {
   try {
     map = JSON.parse(text);
   } catch (error) {
-    throw new MapError(`${name} is not JSON: ${(error as Error).message}`);
+    throw new OperatorError(`${name} is not JSON: ${(error as Error).message}`);
   }
   return getObject(map, name);
 }
 
 /** @param at the place in the map, which begins the message. */
 export function getObject(value: unknown, at: string): JsonObject {
-  if (!isObject(value)) throw new MapError(`${at} must be an object`);
+  if (!isObject(value)) throw new OperatorError(`${at} must be an object`);
   return value;
 }
 
-/** @throws MapError if an object has other keys than these. */
+/** @throws OperatorError if an object has other keys than these. */
 export function refuseUnknown(value: JsonObject, accepted: readonly string[], at: string): void {
   const unknown = Object.keys(value).find((key) => !accepted.includes(key));
   if (unknown !== undefined)
-    throw new MapError(`${at}: unknown ${JSON.stringify(unknown)}; accepted are ${accepted.join(', ')}`);
+    throw new OperatorError(`${at}: unknown ${JSON.stringify(unknown)}; accepted are ${accepted.join(', ')}`);
 }

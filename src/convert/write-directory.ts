@@ -3,17 +3,13 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { KINDS, type Kind } from '../kinds.ts';
+import { OperatorError } from '../operator-error.ts';
 import type { Workspace } from './workspace.ts';
-
-/** The output directory holds other files; the message names one. */
-export class OutputDirectoryError extends Error {
-  override name = 'OutputDirectoryError';
-}
 
 /**
  * Refuses a directory that holds anything but an earlier conversion, before hours of work are put into it.
  *
- * @throws OutputDirectoryError
+ * @throws OperatorError if it does, naming one of the other files.
  */
 export function checkOutputDirectory(directory: string): void {
   if (!existsSync(directory)) return;
@@ -21,9 +17,7 @@ export function checkOutputDirectory(directory: string): void {
   const names = new Set(KINDS.flatMap((kind) => [`${kind}.ndjson`, `${kind}.ndjson.new`]));
   const foreign = readdirSync(directory).find((name) => !names.has(name));
   if (foreign === undefined) return;
-  throw new OutputDirectoryError(
-    `--out ${directory} holds ${foreign}: name a new directory, or one of earlier conversions`,
-  );
+  throw new OperatorError(`--out ${directory} holds ${foreign}: name a new directory, or one of earlier conversions`);
 }
 
 /** The files of a directory that a conversion to these kinds leaves as they are. */

@@ -1,12 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { OperatorError } from '../operator-error.ts';
 import type { Database } from './database.ts';
 import { SQLITE_BUSY, sqliteCode } from './sqlite/sqlite-errors.ts';
-
-/** Another import kept the catalog locked for over a minute. */
-export class ImportLockedError extends Error {
-  override name = 'ImportLockedError';
-}
 
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 200;
@@ -20,7 +16,7 @@ const IMPORT_LOCK = 0x70647302;
  *
  * @param onWaiting called once if another import holds the lock.
  * @param throwIfInterrupted called repeatedly while waiting. An error it throws ends the wait.
- * @throws ImportLockedError after a minute.
+ * @throws OperatorError after a minute.
  */
 export async function lockCatalog(
   transaction: Database,
@@ -32,7 +28,7 @@ export async function lockCatalog(
   for (let attempt = 0; !(await tryLock(transaction)); attempt += 1) {
     if (attempt === 0) onWaiting?.();
     if (performance.now() > giveUpAt) {
-      throw new ImportLockedError('another import has been running for over a minute: try again once it has finished');
+      throw new OperatorError('another import has been running for over a minute: try again once it has finished');
     }
     await sleep(RETRY_MS);
     throwIfInterrupted?.();

@@ -1,10 +1,12 @@
+import { OperatorError } from '../operator-error.ts';
+
 /** The database cannot be opened or reached, or belongs to another service. The message says what to do. */
-export class DatabaseUnavailableError extends Error {
+export class DatabaseUnavailableError extends OperatorError {
   override name = 'DatabaseUnavailableError';
 }
 
 /** The database is missing or empty, and this command does not create one. The message says what to do. */
-export class NoDatabaseError extends Error {
+export class NoDatabaseError extends OperatorError {
   override name = 'NoDatabaseError';
 
   /** @param what such as `there is no database data/pds.sqlite yet`. */
@@ -21,6 +23,6 @@ export class DatabaseBusyError extends Error {
 }
 
 /** The schema is older or newer than this version of the service. The message says what to do. */
-export class SchemaVersionError extends Error {
+export class SchemaVersionError extends OperatorError {
   override name = 'SchemaVersionError';
 }

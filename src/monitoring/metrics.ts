@@ -11,27 +11,29 @@ export interface Sample {
 /** A single value without labels, or samples; undefined if there is nothing to report. */
 export type Reading = number | readonly Sample[] | undefined;
 
-/** A metric whose value is read from its source on each scrape, and never stored. */
-export interface ReadMetric {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'counter' | 'gauge' | 'histogram';
-  /** How to aggregate workers; the sum by default. */
-  readonly ofWorkers?: 'min' | 'max';
-  readonly read: () => Reading | Promise<Reading>;
-}
+/**
+ * Registers a metric whose value is read from its source on each scrape, and never stored.
+ *
+ * @param ofWorkers how to aggregate workers; the sum by default.
+ */
+type Register = (name: string, help: string, read: () => Reading | Promise<Reading>, ofWorkers?: 'min' | 'max') => void;
 
 /**
- * Registers a metric. prom-client's own metrics store their values, and look up labels by a string that they build on
- * each increment. `name` and `get` are all that it needs to print or aggregate a metric.
+ * The functions that register metrics, by type. prom-client's own metrics store their values, and look up labels by a
+ * string that they build on each increment. `name` and `get` are all that it needs to print or aggregate a metric.
  */
-export function registerReadMetric(registry: Registry, { read, ofWorkers, ...metric }: ReadMetric): void {
-  const get = async (): Promise<object> => {
-    const reading = await read();
-    const values = typeof reading === 'number' ? [{ labels: {}, value: reading }] : (reading ?? []);
-    return { ...metric, aggregator: ofWorkers ?? 'sum', values };
-  };
-  registry.registerMetric({ name: metric.name, get } as unknown as Metric);
+export function metricsOf(registry: Registry): Readonly<Record<'counter' | 'gauge' | 'histogram', Register>> {
+  const registerAs =
+    (type: string): Register =>
+    (name, help, read, ofWorkers) => {
+      const get = async (): Promise<object> => {
+        const reading = await read();
+        const values = typeof reading === 'number' ? [{ labels: {}, value: reading }] : (reading ?? []);
+        return { name, help, type, aggregator: ofWorkers ?? 'sum', values };
+      };
+      registry.registerMetric({ name, get } as unknown as Metric);
+    };
+  return { counter: registerAs('counter'), gauge: registerAs('gauge'), histogram: registerAs('histogram') };
 }
 
 /** Gauges of prom-client that are named like counters, which metric linters reject. */

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import type { OpenDatabase } from '../database/database.ts';
 import { SchemaVersionError } from '../database/errors.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
-import { registerReadMetric } from './metrics.ts';
+import { metricsOf } from './metrics.ts';
 import type { ObservedParts } from './serving-metrics.ts';
 
 /** Whether a process should receive requests. */
@@ -101,10 +101,6 @@ export const DRAINING = 'draining: the process completes the requests in flight,
 
 /** Exposes the result of `/readyz` as a metric. */
 export function registerReady(registry: Registry, read: () => Promise<ReadinessReport>): void {
-  registerReadMetric(registry, {
-    name: 'pds_ready',
-    help: '1 if the service is ready for requests, as reported by /readyz',
-    type: 'gauge',
-    read: async () => Number((await read()).reasons.length === 0),
-  });
+  const help = '1 if the service is ready for requests, as reported by /readyz';
+  metricsOf(registry).gauge('pds_ready', help, async () => Number((await read()).reasons.length === 0));
 }

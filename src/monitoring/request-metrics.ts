@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { ObservedRequest, RequestObserver } from '../http/request/request-observers.ts';
-import { registerReadMetric, type Sample } from './metrics.ts';
+import { metricsOf, type Sample } from './metrics.ts';
 
 const DURATIONS = 'pds_http_request_duration_seconds';
 
@@ -52,30 +52,23 @@ export class RequestMetrics {
   };
 
   register(registry: Registry): void {
-    registerReadMetric(registry, {
-      name: 'pds_http_requests_total',
-      help: 'Requests by endpoint, status and partner. The partner is empty without a valid key; the status is "aborted" if the client disconnected',
-      type: 'counter',
-      read: () =>
+    const { counter, histogram } = metricsOf(registry);
+    counter(
+      'pds_http_requests_total',
+      'Requests by endpoint, status and partner. The partner is empty without a valid key; the status is "aborted" if the client disconnected',
+      () =>
         [...this.#partners()].flatMap(({ route, partner, byStatus }) =>
           [...byStatus].map(([status, value]) => ({ labels: { route, status: status ?? ABORTED, partner }, value })),
         ),
-    });
-    registerReadMetric(registry, {
-      name: 'pds_records_total',
-      help: 'Records returned, by endpoint and partner',
-      type: 'counter',
-      read: () =>
-        [...this.#partners()]
-          .filter(({ records }) => records > 0)
-          .map(({ route, partner, records: value }) => ({ labels: { route, partner }, value })),
-    });
-    registerReadMetric(registry, {
-      name: DURATIONS,
-      help: 'Time from the arrival of a request to the end of its response, by endpoint',
-      type: 'histogram',
-      read: () => [...this.#routes].flatMap(([route, counts]) => histogramOf(route, counts)),
-    });
+    );
+    counter('pds_records_total', 'Records returned, by endpoint and partner', () =>
+      [...this.#partners()]
+        .filter(({ records }) => records > 0)
+        .map(({ route, partner, records: value }) => ({ labels: { route, partner }, value })),
+    );
+    histogram(DURATIONS, 'Time from the arrival of a request to the end of its response, by endpoint', () =>
+      [...this.#routes].flatMap(([route, counts]) => histogramOf(route, counts)),
+    );
   }
 
   *#partners(): Iterable<PartnerCounts & { route: string; partner: string }> {

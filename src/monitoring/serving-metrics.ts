@@ -10,7 +10,7 @@ import type { ResponseCacheState } from '../http/response/response-cache.ts';
 import type { RedisRateLimiter } from '../rate-limiting/redis-rate-limiter.ts';
 import type { RequestLimits } from '../rate-limiting/request-limits.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
-import { processMetrics, registerReadMetric, type Reading, type ReadMetric, type Sample } from './metrics.ts';
+import { metricsOf, processMetrics, type Reading, type Sample } from './metrics.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
 /**
@@ -35,11 +35,7 @@ export interface ObservedParts {
 export function servingMetrics(database: OpenDatabase, parts: ObservedParts): Registry {
   const { directory, responseCache, limits, requests, usage, admission, redisRateLimiter, clock } = parts;
   const registry = processMetrics();
-  const register =
-    (type: 'counter' | 'gauge') =>
-    (name: string, help: string, read: ReadMetric['read'], ofWorkers?: 'min' | 'max'): void =>
-      registerReadMetric(registry, { name, help, type, read, ...(ofWorkers !== undefined && { ofWorkers }) });
-  const [counter, gauge] = [register('counter'), register('gauge')];
+  const { counter, gauge } = metricsOf(registry);
   const ofServers = (samplesOf: (server: ServerState) => Sample[]): Reading => database.servers?.().flatMap(samplesOf);
   const ofReplicas = (valueOf: (replica: ServerState) => number | null): Reading =>
     ofServers((server) => {

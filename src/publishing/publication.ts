@@ -65,7 +65,7 @@ export interface PublicationReport {
  *
  * @throws ImportRefusedError with the input's problems; nothing was written.
  * @throws LargeRemovalsError if `replace` would remove more than a fifth of a kind, unless that is allowed.
- * @throws ImportLockedError if another import ran for over a minute.
+ * @throws OperatorError if another import ran for over a minute.
  */
 export async function publish(
   database: OpenDatabase,

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { Ajv, type JSONSchemaType } from 'ajv';
 import type { TableGroup } from '../database/migrations/migration.ts';
 import { MIGRATIONS } from '../database/migrations/migrations.ts';
+import { OperatorError } from '../operator-error.ts';
 import { digestFile } from './durable-files.ts';
-import { RecoveryError } from './recovery-error.ts';
 
 export const MANIFEST_FILE = 'backup.json';
 
@@ -12,7 +12,7 @@ export const MANIFEST_FILE = 'backup.json';
 export const BACKUP_FILES = { catalog: 'catalog.sqlite', access: 'access.sqlite' } as const;
 
 /** The format of a backup's folder. A change that this version could not restore increments it. */
-const FORMAT = 1;
+export const BACKUP_FORMAT = 1;
 
 interface BackedUpFile {
   readonly name: string;
@@ -43,7 +43,7 @@ const MANIFEST_SCHEMA: JSONSchemaType<BackupManifest> = {
   type: 'object',
   required: ['format', 'version', 'made_at', 'schema', 'last_event', 'files'],
   properties: {
-    format: { type: 'integer', const: FORMAT },
+    format: { type: 'integer', const: BACKUP_FORMAT },
     version: { type: 'string' },
     made_at: { type: 'string' },
     schema: {
@@ -60,15 +60,10 @@ const MANIFEST_SCHEMA: JSONSchemaType<BackupManifest> = {
   },
 };
 
-/** Serializes a manifest in the current format. */
-export function writeManifest(manifest: Omit<BackupManifest, 'format'>): string {
-  return `${JSON.stringify({ format: FORMAT, ...manifest }, null, 2)}\n`;
-}
-
 /**
  * Reads a backup's manifest.
  *
- * @throws RecoveryError if the folder holds no backup, or one that this version cannot restore.
+ * @throws OperatorError if the folder holds no backup, or one that this version cannot restore.
  */
 export function readManifest(folder: string): BackupManifest {
   let parsed: unknown;
@@ -76,7 +71,7 @@ export function readManifest(folder: string): BackupManifest {
     parsed = JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8'));
   } catch (error) {
     const isMissing = ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
-    throw new RecoveryError(
+    throw new OperatorError(
       isMissing
         ? `${folder} is not a backup: it has no ${MANIFEST_FILE}. Pass a folder created by "pds backup"`
         : `${join(folder, MANIFEST_FILE)} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
@@ -84,14 +79,14 @@ export function readManifest(folder: string): BackupManifest {
     );
   }
   if (!new Ajv().validate(MANIFEST_SCHEMA, parsed)) {
-    throw new RecoveryError(
+    throw new OperatorError(
       `${join(folder, MANIFEST_FILE)} has a format that this version of the service does not support`,
     );
   }
   for (const group of ['catalog', 'access'] satisfies TableGroup[]) {
     const [backedUp, known] = [parsed.schema[group], MIGRATIONS[group].length];
     if (backedUp > known) {
-      throw new RecoveryError(
+      throw new OperatorError(
         `the backup's ${group} schema is at ${backedUp}, and this version of the service supports only ${known}: ` +
           `restore it with version ${parsed.version}, or a newer one`,
       );
@@ -103,7 +98,7 @@ export function readManifest(folder: string): BackupManifest {
 /**
  * Compares a backup's files with its manifest.
  *
- * @throws RecoveryError if a file is missing or differs.
+ * @throws OperatorError if a file is missing or differs.
  */
 export async function verifyFiles(
   folder: string,
@@ -114,12 +109,12 @@ export async function verifyFiles(
     const path = join(folder, BACKUP_FILES[group]);
     const bytes = statSync(path, { throwIfNoEntry: false })?.size;
     const damaged = `${path} differs from the file that was backed up`;
-    if (bytes === undefined) throw new RecoveryError(`${path} is missing: the backup is incomplete`);
+    if (bytes === undefined) throw new OperatorError(`${path} is missing: the backup is incomplete`);
     if (bytes !== files[group].bytes) {
-      throw new RecoveryError(`${damaged}: it has ${bytes} bytes instead of ${files[group].bytes}`);
+      throw new OperatorError(`${damaged}: it has ${bytes} bytes instead of ${files[group].bytes}`);
     }
     if ((await digestFile(path, onRead)) !== files[group].sha256) {
-      throw new RecoveryError(`${damaged}: its SHA-256 differs. Use another backup, or another copy of this one`);
+      throw new OperatorError(`${damaged}: its SHA-256 differs. Use another backup, or another copy of this one`);
     }
   }
 }

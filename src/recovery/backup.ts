@@ -15,10 +15,10 @@ import { backup as copyDatabase, type DatabaseSync, type SQLOutputValue } from '
 import { pathToFileURL } from 'node:url';
 import { SQLITE_BUSY, sqliteCode } from '../database/sqlite/sqlite-errors.ts';
 import { SqliteConnection, sqliteFiles, type SqliteFiles } from '../database/sqlite/sqlite-files.ts';
+import { OperatorError } from '../operator-error.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
-import { BACKUP_FILES, MANIFEST_FILE, writeManifest, type BackupManifest } from './backup-manifest.ts';
+import { BACKUP_FILES, BACKUP_FORMAT, MANIFEST_FILE, type BackupManifest } from './backup-manifest.ts';
 import { digestFile, makeLastFolder, syncToDisk } from './durable-files.ts';
-import { RecoveryError } from './recovery-error.ts';
 
 const GROUPS = ['access', 'catalog'] as const;
 
@@ -49,13 +49,13 @@ export interface BackupOptions {
  * The folder gets its name once it is complete, verified and on disk.
  *
  * @param target a folder that does not exist yet, or is empty.
- * @throws RecoveryError if there is nothing to back up, no room for it, or the copy is damaged.
+ * @throws OperatorError if there is nothing to back up, no room for it, or the copy is damaged.
  */
 export async function backup(path: string, target: string, options: BackupOptions): Promise<BackupManifest> {
   refuseTarget(target);
   for (const group of GROUPS) {
     const file = sqliteFiles(path)[group];
-    if (!existsSync(file)) throw new RecoveryError(`there is no ${file}: nothing to back up (PDS_DATABASE_URL)`);
+    if (!existsSync(file)) throw new OperatorError(`there is no ${file}: nothing to back up (PDS_DATABASE_URL)`);
   }
   const removeFolder = makeLastFolder(dirname(resolve(target)));
   let partial: string | null = null;
@@ -67,7 +67,7 @@ export async function backup(path: string, target: string, options: BackupOption
     try {
       renameSync(partial, target);
     } catch (error) {
-      throw new RecoveryError(`${target} was created by another process meanwhile: choose another folder`, {
+      throw new OperatorError(`${target} was created by another process meanwhile: choose another folder`, {
         cause: error,
       });
     }
@@ -92,15 +92,15 @@ export function findPartialBackups(target: string): string[] {
 function refuseTarget(target: string): void {
   const found = statSync(target, { throwIfNoEntry: false });
   if (found === undefined) return;
-  if (!found.isDirectory()) throw new RecoveryError(`${target} is not a folder: choose a new one`);
-  if (readdirSync(target).length > 0) throw new RecoveryError(`${target} is not empty: choose a new folder`);
+  if (!found.isDirectory()) throw new OperatorError(`${target} is not a folder: choose a new one`);
+  if (readdirSync(target).length > 0) throw new OperatorError(`${target} is not empty: choose a new folder`);
 }
 
 function refuseFullDisk(folder: string, path: string): void {
   const needed = GROUPS.map((group) => sqliteFiles(path)[group]).reduce((sum, file) => sum + statSync(file).size, 0);
   const { bavail, bsize } = statfsSync(folder);
   if (bavail * bsize < needed) {
-    throw new RecoveryError(
+    throw new OperatorError(
       `${folder} has room for ${Math.floor((bavail * bsize) / 1e6)} MB, and the backup takes ${Math.ceil(needed / 1e6)} MB`,
     );
   }
@@ -117,27 +117,19 @@ async function fill(folder: string, path: string, options: BackupOptions): Promi
   } finally {
     snapshot.close();
   }
-  const digests = await checkBoth(files, options);
-  const described = (group: 'catalog' | 'access') => ({
-    name: BACKUP_FILES[group],
-    bytes: statSync(files[group]).size,
-    sha256: digests[group],
-  });
-  const manifest = {
-    version: options.version,
-    made_at: madeAt,
-    ...about,
-    files: { catalog: described('catalog'), access: described('access') },
+  const manifest: BackupManifest = {
+    ...{ format: BACKUP_FORMAT, version: options.version, made_at: madeAt, ...about },
+    files: await checkBoth(files, options),
   };
-  writeFileSync(join(folder, MANIFEST_FILE), writeManifest(manifest), { mode: 0o600 });
+  writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
   for (const file of [files.catalog, files.access, join(folder, MANIFEST_FILE), folder]) syncToDisk(file);
-  return { format: 1, ...manifest };
+  return manifest;
 }
 
 /**
  * Opens a connection with both files attached and a read transaction that has seen both at the same moment.
  *
- * @throws RecoveryError if the lock is held for over a minute.
+ * @throws OperatorError if the lock is held for over a minute.
  */
 function openSnapshot(path: string): DatabaseSync {
   const live = sqliteFiles(path);
@@ -154,7 +146,7 @@ function openSnapshot(path: string): DatabaseSync {
   } catch (error) {
     reader.close();
     if (sqliteCode(error) !== SQLITE_BUSY) throw error;
-    throw new RecoveryError('a release has been committing for over a minute: try again later', {
+    throw new OperatorError('a release has been committing for over a minute: try again later', {
       cause: error,
     });
   }
@@ -165,7 +157,7 @@ function describeSnapshot(snapshot: DatabaseSync): Pick<BackupManifest, 'schema'
   const isEmpty = GROUPS.some(
     (group) => one(`select count(*) from ${group}.sqlite_schema where name = 'migrations'`) === 0,
   );
-  if (isEmpty) throw new RecoveryError('the database is empty: nothing to back up (PDS_DATABASE_URL)');
+  if (isEmpty) throw new OperatorError('the database is empty: nothing to back up (PDS_DATABASE_URL)');
   const timestamps = ['select max(instant) from catalog.publications', 'select last_instant from access.clock'];
   return {
     schema: {
@@ -198,27 +190,24 @@ async function copyBoth(snapshot: DatabaseSync, files: SqliteFiles, { onProgress
 }
 
 /**
- * Checks both copies for damage.
+ * Checks both copies for damage, and describes them for the manifest.
  *
- * @returns the SHA-256 of each file.
- * @throws RecoveryError if a copy is damaged.
+ * @throws OperatorError if a copy is damaged.
  */
-async function checkBoth(
-  files: SqliteFiles,
-  { onProgress }: BackupOptions,
-): Promise<Record<keyof SqliteFiles, string>> {
-  const totalBytes = GROUPS.reduce((sum, group) => sum + statSync(files[group]).size, 0);
+async function checkBoth(files: SqliteFiles, { onProgress }: BackupOptions): Promise<BackupManifest['files']> {
+  const bytes = { catalog: statSync(files.catalog).size, access: statSync(files.access).size };
+  const totalBytes = bytes.catalog + bytes.access;
   let doneBytes = 0;
-  const digests = { catalog: '', access: '' };
-  for (const group of GROUPS) {
+  const check = async (group: keyof SqliteFiles) => {
     onProgress?.('checking', doneBytes, totalBytes);
     refuseDamaged(files[group]);
-    digests[group] = await digestFile(files[group], (bytes) => {
-      doneBytes += bytes;
+    const sha256 = await digestFile(files[group], (more) => {
+      doneBytes += more;
       onProgress?.('checking', doneBytes, totalBytes);
     });
-  }
-  return digests;
+    return { name: BACKUP_FILES[group], bytes: bytes[group], sha256 };
+  };
+  return { catalog: await check('catalog'), access: await check('access') };
 }
 
 /** Opened as immutable, so that SQLite creates no WAL beside it. */
@@ -229,6 +218,6 @@ function refuseDamaged(file: string): void {
     .all()
     .map((row) => String(row['integrity_check']));
   if (problems.join() !== 'ok') {
-    throw new RecoveryError(`the copy is damaged, and the database may be too: ${problems.join('; ')}`);
+    throw new OperatorError(`the copy is damaged, and the database may be too: ${problems.join('; ')}`);
   }
 }

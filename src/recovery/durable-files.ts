@@ -10,12 +10,11 @@ import {
   linkSync,
   mkdirSync,
   openSync,
-  renameSync,
   rmdirSync,
   statSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { RecoveryError } from './recovery-error.ts';
+import { OperatorError } from '../operator-error.ts';
 
 /** Waits until a file, or a folder's entries, are on disk. */
 export function syncToDisk(path: string): void {
@@ -41,12 +40,12 @@ export async function digestFile(path: string, onRead: (bytes: number) => void):
  * Creates a folder, but not its parents: a path to an unmounted disk is a mistake.
  *
  * @returns a function that removes the folder if this call created it and it is empty.
- * @throws RecoveryError if the parent folder is missing.
+ * @throws OperatorError if the parent folder is missing.
  */
 export function makeLastFolder(folder: string): () => void {
   if (existsSync(folder)) return () => undefined;
   const parent = dirname(folder);
-  if (!existsSync(parent)) throw new RecoveryError(`the folder ${parent} does not exist: create it first`);
+  if (!existsSync(parent)) throw new OperatorError(`the folder ${parent} does not exist: create it first`);
   mkdirSync(folder, { recursive: true });
   return () => {
     try {
@@ -83,9 +82,4 @@ export function keepAs(path: string, other: string): void {
     copyFileSync(path, other);
     syncToDisk(other);
   }
-}
-
-/** Moves a file if it exists. */
-export function moveIfThere(path: string, other: string): void {
-  if (existsSync(path)) renameSync(path, other);
 }

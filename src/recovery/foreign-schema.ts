@@ -3,8 +3,8 @@ import type { TableGroup } from '../database/migrations/migration.ts';
 import { MIGRATIONS } from '../database/migrations/migrations.ts';
 import { ledgerStatement } from '../database/migrations/migrator.ts';
 import { SqliteConnection } from '../database/sqlite/sqlite-files.ts';
+import { OperatorError } from '../operator-error.ts';
 import { printable } from '../printable.ts';
-import { RecoveryError } from './recovery-error.ts';
 
 /** A row of `sqlite_schema`; `sql` is null for indexes that SQLite creates for unique columns. */
 interface SchemaObject {
@@ -21,7 +21,7 @@ const STATISTICS = /^sqlite_stat\d$/;
  * view would run with the next write or read.
  *
  * @returns the dropped objects, as `access trigger forge_keys`.
- * @throws RecoveryError if one of the service's tables or indexes is missing or has another definition. It cannot be
+ * @throws OperatorError if one of the service's tables or indexes is missing or has another definition. It cannot be
  *   dropped without its data, and an expression in it would also run.
  */
 export function removeForeignSchema(path: string, group: TableGroup): string[] {
@@ -40,7 +40,7 @@ export function removeForeignSchema(path: string, group: TableGroup): string[] {
     return [...programs, ...foreign].map((object) => printable(`${group} ${keyOf(object)}`));
   } catch (error) {
     const reason = printable(error instanceof Error ? error.message : String(error));
-    throw new RecoveryError(
+    throw new OperatorError(
       `the backup's ${group} is not what "pds backup" created (${reason}): restore another backup. Nothing was replaced`,
       { cause: error },
     );

@@ -37,10 +37,13 @@ export type RecoveryPreview = Omit<Recovery, 'timestamp'>;
 
 /** Reads what `recover` would do now. */
 export async function previewRecovery(database: Database): Promise<RecoveryPreview> {
-  const lastEvent = await readLastEvent(database);
   const counts = await countRecords(database, INDEXED_KINDS);
-  const records = counts.reduce((sum, kind) => sum + kind.records, 0);
-  return { lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace: await readNewestTrace(database), records };
+  return { ...(await readTraces(database)), records: counts.reduce((sum, kind) => sum + kind.records, 0) };
+}
+
+async function readTraces(database: Database): Promise<Pick<Recovery, 'lastEvent' | 'newestTrace'>> {
+  const lastEvent = await readLastEvent(database);
+  return { lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace: await readNewestTrace(database) };
 }
 
 /** Marks all records of a kind as changed by this publication, in the index only. */
@@ -70,26 +73,23 @@ async function markAllInIndex(
  *
  * Each record keeps the `updated_at` that it is served with. Servers can keep running.
  *
- * @throws ImportLockedError if an import ran for over a minute.
+ * @throws OperatorError if an import ran for over a minute.
  */
 export async function recover(database: OpenDatabase, options: RecoverOptions): Promise<Recovery> {
   const { clock, after = EPOCH, change = { action: 'recover' } } = options;
   const recovery = await inTransaction(database, async (transaction) => {
     await lockCatalog(transaction, options);
-    const publication = await nextPublication(transaction);
-    const token = randomUUID();
-    const records = await markRecordsChanged(transaction, publication);
-    for (const kind of INDEXED_KINDS) await markAllInIndex(transaction, kind, { number: publication, token });
+    const publication = { number: await nextPublication(transaction), token: randomUUID() };
+    const records = await markRecordsChanged(transaction, publication.number);
+    for (const kind of INDEXED_KINDS) await markAllInIndex(transaction, kind, publication);
     // Locks `access`, so that the values read below stay current.
     await bumpRevision(transaction);
-    const lastEvent = await readLastEvent(transaction);
-    const newestTrace = await readNewestTrace(transaction);
-    const timestamp = await announcePublication(transaction, { number: publication, token }, clock, after);
+    const traces = await readTraces(transaction);
+    const timestamp = await announcePublication(transaction, publication, clock, after);
     await recordTimeline(transaction);
-    const recovered = { timestamp, lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace, records };
-    const details = { ...change.details, recovered_at: timestamp, last_event: recovered.lastEvent, records };
+    const details = { ...change.details, recovered_at: timestamp, last_event: traces.lastEvent, records };
     await recordChange(transaction, clock, { ...change, details });
-    return recovered;
+    return { timestamp, ...traces, records };
   });
   // The recovery is committed; a failure of the cleanup does not matter.
   await tidyUp(database, recovery.records).catch(() => undefined);

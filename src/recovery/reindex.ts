@@ -34,11 +34,11 @@ export interface Reindexing {
  * Rebuilds the index from the stored records, all or nothing. Servers continue; imports wait. Ends with a publication
  * that changes no record, so that servers drop what they cached of the old index; watermarks stay valid.
  *
- * @throws ImportLockedError if an import ran for over a minute.
+ * @throws OperatorError if an import ran for over a minute.
  */
 export async function reindex(database: OpenDatabase, options: ReindexOptions): Promise<Reindexing> {
   const { clock, kinds = INDEXED_KINDS } = options;
-  const reindexed = await inTransaction(database, async (transaction) => {
+  const { records, ...reindexed } = await inTransaction(database, async (transaction) => {
     await lockCatalog(transaction, options);
     const publication = { number: await nextPublication(transaction), token: randomUUID() };
     const rebuilt = await rebuildIndex(transaction, kinds, publication.token, (progress) => {
@@ -55,8 +55,6 @@ export async function reindex(database: OpenDatabase, options: ReindexOptions): 
     options.onCommit?.();
     return { timestamp, kinds: rebuilt, records };
   });
-  const { timestamp, kinds: rebuilt, records } = reindexed;
   // The rebuild is committed; a failure of the cleanup does not matter.
-  const note = await tidyUp(database, records).catch(() => null);
-  return { timestamp, kinds: rebuilt, note };
+  return { ...reindexed, note: await tidyUp(database, records).catch(() => null) };
 }

@@ -9,8 +9,8 @@ import {
   sqliteCode,
 } from '../database/sqlite/sqlite-errors.ts';
 import { SqliteConnection, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
+import { OperatorError } from '../operator-error.ts';
 import { EPOCH, latestOf } from '../timestamp.ts';
-import { RecoveryError } from './recovery-error.ts';
 
 /** How long to wait for a command that may be about to finish. */
 const LOCK_PATIENCE_MS = 2_000;
@@ -38,7 +38,7 @@ export interface ReplacedDatabase {
  * Every open connection in WAL mode holds a lock, even when idle, which makes this one fail. A damaged file cannot be
  * locked, so whether it is in use is unknown.
  *
- * @throws RecoveryError if the database is in use.
+ * @throws OperatorError if the database is in use.
  */
 export function lockReplaced(path: string): ReplacedDatabase {
   const catalog = lockFile(path);
@@ -77,7 +77,7 @@ function lockFile(path: string): ReplacedFile {
     connection.close();
     const code = sqliteCode(error);
     if (code === SQLITE_BUSY) {
-      throw new RecoveryError(
+      throw new OperatorError(
         `${path} is open in another process: stop all servers ("pds serve") and commands that use it, and try again`,
         { cause: error },
       );

@@ -5,13 +5,13 @@ import type { Operator } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
 import { sqliteFiles } from '../database/sqlite/sqlite-files.ts';
+import { OperatorError } from '../operator-error.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
 import { preserveRestrictions, type PreservedRestrictions, type LostAccess } from './preserve-restrictions.ts';
-import { keepAs, makeLastFolder, makeLike, moveIfThere, syncToDisk } from './durable-files.ts';
+import { keepAs, makeLastFolder, makeLike, syncToDisk } from './durable-files.ts';
 import { removeForeignSchema } from './foreign-schema.ts';
 import { recover, type Recovery } from './recover.ts';
-import { RecoveryError } from './recovery-error.ts';
 import { lockReplaced, type ReplacedDatabase, type ReplacedFile } from './replaced-database.ts';
 
 interface RestoreOptions {
@@ -56,7 +56,7 @@ export interface RestoreReport {
  *
  * @param path of the catalog's file.
  * @param folder made by `backup`.
- * @throws RecoveryError if the folder holds no complete backup or a newer schema, or the database is in use.
+ * @throws OperatorError if the folder holds no complete backup or a newer schema, or the database is in use.
  */
 export async function restore(path: string, folder: string, options: RestoreOptions): Promise<RestoreReport> {
   const { clock, onProgress } = options;
@@ -103,19 +103,16 @@ export async function restore(path: string, folder: string, options: RestoreOpti
   }
 }
 
-/** The effect that a restore would have. */
-export interface RestorePreview {
-  readonly manifest: BackupManifest;
-  /** Null if there is no database to replace. Its last event is null if it cannot be read. */
-  readonly replaced: { readonly lastEvent: string | null } | null;
-}
-
 /**
  * Reports what `restore` would replace, and changes nothing.
  *
- * @throws RecoveryError if the folder holds no complete backup, or the database is in use.
+ * @returns `replaced` is null if there is no database to replace. Its last event is null if it cannot be read.
+ * @throws OperatorError if the folder holds no complete backup, or the database is in use.
  */
-export function previewRestore(path: string, folder: string): RestorePreview {
+export function previewRestore(
+  path: string,
+  folder: string,
+): { manifest: BackupManifest; replaced: { lastEvent: string | null } | null } {
   const manifest = readManifest(folder);
   const replaced = lockReplaced(path);
   try {
@@ -174,7 +171,7 @@ const COMPANIONS = ['-wal', '-shm', '-journal'];
  * Moves the restored files into place.
  *
  * @returns the names of the replaced files.
- * @throws RecoveryError if another process created a file meanwhile.
+ * @throws OperatorError if another process created a file meanwhile.
  */
 function putInPlace(staged: string, replaced: ReplacedDatabase, aside: string): string[] {
   const steps: { from: string; to: ReplacedFile }[] = [
@@ -195,7 +192,7 @@ function putInPlace(staged: string, replaced: ReplacedDatabase, aside: string): 
     for (const companion of COMPANIONS) {
       // A locked file was checkpointed: its remaining companions are empty.
       if (to.state === 'locked') rmSync(to.path + companion, { force: true });
-      else moveIfThere(to.path + companion, keptAs(to.path) + companion);
+      else if (existsSync(to.path + companion)) renameSync(to.path + companion, keptAs(to.path) + companion);
     }
     if (to.state === 'absent') appear(from, to.path);
     else renameSync(from, to.path);
@@ -216,6 +213,6 @@ function appear(from: string, path: string): void {
   }
 }
 
-function madeMeanwhile(path: string): RecoveryError {
-  return new RecoveryError(`${path} was created by another process meanwhile: stop it, and try again`);
+function madeMeanwhile(path: string): OperatorError {
+  return new OperatorError(`${path} was created by another process meanwhile: stop it, and try again`);
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { SERVING_SETTINGS } from '../database/postgres/postgres.ts';
+import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
 import { allows, READER, readPrivileges, readServer, WRITER, type Privileges } from './privileges.ts';
 
@@ -11,11 +12,6 @@ export interface Roles {
   readonly reader: string;
   /** For commands. */
   readonly writer: string;
-}
-
-/** The roles cannot be created. The message says what to do. */
-export class RolesError extends Error {
-  override name = 'RolesError';
 }
 
 const MAINTAIN_FROM_VERSION = 170_000;
@@ -28,11 +24,11 @@ const INSUFFICIENT_PRIVILEGE = '42501';
  * connection, which PgBouncer does not pass on. Leaves passwords alone.
  *
  * @returns the names of the roles it created; they have no password.
- * @throws RolesError if the current role lacks the privilege, or if one of the two would have more than it should.
+ * @throws OperatorError if the current role lacks the privilege, or if one of the two would have more than it should.
  */
 export function makeRoles(database: Database, clock: Clock, roles: Roles): Promise<string[]> {
   const { reader, writer } = roles;
-  if (reader === writer) throw new RolesError('the two roles must be different');
+  if (reader === writer) throw new OperatorError('the two roles must be different');
   const both = [
     [reader, READER],
     [writer, WRITER],
@@ -40,7 +36,7 @@ export function makeRoles(database: Database, clock: Clock, roles: Roles): Promi
   return inTransaction(database, async (transaction) => {
     const { owner, version, me } = await readServer(transaction);
     if (owner === null) {
-      throw new RolesError(`${me} does not own the tables: run this as their owner, or as a superuser`);
+      throw new OperatorError(`${me} does not own the tables: run this as their owner, or as a superuser`);
     }
     const created: string[] = [];
     for (const [role, wanted] of both) {
@@ -68,7 +64,7 @@ async function createIfMissing({ kysely }: Database, role: string, me: string): 
       and not exists (select from pg_catalog.pg_roles where rolname = ${role})`.execute(kysely);
   if (rows[0] === undefined) return false;
   if (!rows[0].may) {
-    throw new RolesError(
+    throw new OperatorError(
       `${me} cannot create roles: have a superuser run "create role ${role} login", and then this again; ` +
         `or run this as a superuser`,
     );
@@ -127,14 +123,14 @@ async function setForServing({ kysely }: Database, reader: string, me: string): 
     await statement.execute(kysely).catch((error: unknown) => {
       if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
       const statements = missing.map((each) => each.compile(kysely).sql).join('; ');
-      throw new RolesError(
+      throw new OperatorError(
         `${me} cannot change settings of ${reader}: have a superuser run "${statements}", and then this again`,
       );
     });
   }
 }
 
-/** @throws RolesError if the role has more privileges than it should, inherited ones included. */
+/** @throws OperatorError if the role has more privileges than it should, inherited ones included. */
 async function refuseMore(database: Database, role: string, owner: string, wanted: Privileges): Promise<void> {
   const { rows: powers } = await sql<{ power: string }>`
     select unnest(array_remove(array[
@@ -150,7 +146,7 @@ async function refuseMore(database: Database, role: string, owner: string, wante
   const more = held.filter((each) => !allows(wanted, each)).map(({ privilege, table }) => `can ${privilege} ${table}`);
   const excess = [...powers.map(({ power }) => power), ...more];
   if (excess.length === 0) return;
-  throw new RolesError(
+  throw new OperatorError(
     `the role ${role} has more privileges than it should: it ${excess.slice(0, 5).join(', ')}. ` +
       'Choose another name, or revoke that from it, from its roles, and from public. Nothing was changed',
   );

@@ -1,4 +1,4 @@
-import { getPartnerReference } from '../access/partner-admin.ts';
+import { getPartnerId } from '../access/partner-admin.ts';
 import { formerName } from '../access/partner-lifecycle.ts';
 import type { Database } from '../database/database.ts';
 import { lastDays, type Clock } from '../timestamp.ts';
@@ -27,7 +27,7 @@ export interface UsageReport<Subject> {
   readonly total: UsageLine<null>;
 }
 
-const NONE: Usage = { requests: 0, records: 0, limited: 0, failed: 0 };
+const FIGURES = ['requests', 'records', 'limited', 'failed'] as const;
 
 /**
  * Each partner's usage over the last days, in UTC. Partners without requests are included with zeros, deleted ones only
@@ -46,7 +46,7 @@ export async function reportUsage(
     )
     .select(['partner.name', 'partner.deleted_at', 'used.day'])
     .select((eb) =>
-      (['requests', 'records', 'limited', 'failed'] as const).map((column) =>
+      FIGURES.map((column) =>
         eb.cast<number>(eb.fn.coalesce(eb.fn.sum(`used.${column}`), eb.lit(0)), 'bigint').as(column),
       ),
     )
@@ -62,7 +62,7 @@ export async function reportUsage(
 /**
  * A partner's usage over the last days, by key and endpoint.
  *
- * @throws AccessError if there is no such partner.
+ * @throws OperatorError if there is no such partner.
  */
 export async function reportUsageOf(
   database: Database,
@@ -71,7 +71,7 @@ export async function reportUsageOf(
   partnerName: string,
 ): Promise<UsageReport<{ keyId: string; endpoint: string }>> {
   const days = lastDays(clock(), dayCount);
-  const { id } = await getPartnerReference(database, partnerName);
+  const id = await getPartnerId(database, partnerName);
   const rows = await database.kysely
     .selectFrom('access.usage')
     .selectAll()
@@ -105,13 +105,7 @@ function toLine<Subject>(
 }
 
 function sumOf(parts: readonly Usage[]): Usage {
-  return parts.reduce(
-    (sum, { requests, records, limited, failed }) => ({
-      requests: sum.requests + requests,
-      records: sum.records + records,
-      limited: sum.limited + limited,
-      failed: sum.failed + failed,
-    }),
-    NONE,
-  );
+  const sum = { requests: 0, records: 0, limited: 0, failed: 0 };
+  for (const part of parts) for (const figure of FIGURES) sum[figure] += part[figure];
+  return sum;
 }

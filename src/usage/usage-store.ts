@@ -32,7 +32,7 @@ export interface UsageStore {
 export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase): UsageStore {
   return config.engine === 'sqlite'
     ? new SqliteUsageStore(sqliteFiles(config.path).access)
-    : new PostgresUsageStore(kysely);
+    : postgresUsageStore(kysely);
 }
 
 const COLUMNS = 'day, partner_id, key_id, endpoint, requests, records, limited, failed';
@@ -106,28 +106,21 @@ class SqliteUsageStore implements UsageStore {
   }
 }
 
-class PostgresUsageStore implements UsageStore {
-  readonly #kysely: Kysely<Tables>;
-
-  constructor(kysely: Kysely<Tables>) {
-    this.#kysely = kysely;
-  }
-
-  async add(rows: readonly UsageRow[]): Promise<void> {
-    const tuples = rows.map((row) => sql`(${sql.join(valuesOf(row))})`);
-    await sql`insert into access.usage (${sql.raw(COLUMNS)}) values ${sql.join(tuples)}
-      ${sql.raw(ADD_ON_CONFLICT)}`.execute(this.#kysely);
-  }
-
-  async deleteOneDayBefore(day: string): Promise<boolean> {
-    const { numAffectedRows } = await sql`delete from access.usage
-      where day = (select min(day) from access.usage) and day < ${day}`.execute(this.#kysely);
-    return (numAffectedRows ?? 0n) > 0n;
-  }
-
-  close(): void {
+function postgresUsageStore(kysely: Kysely<Tables>): UsageStore {
+  return {
+    async add(rows) {
+      const tuples = rows.map((row) => sql`(${sql.join(valuesOf(row))})`);
+      await sql`insert into access.usage (${sql.raw(COLUMNS)}) values ${sql.join(tuples)}
+        ${sql.raw(ADD_ON_CONFLICT)}`.execute(kysely);
+    },
+    async deleteOneDayBefore(day) {
+      const { numAffectedRows } = await sql`delete from access.usage
+        where day = (select min(day) from access.usage) and day < ${day}`.execute(kysely);
+      return (numAffectedRows ?? 0n) > 0n;
+    },
     // The pool belongs to the database.
-  }
+    close: () => undefined,
+  };
 }
 
 function valuesOf(row: UsageRow): (string | number)[] {

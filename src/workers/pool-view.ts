@@ -1,5 +1,5 @@
 import type { AdminView } from '../monitoring/admin-server.ts';
-import { processMetrics, registerReadMetric } from '../monitoring/metrics.ts';
+import { metricsOf, processMetrics } from '../monitoring/metrics.ts';
 import { DRAINING, registerReady, type ReadinessReport } from '../monitoring/readiness.ts';
 import type { WorkerReport } from './messages.ts';
 import type { PoolProgress } from './worker-pool.ts';
@@ -8,24 +8,14 @@ import { aggregate, type WorkerReports } from './worker-reports.ts';
 /** The admin view of the primary process: all its workers as one service. */
 export function poolView(pool: { readonly progress: PoolProgress }, reports: WorkerReports): AdminView {
   const own = processMetrics();
-  registerReadMetric(own, {
-    name: 'pds_workers',
-    help: 'Configured number of worker processes',
-    type: 'gauge',
-    read: () => pool.progress.size,
-  });
-  registerReadMetric(own, {
-    name: 'pds_workers_serving',
-    help: 'Worker processes currently serving',
-    type: 'gauge',
-    read: () => pool.progress.serving.size,
-  });
-  registerReadMetric(own, {
-    name: 'pds_worker_replacements_total',
-    help: 'Workers that exited unexpectedly and were replaced',
-    type: 'counter',
-    read: () => pool.progress.replacements,
-  });
+  const { counter, gauge } = metricsOf(own);
+  gauge('pds_workers', 'Configured number of worker processes', () => pool.progress.size);
+  gauge('pds_workers_serving', 'Worker processes currently serving', () => pool.progress.serving.size);
+  counter(
+    'pds_worker_replacements_total',
+    'Workers that exited unexpectedly and were replaced',
+    () => pool.progress.replacements,
+  );
   return {
     async readReadiness() {
       const { phase, serving } = pool.progress;

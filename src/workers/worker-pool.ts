@@ -46,11 +46,6 @@ interface History {
   readonly failedStarts: number;
 }
 
-interface Exit {
-  readonly code: number | null;
-  readonly signal: string | null;
-}
-
 /** Keeps the configured number of workers running in one primary process. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
@@ -123,14 +118,10 @@ export class WorkerPool {
       const hasServed = this.#serving.delete(worker.id);
       const isEarly = performance.now() - startedAtMs < STABLE_MS;
       this.#options.onGone(worker.id);
-      this.#noticeExit(
-        worker,
-        { code, signal },
-        {
-          earlyDeaths: isEarly ? history.earlyDeaths + 1 : 0,
-          failedStarts: hasServed ? 0 : history.failedStarts + 1,
-        },
-      );
+      this.#noticeExit(worker, code, signal, {
+        earlyDeaths: isEarly ? history.earlyDeaths + 1 : 0,
+        failedStarts: hasServed ? 0 : history.failedStarts + 1,
+      });
     });
   }
 
@@ -147,13 +138,13 @@ export class WorkerPool {
     }
   }
 
-  #noticeExit(worker: Worker, exit: Exit, history: History): void {
+  #noticeExit(worker: Worker, code: number | null, signal: string | null, history: History): void {
     if (this.#phase === 'ending') {
-      if (exit.code !== 0) this.#hasFailedToEnd = true;
+      if (code !== 0) this.#hasFailedToEnd = true;
       if (this.#workers.size === 0) this.#ended.resolve(null);
       return;
     }
-    const reason = this.#reason || `a worker process exited unexpectedly (${exit.signal ?? `exit code ${exit.code}`})`;
+    const reason = this.#reason || `a worker process exited unexpectedly (${signal ?? `exit code ${code}`})`;
     this.#reason = '';
     if (this.#phase === 'starting') {
       this.#started.reject(new Error(reason));

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { AccessError } from '../../src/access/access-error.ts';
 import { grant, listGrants, revoke, type Grants } from '../../src/access/grant-admin.ts';
 import { issueKey, listKeys, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import { digestOf } from '../../src/access/keys.ts';
@@ -11,6 +10,7 @@ import {
   setPartner,
   suspendPartner,
 } from '../../src/access/partner-admin.ts';
+import { OperatorError } from '../../src/operator-error.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
@@ -66,7 +66,7 @@ describe('a partner', () => {
   });
 
   test('has a name that no other partner has, ignoring case', async () => {
-    await expect(createPartner(made.database, clock, 'acme', { everything: false })).rejects.toThrow(AccessError);
+    await expect(createPartner(made.database, clock, 'acme', { everything: false })).rejects.toThrow(OperatorError);
     await expect(createPartner(made.database, clock, 'ACME', { everything: false })).rejects.toThrow('already exists');
   });
 

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { causeOf, CommandError } from '../../src/commands/process/failure.ts';
+import { causeOf } from '../../src/commands/process/failure.ts';
+import { OperatorError } from '../../src/operator-error.ts';
 
 test('an error while the database is closed does not hide the error that ended the command', async () => {
-  const cause = new CommandError('there is no partner "acme"');
+  const cause = new OperatorError('there is no partner "acme"');
   const work = async (): Promise<never> => {
     await using opened = new AsyncDisposableStack();
     opened.defer(() => Promise.reject(new Error('the connection is lost')));

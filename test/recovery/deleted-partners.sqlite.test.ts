@@ -53,7 +53,7 @@ describe('a partner deleted since the backup', { timeout: 120_000 }, () => {
       expect(await names(database)).toEqual(['acme']);
       expect(await listKeys(database, Date.now, null)).toEqual([]);
       const stored = await findStoredKey(database, keyId, 600);
-      expect(stored?.revokedAt).not.toBeNull();
+      expect(stored?.revoked_at).not.toBeNull();
       expect(stored?.partner.scope.everythingSince).toBeNull();
       expect((await listPartners(database, Date.now))[0]).toMatchObject({ leadEntityCount: 2, coopCount: 1 });
     });

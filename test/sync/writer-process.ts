@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { AccessError } from '../../src/access/access-error.ts';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import type { DatabaseConfig } from '../../src/config.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { isConnectionLost } from '../../src/database/postgres/postgres-errors.ts';
+import { OperatorError } from '../../src/operator-error.ts';
 import { contract, publishLines, solicitation, supplier, type ImportLines } from '../support/publishing.ts';
 
 /**
@@ -136,7 +136,7 @@ async function write({ database: config, role, seed, rounds, clockSkewMs }: Writ
         isGrant
           ? grant(database, clock, partner, grants)
           : revoke(database, clock, partner, grants).catch((error: unknown) => {
-              if (!(error instanceof AccessError)) throw error;
+              if (!(error instanceof OperatorError)) throw error;
             }),
       );
     }

@@ -1,4 +1,4 @@
-import { getPartnerReference } from '../../access/partner-admin.ts';
+import { getPartnerId } from '../../access/partner-admin.ts';
 import { listChanges, type RecordedChange } from '../../database/audit.ts';
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../process/output.ts';
@@ -13,7 +13,7 @@ export async function showAudit(
 ): Promise<undefined> {
   const changes = await listChanges(database, clock, { days, partner });
   // A misspelled name would look like a partner without changes. A deleted partner has only changes.
-  if (partner !== null && changes.length === 0) await getPartnerReference(database, partner);
+  if (partner !== null && changes.length === 0) await getPartnerId(database, partner);
   const heading = ['AT', 'BY', 'ACTION', 'PARTNER', 'KEY ID', 'DETAILS'];
   output.result({ changes: changes.map(changeJson) }, renderColumns([heading, ...changes.map(changeRow)]));
 }

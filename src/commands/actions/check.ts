@@ -1,17 +1,19 @@
+import { statSync } from 'node:fs';
 import { withoutKeys } from '../../access/keys.ts';
-import { fail, within, type Finding } from '../../checks/finding.ts';
+import { fail, warn, within, type Finding } from '../../checks/finding.ts';
 import { checkIndexSample, checkWholeIndex } from '../../checks/index-contents.ts';
 import { runChecks } from '../../checks/run-checks.ts';
-import { checkSettingsFile } from '../../checks/settings-file.ts';
 import { ConfigError, type Config, type DatabaseConfig } from '../../config.ts';
 import { configOfProcess } from '../context.ts';
 import { describeFailure } from '../process/failure.ts';
-import { processOutput, type Output } from '../process/output.ts';
+import type { Output } from '../process/output.ts';
 import { InterruptedError, startProgress } from '../process/progress.ts';
 import { loadedFile, readSettingsFile } from '../process/settings-file.ts';
 import { holdsSecret } from './config.ts';
 
 const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' };
+
+const OTHERS_CAN_READ = 0o004;
 
 /** Pending work, such as a DNS lookup, can delay the exit by this long. */
 const LINGER_MS = 500;
@@ -19,13 +21,12 @@ const LINGER_MS = 500;
 /**
  * `pds check`: reports what works, what does not, and what to do.
  *
- * @param isFull verifies the whole index instead of a sample, however long it takes.
+ * @param options with `full`, verifies the whole index instead of a sample, however long it takes.
  * @returns the exit code: 1 if a check failed.
  */
-export async function check(isJson: boolean, isFull: boolean): Promise<number> {
-  const output = processOutput(isJson);
+export async function check(output: Output, { full = false }: { full?: boolean }): Promise<number> {
   // Redact keys: an operator may have entered one in the wrong place.
-  const findings = (await findAll(output, isFull)).map((finding) => ({
+  const findings = (await findAll(output, full)).map((finding) => ({
     ...finding,
     message: withoutKeys(finding.message),
   }));
@@ -50,13 +51,18 @@ async function findAll(output: Output, isFull: boolean): Promise<Finding[]> {
   return [...findings, ...checkOwnSettingsFile()];
 }
 
+/** Reports a settings file that every user of the machine can read, although it holds a password. */
 function checkOwnSettingsFile(): Finding[] {
-  const loaded = loadedFile();
-  if (loaded === null) return [];
-  return checkSettingsFile(loaded.file, () => {
-    const secrets = readSettingsFile(loaded.file).filter(({ name, value }) => holdsSecret(name, value));
-    return secrets.map(({ name }) => name);
-  });
+  const file = loadedFile()?.file;
+  if (file === undefined) return [];
+  const stats = statSync(file, { throwIfNoEntry: false });
+  // A pipe can be read only once.
+  if (stats?.isFile() !== true || (stats.mode & OTHERS_CAN_READ) === 0) return [];
+  const secrets = readSettingsFile(file).filter(({ name, value }) => holdsSecret(name, value));
+  if (secrets.length === 0) return [];
+  const names = secrets.map(({ name }) => name).join(', ');
+  const message = `every user of this machine can read ${file}, which holds a password (${names})`;
+  return [warn('settings', message, `Run "chmod o= ${file}".`)];
 }
 
 function verifySample(database: DatabaseConfig): Promise<Finding[]> {

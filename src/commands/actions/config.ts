@@ -1,8 +1,8 @@
 import { withoutKeys } from '../../access/keys.ts';
 import { findSettings, type FoundSetting } from '../../config.ts';
 import { SETTINGS, type Setting } from '../../settings.ts';
-import { processOutput, renderColumns } from '../process/output.ts';
-import { loadedFile, variablesOfProcess, type SettingOptions } from '../process/settings-file.ts';
+import { renderColumns, type Output } from '../process/output.ts';
+import { loadedFile, variablesOfProcess } from '../process/settings-file.ts';
 
 /** In place of passwords. */
 const HIDDEN = '***';
@@ -13,8 +13,8 @@ const HIDDEN = '***';
  * @param options the options of `pds serve` that set something.
  * @returns the exit code: 1 if a setting is invalid.
  */
-export async function showConfig(isJson: boolean, options: SettingOptions): Promise<number> {
-  const [variables, originOf] = variablesOfProcess(options);
+export async function showConfig(output: Output, { host, port }: { host?: string; port?: string }): Promise<number> {
+  const [variables, originOf] = variablesOfProcess({ PDS_HOST: host, PDS_PORT: port });
   const traces = Object.entries(variables).flatMap(([name, text = '']): FoundSetting[] =>
     name.startsWith('OTEL_') ? [{ name, text, value: text, origin: originOf(name), problem: null }] : [],
   );
@@ -36,10 +36,9 @@ export async function showConfig(isJson: boolean, options: SettingOptions): Prom
     `${value ?? '-'}${problem === null ? '' : `  <-- ${problem}`}`,
   ]);
   const isOk = settings.every(({ problem }) => problem === null);
-  const output = processOutput(isJson);
   const file = loadedFile()?.file ?? null;
-  output.result({ ok: isOk, file, settings }, renderColumns([['SETTING', 'FROM', 'VALUE'], ...rows]));
-  if (!isOk && !isJson) output.note('error: settings marked with <-- are invalid. Correct each where it is set');
+  const remark = isOk ? [] : 'error: settings marked with <-- are invalid. Correct each where it is set';
+  output.result({ ok: isOk, file, settings }, renderColumns([['SETTING', 'FROM', 'VALUE'], ...rows]), remark);
   return isOk ? 0 : 1;
 }
 

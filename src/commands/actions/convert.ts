@@ -5,36 +5,25 @@ import { kindsOf, readMapFile } from '../../convert/csv/map-file.ts';
 import { sketchMap } from '../../convert/csv/sketch-map.ts';
 import { convertOcds, OCDS_KINDS } from '../../convert/ocds/convert-ocds.ts';
 import { parseOcdsMap, type OcdsOptions } from '../../convert/ocds/options.ts';
-import { MapError } from '../../convert/map-error.ts';
 import { ConversionReport, describeRefusal } from '../../convert/report.ts';
 import { Workspace } from '../../convert/workspace.ts';
-import {
-  checkOutputDirectory,
-  otherFiles,
-  OutputDirectoryError,
-  writeDirectory,
-} from '../../convert/write-directory.ts';
+import { checkOutputDirectory, otherFiles, writeDirectory } from '../../convert/write-directory.ts';
 import type { Kind } from '../../kinds.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { formatTimestamp } from '../../timestamp.ts';
-import { CommandError } from '../process/failure.ts';
-import { processOutput, renderColumns, type Output } from '../process/output.ts';
+import { renderColumns, type Output } from '../process/output.ts';
 import { startProgress } from '../process/progress.ts';
 
-/** The options of `pds convert ocds`, as Commander parses them; described at `OcdsOptions`. */
-export interface ConvertOcdsOptions {
+/** The options of `pds convert ocds`, as Commander parses them. */
+interface ConvertOcdsOptions extends Partial<Omit<OcdsOptions, 'contracts' | 'statuses' | 'services'>> {
   readonly out: string;
   readonly map?: string;
   readonly contracts: OcdsOptions['contracts'];
-  readonly asOf?: string;
-  readonly zone?: string;
-  readonly callOffs?: boolean;
-  readonly contactPoints?: boolean;
-  readonly coop?: string;
   readonly skipRefused?: boolean;
 }
 
 /** The options of `pds convert csv`. */
-export interface ConvertCsvOptions {
+interface ConvertCsvOptions {
   readonly out?: string;
   readonly map?: string;
   readonly sketch?: string;
@@ -49,14 +38,14 @@ type Convert = (workspace: Workspace, report: ConversionReport, onRead: (bytes: 
  * @returns the exit code: 1 if anything was refused.
  */
 export async function convertFromOcds(
-  isJson: boolean,
+  output: Output,
   paths: readonly string[],
   { out, map, skipRefused = false, ...options }: ConvertOcdsOptions,
 ): Promise<number> {
-  const asOf = options.asOf ?? formatTimestamp(Date.now());
-  const mapped = map === undefined ? { statuses: {}, services: [] } : await refusingMaps(() => readOcdsMap(map));
-  const { contracts, zone = null, coop = null, callOffs = false, contactPoints = false } = options;
-  return convert(isJson, out, OCDS_KINDS, paths, skipRefused, async (workspace, report, onRead) => {
+  const mapped = map === undefined ? { statuses: {}, services: [] } : parseOcdsMap(readFileSync(map, 'utf8'), map);
+  const { contracts, asOf = formatTimestamp(Date.now()), zone = null, coop = null } = options;
+  const { callOffs = false, contactPoints = false } = options;
+  return convert(output, out, OCDS_KINDS, paths, skipRefused, async (workspace, report, onRead) => {
     if (contracts === 'current') report.note(`Contracts that ended before ${asOf} are left out (--as-of).`);
     const all = { contracts, asOf, zone, coop, callOffs, contactPoints, ...mapped };
     await convertOcds(paths, all, workspace, report, onRead);
@@ -69,38 +58,32 @@ export async function convertFromOcds(
  * @returns the exit code: 1 if anything was refused.
  */
 export async function convertFromCsv(
-  isJson: boolean,
+  output: Output,
   { out, map: mapPath, sketch, skipRefused = false }: ConvertCsvOptions,
 ): Promise<number> {
   if (sketch !== undefined) {
-    const map = await refusingMaps(() => sketchMap(sketch));
-    processOutput(isJson).result(map, JSON.stringify(map, null, 2).split('\n'));
+    const map = await sketchMap(sketch);
+    output.result(map, JSON.stringify(map, null, 2).split('\n'));
     return 0;
   }
-  if (mapPath === undefined || out === undefined) throw new CommandError('pass --map and --out, or --sketch FILE.csv');
-  const map = await refusingMaps(() => readMapFile(mapPath));
+  if (mapPath === undefined || out === undefined) throw new OperatorError('pass --map and --out, or --sketch FILE.csv');
+  const map = readMapFile(mapPath);
   const paths = map.files.map(({ file }) => resolve(dirname(mapPath), file));
-  return convert(isJson, out, kindsOf(map), paths, skipRefused, (workspace, report, onRead) =>
-    refusingMaps(() => convertCsv(map, mapPath, workspace, report, onRead)),
+  return convert(output, out, kindsOf(map), paths, skipRefused, (workspace, report, onRead) =>
+    convertCsv(map, mapPath, workspace, report, onRead),
   );
 }
 
 async function convert(
-  isJson: boolean,
+  output: Output,
   directory: string,
   kinds: readonly Kind[],
   paths: readonly string[],
   skipRefused: boolean,
   work: Convert,
 ): Promise<number> {
-  const output = processOutput(isJson);
   const totalBytes = paths.reduce((sum, path) => sum + sizeOf(path), 0);
-  try {
-    checkOutputDirectory(directory);
-  } catch (error) {
-    if (error instanceof OutputDirectoryError) throw new CommandError(error.message, { cause: error });
-    throw error;
-  }
+  checkOutputDirectory(directory);
   const workspace = new Workspace();
   const report = new ConversionReport();
   const progress = startProgress(output, 'Interrupted; nothing was written.');
@@ -152,20 +135,6 @@ function sizeOf(path: string): number {
   try {
     return statSync(path).size;
   } catch (error) {
-    throw new CommandError(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
-  }
-}
-
-function readOcdsMap(path: string): Pick<OcdsOptions, 'statuses' | 'services'> {
-  return parseOcdsMap(readFileSync(path, 'utf8'), path);
-}
-
-/** Runs `work`; an error in a map or a file becomes the command's error. */
-async function refusingMaps<T>(work: () => T | Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof MapError) throw new CommandError(error.message, { cause: error });
-    throw error;
+    throw new OperatorError(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
   }
 }

@@ -5,9 +5,6 @@ import { renderColumns } from '../process/output.ts';
 
 const TABLES = { 'lead-entity': 'catalog.lead_entities', coop: 'catalog.coops' } as const;
 
-/** The kinds of record that `pds find` searches. */
-export type FoundKind = keyof typeof TABLES;
-
 /** Lines shown; `--json` has no more. */
 const MAX_SHOWN = 50;
 
@@ -17,22 +14,25 @@ const MAX_SHOWN = 50;
  *
  * @returns 1 if nothing matches, as `grep` does.
  */
-export async function find({ database, output }: CommandContext, kind: FoundKind, text: string): Promise<number> {
+export async function find(
+  { database, output }: CommandContext,
+  kind: keyof typeof TABLES,
+  words: readonly string[],
+): Promise<number> {
+  const text = words.join(' ');
   const matches = matcherOf(text.trim());
   const all = await database.kysely.selectFrom(TABLES[kind]).select(['id', 'name']).execute();
   const found = all.filter(matches).sort((a, b) => compareBytewise(a.name, b.name) || compareBytewise(a.id, b.id));
+  if (found.length === 0) {
+    const remark = `No ${kind} matches "${text}". Each word must begin a word of the name; try fewer or shorter words.`;
+    output.result({ found, more: 0 }, [], remark);
+    return 1;
+  }
   const shown = found.slice(0, MAX_SHOWN);
   const more = found.length - shown.length;
-  const rows = shown.map(({ id, name }) => [id, name]);
-  output.result(
-    { found: shown, more },
-    rows.length === 0 ? [] : [...renderColumns([['ID', 'NAME'], ...rows]), ...(more > 0 ? [`and ${more} more`] : [])],
-  );
-  if (found.length > 0) return 0;
-  if (!output.isJson) {
-    output.note(`No ${kind} matches "${text}". Each word must begin a word of the name; try fewer or shorter words.`);
-  }
-  return 1;
+  const lines = renderColumns([['ID', 'NAME'], ...shown.map(({ id, name }) => [id, name])]);
+  output.result({ found: shown, more }, more > 0 ? [...lines, `and ${more} more`] : lines);
+  return 0;
 }
 
 function matcherOf(text: string): (record: { id: string; name: string }) => boolean {

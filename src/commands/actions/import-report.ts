@@ -1,25 +1,38 @@
-import { basename } from 'node:path';
-import { withoutKeys } from '../../access/keys.ts';
-import { describeProblem, type ImportRefusedError } from '../../publishing/problems.ts';
-import type { PublicationReport, PublishOptions } from '../../publishing/publication.ts';
+import { publish, type PublicationReport, type PublishOptions } from '../../publishing/publication.ts';
 import type { Source } from '../../publishing/read/source.ts';
-import { renderColumns, type Output } from '../process/output.ts';
-import type { Progress } from '../process/progress.ts';
+import type { CommandContext } from '../context.ts';
+import { renderColumns } from '../process/output.ts';
+import { startProgress } from '../process/progress.ts';
 
-/** Shows the progress of reading sources. */
-export function showReading(
+/**
+ * Publishes sources, or only previews that, and shows the progress.
+ *
+ * @param doing such as `Importing`.
+ * @param interrupted the message if a signal ends it before the commit.
+ */
+export async function publishWithProgress(
+  { database, clock, output }: CommandContext,
   sources: readonly Source[],
-  progress: Progress,
-  doing: string,
-): Required<PublishOptions>['onRead'] {
+  { doing, interrupted }: { doing: string; interrupted: string },
+  options: Omit<PublishOptions, 'clock'>,
+): Promise<PublicationReport> {
+  const progress = startProgress(output, interrupted);
   const totalBytes = sources.reduce((sum, { size }) => sum + size, 0);
   let bytes = 0;
   let records = 0;
-  return (source, readBytes, lines) => {
-    bytes += readBytes;
-    records += lines;
-    progress.show(doing, bytes, totalBytes, [`${records} records`, source.kind]);
-  };
+  return publish(database, sources, {
+    ...options,
+    clock,
+    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+    onRead: (source, readBytes, lines) => {
+      bytes += readBytes;
+      records += lines;
+      progress.show(doing, bytes, totalBytes, [`${records} records`, source.kind]);
+    },
+    throwIfInterrupted: progress.throwIfInterrupted,
+    onCommit: () =>
+      progress.setInterruptedMessage('Interrupted during the commit: "pds audit" shows whether it was published.'),
+  }).finally(progress.stop);
 }
 
 /** The report of an import or a preview as JSON. */
@@ -39,23 +52,4 @@ export function describeReport({ kinds, rerendered, notes }: PublicationReport, 
     ...notes,
     outcome,
   ];
-}
-
-/** `Published sample at 2026-11-21T02:36:15.652Z.` */
-export function describeOutcome({ timestamp }: PublicationReport, directory: string): string {
-  if (timestamp === null) return 'Nothing changed, so nothing was published.';
-  return `Published ${basename(directory)} at ${timestamp}.`;
-}
-
-/** Reports the problems of a refused import. */
-export function reportRefusal(output: Output, error: ImportRefusedError): void {
-  // Redact keys: an operator may have entered one in place of a directory.
-  const problems = error.problems.map((problem) => ({ ...problem, file: withoutKeys(problem.file) }));
-  output.note(problems.map(describeProblem));
-  const count = error.isCutShort
-    ? `many problems, of which the first ${problems.length} are listed`
-    : `${error.count} problem${error.count === 1 ? '' : 's'}`;
-  const message = `import rejected with ${count}; nothing was written`;
-  output.note(`error: ${message}`);
-  if (output.isJson) output.result({ error: { message, problems } }, '');
 }

@@ -1,23 +1,17 @@
 import { basename, resolve } from 'node:path';
 import { withoutKeys } from '../../access/keys.ts';
-import { ImportRefusedError } from '../../publishing/problems.ts';
-import { publish, type PublicationReport } from '../../publishing/publication.ts';
 import { listSources, type Source } from '../../publishing/read/source.ts';
 import { LargeRemovalsError, type LargeRemoval } from '../../publishing/write/removals.ts';
 import { canAsk } from '../command-line.ts';
 import { configOfProcess, hasDatabase, withDatabase, type CommandContext } from '../context.ts';
 import { confirm } from '../process/confirm.ts';
-import { processOutput } from '../process/output.ts';
-import { startProgress } from '../process/progress.ts';
-import { describeOutcome, describeReport, jsonOfReport, reportRefusal, showReading } from './import-report.ts';
-import { checkSources, previewDirectory } from './preview.ts';
+import type { Output } from '../process/output.ts';
+import { describeReport, jsonOfReport, publishWithProgress } from './import-report.ts';
+import { checkSources, previewDirectory, type PreviewOptions } from './preview.ts';
 
-/** The options of `pds import`, as Commander parses them; described at `PublishOptions` and `PreviewOptions`. */
-export interface ImportOptions {
-  readonly replace?: boolean;
-  readonly allowRemovals?: boolean;
+/** The options of `pds import`, as Commander parses them. */
+export interface ImportOptions extends PreviewOptions {
   readonly dryRun?: boolean;
-  readonly show?: number;
   /** Skips the prompt. */
   readonly yes?: boolean;
 }
@@ -25,52 +19,42 @@ export interface ImportOptions {
 /**
  * `pds import`: publishes a directory, all or nothing.
  *
- * @returns the exit code: 1 if the input was refused.
+ * @throws ImportRefusedError with the input's problems.
  */
-export async function importDirectory(isJson: boolean, directory: string, options: ImportOptions): Promise<number> {
-  const { replace = false, allowRemovals = false, yes = false } = options;
+export async function importDirectory(
+  output: Output,
+  directory: string,
+  { replace = false, allowRemovals = false, yes = false, dryRun = false, show }: ImportOptions,
+): Promise<number | undefined> {
   const removals = { replace, allowRemovals: allowRemovals || yes };
-  if (options.dryRun === true) {
-    const { show } = options;
-    const codes = { differs: 0, refused: 1 };
-    return previewDirectory(isJson, directory, { ...removals, ...(show !== undefined && { show }) }, codes);
-  }
-  try {
-    // Check settings and sources before creating a database.
-    const config = configOfProcess();
-    const sources = await listSources(directory);
-    if (isQuicklyChecked(sources) && !(await hasDatabase(config))) await checkSources(isJson, sources);
-    await withDatabase(
-      isJson,
-      (context) => publishSources(context, sources, directory, { ...removals, confirmed: [] }),
-      { mayCreate: true },
-    );
-    return 0;
-  } catch (error) {
-    if (!(error instanceof ImportRefusedError)) throw error;
-    reportRefusal(processOutput(isJson), error);
-    return 1;
-  }
-}
-
-interface Removals {
-  readonly replace: boolean;
-  readonly allowRemovals: boolean;
-  /** Confirmed by the operator. */
-  readonly confirmed: readonly LargeRemoval[];
+  if (dryRun) return previewDirectory(output, directory, { ...removals, show }, 0);
+  // Check settings and sources before creating a database.
+  const config = configOfProcess();
+  const sources = await listSources(directory);
+  if (isQuicklyChecked(sources) && !(await hasDatabase(config))) await checkSources(output, sources);
+  const work = (context: CommandContext) => publishSources(context, sources, directory, removals);
+  return withDatabase(output, work, { mayCreate: true });
 }
 
 /** Imports sources. On a terminal, asks before it removes much, without holding a lock, and then imports again. */
 async function publishSources(
   context: CommandContext,
   sources: readonly Source[],
-  directory: string,
-  removals: Removals,
+  path: string,
+  { replace, allowRemovals }: { replace: boolean; allowRemovals: boolean },
+  confirmed: readonly LargeRemoval[] = [],
 ): Promise<undefined> {
   const { output } = context;
+  const display = { doing: 'Importing', interrupted: 'Interrupted; nothing was published.' };
+  const directory = withoutKeys(basename(resolve(path)));
   try {
-    const report = await publishOnce(context, sources, directory, removals);
-    output.done(jsonOfReport(report, false), describeReport(report, describeOutcome(report, directory)));
+    const options = { directory, replace, allowRemovals: allowRemovals || confirmed };
+    const report = await publishWithProgress(context, sources, display, options);
+    const outcome =
+      report.timestamp === null
+        ? 'Nothing changed, so nothing was published.'
+        : `Published ${basename(path)} at ${report.timestamp}.`;
+    output.done(jsonOfReport(report, false), describeReport(report, outcome));
   } catch (error) {
     if (!(error instanceof LargeRemovalsError) || !canAsk()) throw error;
     output.note([
@@ -81,27 +65,8 @@ async function publishSources(
       'That is more than a fifth. A file that was cut short looks the same.',
     ]);
     await confirm(output, 'Remove them?');
-    const confirmed = [...removals.confirmed, ...error.removals];
-    await publishSources(context, sources, directory, { ...removals, confirmed });
+    await publishSources(context, sources, path, { replace, allowRemovals }, [...confirmed, ...error.removals]);
   }
-}
-
-async function publishOnce(
-  { database, clock, output }: CommandContext,
-  sources: readonly Source[],
-  directory: string,
-  { replace, allowRemovals, confirmed }: Removals,
-): Promise<PublicationReport> {
-  const progress = startProgress(output, 'Interrupted; nothing was published.');
-  return publish(database, sources, {
-    ...{ clock, replace, allowRemovals: allowRemovals || confirmed },
-    directory: withoutKeys(basename(resolve(directory))),
-    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
-    onRead: showReading(sources, progress, 'Importing'),
-    throwIfInterrupted: progress.throwIfInterrupted,
-    onCommit: () =>
-      progress.setInterruptedMessage('Interrupted during the commit: "pds audit" shows whether it was published.'),
-  }).finally(progress.stop);
 }
 
 /**

@@ -1,5 +1,4 @@
 import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
 import {
   findKey,
   issueKey,
@@ -12,43 +11,43 @@ import {
   type NewKey,
 } from '../../access/key-admin.ts';
 import { findKeys, keyEnvironmentOf, parseKey } from '../../access/keys.ts';
-import { formatTimestamp } from '../../timestamp.ts';
+import { DAY_MS, formatTimestamp } from '../../timestamp.ts';
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../process/output.ts';
 
-/** The options of `pds key issue`, as Commander parses them. */
-export interface IssueOptions {
-  /** Milliseconds. */
-  readonly expiresIn?: number;
-  readonly label?: string;
-}
+/** How long a rotated key keeps working, unless `--overlap` sets it. */
+const DEFAULT_OVERLAP_MS = DAY_MS;
 
-/** `pds key issue NAME`: prints only the key to stdout. */
+/**
+ * `pds key issue NAME`: prints only the key to stdout.
+ *
+ * @param options with the lifetime in milliseconds.
+ */
 export async function issue(
   { config, database, clock, output }: CommandContext,
   partnerName: string,
-  { expiresIn, label }: IssueOptions,
+  { expiresIn, label }: { expiresIn?: number; label?: string },
 ): Promise<undefined> {
   const environment = keyEnvironmentOf(config.environment);
   const options = { environment, lifetimeMs: expiresIn ?? null, label: label ?? null };
   const issued = await issueKey(database, clock, partnerName, options);
-  output.result(newKeyJson(issued), issued.key);
-  if (!output.isJson) output.note(describeNewKey(issued));
+  output.result(newKeyJson(issued), issued.key, describeNewKey(issued));
 }
 
 /**
  * `pds key list [NAME]`
  *
- * @param expiringMs lists only active keys that end within this span, and nothing if there are none: for cron.
- * @returns with `expiringMs`, 1 if there are any.
+ * @param options with `expiring`, lists only active keys that end within this span in milliseconds, and nothing if
+ *   there are none: for cron.
+ * @returns with `expiring`, 1 if there are any.
  */
 export async function list(
   { database, clock, output }: CommandContext,
-  partnerName: string | null,
-  expiringMs: number | null,
+  partnerName: string | undefined,
+  { expiring: expiringMs }: { expiring?: number },
 ): Promise<number> {
-  const all = await listKeys(database, clock, partnerName);
-  if (expiringMs === null) {
+  const all = await listKeys(database, clock, partnerName ?? null);
+  if (expiringMs === undefined) {
     output.result({ keys: all.map(listedKeyJson) }, renderKeys(all));
     return 0;
   }
@@ -73,17 +72,16 @@ export async function label(
 export async function rotate(
   { database, clock, output }: CommandContext,
   keyId: string,
-  overlapMs: number,
+  { overlap = DEFAULT_OVERLAP_MS }: { overlap?: number },
 ): Promise<undefined> {
-  const { issued, replaced } = await rotateKey(database, clock, keyId, overlapMs);
-  output.result({ ...newKeyJson(issued), replaces: keyJson(replaced) }, issued.key);
-  if (!output.isJson) {
-    output.note(describeNewKey(issued));
-    const earlier = replaced.keepsEarlierOverlap
-      ? ` An earlier rotation set this time; to revoke it now: pds key revoke ${replaced.id}.`
-      : '';
-    output.note(`It replaces ${replaced.id}, which works until ${replaced.expiresAt ?? 'now'}.${earlier}`);
-  }
+  const { issued, replaced } = await rotateKey(database, clock, keyId, overlap);
+  const earlier = replaced.keepsEarlierOverlap
+    ? ` An earlier rotation set this time; to revoke it now: pds key revoke ${replaced.id}.`
+    : '';
+  output.result({ ...newKeyJson(issued), replaces: keyJson(replaced) }, issued.key, [
+    describeNewKey(issued),
+    `It replaces ${replaced.id}, which works until ${replaced.expiresAt ?? 'now'}.${earlier}`,
+  ]);
 }
 
 /** `pds key revoke KEY_ID` */
@@ -162,10 +160,10 @@ interface FoundKey {
  * `pds key find`: finds keys in a text such as a log or a leaked repository. Reads standard input, since other users
  * can see command lines, and never prints the keys.
  */
-export async function find({ database, clock, output }: CommandContext, input: Readable): Promise<undefined> {
+export async function find({ database, clock, output }: CommandContext): Promise<undefined> {
   const lines = new Map<string, number>();
   let number = 0;
-  for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
     number += 1;
     for (const key of findKeys(line)) if (!lines.has(key)) lines.set(key, number);
   }
@@ -173,8 +171,7 @@ export async function find({ database, clock, output }: CommandContext, input: R
   for (const [key, line] of lines) {
     found.push({ id: parseKey(key)?.id ?? '', line, details: await findKey(database, clock, key) });
   }
-  output.result({ keys: found.map(foundJson) }, renderFound(found));
-  if (!output.isJson) output.note(adviceFor(found));
+  output.result({ keys: found.map(foundJson) }, renderFound(found), adviceFor(found));
 }
 
 function foundJson({ id, line, details }: FoundKey): object {

@@ -15,7 +15,7 @@ import type { Kind } from '../../kinds.ts';
 import { withDatabase, type CommandContext } from '../context.ts';
 import { listedKeyJson, renderKeys } from './key.ts';
 import { confirm } from '../process/confirm.ts';
-import { renderColumns } from '../process/output.ts';
+import { renderColumns, type Output } from '../process/output.ts';
 
 /** The options of `pds partner grant` and `revoke`, as Commander parses them. */
 export interface GrantOptions {
@@ -31,7 +31,11 @@ export interface SetOptions {
 }
 
 /** `pds partner create NAME` */
-export function create(isJson: boolean, name: string, everything: boolean): Promise<number | undefined> {
+export function create(
+  output: Output,
+  name: string,
+  { everything = false }: { everything?: boolean },
+): Promise<number | undefined> {
   // Checked before a database is created for it.
   checkPartnerName(name);
   const work = async (context: CommandContext): Promise<undefined> => {
@@ -39,7 +43,7 @@ export function create(isJson: boolean, name: string, everything: boolean): Prom
     const next = everything ? `"pds key issue ${name}"` : `"pds partner grant ${name}", then "pds key issue ${name}"`;
     await reportChange(context, name, { changed: true }, `Created partner ${name}. Next: ${next}.`);
   };
-  return withDatabase(isJson, work, { mayCreate: true });
+  return withDatabase(output, work, { mayCreate: true });
 }
 
 /** `pds partner list` */
@@ -113,7 +117,7 @@ export async function rename(context: CommandContext, name: string, newName: str
 export async function remove(
   { database, clock, output }: CommandContext,
   name: string,
-  isConfirmed: boolean,
+  { yes: isConfirmed = false }: { yes?: boolean },
 ): Promise<undefined> {
   if (!isConfirmed) {
     const keys = (await listKeys(database, clock, name)).filter(({ state }) => state === 'active');

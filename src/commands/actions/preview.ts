@@ -4,15 +4,12 @@ import { join } from 'node:path';
 import { NoDatabaseError } from '../../database/errors.ts';
 import { migrate } from '../../database/migrations/migrator.ts';
 import { openForCommands } from '../../database/open.ts';
-import { ImportRefusedError } from '../../publishing/problems.ts';
-import { publish, type PublicationReport } from '../../publishing/publication.ts';
 import { listSources, type Source } from '../../publishing/read/source.ts';
 import { configOfProcess, withDatabase, type CommandContext } from '../context.ts';
 import { listJsonChanges, listTextChanges } from '../preview/change-list.ts';
 import { ChangeSpool } from '../preview/change-spool.ts';
-import { processOutput } from '../process/output.ts';
-import { startProgress } from '../process/progress.ts';
-import { describeReport, jsonOfReport, reportRefusal, showReading } from './import-report.ts';
+import type { Output } from '../process/output.ts';
+import { describeReport, jsonOfReport, publishWithProgress } from './import-report.ts';
 
 /** Records listed of each kind and sort of change as text, if `--show` does not set it. */
 const DEFAULT_SHOWN = 20;
@@ -22,78 +19,54 @@ export interface PreviewOptions {
   readonly replace?: boolean;
   readonly allowRemovals?: boolean;
   /** Records to list of each kind and sort of change; infinite for all. */
-  readonly show?: number;
+  readonly show?: number | undefined;
 }
 
-/** The exit codes of a preview. */
-export interface PreviewCodes {
-  /** If the import would change something. */
-  readonly differs: number;
-  /** If the input was refused. */
-  readonly refused: number;
+/** `pds diff`: exits like diff(1). */
+export function diff(output: Output, directory: string, options: PreviewOptions): Promise<number> {
+  return previewDirectory(output, directory, options, 1);
 }
 
 /**
  * Reports what an import of a directory would do, record by record, and writes nothing: `pds import --dry-run` and
  * `pds diff`. Without a database, compares with an empty one.
  *
+ * @param differsCode the exit code if the import would change something.
  * @returns the exit code: 0 if the import would change nothing.
+ * @throws ImportRefusedError with the input's problems.
  */
 export async function previewDirectory(
-  isJson: boolean,
+  output: Output,
   directory: string,
-  options: PreviewOptions,
-  codes: PreviewCodes,
+  { replace = false, allowRemovals = false, show }: PreviewOptions,
+  differsCode: number,
 ): Promise<number> {
-  const limit = options.show ?? (isJson ? Infinity : DEFAULT_SHOWN);
-  const spool = new ChangeSpool(limit);
+  const limit = show ?? (output.isJson ? Infinity : DEFAULT_SHOWN);
+  const changes = new ChangeSpool(limit);
   try {
     // Reports wrong settings first.
     configOfProcess();
     const sources = await listSources(directory);
-    let report: PublicationReport | undefined;
-    await onDatabaseOrEmpty(isJson, async (context) => {
-      report = await preview(context, sources, options, spool);
+    const report = await onDatabaseOrEmpty(output, (context) => {
+      const display = { doing: 'Comparing', interrupted: 'Interrupted; nothing was written.' };
+      return publishWithProgress(context, sources, display, { replace, allowRemovals, changes, dryRun: true });
     });
-    if (report === undefined) throw new Error('the preview returned no report');
+    const isDifferent = Object.values(report.kinds).some(
+      ({ added, changed, removed }) => added + changed + removed > 0,
+    );
+    const exitCode = isDifferent ? differsCode : 0;
     // For a reader that closes the pipe before the end.
-    process.exitCode = isDifferent(report) ? codes.differs : 0;
+    process.exitCode = exitCode;
     // After the database is closed: the reader of a long list can be slow.
-    const output = processOutput(isJson);
     await output.list(jsonOfReport(report, true), 'changes', {
-      json: () => listJsonChanges(spool),
-      text: () => listTextChanges(spool, report?.kinds ?? {}, limit),
+      json: () => listJsonChanges(changes),
+      text: () => listTextChanges(changes, report.kinds, limit),
     });
-    if (!isJson) output.note(describeReport(report, 'Dry run: nothing was written.'));
-    return isDifferent(report) ? codes.differs : 0;
-  } catch (error) {
-    if (!(error instanceof ImportRefusedError)) throw error;
-    reportRefusal(processOutput(isJson), error);
-    return codes.refused;
+    if (!output.isJson) output.note(describeReport(report, 'Dry run: nothing was written.'));
+    return exitCode;
   } finally {
-    spool.close();
+    changes.close();
   }
-}
-
-function isDifferent({ kinds }: PublicationReport): boolean {
-  return Object.values(kinds).some(({ added, changed, removed }) => added + changed + removed > 0);
-}
-
-/** Publishes sources as a dry run. */
-async function preview(
-  { database, clock, output }: CommandContext,
-  sources: readonly Source[],
-  { replace = false, allowRemovals = false }: PreviewOptions,
-  changes: ChangeSpool,
-): Promise<PublicationReport> {
-  const progress = startProgress(output, 'Interrupted; nothing was written.');
-  return publish(database, sources, {
-    ...{ clock, replace, allowRemovals, changes },
-    dryRun: true,
-    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
-    onRead: showReading(sources, progress, 'Comparing'),
-    throwIfInterrupted: progress.throwIfInterrupted,
-  }).finally(progress.stop);
 }
 
 /**
@@ -101,35 +74,26 @@ async function preview(
  *
  * @throws ImportRefusedError with the input's problems.
  */
-export async function checkSources(isJson: boolean, sources: readonly Source[]): Promise<void> {
-  await onTemporaryDatabase(isJson, async ({ database, clock, output }) => {
-    const progress = startProgress(output, 'Interrupted; nothing was published.');
-    await publish(database, sources, {
-      clock,
-      dryRun: true,
-      throwIfInterrupted: progress.throwIfInterrupted,
-      onRead: showReading(sources, progress, 'Checking'),
-    }).finally(progress.stop);
-  });
+export async function checkSources(output: Output, sources: readonly Source[]): Promise<void> {
+  const display = { doing: 'Checking', interrupted: 'Interrupted; nothing was published.' };
+  await onTemporaryDatabase(output, (context) => publishWithProgress(context, sources, display, { dryRun: true }));
 }
 
-type Work = (context: CommandContext) => Promise<void>;
+type Work<T> = (context: CommandContext) => Promise<T>;
 
 /** Runs `work` as a dry run on the database; if there is none, on an empty one in a temporary folder. */
-async function onDatabaseOrEmpty(isJson: boolean, work: Work): Promise<void> {
+async function onDatabaseOrEmpty<T>(output: Output, work: Work<T>): Promise<T> {
   try {
-    await withDatabase(isJson, async (context) => work(context).then(() => undefined), { isDryRun: true });
-    return;
+    return await withDatabase(output, work, { isDryRun: true });
   } catch (error) {
     if (!(error instanceof NoDatabaseError)) throw error;
   }
-  const output = processOutput(isJson);
   output.note('There is no database yet (PDS_DATABASE_URL). This is a preview of an import into an empty one.');
-  await onTemporaryDatabase(isJson, work);
+  return onTemporaryDatabase(output, work);
 }
 
 /** Runs `work` on an empty database in a temporary folder. */
-async function onTemporaryDatabase(isJson: boolean, work: Work): Promise<void> {
+async function onTemporaryDatabase<T>(output: Output, work: Work<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'pds-dry-run-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   // Also if a signal ends the process.
@@ -137,7 +101,7 @@ async function onTemporaryDatabase(isJson: boolean, work: Work): Promise<void> {
   const database = openForCommands({ engine: 'sqlite', path: join(folder, 'pds.sqlite') });
   try {
     await migrate(database, Date.now);
-    await work({ config: configOfProcess(), database, clock: Date.now, output: processOutput(isJson) });
+    return await work({ config: configOfProcess(), database, clock: Date.now, output });
   } finally {
     await database.close();
     process.off('exit', remove);

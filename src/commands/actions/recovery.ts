@@ -1,14 +1,14 @@
 import project from '../../../package.json' with { type: 'json' };
 import type { Config } from '../../config.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { backup, findPartialBackups } from '../../recovery/backup.ts';
-import type { LostAccess, PreservedRestrictions } from '../../recovery/preserve-restrictions.ts';
+import type { PreservedRestrictions } from '../../recovery/preserve-restrictions.ts';
 import { previewRecovery, recover, type Recovery, type RecoveryPreview } from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
 import { canAsk } from '../command-line.ts';
 import { configOfProcess, operatorOfProcess, type CommandContext } from '../context.ts';
 import { confirm } from '../process/confirm.ts';
-import { CommandError } from '../process/failure.ts';
-import { processOutput, type Output } from '../process/output.ts';
+import type { Output } from '../process/output.ts';
 import { startProgress } from '../process/progress.ts';
 
 const STEPS = {
@@ -19,9 +19,8 @@ const STEPS = {
 };
 
 /** `pds backup`: copies a consistent snapshot of a SQLite database into a new folder. */
-export async function backupDatabase(isJson: boolean, directory: string): Promise<undefined> {
+export async function backupDatabase(output: Output, directory: string): Promise<undefined> {
   const path = sqlitePath(configOfProcess(), 'pg_dump, or pg_basebackup with WAL archiving');
-  const output = processOutput(isJson);
   for (const partial of findPartialBackups(directory)) {
     output.note(`${partial} is an unfinished backup. If no backup is running, you can remove it.`);
   }
@@ -40,7 +39,7 @@ export async function backupDatabase(isJson: boolean, directory: string): Promis
 }
 
 /** The options of `pds restore`, as Commander parses them. */
-export interface RestoreOptions {
+interface RestoreOptions {
   /** A timestamp that partners may have seen, if the operator knows of one. */
   readonly after?: string;
   /** Skips the prompt. */
@@ -49,13 +48,12 @@ export interface RestoreOptions {
 
 /** `pds restore`: replaces a SQLite database with a backup. Prompts before it replaces one, unless confirmed. */
 export async function restoreDatabase(
-  isJson: boolean,
+  output: Output,
   directory: string,
   { after, yes: isConfirmed = false }: RestoreOptions,
 ): Promise<undefined> {
   const config = configOfProcess();
   const path = sqlitePath(config, 'pg_restore, or point-in-time recovery');
-  const output = processOutput(isJson);
   if (!isConfirmed) await confirmRestore(output, path, directory);
   const progress = startProgress(output, 'Interrupted; nothing was restored.');
   const report = await restore(path, directory, {
@@ -71,7 +69,7 @@ export async function restoreDatabase(
       ...(report.dropped.length > 0 && { dropped: report.dropped }),
       migrations,
       ...jsonOfRecovery(recovery),
-      ...(kept !== null && { carried_over: jsonOfPreserved(kept.preserved), gone: kept.lost }),
+      ...(kept !== null && { carried_over: jsonOf(kept.preserved), gone: kept.lost }),
       replaced,
     },
     `Restored ${path} as of ${manifest.made_at}. ${describeRecovery(recovery)}`,
@@ -82,7 +80,7 @@ export async function restoreDatabase(
 /**
  * Asks before a database is replaced.
  *
- * @throws CommandError if there is no terminal to ask on.
+ * @throws OperatorError if there is no terminal to ask on.
  */
 async function confirmRestore(output: Output, path: string, directory: string): Promise<void> {
   const { manifest, replaced } = previewRestore(path, directory);
@@ -93,7 +91,7 @@ async function confirmRestore(output: Output, path: string, directory: string): 
     `this restore replaces ${path} (${lastEvent}) with the backup of ${manifest.made_at}` +
     ` (last event at ${manifest.last_event})`;
   if (!canAsk()) {
-    throw new CommandError(`${consequence}, and there is no terminal to confirm it on. Add --yes to confirm it`);
+    throw new OperatorError(`${consequence}, and there is no terminal to confirm it on. Add --yes to confirm it`);
   }
   output.note([
     `T${consequence.slice(1)}.`,
@@ -102,10 +100,10 @@ async function confirmRestore(output: Output, path: string, directory: string): 
   await confirm(output, 'Restore now?');
 }
 
-/** @throws CommandError if the database is PostgreSQL, naming its tools for the purpose. */
+/** @throws OperatorError if the database is PostgreSQL, naming its tools for the purpose. */
 function sqlitePath({ database }: Config, tools: string): string {
   if (database.engine === 'sqlite') return database.path;
-  throw new CommandError(
+  throw new OperatorError(
     `this command is for SQLite. For PostgreSQL use ${tools}. docs/operators/backup-and-recovery.md describes how, and ` +
       'what to do after a restore ("pds recover")',
   );
@@ -126,7 +124,7 @@ function noteWhatFollows(
     output.note('The replaced database was missing, unreadable or a different one.');
     output.note(describeLostAccess(manifest.made_at));
   } else {
-    output.note([...linesOfPreserved(kept.preserved), ...linesOfLost(kept.lost)]);
+    output.note(describeKept(kept));
   }
   if (isLockUncertain) {
     output.note(
@@ -138,50 +136,35 @@ function noteWhatFollows(
   }
 }
 
-function linesOfPreserved(preserved: PreservedRestrictions): string[] {
-  return [
-    lineOf('Keys revoked since the backup, still revoked', preserved.revokedKeys),
-    lineOf('Keys given an earlier expiry since the backup, which still applies', preserved.shortenedKeys),
-    lineOf('Partners deleted since the backup, still deleted', preserved.deletedPartners),
-    lineOf('Partners renamed since the backup, which keep the new name', preserved.renamedPartners),
-    lineOf('Partners suspended since the backup, still suspended', preserved.suspendedPartners),
-    lineOf('Partners limited to fewer kinds since the backup, still limited', preserved.narrowedPartners),
-    lineOf('Grants revoked since the backup, still revoked', preserved.revokedGrants),
-  ].flat();
+/** How preserved restrictions appear in JSON, and as text. */
+const PRESERVED = [
+  ['revokedKeys', 'revoked_keys', 'Keys revoked since the backup, still revoked'],
+  ['shortenedKeys', 'shortened_keys', 'Keys given an earlier expiry since the backup, which still applies'],
+  ['deletedPartners', 'deleted_partners', 'Partners deleted since the backup, still deleted'],
+  ['renamedPartners', 'renamed_partners', 'Partners renamed since the backup, which keep the new name'],
+  ['suspendedPartners', 'suspended_partners', 'Partners suspended since the backup, still suspended'],
+  ['narrowedPartners', 'narrowed_partners', 'Partners limited to fewer kinds since the backup, still limited'],
+  ['revokedGrants', 'revoked_grants', 'Grants revoked since the backup, still revoked'],
+] as const satisfies [keyof PreservedRestrictions, string, string][];
+
+function jsonOf(preserved: PreservedRestrictions): object {
+  return Object.fromEntries(PRESERVED.map(([name, field]) => [field, preserved[name]]));
 }
 
-function linesOfLost(lost: LostAccess): string[] {
-  return [
-    lineOf('LOST partners, to be created again', lost.partners),
-    lineOf('LOST keys, to be issued again', lost.keys),
-    lineOf('LOST grants, to be granted again', lost.grants),
-  ].flat();
-}
-
-function lineOf(heading: string, items: readonly string[]): string[] {
-  return items.length === 0 ? [] : [`${heading}: ${items.join(', ')}.`];
-}
-
-function jsonOfPreserved(preserved: PreservedRestrictions): object {
-  return {
-    revoked_keys: preserved.revokedKeys,
-    shortened_keys: preserved.shortenedKeys,
-    deleted_partners: preserved.deletedPartners,
-    renamed_partners: preserved.renamedPartners,
-    suspended_partners: preserved.suspendedPartners,
-    narrowed_partners: preserved.narrowedPartners,
-    revoked_grants: preserved.revokedGrants,
-  };
+function describeKept({ preserved, lost }: NonNullable<RestoreReport['kept']>): string[] {
+  const lists = [
+    ...PRESERVED.map(([name, , heading]) => [heading, preserved[name]] as const),
+    ['LOST partners, to be created again', lost.partners] as const,
+    ['LOST keys, to be issued again', lost.keys] as const,
+    ['LOST grants, to be granted again', lost.grants] as const,
+  ];
+  return lists.flatMap(([heading, items]) => (items.length === 0 ? [] : [`${heading}: ${items.join(', ')}.`]));
 }
 
 /** The options of `pds recover`, as Commander parses them. */
-export interface RecoverOptions {
-  /** A timestamp that partners may have seen, if the operator knows of one. */
-  readonly after?: string;
+export interface RecoverOptions extends RestoreOptions {
   /** Reports without changing anything. */
   readonly dryRun?: boolean;
-  /** Skips the prompt. */
-  readonly yes?: boolean;
 }
 
 /**

@@ -3,19 +3,15 @@ import { reindex, type Reindexing } from '../../recovery/reindex.ts';
 import type { CommandContext } from '../context.ts';
 import { startProgress } from '../process/progress.ts';
 
-/**
- * `pds reindex`: rebuilds the index from the stored records.
- *
- * @param kinds null for all.
- */
+/** `pds reindex`: rebuilds the index from the stored records, of all kinds unless some are named. */
 export async function reindexDatabase(
   { database, clock, output }: CommandContext,
-  kinds: readonly IndexedKind[] | null,
+  { kind: kinds }: { kind?: readonly IndexedKind[] },
 ): Promise<undefined> {
   const progress = startProgress(output, 'Interrupted; nothing was changed.');
   const reindexing = await reindex(database, {
     clock,
-    ...(kinds !== null && { kinds }),
+    ...(kinds !== undefined && { kinds }),
     onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
     throwIfInterrupted: progress.throwIfInterrupted,
     onProgress: ({ done, total, what }) => progress.show('Rebuilding', done, total, [what]),

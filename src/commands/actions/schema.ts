@@ -1,18 +1,18 @@
 import { migrate, readDeferred } from '../../database/migrations/migrator.ts';
 import { SERVING_SETTINGS } from '../../database/postgres/postgres.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { hasRoles, makeRoles, type Roles } from '../../roles/make-roles.ts';
 import { tidyUp } from '../../publishing/announce.ts';
 import { migratingWithProgress, type CommandContext } from '../context.ts';
-import { CommandError } from '../process/failure.ts';
 
 /**
  * `pds migrate`: brings the schema up to this version.
  *
- * @param finish also runs migrations that servers of the previous version cannot work with.
+ * @param options with `finish`, also runs migrations that servers of the previous version cannot work with.
  */
 export async function migrateDatabase(
   { database, clock, output }: CommandContext,
-  finish: boolean,
+  { finish = false }: { finish?: boolean },
 ): Promise<undefined> {
   const ran = await migratingWithProgress(output, (options) => migrate(database, clock, { ...options, finish }));
   // After migrations that rewrite all rows, the planner lacks statistics and SQLite's WAL is as large as the database.
@@ -28,12 +28,14 @@ export async function migrateDatabase(
 }
 
 /** `pds roles`: creates or updates the PostgreSQL roles for serving and for commands. */
-export async function updateRoles({ database, clock, output }: CommandContext, roles: Roles): Promise<undefined> {
+export async function updateRoles(
+  { database, clock, output }: CommandContext,
+  { reader, writer }: Roles,
+): Promise<undefined> {
   if (database.engine === 'sqlite') {
-    throw new CommandError('"pds roles" requires PostgreSQL. On SQLite, set the permissions of the two files instead');
+    throw new OperatorError('"pds roles" requires PostgreSQL. On SQLite, set the permissions of the two files instead');
   }
-  const created = await makeRoles(database, clock, roles);
-  const { reader, writer } = roles;
+  const created = await makeRoles(database, clock, { reader, writer });
   output.done({ reader, writer, created, reader_settings: SERVING_SETTINGS }, [
     `${reader} can serve, and ${writer} can run commands. Run this again after each "pds migrate".`,
     ...created.map((role) => `${role} is new and has no password: set one in psql with "\\password ${role}".`),

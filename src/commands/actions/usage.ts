@@ -9,11 +9,11 @@ const MAX_BARS = 60;
 /** `pds usage [NAME]`: shows the requests of all partners, or of one by key and endpoint. */
 export async function showUsage(
   { database, clock, output }: CommandContext,
-  partner: string | null,
-  dayCount: number,
+  partner: string | undefined,
+  { days }: { days: number },
 ): Promise<undefined> {
-  if (partner === null) {
-    const report = await reportUsage(database, clock, dayCount);
+  if (partner === undefined) {
+    const report = await reportUsage(database, clock, days);
     const value = reportJson(report, 'partners', ({ partner: name, deletedAt }) => ({ name, deleted_at: deletedAt }));
     output.result(
       value,
@@ -22,7 +22,7 @@ export async function showUsage(
       ]),
     );
   } else {
-    const report = await reportUsageOf(database, clock, dayCount, partner);
+    const report = await reportUsageOf(database, clock, days, partner);
     const value = reportJson(report, 'keys', ({ keyId, endpoint }) => ({ key_id: keyId, endpoint }));
     output.result(
       { partner, ...value },

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Kind } from '../../kinds.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { printableJson } from '../../printable.ts';
 import type { ChangeSink, ChangeSort, RecordChange } from '../../publishing/preview/record-changes.ts';
-import { CommandError } from '../process/failure.ts';
 
 interface SpoolFile {
   readonly descriptor: number;
@@ -39,7 +39,7 @@ export class ChangeSpool implements ChangeSink {
       file.count += 1;
     } catch (error) {
       const reason = (error as Error).message;
-      throw new CommandError(
+      throw new OperatorError(
         `the changes cannot be written to the temporary folder ${tmpdir()}: ${reason}. Set TMPDIR to a folder with ` +
           'space, or list fewer records with --show',
         { cause: error },

@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline';
-import { CommandError } from './failure.ts';
+import { OperatorError } from '../../operator-error.ts';
 import type { Output } from './output.ts';
 import { InterruptedError } from './progress.ts';
 
 /**
  * Asks on the terminal. Only `y` and `yes` confirm: an empty line or the end of input means no.
  *
- * @throws CommandError if the operator declines.
+ * @throws OperatorError if the operator declines.
  * @throws InterruptedError after Ctrl-C.
  */
 export async function confirm(output: Output, question: string): Promise<void> {
@@ -25,5 +25,5 @@ export async function confirm(output: Output, question: string): Promise<void> {
     process.off('SIGINT', interrupt);
     lines.close();
   }
-  throw new CommandError('not confirmed; nothing was changed');
+  throw new OperatorError('not confirmed; nothing was changed');
 }

@@ -1,33 +1,12 @@
 import { getSystemErrorMap } from 'node:util';
-import { AccessError } from '../../access/access-error.ts';
-import { ConfigError, type DatabaseConfig } from '../../config.ts';
-import { DatabaseUnavailableError, NoDatabaseError, SchemaVersionError } from '../../database/errors.ts';
+import { withoutKeys } from '../../access/keys.ts';
+import type { DatabaseConfig } from '../../config.ts';
 import { isTlsError } from '../../database/postgres/postgres-errors.ts';
 import { shownPostgresUrl } from '../../database/postgres/postgres-url.ts';
-import { RolesError } from '../../roles/make-roles.ts';
 import { describeSqliteError, sqliteFiles } from '../../database/sqlite/sqlite-files.ts';
-import { ImportLockedError } from '../../database/catalog-lock.ts';
-import { RecoveryError } from '../../recovery/recovery-error.ts';
-import { InterruptedError } from './progress.ts';
-
-/** The input or the state is wrong. Operators see only the message: it says what is wrong and what to do. */
-export class CommandError extends Error {
-  override name = 'CommandError';
-}
-
-/** Errors whose message is complete, and written for operators. */
-const OPERATOR_ERRORS = [
-  CommandError,
-  RecoveryError,
-  AccessError,
-  ConfigError,
-  DatabaseUnavailableError,
-  ImportLockedError,
-  InterruptedError,
-  NoDatabaseError,
-  RolesError,
-  SchemaVersionError,
-];
+import { OperatorError } from '../../operator-error.ts';
+import { describeProblem, type ImportRefusedError } from '../../publishing/problems.ts';
+import type { Output } from './output.ts';
 
 const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EPIPE']);
 
@@ -59,7 +38,7 @@ export function causeOf(error: unknown): unknown {
  */
 export function describeFailure(error: unknown, database: DatabaseConfig | null): string {
   if (!(error instanceof Error)) return `unexpected: ${String(error)}`;
-  if (OPERATOR_ERRORS.some((known) => error instanceof known)) return error.message;
+  if (error instanceof OperatorError) return error.message;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   // The error that a worker gets from the primary has only the code.
   if (syscall === 'bind' || syscall === 'listen') return describeListenError(error, API_PORT);
@@ -87,23 +66,29 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
   return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;
 }
 
-/** A port that the service listens on, and the settings for it. */
-export interface ListeningPort {
-  /** Such as `the API`. */
-  readonly what: string;
-  readonly host: string;
-  readonly port: string;
+/** Reports the problems of a refused import. */
+export function reportRefusal(output: Output, error: ImportRefusedError): void {
+  // Redact keys: an operator may have entered one in place of a directory.
+  const problems = error.problems.map((problem) => ({ ...problem, file: withoutKeys(problem.file) }));
+  output.note(problems.map(describeProblem));
+  const count = error.isCutShort
+    ? `many problems, of which the first ${problems.length} are listed`
+    : `${error.count} problem${error.count === 1 ? '' : 's'}`;
+  const message = `import rejected with ${count}; nothing was written`;
+  output.note(`error: ${message}`);
+  if (output.isJson) output.result({ error: { message, problems } }, '');
 }
 
 /** Always names the setting; an option is added in parentheses. */
-const API_PORT: ListeningPort = { what: 'the API', host: 'PDS_HOST (or --host)', port: 'PDS_PORT (or --port)' };
+const API_PORT = { what: 'the API', host: 'PDS_HOST (or --host)', port: 'PDS_PORT (or --port)' };
 
 /**
  * Describes an error of `listen`: which port, why, and what to do.
  *
  * @param error as Node reports it to a process that listens itself, or to a worker.
+ * @param server what listens, and the names of its settings.
  */
-export function describeListenError(error: Error, { what, host, port }: ListeningPort): string {
+export function describeListenError(error: Error, { what, host, port }: typeof API_PORT): string {
   const { code } = error as NodeJS.ErrnoException;
   const reason = error.message.replace(/^bind (\w+)/, wordsOfCode);
   const begin = `cannot open the port of ${what}: ${reason}.`;

@@ -10,25 +10,23 @@ export type Lines = string | readonly string[];
 /** A command's output: results on stdout, remarks on stderr. */
 export interface Output {
   readonly isJson: boolean;
-  /** The result: text, or the value with `--json`. */
-  result(value: unknown, text: Lines): void;
+  /** The result: text and possibly a remark on stderr, or with `--json` only the value. */
+  result(value: unknown, text: Lines, remark?: Lines): void;
   /**
    * A result of any length, written as it is read: lines of text, or with `--json` the value, with the items as its
    * last field.
+   *
+   * @param items as JSON texts and as lines, of which one is read.
    */
-  list(value: object, field: string, items: ListedItems): Promise<void>;
+  list(
+    value: object,
+    field: string,
+    items: { json: () => AsyncIterable<string>; text: () => AsyncIterable<string> },
+  ): Promise<void>;
   /** Reports what was done: a sentence on stderr, or the value on stdout with `--json`. */
   done(value: unknown, sentence: Lines): void;
   /** A remark on stderr. */
   note(sentence: Lines): void;
-}
-
-/** The items of a long result in both forms, of which one is read. */
-export interface ListedItems {
-  /** JSON texts. */
-  readonly json: () => AsyncIterable<string>;
-  /** Lines. */
-  readonly text: () => AsyncIterable<string>;
 }
 
 /** The output of a command that runs in this process. */
@@ -44,7 +42,14 @@ export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, std
   return {
     isJson,
     note,
-    result: (value, text) => (isJson ? writeJson(value) : write(text)),
+    result: (value, text, remark = []) => {
+      if (isJson) {
+        writeJson(value);
+      } else {
+        write(text);
+        note(remark);
+      }
+    },
     list: async (value, field, { json, text }) => {
       for await (const part of isJson ? listAsJson(value, field, json()) : text()) {
         const isRoom = stdout.write(isJson ? printableJson(part) : textOf(part, stdout));

@@ -1,4 +1,5 @@
 import cliProgress from 'cli-progress';
+import { OperatorError } from '../../operator-error.ts';
 import { printable } from '../../printable.ts';
 import type { Output } from './output.ts';
 
@@ -18,7 +19,7 @@ type Signal = keyof typeof EXIT_CODES;
 const SIGNALS = Object.keys(EXIT_CODES) as Signal[];
 
 /** A signal ended the command. The message says what was done. */
-export class InterruptedError extends Error {
+export class InterruptedError extends OperatorError {
   override name = 'InterruptedError';
   readonly exitCode: number;
 

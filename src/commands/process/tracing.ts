@@ -14,15 +14,11 @@ export async function startTracing({ environment }: Config, logger: Logger): Pro
   if (!isWanted(process.env)) return null;
   // Loaded only if used: it takes about 40 MB.
   const { Tracing } = await import('../../monitoring/tracing.ts');
-  return locateProblems(() => new Tracing(process.env, environment, logger));
-}
-
-/** Adds to each problem where its variable, the first word, is set. */
-function locateProblems<T>(work: () => T): T {
   try {
-    return work();
+    return new Tracing(process.env, environment, logger);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
+    // The first word of each problem is the variable.
     throw new ConfigError(
       error.problems.map((problem) => {
         const [name = ''] = problem.split(' ');

@@ -1,20 +1,15 @@
-import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import type { AdminServer } from '../../monitoring/admin-server.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { InMemoryRateLimiter } from '../../rate-limiting/in-memory-rate-limiter.ts';
 import { countBatch } from '../../rate-limiting/worker-rate-limiter.ts';
 import { poolView } from '../../workers/pool-view.ts';
 import { WorkerPool } from '../../workers/worker-pool.ts';
 import { WorkerReports } from '../../workers/worker-reports.ts';
-import { CommandError } from '../process/failure.ts';
 import type { LogFormat } from '../process/log-format.ts';
-import { flushLog } from '../process/logger.ts';
 import { processOutput } from '../process/output.ts';
-import { resolveHost } from './serving.ts';
-
-/** How long requests in flight can take during shutdown. */
-const CLOSE_DEADLINE_MS = 10_000;
+import { closeAtEnd, resolveHost } from './serving.ts';
 
 /**
  * The primary process of `pds serve --workers`: starts the workers, replaces those that die, and counts requests for
@@ -22,7 +17,7 @@ const CLOSE_DEADLINE_MS = 10_000;
  * service.
  *
  * @returns the workers' address, once all of them serve requests.
- * @throws CommandError if a worker cannot start.
+ * @throws OperatorError if a worker cannot start.
  */
 export async function serveWithWorkers(
   config: Config,
@@ -54,12 +49,9 @@ export async function serveWithWorkers(
   process.once('exit', () => pool.kill());
   admin.show(poolView(pool, reports));
   // From here on, since the first worker may serve partners while others still start.
-  const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
-    if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
-    else logger.info({ signal }, 'stopping');
+  const grace = closeAtEnd(logger, async () => {
     await pool.end();
     await admin.close();
-    await flushLog(logger);
   });
   try {
     const origin = await pool.start();
@@ -69,6 +61,6 @@ export async function serveWithWorkers(
     // Its handlers would treat the exit as a requested shutdown.
     grace.uninstall();
     pool.kill();
-    throw new CommandError(error instanceof Error ? error.message : String(error));
+    throw new OperatorError(error instanceof Error ? error.message : String(error));
   }
 }

@@ -1,7 +1,6 @@
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
 import manifest from '../../../package.json' with { type: 'json' };
 import { DEMO_KEY } from '../../access/keys.ts';
@@ -14,22 +13,20 @@ import { haveCreated } from '../../database/migrations/migration.ts';
 import { prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
 import { startAdminServer, type AdminServer } from '../../monitoring/admin-server.ts';
 import { registerReady } from '../../monitoring/readiness.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
 import { announceCutOff } from '../../publishing/announce.ts';
 import { configOfProcess, hasDatabase, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
-import { CommandError, describeListenError } from '../process/failure.ts';
+import { describeListenError } from '../process/failure.ts';
 import type { LogFormat } from '../process/log-format.ts';
-import { createLog, flushLog } from '../process/logger.ts';
-import { processOutput, renderColumns } from '../process/output.ts';
+import { createLog } from '../process/logger.ts';
+import { renderColumns, type Output } from '../process/output.ts';
 import { serveAsWorker } from './serve-as-worker.ts';
 import { serveWithWorkers } from './serve-with-workers.ts';
-import { resolveHost, startServing } from './serving.ts';
-
-/** How long requests in flight can take during shutdown. */
-const CLOSE_DEADLINE_MS = 10_000;
+import { closeAtEnd, resolveHost, startServing } from './serving.ts';
 
 /** The options of `pds serve`, as Commander parses them. */
-export interface ServeOptions {
+interface ServeOptions {
   /** Overrides PDS_HOST. */
   readonly host?: string;
   /** Overrides PDS_PORT. */
@@ -45,12 +42,15 @@ export interface ServeOptions {
  * `pds serve`: serves requests until the process is told to stop. Returns once it listens. With several workers, this
  * process is their primary (`serveWithWorkers`), and each worker runs this command too (`serveAsWorker`).
  *
- * @throws CommandError, or an error of the database or the system, if it cannot start.
+ * @throws OperatorError, or an error of the database or the system, if it cannot start.
  */
-export async function serve({ host, port, demo = false, workers, logFormat }: ServeOptions): Promise<undefined> {
+export async function serve(
+  output: Output,
+  { host, port, demo = false, workers, logFormat }: ServeOptions,
+): Promise<undefined> {
   const config = configOfProcess({ PDS_HOST: host, PDS_PORT: port?.toString() });
   if (demo && config.environment !== 'dev') {
-    throw new CommandError(
+    throw new OperatorError(
       `--demo creates a public key, so it requires PDS_ENVIRONMENT=dev; PDS_ENVIRONMENT is ${config.environment}`,
     );
   }
@@ -69,7 +69,7 @@ export async function serve({ host, port, demo = false, workers, logFormat }: Se
       workers > 1
         ? await serveWithWorkers(config, { workers, logFormat }, logger, admin)
         : await serveFromThisProcess(config, logger, admin);
-    if (demo || process.stdout.isTTY) greet({ origin, config, admin, hasDemoKey: demo ? hasDemoKey : null });
+    if (demo || process.stdout.isTTY) greet(output, config, origin, admin.origin, demo ? hasDemoKey : null);
     log.release();
   } catch (error) {
     await admin.close();
@@ -80,12 +80,12 @@ export async function serve({ host, port, demo = false, workers, logFormat }: Se
 /**
  * Opens the admin port before anything else, so that readiness probes get a response from the start.
  *
- * @throws CommandError if it cannot be opened.
+ * @throws OperatorError if it cannot be opened.
  */
 async function openAdminPort(config: Config, logger: Logger): Promise<AdminServer> {
   const { adminHost, adminPort, host, port } = config;
   if (adminPort !== 0 && adminPort === port && adminHost === host) {
-    throw new CommandError(
+    throw new OperatorError(
       `the API and the admin server cannot both use ${host}:${port}. Choose another port with PDS_ADMIN_PORT, or with --port`,
     );
   }
@@ -96,7 +96,7 @@ async function openAdminPort(config: Config, logger: Logger): Promise<AdminServe
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const adminServer = { what: 'the admin server', host: 'PDS_ADMIN_HOST', port: 'PDS_ADMIN_PORT' };
-    throw new CommandError(describeListenError(error, adminServer), { cause: error });
+    throw new OperatorError(describeListenError(error, adminServer), { cause: error });
   }
   logger.info(`admin server at ${admin.origin}: /livez, /readyz, /metrics`);
   return admin;
@@ -107,12 +107,9 @@ async function serveFromThisProcess(config: Config, logger: Logger, admin: Admin
   const { readiness, metrics } = serving;
   registerReady(metrics, () => readiness.read());
   admin.show({ readReadiness: () => readiness.read(), readMetrics: () => metrics.metrics() });
-  closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
-    if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
-    else logger.info({ signal }, 'stopping');
+  closeAtEnd(logger, async () => {
     await serving.close();
     await admin.close();
-    await flushLog(logger);
   });
   return serving.origin;
 }
@@ -163,21 +160,22 @@ function logMigrations(logger: Logger): MigrateOptions {
   };
 }
 
-interface Greeting {
-  readonly origin: string;
-  readonly config: Config;
-  readonly admin: Pick<AdminServer, 'origin'>;
-  /** Null without `--demo`. */
-  readonly hasDemoKey: boolean | null;
-}
-
-/** Tells the operator what is served and where, and what to type next. */
-function greet({ origin, config, admin, hasDemoKey }: Greeting): void {
-  const { environment, database } = config;
+/**
+ * Tells the operator what is served and where, and what to type next.
+ *
+ * @param hasDemoKey null without `--demo`.
+ */
+function greet(
+  output: Output,
+  { environment, database }: Config,
+  origin: string,
+  adminOrigin: string,
+  hasDemoKey: boolean | null,
+): void {
   const rows = [
     ['API', `${origin}/v1`],
     ['Portal', `${origin}${DOCS_PATH}`],
-    ['Admin', `${admin.origin}/readyz`],
+    ['Admin', `${adminOrigin}/readyz`],
     ['Database', database.engine === 'sqlite' ? database.path : shownPostgresUrl(database.url)],
     ['Stop', 'Ctrl-C'],
   ];
@@ -188,7 +186,7 @@ function greet({ origin, config, admin, hasDemoKey }: Greeting): void {
       : hasDemoKey
         ? ['  Try it:', '', `  ${tryIt}`, '']
         : ['  This database was not empty, so --demo did not change it. Use an API key of your own.', ''];
-  processOutput(false).note([
+  output.note([
     '',
     `  ${manifest.name} ${manifest.version} (${environment})`,
     '',

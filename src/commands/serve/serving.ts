@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises';
+import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { keyEnvironmentOf } from '../../access/keys.ts';
@@ -12,12 +13,13 @@ import { WINDOW_SECONDS, type RateLimiter } from '../../rate-limiting/rate-limit
 import { Readiness } from '../../monitoring/readiness.ts';
 import { RequestMetrics } from '../../monitoring/request-metrics.ts';
 import { servingMetrics } from '../../monitoring/serving-metrics.ts';
+import { OperatorError } from '../../operator-error.ts';
 import { readCursorSecret } from '../../paging/cursor.ts';
 import type { RedisRateLimiter } from '../../rate-limiting/redis-rate-limiter.ts';
 import { RequestLimits } from '../../rate-limiting/request-limits.ts';
 import { UsageRecorder } from '../../usage/usage-recorder.ts';
-import { CommandError } from '../process/failure.ts';
 import { boundConnections } from './descriptor-limit.ts';
+import { flushLog } from '../process/logger.ts';
 import { startTracing } from '../process/tracing.ts';
 
 /**
@@ -49,7 +51,7 @@ export interface ServingOptions {
 /**
  * Opens the database for reading, and serves requests.
  *
- * @throws CommandError, or an error of the database or the system, if it cannot start.
+ * @throws OperatorError, or an error of the database or the system, if it cannot start.
  */
 export async function startServing(
   config: Config,
@@ -125,18 +127,31 @@ async function startRedisRateLimiter(
   return shared;
 }
 
+/** How long requests in flight can take during shutdown. */
+const CLOSE_DEADLINE_MS = 10_000;
+
+/** Calls `close` when the process is told to stop, or after an unexpected error, and then writes the last of the log. */
+export function closeAtEnd(logger: Logger, close: () => Promise<void>): ReturnType<typeof closeWithGrace> {
+  return closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
+    if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
+    else logger.info({ signal }, 'stopping');
+    await close();
+    await flushLog(logger);
+  });
+}
+
 /**
  * Resolves a host to one address: for a name with two, the framework would open a second server, without the listeners
  * of the first.
  *
  * @param setting the setting that names the host, for the error message.
- * @throws CommandError if it has no address.
+ * @throws OperatorError if it has no address.
  */
 export async function resolveHost(host: string, setting: string): Promise<string> {
   try {
     const { address } = await lookup(host, { order: 'ipv4first' });
     return address;
   } catch {
-    throw new CommandError(`cannot resolve the host "${host}". Correct it with ${setting}`);
+    throw new OperatorError(`cannot resolve the host "${host}". Correct it with ${setting}`);
   }
 }

@@ -9,8 +9,8 @@ import type { ConversionReport } from '../report.ts';
 import { ValueError } from '../value-error.ts';
 import type { Workspace } from '../workspace.ts';
 import { decodeText } from './decode-text.ts';
-import { MapError } from '../map-error.ts';
 import type { CsvMap, FieldMap, FileMap } from './map-file.ts';
+import { OperatorError } from '../../operator-error.ts';
 
 type Row = Readonly<Record<string, string>>;
 
@@ -19,7 +19,7 @@ type Row = Readonly<Record<string, string>>;
  *
  * @param onRead called with the number of bytes read.
  * @param mapPath the map's own path, which the files are relative to.
- * @throws MapError if a file has other columns than the map.
+ * @throws OperatorError if a file has other columns than the map.
  */
 export async function convertCsv(
   map: CsvMap,
@@ -37,7 +37,7 @@ export async function convertCsv(
   }
 }
 
-/** @throws MapError if the columns are not those of the map, or the file is not CSV. */
+/** @throws OperatorError if the columns are not those of the map, or the file is not CSV. */
 async function* readRows(
   map: FileMap,
   path: string,
@@ -54,7 +54,7 @@ async function* readRows(
       unmapped.length > 0 ? `has the column ${quoted(unmapped)}, which the map neither uses nor ignores` : '',
       repeated.length > 0 ? `has the column ${quoted(repeated)} twice` : '',
     ].filter((problem) => problem !== '');
-    if (problems.length > 0) throw new MapError(`${map.file} ${problems.join(', and ')}`);
+    if (problems.length > 0) throw new OperatorError(`${map.file} ${problems.join(', and ')}`);
     return columns;
   };
   const file = createReadStream(path);
@@ -69,8 +69,8 @@ async function* readRows(
       yield { row: record, line: info.lines };
     }
   } catch (error) {
-    if (error instanceof MapError) throw error;
-    throw new MapError(`${map.file} cannot be read: ${(error as Error).message}`);
+    if (error instanceof OperatorError) throw error;
+    throw new OperatorError(`${map.file} cannot be read: ${(error as Error).message}`);
   }
 }
 

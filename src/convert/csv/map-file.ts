@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { IANAZone } from 'luxon';
 import type { JsonObject } from '../json.ts';
 import { getObject, parseMapText, refuseUnknown } from '../map-checks.ts';
-import { MapError } from '../map-error.ts';
 import { KINDS, type Kind } from '../../kinds.ts';
 import { FIELDS, type FieldType } from './fields.ts';
+import { OperatorError } from '../../operator-error.ts';
 
 /** How a field gets its value from a row. */
 export interface FieldMap {
@@ -62,26 +62,26 @@ const FILE_KEYS = ['file', 'delimiter', 'fields', 'ignore'];
 /**
  * Reads a map.
  *
- * @throws MapError
+ * @throws OperatorError
  */
 export function readMapFile(path: string): CsvMap {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new MapError(`${path} cannot be read: ${(error as Error).message}`);
+    throw new OperatorError(`${path} cannot be read: ${(error as Error).message}`);
   }
   return parseMap(text.replace(/^\uFEFF/, ''), path);
 }
 
-/** @throws MapError */
+/** @throws OperatorError */
 export function parseMap(text: string, name: string): CsvMap {
   const map = parseMapText(text, name);
   refuseUnknown(map, ['time_zone', 'kinds'], name);
   const timeZone = map['time_zone'] ?? null;
   // Not names such as `local`, which differ by machine.
   if (timeZone !== null && (typeof timeZone !== 'string' || !IANAZone.isValidZone(timeZone))) {
-    throw new MapError(
+    throw new OperatorError(
       `${name}: time_zone ${JSON.stringify(timeZone)} is not a time zone; give one such as "America/Chicago"`,
     );
   }
@@ -93,7 +93,7 @@ export function parseMap(text: string, name: string): CsvMap {
     ),
   );
   if (files.length === 0)
-    throw new MapError(`${name}: kinds names no file; accepted are ${Object.keys(FIELDS).join(', ')}`);
+    throw new OperatorError(`${name}: kinds names no file; accepted are ${Object.keys(FIELDS).join(', ')}`);
   return { files };
 }
 
@@ -107,11 +107,11 @@ function fileMap(kind: Kind, value: unknown, timeZone: string | null, at: string
   const map = getObject(value, at);
   refuseUnknown(map, FILE_KEYS, at);
   const { file, delimiter = ',', ignore = [] } = map;
-  if (typeof file !== 'string') throw new MapError(`${at}.file must name a CSV file`);
+  if (typeof file !== 'string') throw new OperatorError(`${at}.file must name a CSV file`);
   if (typeof delimiter !== 'string' || delimiter.length !== 1)
-    throw new MapError(`${at}.delimiter must be one character`);
+    throw new OperatorError(`${at}.delimiter must be one character`);
   if (!Array.isArray(ignore) || !ignore.every((column) => typeof column === 'string')) {
-    throw new MapError(`${at}.ignore must be a list of columns`);
+    throw new OperatorError(`${at}.ignore must be a list of columns`);
   }
   const described = getObject(map['fields'], `${at}.fields`);
   const types = FIELDS[kind];
@@ -120,7 +120,7 @@ function fileMap(kind: Kind, value: unknown, timeZone: string | null, at: string
   for (const [field, type] of Object.entries(types)) {
     const place = `${at}.fields.${field}`;
     if (Object.hasOwn(described, field)) fields.set(field, fieldMap(described[field], type, timeZone, place));
-    else if (type.isRequired) throw new MapError(`${place} is missing: every record needs it`);
+    else if (type.isRequired) throw new OperatorError(`${place} is missing: every record needs it`);
   }
   return { kind, file, delimiter, fields, ignored: new Set(ignore) };
 }
@@ -129,31 +129,31 @@ function fieldMap(value: unknown, type: FieldType, timeZone: string | null, at: 
   const map: JsonObject = typeof value === 'string' ? { column: value } : getObject(value, at);
   refuseUnknown(map, FIELD_KEYS, at);
   const sources = ['column', 'constant', 'id_from', 'number_from'].filter((key) => Object.hasOwn(map, key));
-  if (sources.length !== 1) throw new MapError(`${at} must have one of column, constant, id_from and number_from`);
+  if (sources.length !== 1) throw new OperatorError(`${at} must have one of column, constant, id_from and number_from`);
   const text = (key: string): string | null => {
     const found = map[key] ?? null;
-    if (found !== null && typeof found !== 'string') throw new MapError(`${at}.${key} must be a string`);
+    if (found !== null && typeof found !== 'string') throw new OperatorError(`${at}.${key} must be a string`);
     return found;
   };
   const listed = map['id_from'] ?? map['number_from'];
   const columns = listed === undefined ? [text('column')].filter((column) => column !== null) : listed;
   if (!Array.isArray(columns) || !columns.every((column) => typeof column === 'string')) {
-    throw new MapError(`${at}.${sources[0] ?? ''} must be a list of columns`);
+    throw new OperatorError(`${at}.${sources[0] ?? ''} must be a list of columns`);
   }
   const isNumber = map['number_from'] !== undefined;
-  if (isNumber && type.type !== 'integer') throw new MapError(`${at}.number_from is for whole numbers only`);
+  if (isNumber && type.type !== 'integer') throw new OperatorError(`${at}.number_from is for whole numbers only`);
   if (map['id_from'] !== undefined && text('prefix') === null)
-    throw new MapError(`${at}.prefix is missing, such as "sup_"`);
+    throw new OperatorError(`${at}.prefix is missing, such as "sup_"`);
   const separator = text('separator');
   if ((type.type === 'list' || type.type === 'nigp') && columns.length > 0 && separator === null) {
-    throw new MapError(`${at}.separator is missing: the field is a list`);
+    throw new OperatorError(`${at}.separator is missing: the field is a list`);
   }
   const creates = text('creates');
   if (creates !== null && creates !== type.refersTo) {
-    throw new MapError(`${at}.creates must be ${JSON.stringify(type.refersTo ?? null)}`);
+    throw new OperatorError(`${at}.creates must be ${JSON.stringify(type.refersTo ?? null)}`);
   }
   if (creates !== null && (map['values'] !== undefined || Object.hasOwn(map, 'constant'))) {
-    throw new MapError(
+    throw new OperatorError(
       `${at}.creates makes records from the text of columns: leave out creates, or values and constant`,
     );
   }

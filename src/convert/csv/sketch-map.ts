@@ -6,8 +6,8 @@ import { DateTime } from 'luxon';
 import { parseTimestamp } from '../../timestamp.ts';
 import { decodeText } from './decode-text.ts';
 import { FIELDS, type FieldType } from './fields.ts';
-import { MapError } from '../map-error.ts';
 import type { Kind } from '../../kinds.ts';
+import { OperatorError } from '../../operator-error.ts';
 
 /** Placeholder for a column that the operator must name. */
 export const CHOOSE_COLUMN = '(choose a column)';
@@ -74,7 +74,7 @@ const KINDS: readonly [Kind, RegExp][] = [
  * to look up taken from the first rows; required fields that were not recognised, to be filled in; and all other
  * columns as ignored.
  *
- * @throws MapError if the file cannot be read.
+ * @throws OperatorError if the file cannot be read.
  */
 export async function sketchMap(path: string): Promise<object> {
   const { columns, rows } = await readSample(path);
@@ -104,10 +104,10 @@ async function readSample(path: string): Promise<{ columns: string[]; rows: stri
     pipeline(createReadStream(path), decodeText, parser, () => undefined);
     for await (const row of parser as AsyncIterable<string[]>) rows.push(row);
   } catch (error) {
-    throw new MapError(`${path} cannot be read: ${(error as Error).message}`);
+    throw new OperatorError(`${path} cannot be read: ${(error as Error).message}`);
   }
   const [columns, ...others] = rows;
-  if (columns === undefined) throw new MapError(`${path} is empty: it needs a line of column names`);
+  if (columns === undefined) throw new OperatorError(`${path} is empty: it needs a line of column names`);
   return { columns: columns.map((column) => column.trim()), rows: others };
 }
 

@@ -1,6 +1,6 @@
 import { isObject, textAt } from '../json.ts';
 import { parseMapText, refuseUnknown } from '../map-checks.ts';
-import { MapError } from '../map-error.ts';
+import { OperatorError } from '../../operator-error.ts';
 
 /** How OCDS is converted. */
 export interface OcdsOptions {
@@ -28,26 +28,29 @@ const STATUSES = ['draft', 'open', 'closed', 'awarded', 'cancelled'];
  * Reads the operator's own look-ups: `{"status": {"Primirea ofertelor": "open"}, "services": [{"scheme": "CPV",
  * "prefix": "45", "id": "cs_construction", "name": "Construction"}]}`.
  *
- * @throws MapError
+ * @throws OperatorError
  */
 export function parseOcdsMap(text: string, name: string): Pick<OcdsOptions, 'statuses' | 'services'> {
   const map = parseMapText(text, name);
   refuseUnknown(map, ['status', 'services'], name);
   const { status: statuses = {}, services: rules = [] } = map;
   if (!isObject(statuses)) {
-    throw new MapError(`${name}: status ${JSON.stringify(statuses)} must be an object, such as {"Advertised": "open"}`);
+    throw new OperatorError(
+      `${name}: status ${JSON.stringify(statuses)} must be an object, such as {"Advertised": "open"}`,
+    );
   }
   const wrong = Object.entries(statuses).find(([, status]) => !STATUSES.some((accepted) => accepted === status));
   if (wrong !== undefined) {
     const [from, to] = wrong.map((one) => JSON.stringify(one));
-    throw new MapError(`${name}: status ${from} becomes ${to}, which is not one of ${STATUSES.join(', ')}`);
+    throw new OperatorError(`${name}: status ${from} becomes ${to}, which is not one of ${STATUSES.join(', ')}`);
   }
-  if (!Array.isArray(rules)) throw new MapError(`${name}: services ${JSON.stringify(rules)} must be a list of objects`);
+  if (!Array.isArray(rules))
+    throw new OperatorError(`${name}: services ${JSON.stringify(rules)} must be a list of objects`);
   const services = rules.map((rule: unknown, index) => {
     const [scheme, prefix, id, label] = ['scheme', 'prefix', 'id', 'name'].map((key) => textAt(rule, key));
     if (!isObject(rule) || scheme == null || id == null || label == null) {
       const accepted = 'must be an object with scheme, id and name, and can have prefix';
-      throw new MapError(`${name}: services[${index}] ${JSON.stringify(rule)} ${accepted}`);
+      throw new OperatorError(`${name}: services[${index}] ${JSON.stringify(rule)} ${accepted}`);
     }
     return { scheme, prefix: prefix ?? '', id, name: label };
   });

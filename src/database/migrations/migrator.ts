@@ -98,7 +98,7 @@ const nameIn =
  *
  * @returns the names of the migrations that ran.
  * @throws SchemaVersionError if a newer version of the service has migrated the database.
- * @throws ImportLockedError if a running import holds the lock for over a minute.
+ * @throws OperatorError if a running import holds the lock for over a minute.
  */
 export async function migrate(database: Database, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
   const { isEmpty, pending } = await readSchemaState(database);

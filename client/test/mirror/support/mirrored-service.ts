@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AccessError } from '../../../../src/access/access-error.ts';
 import { grant, revoke, type Grants } from '../../../../src/access/grant-admin.ts';
 import type { OpenDatabase } from '../../../../src/database/database.ts';
+import { OperatorError } from '../../../../src/operator-error.ts';
 import { ImportRefusedError } from '../../../../src/publishing/problems.ts';
 import { scrape } from '../../../../test/support/process/administrator.ts';
 import { createClient, dataOf, listAllPages, type Client } from '../../../../test/support/client.ts';
@@ -106,7 +106,7 @@ export class MirroredService {
       await (what === 'grant' ? grant : revoke)(this.database, Date.now, this.partner, grants);
     } catch (error) {
       // Revoking a grant that does not exist, or granting a missing record, is refused.
-      if (!(error instanceof AccessError)) throw error;
+      if (!(error instanceof OperatorError)) throw error;
     }
   }
 
