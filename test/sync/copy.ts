@@ -35,8 +35,20 @@ export class Copy {
     return received.length;
   }
 
-  /** All records, by a full listing, which can use another client than the copy's. */
-  async listAll(get = this.#get): Promise<ListedRecord[]> {
-    return dataOf(...(await listAllPages(get, `/v1/${this.kind}`, this.#key, [100])));
+  /** Syncs until it has seen the events up to a watermark: a response can be a second old. */
+  async syncTo(watermark: string): Promise<void> {
+    do await this.sync();
+    while (this.#since < watermark);
+  }
+
+  /** All records, by a full listing. */
+  async listAll(): Promise<ListedRecord[]> {
+    return (await this.listWith(this.#get)).records;
+  }
+
+  /** All records and their watermark, by a full listing with another client. */
+  async listWith(get: Get): Promise<{ records: ListedRecord[]; watermark: string }> {
+    const pages = await listAllPages(get, `/v1/${this.kind}`, this.#key, [100]);
+    return { records: dataOf(...pages), watermark: String(pages[0]?.headers['x-sync-watermark']) };
   }
 }
