@@ -56,13 +56,13 @@ function checkRoom(folder: string, { catalog }: SqliteFiles): Finding[] {
   const { bavail, bsize } = statfsSync(folder);
   const freeBytes = bavail * bsize;
   const bytes = statSync(catalog).size;
-  const message = `${megabytes(freeBytes)} free in ${folder}; the catalog is ${megabytes(bytes)}`;
+  const message = `${sizeText(freeBytes)} free in ${folder}; the catalog is ${sizeText(bytes)}`;
   if (freeBytes > bytes) return [ok('disk', message)];
   return [
     warn('disk', message, 'Free some space: an import or a restore can need as much space as the catalog again.'),
   ];
 }
 
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
+function sizeText(bytes: number): string {
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }
