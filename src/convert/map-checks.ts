@@ -1,5 +1,15 @@
+import { readFileSync } from 'node:fs';
 import { isObject, type JsonObject } from './json.ts';
 import { OperatorError } from '../operator-error.ts';
+
+/** @throws OperatorError if the file cannot be read. */
+export function readMapText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').replace(/^\uFEFF/, '');
+  } catch (error) {
+    throw new OperatorError(`${path} cannot be read: ${(error as Error).message}`);
+  }
+}
 
 /** The object in a map file. `name` begins the messages. */
 export function parseMapText(text: string, name: string): JsonObject {

@@ -17,6 +17,18 @@ function convertInto(folder: string, kind: 'contracts' | 'suppliers', rows: stri
   return runPds(['convert', 'csv', '--map', join(folder, 'map.json'), '--out', join(folder, 'out')], {});
 }
 
+test.each(['ocds', 'csv'])('convert %s names a map that it cannot read', async (format) => {
+  const folder = temporaryFolder();
+  const [file = ''] = filesOf({ '1.json': '{}' });
+  const map = join(folder, 'missing.json');
+  const words = ['convert', format, ...(format === 'ocds' ? [file] : []), '--map', map, '--out', join(folder, 'out')];
+  const { code, stderr } = await runPds(words, {});
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining(`${map} cannot be read: ENOENT`) as string,
+  });
+});
+
 test('two maps of different kinds can share a directory', async () => {
   const folder = temporaryFolder();
   await convertInto(folder, 'suppliers', 'sup_1,Acme,\n');

@@ -1,7 +1,8 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { convertCsv } from '../../convert/csv/convert-csv.ts';
-import { kindsOf, readMapFile } from '../../convert/csv/map-file.ts';
+import { kindsOf, parseMap } from '../../convert/csv/map-file.ts';
+import { readMapText } from '../../convert/map-checks.ts';
 import { sketchMap } from '../../convert/csv/sketch-map.ts';
 import { convertOcds, OCDS_KINDS } from '../../convert/ocds/convert-ocds.ts';
 import { parseOcdsMap, type OcdsOptions } from '../../convert/ocds/options.ts';
@@ -42,7 +43,7 @@ export async function convertFromOcds(
   paths: readonly string[],
   { out, map, skipRefused = false, ...options }: ConvertOcdsOptions,
 ): Promise<number> {
-  const mapped = map === undefined ? { statuses: {}, services: [] } : parseOcdsMap(readFileSync(map, 'utf8'), map);
+  const mapped = map === undefined ? { statuses: {}, services: [] } : parseOcdsMap(readMapText(map), map);
   const { contracts, asOf = formatTimestamp(Date.now()), zone = null, coop = null } = options;
   const { callOffs = false, contactPoints = false } = options;
   return convert(output, out, OCDS_KINDS, paths, skipRefused, async (workspace, report, onRead) => {
@@ -67,7 +68,7 @@ export async function convertFromCsv(
     return 0;
   }
   if (mapPath === undefined || out === undefined) throw new OperatorError('pass --map and --out, or --sketch FILE.csv');
-  const map = readMapFile(mapPath);
+  const map = parseMap(readMapText(mapPath), mapPath);
   const paths = map.files.map(({ file }) => resolve(dirname(mapPath), file));
   return convert(output, out, kindsOf(map), paths, skipRefused, (workspace, report, onRead) =>
     convertCsv(map, mapPath, workspace, report, onRead),

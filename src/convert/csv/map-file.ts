@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { IANAZone } from 'luxon';
 import type { JsonObject } from '../json.ts';
 import { getObject, parseMapText, refuseUnknown } from '../map-checks.ts';
@@ -58,21 +57,6 @@ const FIELD_KEYS = [
   'creates',
 ];
 const FILE_KEYS = ['file', 'delimiter', 'fields', 'ignore'];
-
-/**
- * Reads a map.
- *
- * @throws OperatorError
- */
-export function readMapFile(path: string): CsvMap {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new OperatorError(`${path} cannot be read: ${(error as Error).message}`);
-  }
-  return parseMap(text.replace(/^\uFEFF/, ''), path);
-}
 
 /** @throws OperatorError */
 export function parseMap(text: string, name: string): CsvMap {
