@@ -35,8 +35,13 @@ const SMOKE_CONNECTIONS = 8;
 
 const command = new Command('bench')
   .description(`Measures the service beside its baselines. Parts: ${PARTS.map(({ name }) => name).join(', ')}.`)
-  .argument('[parts...]', 'only these parts', parts, [])
-  .option('--only <parts>', 'only these parts, comma-separated', (text: string) => parts2(text))
+  .argument(
+    '[parts...]',
+    'only these parts',
+    (text: string, previous: string[]) => [...previous, ...parseParts(text)],
+    [],
+  )
+  .option('--only <parts>', 'only these parts, comma-separated', parseParts)
   .option('--sizes <n,…>', 'solicitations in the markets', numbers, [...SOLICITATION_COUNTS])
   .option('--rounds <n>', 'interleaved rounds', number, 5)
   .option('--seconds <n>', 'of load in each round', number, 3)
@@ -96,11 +101,7 @@ try {
   if (options.clean) rmSync(folder, { recursive: true, force: true });
 }
 
-function parts(name: string, previous: string[]): string[] {
-  return [...previous, ...parts2(name)];
-}
-
-function parts2(text: string): string[] {
+function parseParts(text: string): string[] {
   const names = text.split(',');
   const unknown = names.find((name) => !PARTS.some((part) => part.name === name));
   if (unknown !== undefined) {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { readOutput } from './output.ts';
 import type { HttpRequest, LoadOptions, LoadResult } from './load.ts';
 
-const SCRIPT = fileURLToPath(new URL('walk.lua', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url));
 
 /** Runs the load with wrk, which on its own core sends more requests than any server here can serve. */
 export async function runWrk(options: LoadOptions): Promise<LoadResult> {
