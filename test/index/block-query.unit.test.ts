@@ -60,6 +60,16 @@ function rowsOf(records: readonly Indexed[]): (rows: { term: string } | { range:
   };
 }
 
+/** A query that has read its missing sets. */
+function openQuery(read: ReturnType<typeof rowsOf>, conditions: readonly Condition[], cache: SetCache): BlockQuery {
+  const query = new BlockQuery({ number: 0, firstId: '', prefix: '1 ' }, conditions, cache);
+  query.take((key) => {
+    const range = query.missing.get(key)?.range;
+    return read(range === undefined ? { term: key } : { range });
+  });
+  return query;
+}
+
 function meets({ terms, deadline }: Indexed, { terms: wanted, ranges = [], comparison: compared }: Condition): boolean {
   const isInRange = (term: string): boolean =>
     ranges.some(({ from, to, accepts = () => true }) => from <= term && term < to && accepts(term));
@@ -80,11 +90,7 @@ test('a block query matches exactly the records that meet all conditions, with a
         const read = rowsOf(records);
         const cache = new SetCache(1_000_000);
         for (const round of ['empty', 'filled']) {
-          const query = new BlockQuery({ number: 0, firstId: '', prefix: '1 ' }, conditions, cache);
-          query.take((key) => {
-            const range = query.missing.get(key)?.range;
-            return read(range === undefined ? { term: key } : { range });
-          });
+          const query = openQuery(read, conditions, cache);
           const found = query.match();
           expect(positionsFrom(found, 0, records.length + 1), round).toEqual(expected);
           expect(sizeOf(found)).toBe(expected.length);
@@ -108,11 +114,7 @@ test('the first matching records from any position on are those of the whole blo
         const read = rowsOf(records);
         const cache = new SetCache(1_000_000);
         for (const round of ['empty', 'filled']) {
-          const query = new BlockQuery({ number: 0, firstId: '', prefix: '1 ' }, conditions, cache);
-          query.take((key) => {
-            const range = query.missing.get(key)?.range;
-            return read(range === undefined ? { term: key } : { range });
-          });
+          const query = openQuery(read, conditions, cache);
           const expected = [...records.entries()]
             .filter(([position, record]) => position >= from && conditions.every((wanted) => meets(record, wanted)))
             .map(([position]) => position);
