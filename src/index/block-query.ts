@@ -3,7 +3,7 @@ import type { Comparison, Condition, TermRange } from './conditions.ts';
 import { contains, EMPTY_SET, intersectionOf, positionsFrom, unionOf, type PositionSet } from './position-set.ts';
 import type { CachedSets, SetCache } from './set-cache.ts';
 
-/** Examining this many one by one takes about as long as evaluating the block. */
+/** If this many records do not fill the page, the whole block is evaluated. */
 const MAX_EXAMINED = 512;
 
 const NO_CONDITION = 'a query needs a condition';
