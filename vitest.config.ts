@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -19,8 +20,6 @@ const ONLY_IN_ALL = [
   'test/rate-limiting/redis-*.sqlite.test.ts',
   // Repeats the model's requests as PostgreSQL's reader role.
   'test/conformance/reader-role.postgres.test.ts',
-  // Repeats the model's requests on both engines.
-  'test/conformance/served-queries.both.test.ts',
   // Builds, packs and installs the client.
   'client/test/package.test.ts',
   // Downloads other runtimes.
@@ -48,23 +47,29 @@ const ONLY_IN_ALL = [
 const isDefaultSet = process.env['TEST_SET'] === 'default';
 
 /** Tests of functions that use no database: they run once. */
-const UNIT = 'test/**/*.unit.test.ts';
+const UNIT = '**/*.unit.test.ts';
 
 /** Tests that query both databases and compare: they run once, in the project with PostgreSQL. */
-const BOTH = 'test/**/*.both.test.ts';
+const BOTH = '**/*.both.test.ts';
 
 /** Tests that measure response times on both databases: they run last, with nothing in parallel. */
 const ALONE = 'test/**/*.alone.test.ts';
 
 /** Tests of one engine only. */
-const SQLITE = 'test/**/*.sqlite.test.ts';
-const POSTGRES = 'test/**/*.postgres.test.ts';
+const SQLITE = '**/*.sqlite.test.ts';
+const POSTGRES = '**/*.postgres.test.ts';
+
+/** Tests that need the packages of tools/; if these are not installed, one that is skipped. */
+const TOOLS = existsSync(new URL('tools/node_modules/.package-lock.json', import.meta.url))
+  ? 'tools/test'
+  : 'tools/not-installed.unit.test.ts';
 
 /** The test files of a project, without those of other projects. */
 function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[] = []) {
-  const folders = isDefaultSet ? DEFAULT_FOLDERS[project] : [project === 'client' ? 'client/test' : 'test'];
+  const everything = project === 'client' ? ['client/test'] : ['test', 'convert/test', TOOLS];
+  const folders = isDefaultSet ? DEFAULT_FOLDERS[project] : everything;
   return {
-    include: folders.map((folder) => `${folder}/**/*.test.ts`),
+    include: folders.map((folder) => (folder.endsWith('.ts') ? folder : `${folder}/**/*.test.ts`)),
     exclude: [...others, ...(isDefaultSet ? ONLY_IN_ALL : [])],
   };
 }

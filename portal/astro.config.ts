@@ -21,6 +21,7 @@ export default defineConfig({
       markdown: { processedDirs: ['../docs/partner-guide'] },
       customCss: ['./src/styles/theme.css'],
       components: {
+        EditLink: './src/components/MarkdownLink.astro',
         MarkdownContent: './src/components/Guide.astro',
         SocialIcons: './src/components/MainLinks.astro',
       },

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { glob, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { glob, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { basename, extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 
@@ -14,16 +14,14 @@ const DIST = join(ROOT, 'dist');
 const SOURCES = [
   '{src,public}/**',
   '*.{ts,json}',
-  '../client/{src/**,*.md,*.json,*.js}',
+  '../client/{src/**,examples/**,*.md,*.json,*.js}',
   '../docs/partner-guide/**',
   '../docs/pictures/*',
+  '../docs/openapi.json',
   '../package-lock.json',
 ];
 
-/** The guide's text outside the site. */
-const INTEGRITY = '<code dir="auto">shown at /docs/guides/first-request</code>';
-
-const COMPRESSIBLE = new Set(['.html', '.js', '.css', '.svg', '.json']);
+const COMPRESSIBLE = new Set(['.html', '.js', '.css', '.svg', '.json', '.md', '.txt']);
 
 if (!process.argv.includes('--if-outdated') || (await isOutdated())) await build();
 
@@ -37,34 +35,34 @@ async function isOutdated(): Promise<boolean> {
 }
 
 async function build(): Promise<void> {
+  const client = await packClient();
+  process.env.CLIENT_INTEGRITY = client.integrity;
   // Vitest sets NODE_ENV to "test", for which Vite leaves out the search.
   Object.assign(process.env, { ASTRO_TELEMETRY_DISABLED: '1', NODE_ENV: 'production' });
   const astro = await import('astro');
   await astro.build({ root: ROOT, logLevel: 'error' });
+  // Astro empties the folder first.
+  await rename(client.tarball, join(DIST, basename(client.tarball)));
   await extractInline();
-  await showIntegrity(await packClient());
   await compressFiles();
 }
 
 /**
- * Packs the partners' client into the site, since no registry has it.
+ * Packs the partners' client, since no registry has it.
  *
- * @returns its integrity, as in a lock file.
+ * @returns the file, and its integrity as in a lock file.
  */
-async function packClient(): Promise<string> {
-  const args = ['pack', '--json', '--loglevel=error', '--pack-destination', DIST];
+async function packClient(): Promise<{ tarball: string; integrity: string }> {
+  const folder = join(ROOT, '.astro');
+  await mkdir(folder, { recursive: true });
+  const args = ['pack', '--json', '--loglevel=error', '--pack-destination', folder];
   const { stdout } = await promisify(execFile)('npm', args, { cwd: join(ROOT, '../client') });
   // The build of the package reports before npm does.
-  const [packed] = Object.values(JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as { integrity: string }[]);
+  const [packed] = Object.values(
+    JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as { filename: string; integrity: string }[],
+  );
   if (packed === undefined) throw new Error(`npm packed no client: ${stdout}`);
-  return packed.integrity;
-}
-
-async function showIntegrity(integrity: string): Promise<void> {
-  const file = join(DIST, 'guides/first-request/index.html');
-  const html = await readFile(file, 'utf8');
-  if (!html.includes(INTEGRITY)) throw new Error(`${file} has no place for the integrity of the client`);
-  await writeFile(file, html.replace(INTEGRITY, `<code>${integrity}</code>`));
+  return { tarball: join(folder, packed.filename), integrity: packed.integrity };
 }
 
 /** Moves inline scripts and styles into files, so that the Content-Security-Policy needs to allow neither. */
@@ -102,7 +100,7 @@ function improveAccess(file: string, html: string): string {
     .replace(/<kbd[^>]*><kbd[^>]*>Ctrl<\/kbd><kbd[^>]*>K<\/kbd><\/kbd>/, '')
     // Elements that scroll must be focusable. Expressive Code undoes this for code that does not scroll.
     .replaceAll('<pre data-language=', '<pre tabindex="0" data-language=')
-    .replaceAll('<table>', '<table tabindex="0">');
+    .replaceAll(/<table(?= class="cards"|>)/g, '<table tabindex="0"');
   // Scalar brings its own main element.
   return file.startsWith('reference') ? better.replace('<main', '<div').replace('</main>', '</div>') : better;
 }

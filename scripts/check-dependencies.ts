@@ -1,4 +1,4 @@
-import { problemsOf, runtimePackages } from './dependency-rules.ts';
+import { problemsOf, registryDependencies, runtimePackages } from './dependency-rules.ts';
 import { runNpm } from './npm.ts';
 import { readDependencies } from './read-dependencies.ts';
 
@@ -9,7 +9,7 @@ const problems = [...problemsOf(dependencies), ...vulnerabilities(), ...deprecat
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 process.stdout.write(
   problems.length === 0
-    ? `${Object.keys(dependencies.manifest.dependencies).length} run-time dependencies, ` +
+    ? `${Object.keys(registryDependencies(dependencies)).length} run-time dependencies, ` +
         `${runtimePackages(dependencies.lock).length} packages including transitive ones: all rules pass.\n`
     : `${problems.length} dependency problems.\n`,
 );
@@ -36,7 +36,7 @@ function vulnerabilities(): string[] {
 
 /** Run-time dependencies that were deprecated after the lock file was written. */
 function deprecated(): string[] {
-  const reasons = Object.entries(dependencies.manifest.dependencies).map(([name, version]) => {
+  const reasons = Object.entries(registryDependencies(dependencies)).map(([name, version]) => {
     const { stdout } = runNpm('view', `${name}@${version}`, 'name', 'deprecated', '--json');
     const seen = parse(stdout) as { name?: string; deprecated?: string } | string | null;
     if (seen === null || (typeof seen === 'object' && seen.name === undefined))

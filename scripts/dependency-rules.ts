@@ -6,7 +6,7 @@ export interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly dependencies: Readonly<Record<string, string>>;
-  readonly devDependencies: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
   /** Packages with install scripts, and whether these may run. */
   readonly allowScripts: Readonly<Record<string, boolean>>;
 }
@@ -31,13 +31,21 @@ export interface Lock {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
-export interface Dependencies {
+/** A folder in which npm installs packages. */
+export interface Installation {
   readonly manifest: Manifest;
   readonly lock: Lock;
+}
+
+export interface Dependencies extends Installation {
+  /** Packages that only checks, generators and the benchmark need. */
+  readonly tools: Installation;
   /** The text of `docs/dependencies.md`. */
   readonly guide: string;
-  /** The sources that run in production, by path. */
+  /** The sources that run in production, by path, but for those of `convert/`. */
   readonly sources: Readonly<Record<string, string>>;
+  /** The package in `convert/`, which `npm ci` installs as well. */
+  readonly convert: Pick<Dependencies, 'manifest' | 'sources'>;
 }
 
 /** Licenses that require no more than attribution from a product that includes the service. */
@@ -60,12 +68,15 @@ const EXACT = /^\d+\.\d+\.\d+(-[\w.-]+)?$/;
  */
 export function problemsOf(dependencies: Dependencies): string[] {
   return [
-    ...versionProblems(dependencies),
-    ...lockProblems(dependencies),
-    ...scriptProblems(dependencies),
+    ...installationProblems(dependencies),
+    ...installationProblems(dependencies.tools).map((problem) => `tools: ${problem}`),
+    ...differentVersions(dependencies),
     ...licenseProblems(dependencies),
     ...guideProblems(dependencies),
     ...useProblems(dependencies),
+    ...useProblems(dependencies.convert),
+    ...versionProblems(dependencies.convert),
+    ...lockedProblems(dependencies.convert.manifest, dependencies.lock, 'convert'),
   ];
 }
 
@@ -82,27 +93,28 @@ function isInstalled(folder: string): boolean {
   return folder.startsWith('node_modules/');
 }
 
-function versionProblems({ manifest }: Dependencies): string[] {
+function installationProblems(installation: Installation): string[] {
+  return [...versionProblems(installation), ...lockProblems(installation), ...scriptProblems(installation)];
+}
+
+/** Packages that are in both installations, such as the compiler, and differ. */
+function differentVersions({ manifest, tools }: Dependencies): string[] {
+  const versions: Readonly<Record<string, string>> = { ...manifest.dependencies, ...manifest.devDependencies };
+  return Object.entries(tools.manifest.devDependencies ?? {})
+    .filter(([name, version]) => versions[name] !== undefined && versions[name] !== version)
+    .map(([name, version]) => `${name}: package.json has ${versions[name] ?? ''}, tools/package.json ${version}`);
+}
+
+function versionProblems({ manifest }: Pick<Installation, 'manifest'>): string[] {
   return Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })
     .filter(([, version]) => !EXACT.test(version))
     .map(([name, version]) => `${name} is not pinned to an exact version: ${version}`);
 }
 
-function lockProblems({ manifest, lock }: Dependencies): string[] {
-  const problems: string[] = [];
-  const { '': root, ...installed } = lock.packages;
+function lockProblems({ manifest, lock }: Installation): string[] {
+  const problems = lockedProblems(manifest, lock, '');
   if (lock.lockfileVersion !== 3) problems.push(`the lock file has version ${lock.lockfileVersion}; expected 3`);
-  for (const group of ['dependencies', 'devDependencies'] as const) {
-    const [wanted, locked] = [manifest[group], root?.[group] ?? {}];
-    for (const name of new Set([...Object.keys(wanted), ...Object.keys(locked)])) {
-      const version = installed[`node_modules/${name}`]?.version;
-      if (wanted[name] !== locked[name] || (wanted[name] !== undefined && wanted[name] !== version)) {
-        problems.push(
-          `${name}: package.json has ${wanted[name] ?? 'no version'}, the lock file ${version ?? 'no version'}`,
-        );
-      }
-    }
-  }
+  const { '': _, ...installed } = lock.packages;
   for (const [folder, { integrity, resolved, deprecated, link }] of Object.entries(installed)) {
     if (link || !isInstalled(folder)) continue;
     if (resolved !== undefined) problems.push(`${folder}: the lock file contains a registry URL (${resolved})`);
@@ -112,7 +124,25 @@ function lockProblems({ manifest, lock }: Dependencies): string[] {
   return problems;
 }
 
-function scriptProblems({ manifest: { allowScripts }, lock }: Dependencies): string[] {
+/** Dependencies of the package in a folder of which the lock file has other versions. */
+function lockedProblems(manifest: Manifest, { packages }: Lock, folder: string): string[] {
+  const problems: string[] = [];
+  for (const group of ['dependencies', 'devDependencies'] as const) {
+    const [wanted, locked] = [manifest[group] ?? {}, packages[folder]?.[group] ?? {}];
+    for (const name of new Set([...Object.keys(wanted), ...Object.keys(locked)])) {
+      const installed = packages[`node_modules/${name}`];
+      const version = (installed?.link ? packages[installed.resolved ?? ''] : installed)?.version;
+      if (wanted[name] !== locked[name] || (wanted[name] !== undefined && wanted[name] !== version)) {
+        problems.push(
+          `${name}: package.json has ${wanted[name] ?? 'no version'}, the lock file ${version ?? 'no version'}`,
+        );
+      }
+    }
+  }
+  return problems;
+}
+
+function scriptProblems({ manifest: { allowScripts }, lock }: Installation): string[] {
   const withScript = new Set(
     Object.entries(lock.packages)
       .filter(([, { hasInstallScript }]) => hasInstallScript)
@@ -142,9 +172,16 @@ function alternativesIn(license: string): string[] {
 /** A row of the guide: package and purpose. */
 const ROW = /^\| `([^`]+)` +\| (.*?) +\|$/gm;
 
-function guideProblems({ manifest, guide }: Dependencies): string[] {
+/** The run-time dependencies from the registry, with those of `convert/`. */
+export function registryDependencies({ manifest, convert }: Dependencies): Readonly<Record<string, string>> {
+  const { [convert.manifest.name]: _, ...dependencies } = manifest.dependencies;
+  return { ...dependencies, ...convert.manifest.dependencies };
+}
+
+function guideProblems(dependencies: Dependencies): string[] {
+  const { guide } = dependencies;
   const reasons = new Map([...guide.matchAll(ROW)].map(([, name = '', reason = '']) => [name, reason]));
-  const names = Object.keys(manifest.dependencies);
+  const names = Object.keys(registryDependencies(dependencies));
   return [
     ...names
       .filter((name) => (reasons.get(name) ?? '').trim() === '')
@@ -161,7 +198,7 @@ function importedBy(text: string): string[] {
   return importedFiles.map(({ fileName }) => fileName).filter((specifier) => !specifier.startsWith('.'));
 }
 
-function useProblems({ manifest, sources }: Dependencies): string[] {
+function useProblems({ manifest, sources }: Pick<Dependencies, 'manifest' | 'sources'>): string[] {
   const usedIn = new Map<string, string>();
   for (const [path, text] of Object.entries(sources)) {
     for (const specifier of importedBy(text)) usedIn.set(packageOf(specifier), path);

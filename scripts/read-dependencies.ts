@@ -1,24 +1,30 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Dependencies, Lock, Manifest } from './dependency-rules.ts';
+import type { Dependencies, Installation, Lock, Manifest } from './dependency-rules.ts';
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** Folders whose code runs in production. */
-const SOURCES = ['src', 'migrations', 'sample'];
+/** Folders whose code runs in production, but for `convert/`. */
+const SOURCES = ['src', 'sample'];
 
 /** Reads the project's dependencies, as the rules need them. */
 export function readDependencies(): Dependencies {
   const read = (path: string): string => readFileSync(ROOT + path, 'utf8');
-  const paths = SOURCES.flatMap((folder) =>
+  const sourcesIn = (folder: string): [path: string, text: string][] =>
     readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.[jt]s$/.test(name))
-      .map((name) => `${folder}/${name}`),
-  );
+      .map((name) => [`${folder}/${name}`, read(`${folder}/${name}`)]);
+  const manifestIn = (folder: string): Manifest =>
+    Object.assign({ dependencies: {} }, JSON.parse(read(`${folder}package.json`))) as Manifest;
+  const installationIn = (folder: string): Installation => ({
+    manifest: manifestIn(folder),
+    lock: JSON.parse(read(`${folder}package-lock.json`)) as Lock,
+  });
   return {
-    manifest: JSON.parse(read('package.json')) as Manifest,
-    lock: JSON.parse(read('package-lock.json')) as Lock,
+    ...installationIn(''),
+    tools: installationIn('tools/'),
     guide: read('docs/dependencies.md'),
-    sources: Object.fromEntries(paths.map((path) => [path, read(path)])),
+    sources: Object.fromEntries(SOURCES.flatMap(sourcesIn)),
+    convert: { manifest: manifestIn('convert/'), sources: Object.fromEntries(sourcesIn('convert/src')) },
   };
 }

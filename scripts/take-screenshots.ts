@@ -4,7 +4,8 @@ import type { Page } from 'playwright-core';
 import { DEMO_KEY } from '../src/access/keys.ts';
 import { launchBrowser } from '../test/support/browser/browser.ts';
 
-// Takes screenshots of the portal of a running demo, for review. Some of them are in docs/pictures.
+// Takes screenshots of the portal of a running demo, for review. Those of `explorer-overview`, `explorer-timeline` and
+// `reference-request` on a desktop are docs/pictures/{explorer,timeline,reference-request}-{light,dark}.png.
 //   node scripts/take-screenshots.ts http://127.0.0.1:8080 DIRECTORY [home,guide]
 
 /** The pages, and what to do on each before its screenshot. */
@@ -22,7 +23,7 @@ const SHOTS: Readonly<Record<string, { path: string; prepare?: (page: Page) => P
   'explorer-record': { path: '/docs/explorer#/solicitations/900005', prepare: giveKey },
 };
 
-const DEVICES = { desktop: { width: 1280, height: 800 }, phone: { width: 320, height: 700 } };
+const DEVICES = { desktop: { width: 1280, height: 1000 }, phone: { width: 320, height: 700 } };
 
 const [origin = 'http://127.0.0.1:8080', directory = 'screenshots', only = Object.keys(SHOTS).join()] =
   process.argv.slice(2);

@@ -30,9 +30,10 @@ if (status === 0) {
  * dependency shares, such as `pg`.
  */
 function ofProduction(bom: Bom): Bom {
-  const { manifest, lock } = readDependencies();
+  const { manifest, lock, convert } = readDependencies();
   const kept = new Set(runtimePackages(lock).map(({ name, version }) => `${name}@${version}`));
-  const root = `${manifest.name}@${manifest.version}`;
+  const [root, part] = [manifest, convert.manifest].map(({ name, version }) => `${name}@${version}`);
+  const ofPart = bom.dependencies.find(({ ref }) => ref === part)?.dependsOn ?? [];
   return {
     ...bom,
     // npm uses the folder's name.
@@ -40,6 +41,10 @@ function ofProduction(bom: Bom): Bom {
     components: bom.components.filter((component) => kept.has(component['bom-ref'])),
     dependencies: bom.dependencies
       .filter(({ ref }) => ref === root || kept.has(ref))
-      .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((other) => kept.has(other)) })),
+      .map(({ ref, dependsOn }) => ({
+        ref,
+        // `convert/` is part of the application.
+        dependsOn: [...dependsOn, ...(ref === root ? ofPart : [])].filter((other) => kept.has(other)),
+      })),
   };
 }

@@ -1,22 +1,18 @@
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
-import { addOpenApi, disableSchemaCompilers, registerOpenApi } from './http/openapi/openapi.ts';
-import { addCommonSteps, addPartnerPipeline, addPublicPipeline } from './http/request/pipeline.ts';
-import { logRequests } from './http/request/request-observers.ts';
+import { addOpenApi, registerOpenApi } from './http/openapi/openapi.ts';
+import { addCommonSteps, addPartnerPipeline, addPublicPipeline, logRequests } from './http/request/pipeline.ts';
 import { sendError } from './http/response/errors.ts';
-import { requestIds } from './http/response/headers.ts';
+import { requestIds } from './http/response/send-text.ts';
 import { ResponseCache } from './http/response/response-cache.ts';
 import { makeAdmission } from './http/server/admission.ts';
-import { Connections } from './http/server/connections.ts';
-import { addDraining } from './http/server/draining.ts';
+import { Connections, addDraining, createHttpServer, MAX_HEAD_BYTES } from './http/server/server.ts';
 import { registerHealth } from './http/server/health.ts';
-import { routedUrl } from './http/server/request-target.ts';
-import { createHttpServer, MAX_HEAD_BYTES } from './http/server/server.ts';
+import { routedUrl } from './http/request/request-head.ts';
 import { UnparsedRequests } from './http/server/unparsed-requests.ts';
-import { SetCache } from './index/set-cache.ts';
-import { makeCursorCheck } from './paging/cursor-check.ts';
+import { SetCache } from './index/block-query.ts';
+import { makeCursorCheck } from './paging/watermark.ts';
 import { registerPortal } from './portal/portal.ts';
-import { InMemoryRateLimiter } from './rate-limiting/in-memory-rate-limiter.ts';
-import { RequestLimits } from './rate-limiting/request-limits.ts';
+import { InMemoryRateLimiter, RequestLimits } from './rate-limiting/request-limits.ts';
 import { CertificationList } from './resources/certifications/certification-list.ts';
 import { registerCertifications } from './resources/certifications/certifications.ts';
 import { registerContracts } from './resources/contracts/contracts.ts';
@@ -45,10 +41,8 @@ export async function buildApp(
   const connections = new Connections();
   const unparsed = new UnparsedRequests(connections, logger);
   const observers = [logRequests(logger), ...services.observers];
-  const responseCache = new ResponseCache(clock);
   const app: FastifyInstance = fastify({
-    serverFactory: (handle) =>
-      createHttpServer({ directory, clock, limits, responseCache, observers, connections, admission, logger }, handle),
+    serverFactory: (handle) => createHttpServer({ connections, admission }, handle),
     clientErrorHandler: (error, socket) => unparsed.refuse(error, socket),
     frameworkErrors: sendError,
     loggerInstance,
@@ -68,7 +62,7 @@ export async function buildApp(
     },
     return503OnClosing: false,
   });
-  app.decorate('admission', admission).decorate('responseCache', responseCache);
+  app.decorate('admission', admission).decorate('responseCache', new ResponseCache(clock));
   app.setErrorHandler(sendError);
   app.server.on('connect', (_request, socket) => unparsed.refuseConnect(socket));
   addDraining(app, connections);
@@ -99,4 +93,13 @@ export async function buildApp(
     { prefix: '/v1' },
   );
   return app;
+}
+
+/**
+ * Makes the schemas of a scope's routes documentation only: `parameters.ts` checks parameters, and responses are
+ * rendered text.
+ */
+function disableSchemaCompilers(scope: FastifyInstance): void {
+  scope.setValidatorCompiler(() => () => true);
+  scope.setSerializerCompiler(() => (value) => JSON.stringify(value));
 }

@@ -85,7 +85,9 @@ export function findSettings(variables: Variables, originOf: OriginOf = fromEnvi
     const value = setting.parse(text);
     const isWrong = value === undefined || (name === 'PDS_REPLICA_URLS' && text.trim() !== '' && isSqlite(variables));
     return {
-      ...{ name, text, value },
+      name,
+      text,
+      value,
       origin: set === undefined ? { from: 'default' } : originOf(name),
       problem: isWrong ? `must be ${setting.accepts}` : null,
     };

@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 // Older versions cannot run TypeScript, and end with a syntax error.
 if (Number.parseInt(process.versions.node, 10) < 24) {
   process.stderr.write(
-    `error: pds needs Node 24 or newer, and this is ${process.version}. "npm ci" installs one for "npx pds" and "npm start"\n`,
+    `error: pds needs Node 24 or newer, and this is ${process.version}. Install it, or run "npm ci" without --omit=dev, which installs one for "npx pds" and "npm start"\n`,
   );
   process.exit(1);
 }

@@ -3,7 +3,7 @@ import type { RunningCandidate } from './candidate.ts';
 import { addressOf } from './question.ts';
 import { startServer } from './started-server.ts';
 
-const PROGRAM = fileURLToPath(new URL('drizzle-server.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../tools/bench/drizzle-server.ts', import.meta.url));
 
 export const DRIZZLE = 'Fastify with Drizzle';
 

@@ -1,7 +1,3 @@
-import { isInstalled } from '../machine/cores.ts';
-import { runAutocannon } from './autocannon.ts';
-import { runWrk } from './wrk.ts';
-
 /** One request: a GET, or a POST of JSON if there is a body. */
 export interface HttpRequest {
   path: string;
@@ -28,9 +24,4 @@ export interface LoadResult {
   bytes: number;
   p50Ms: number;
   p99Ms: number;
-}
-
-/** Sends requests from a separate process for `seconds`, with wrk if it is installed, otherwise with autocannon. */
-export function runLoad(options: LoadOptions): Promise<LoadResult> {
-  return isInstalled('wrk') ? runWrk(options) : runAutocannon(options);
 }

@@ -15,7 +15,8 @@ export interface MachineDescription {
   versions: Record<string, string>;
 }
 
-const LIBRARIES = ['fastify', 'kysely', 'pg', 'pino', 'drizzle-orm', 'autocannon'];
+const LIBRARIES = ['fastify', 'kysely', 'pg', 'pino'];
+const TOOLS = ['drizzle-orm', 'autocannon'];
 
 /** Describes this machine and the installed versions. */
 export function describeMachine(postgresVersion: string): MachineDescription {
@@ -32,6 +33,7 @@ export function describeMachine(postgresVersion: string): MachineDescription {
       SQLite: process.versions['sqlite'] ?? 'unknown',
       PostgreSQL: postgresVersion,
       ...Object.fromEntries(LIBRARIES.map((name) => [name, versionOf(`../../node_modules/${name}`)])),
+      ...Object.fromEntries(TOOLS.map((name) => [name, versionOf(`../../tools/node_modules/${name}`)])),
     },
   };
 }

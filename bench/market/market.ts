@@ -34,7 +34,7 @@ export interface Market {
 
 const DATA_SOURCES = ['bench/dataset', 'sample'];
 /** The source folders that determine the contents of the service's databases. */
-const IMPORT_SOURCES = ['migrations', 'src/index', 'src/publishing', 'src/search'];
+const IMPORT_SOURCES = ['src/database/migrations', 'src/index', 'src/publishing'];
 
 type LoadedDatabase = Omit<ServiceDatabase, 'url'>;
 

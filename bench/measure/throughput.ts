@@ -1,6 +1,7 @@
 import type { RunningCandidate } from '../candidates/candidate.ts';
 import type { Question } from '../candidates/question.ts';
-import { runLoad, type HttpRequest } from '../load/load.ts';
+import type { HttpRequest } from '../load/load.ts';
+import { runLoad } from '../load/run-load.ts';
 import { CpuMeter } from '../machine/cpu-meter.ts';
 import type { BenchContext } from './context.ts';
 import { note } from './progress.ts';

@@ -29,5 +29,5 @@ export const scope: Part = {
 };
 
 function workOf(part: 'changes' | 'scope'): { part: string; work: string } {
-  return { part, work: part === 'changes' ? 'changes since a publication of 3 in 100' : 'scope of 3 records' };
+  return { part, work: part === 'changes' ? 'changes since a release of 3 in 100' : 'scope of 3 records' };
 }

@@ -35,7 +35,7 @@ export const latency: Part = {
         ['list page, two filters', listQuestions(facts, all, BOUND)],
         ['detail', detailQuestions(facts).slice(-all)],
         ['next page, nine tenths into the table', deep],
-        ['changes since a publication of 3 in 100', changeQuestions(changedSince, all)],
+        ['changes since a release of 3 in 100', changeQuestions(changedSince, all)],
         ['scope of 3 records', plainQuestions(all), keys.narrow],
       ];
       for (const [work, questions, key] of works) await measureEach(context, service, work, questions, key);

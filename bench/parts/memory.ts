@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Question } from '../candidates/question.ts';
 import { startService, type RunningService } from '../candidates/service.ts';
-import { runLoad } from '../load/load.ts';
+import { runLoad } from '../load/run-load.ts';
 import { residentMegabytes } from '../machine/usage.ts';
 import type { BenchContext, Part } from '../measure/context.ts';
 import { note } from '../measure/progress.ts';

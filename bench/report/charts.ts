@@ -1,6 +1,6 @@
-import { init } from 'echarts';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { drawChart } from '../../tools/bench/draw-chart.ts';
 import { SERVICE_NAMES } from '../candidates/service.ts';
 import { median } from '../measure/statistics.ts';
 import { sizeText, type Figures } from './figures.ts';
@@ -30,7 +30,7 @@ export function drawSpeed(figures: Figures, folder: string): Chart[] {
     if (bars.length < 3) return [];
     const title = `${work}, ${sizeText(size)} solicitations`;
     const services: string[] = Object.values(SERVICE_NAMES);
-    const svg = draw(760, 110 + 34 * bars.length, {
+    const svg = drawChart(760, 110 + 34 * bars.length, {
       title: { text: title, subtext: 'requests a second, server on one core, logarithmic', left: 12, top: 8 },
       grid: { left: 40, right: 70, top: 64, bottom: 16, containLabel: true },
       xAxis: { type: 'log', min: 10 },
@@ -65,7 +65,7 @@ export function drawGrowth(figures: Figures, folder: string): Chart[] {
     const works = [...new Set(of.map(({ work }) => work))];
     if (works.length === 0) return [];
     const title = `Time of one request against size, ${candidate}`;
-    const svg = draw(760, 420, {
+    const svg = drawChart(760, 420, {
       color: LINE_COLORS,
       title: { text: title, subtext: 'milliseconds, median, one at a time, each another one', left: 12, top: 8 },
       legend: { bottom: 8 },
@@ -89,14 +89,6 @@ export function drawGrowth(figures: Figures, folder: string): Chart[] {
     });
     return [save(folder, `size-${engine}`, title, svg)];
   });
-}
-
-function draw(width: number, height: number, options: object): string {
-  const chart = init(null, null, { renderer: 'svg', ssr: true, width, height });
-  chart.setOption({ animation: false, backgroundColor: '#ffffff', ...options });
-  const svg = chart.renderToSVGString();
-  chart.dispose();
-  return svg;
 }
 
 function save(folder: string, name: string, title: string, svg: string): Chart {

@@ -104,7 +104,7 @@ const FLAT_WORK = [
   'list page, two filters',
   'detail',
   'next page, nine tenths into the table',
-  'changes since a publication of 3 in 100',
+  'changes since a release of 3 in 100',
   'scope of 3 records',
 ];
 

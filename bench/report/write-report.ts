@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { format, resolveConfig } from 'prettier';
+import { formatFor } from '../../tools/format.ts';
 import { RESULTS_NAME, type Results } from '../measure/results.ts';
 import { PARTS } from '../parts/parts.ts';
 import { drawGrowth, drawSpeed, type Chart } from './charts.ts';
@@ -88,6 +88,5 @@ function dayOf(instant: string | undefined): string {
 }
 
 async function writeFormatted(file: string, text: string): Promise<void> {
-  const config = await resolveConfig(file);
-  writeFileSync(file, await format(text, { ...config, filepath: file }));
+  writeFileSync(file, await formatFor(file, text));
 }

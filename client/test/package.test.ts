@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { dataOf, idsOf } from '../../test/support/client.ts';
+import { testWith } from '../../test/support/installed-programs.ts';
 import type { TestService } from '../../test/support/service.ts';
 import { installPackedClient, type InstalledClient } from './support/installed-client.ts';
 import { ROOT, run } from './support/programs.ts';
@@ -40,11 +41,15 @@ describe('the package', () => {
     const files = readdirSync(join(packages, 'partner-data-client'), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map(({ parentPath, name }) => join(parentPath, name).slice(packages.length + '/partner-data-client/'.length));
-    expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js']));
-    expect(files.filter((file) => !/^(dist\/.*\.(js|d\.ts)|LICENSE|[A-Z]+\.md|package\.json)$/.test(file))).toEqual([]);
+    expect(files).toEqual(
+      expect.arrayContaining(['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js', 'examples/sync.ts']),
+    );
+    expect(
+      files.filter((file) => !/^(dist\/.*\.(js|d\.ts)|examples\/\w+\.ts|LICENSE|[A-Z]+\.md|package\.json)$/.test(file)),
+    ).toEqual([]);
   });
 
-  test('passes publint', async () => {
+  testWith('tools')('passes publint', async () => {
     expect(await run('publint', ['run', installed.source, '--strict'])).toContain('All good!');
   });
 
@@ -53,7 +58,7 @@ describe('the package', () => {
     expect(await run(command, ['--help'], { cwd: installed.project })).toContain('PARTNER_DATA_KEY');
   });
 
-  test('has types that every resolution of ES modules finds (attw)', async () => {
+  testWith('tools')('has types that every resolution of ES modules finds (attw)', async () => {
     // attw exits with an error if it finds a problem.
     const report = await run('attw', [installed.tarball, '--profile', 'esm-only', '--format', 'ascii']);
     expect(report).toContain('node16 (from ESM): 🟢 (ESM)');
@@ -130,11 +135,11 @@ describe('the examples', () => {
   });
 });
 
-test('the types are up to date with docs/openapi.json (npm run client:types)', async () => {
+testWith('tools')('the types are up to date with docs/openapi.json (npm run client:types)', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'pds-client-types-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const generated = join(ROOT, 'client/src/generated');
-  await run(process.execPath, ['scripts/write-client-types.ts', folder]);
+  await run(process.execPath, ['tools/write-client-types.ts', folder]);
   expect(readdirSync(folder)).toEqual(readdirSync(generated));
   for (const name of readdirSync(folder)) {
     expect(readFileSync(join(folder, name), 'utf8')).toBe(readFileSync(join(generated, name), 'utf8'));

@@ -1,7 +1,20 @@
 import { posix } from 'node:path';
 
-/** The folder of the guides, relative to the project's root. */
-export const GUIDES_DIRECTORY = 'docs/partner-guide';
+/** The folder of most guides, relative to the project's root, as all paths here are. */
+const GUIDES_DIRECTORY = 'docs/partner-guide';
+
+/** The files that become pages. */
+export const GUIDES_PATTERN = `{${GUIDES_DIRECTORY}/**,client}/*.md`;
+
+/** The client's package contains its own guides. */
+const SLUGS: Readonly<Record<string, string>> = {
+  [`${GUIDES_DIRECTORY}/README.md`]: 'index',
+  'client/README.md': 'guides/client',
+  'client/MIRROR.md': 'guides/mirror',
+};
+
+/** A line of a guide that only the site replaces: a built client cannot contain its own hash. */
+const INTEGRITY = '<!-- integrity of the client -->\n';
 
 /** A guide's entry in the sidebar. */
 interface Item {
@@ -9,7 +22,7 @@ interface Item {
   readonly slug: string;
 }
 
-const guide = (name: string, label: string): Item => ({ label, slug: slugOf(`${name}.md`) });
+const guide = (name: string, label: string): Item => ({ label, slug: slugOf(`${GUIDES_DIRECTORY}/${name}.md`) });
 
 /** The sidebar. Its order is that of "Previous" and "Next". */
 export const SIDEBAR = [
@@ -25,6 +38,13 @@ export const SIDEBAR = [
   {
     label: 'Read',
     items: [guide('paging', 'Paging'), guide('searching', 'Searching'), guide('syncing', 'Keeping a copy')],
+  },
+  {
+    label: 'Programs',
+    items: [
+      { label: 'Client', slug: slugOf('client/README.md') },
+      { label: 'Mirror', slug: slugOf('client/MIRROR.md') },
+    ],
   },
   {
     label: 'Rely on it',
@@ -54,15 +74,10 @@ export const SIDEBAR = [
   },
 ];
 
-/**
- * The path of a guide's page below `/docs`.
- *
- * @param file relative to the folder of the guides
- */
+/** The path of a guide's page below `/docs`. */
 export function slugOf(file: string): string {
-  const name = file.replace(/\.md$/, '');
-  if (name === 'README') return 'index';
-  return name === 'errors' || name.startsWith('errors/') ? name : `guides/${name}`;
+  const name = posix.relative(GUIDES_DIRECTORY, file).replace(/\.md$/, '');
+  return SLUGS[file] ?? (name === 'errors' || name.startsWith('errors/') ? name : `guides/${name}`);
 }
 
 /** Targets outside the guides that the service serves, by file. */
@@ -78,29 +93,46 @@ const PATHS = ['/docs', '/docs/reference', '/docs/explorer', '/openapi.json', '/
  * Splits a guide, which is also readable in the repository, into its title and a body for the site: links to files
  * become links to pages.
  *
- * @param file relative to the folder of the guides
+ * @param integrity the hash of the client's package, which the site shows
  * @throws Error if the guide has no title or links to a file that the site does not have
  */
-export function readGuide(file: string, markdown: string): { title: string; body: string } {
+export function readGuide(file: string, markdown: string, integrity = ''): { title: string; body: string } {
   const [, title, text] = /^# (.+)\n([^]*)$/.exec(markdown) ?? [];
   if (title === undefined || text === undefined) throw new Error(`${file} does not begin with a title`);
   const body = text
-    .replaceAll(/\]\((?!https?:|#)([^)#]+)(#[^)]+)?\)/g, (_link, target: string, anchor = '') => {
-      return `](${resolve(file, target)}${String(anchor)})`;
-    })
+    // The style sheet shows the one of the theme.
+    .replaceAll(/!\[.*\]\(.*-light\.png\)/g, (picture) => `${picture} ${picture.replace('-light.', '-dark.')}`)
+    .replace(
+      INTEGRITY,
+      () => `Its integrity, as npm records it in your lock file:\n\n\`\`\`text\n${integrity}\n\`\`\`\n`,
+    )
+    .replaceAll(
+      /\[([^\]]+)\]\((?!https?:|#)([^)#]+)(#[^)]+)?\)/g,
+      (_link, label: string, target: string, anchor = '') => {
+        const page = resolve(file, target);
+        return page === null ? label : `[${label}](${page}${String(anchor)})`;
+      },
+    )
     .replaceAll(/(?<![[`])`(\/[\w./-]+)`(?!\])/g, (code: string, path: string) =>
       PATHS.includes(path) ? `[${code}](${path})` : code,
     );
   return { title, body };
 }
 
-function resolve(file: string, target: string): string {
-  const path = posix.join(GUIDES_DIRECTORY, posix.dirname(file), target);
+/** The address of a file that a guide links to; null if readers have the file in the client's package. */
+function resolve(file: string, target: string): string | null {
+  const path = posix.join(posix.dirname(file), target);
   // Pictures stay relative to the file: the build finds and copies them.
   if (path.startsWith('docs/pictures/')) return target;
+  if (path.startsWith('client/examples')) return null;
   if (SERVED[path] !== undefined) return SERVED[path];
-  const guide = posix.relative(GUIDES_DIRECTORY, path);
-  if (guide.startsWith('..') || !guide.endsWith('.md'))
-    throw new Error(`${file} links to ${target}, which has no page`);
-  return posix.join('/docs', slugOf(guide).replace(/^index$/, ''));
+  if (!posix.matchesGlob(path, GUIDES_PATTERN)) throw new Error(`${file} links to ${target}, which has no page`);
+  return posix.join('/docs', slugOf(path).replace(/^index$/, ''));
+}
+
+/** A guide's body for the site, as Markdown that is read without it: links lead to Markdown, and pictures are left out. */
+export function asMarkdown(body: string): string {
+  return body
+    .replaceAll(/!\[[^\]]*\]\([^)]+\)\n*/g, '')
+    .replaceAll(/\]\((\/docs(?:\/(?:errors|guides)[\w/-]*)?)\/?(?=[)#])/g, ']($1.md');
 }

@@ -17,8 +17,8 @@ const CONFIGURATION = {
   hideClientButton: true,
   hideDarkModeToggle: true,
   documentDownloadType: 'none',
-  // Ctrl+K opens the site's search.
-  searchHotKey: 'j',
+  // The site's search has the reference, too.
+  hideSearch: true,
   persistAuth: false,
   // Requests go to the server that served the page, whatever its environment.
   servers: [{ url: location.origin, description: 'This server' }],
@@ -29,6 +29,7 @@ const app = document.getElementById('reference');
 
 /** The parts of an OpenAPI document that are changed here. */
 interface Document {
+  readonly info: { version: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
@@ -37,20 +38,27 @@ interface Operation {
 }
 interface Schema {
   readonly $ref?: string;
+  format?: string;
   readonly default?: unknown;
   readonly enum?: readonly unknown[];
 }
 
-/** The OpenAPI document. Without its examples, "Test Request" would send every parameter with a default or an enum. */
+/**
+ * The OpenAPI document. Its version is labelled, since that of the service is another. Without the examples that are added,
+ * "Test Request" would send every parameter with a default or an enum.
+ */
 async function readDocument(): Promise<Document> {
   const response = await fetch('/openapi.json');
   const document = (await response.json()) as Document;
+  document.info.version = `Interface ${document.info.version}`;
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
   for (const parameter of operations.flatMap(({ parameters = [] }) => parameters)) {
     const name = parameter.schema?.$ref?.split('/').at(-1);
     const schema = name === undefined ? parameter.schema : document.components.schemas[name];
     const value = schema?.default ?? schema?.enum?.[0];
     if (value !== undefined) parameter.examples = { default: { value, 'x-disabled': true } };
+    // Scalar warns that an empty date is not valid, though it does not send it.
+    if (schema?.format === 'date-time') schema.format = 'timestamp';
   }
   return document;
 }
@@ -80,6 +88,8 @@ function addNames(): void {
 if (app !== null) {
   new MutationObserver(addNames).observe(app, { childList: true, subtree: true });
   const [document, demoKey] = await Promise.all([readDocument(), readDemoKey()]);
+  // Scalar would hydrate the page's text.
+  app.replaceChildren();
   const reference = Scalar.createApiReference('#reference', configure(document, demoKey));
   new MutationObserver(() => reference.updateConfiguration(configure(document, demoKey))).observe(root, {
     attributeFilter: ['data-theme'],

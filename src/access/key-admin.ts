@@ -109,7 +109,9 @@ export function rotateKey(
       .where('id', '=', keyId)
       .execute();
     const details = {
-      ...{ good_until: expiresAt, replaced_by: issued.details.id, expires_at: issued.details.expiresAt },
+      good_until: expiresAt,
+      replaced_by: issued.details.id,
+      expires_at: issued.details.expiresAt,
       ...(label !== null && { label }),
     };
     await recordChange(transaction, clock, { action: 'key rotate', partner: old.partner, keyId, details });

@@ -9,7 +9,7 @@ export const EXPIRY_NOTICE_MS = 30 * DAY_MS;
 export interface KeyExpiry {
   readonly expiresAt: string;
   /** From when on responses carry the end: 30 days before it, or from the start of a rotation's overlap. */
-  readonly noticeFromMs: number;
+  readonly warnFromMs: number;
 }
 
 /** A key that will end, for monitoring. */

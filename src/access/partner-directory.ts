@@ -44,6 +44,13 @@ export interface FoundPartner {
   readonly expiry: KeyExpiry | null;
 }
 
+/** Whose key is not accepted although it was issued here, by its state. For the log, never for the response. */
+export interface RefusedKey {
+  readonly partner: string;
+  readonly keyId: string;
+  readonly keyState: 'revoked' | 'expired';
+}
+
 /** The database as this process sees it, from polling the revision twice a second. */
 export interface DirectoryState {
   /** Whether the last poll succeeded. */
@@ -135,6 +142,14 @@ export class PartnerDirectory {
     return cached === null ? null : this.#unlessExpired(cached);
   }
 
+  /** Describes a key for which `findByKey` just returned null. */
+  describeRefused(key: string): RefusedKey | { keyState: 'unknown' } {
+    const cached = this.#cache.get(digestOf(key));
+    if (cached === undefined || this.#unlessExpired(cached) !== null) return { keyState: 'unknown' };
+    const { partner, keyId } = cached.owner;
+    return { partner: partner.name, keyId, keyState: cached.expiresAtMs === -Infinity ? 'revoked' : 'expired' };
+  }
+
   /**
    * Reloads a partner, for a query that found its scope to be stale.
    *
@@ -175,8 +190,8 @@ export class PartnerDirectory {
     this.#notice(partner.revision, before);
     if (!hasDigest(key, digest) || stored.environment !== environment) return null;
     const endsAtMs = expiresAt === null ? Infinity : Date.parse(expiresAt);
-    const noticeFromMs = stored.replaced_by === null ? endsAtMs - EXPIRY_NOTICE_MS : -Infinity;
-    const owner = { partner, keyId: id, expiry: expiresAt === null ? null : { expiresAt, noticeFromMs } };
+    const warnFromMs = stored.replaced_by === null ? endsAtMs - EXPIRY_NOTICE_MS : -Infinity;
+    const owner = { partner, keyId: id, expiry: expiresAt === null ? null : { expiresAt, warnFromMs } };
     const cached = { owner, expiresAtMs: stored.revoked_at === null ? endsAtMs : -Infinity };
     this.#cache.set(digest, cached);
     return this.#unlessExpired(cached);

@@ -10,6 +10,7 @@ import { KINDS_AS_LISTED, type Kind } from '../kinds.ts';
 interface PartnerRow {
   readonly revision: Revision;
   readonly id: number;
+  readonly partner_state: string;
   readonly name: string;
   readonly everything_since: string | null;
   readonly grants_changed_at: string;
@@ -30,8 +31,12 @@ interface KeyRow {
   readonly revoked_at: string | null;
 }
 
+/** The `state` of a partner, if `access.partners` has the alias `partner`. Each change of grants has its own timestamp. */
+export const partnerState: RawBuilder<string> = sql<string>`
+  partner.grants_changed_at || ' ' || coalesce(partner.kinds, '*') || ' ' || coalesce(partner.deleted_at, partner.suspended_at, '')`;
+
 const COLUMNS = sql`
-  ${revision} as revision, partner.id, partner.name, partner.everything_since, partner.grants_changed_at,
+  ${revision} as revision, ${partnerState} as partner_state, partner.id, partner.name, partner.everything_since, partner.grants_changed_at,
   partner.suspended_at, partner.requests_per_minute, partner.kinds, granted.kind as granted_kind, granted.resource_id,
   granted.granted_at`;
 
@@ -48,9 +53,9 @@ export const storedKey: RawBuilder<KeyRow & PartnerRow> = sql<KeyRow & PartnerRo
   inner join access.keys as key on key.partner_id = partner.id
   where key.id = ${parameter('key_id')}`;
 
-/** A partner and its grants. Served by the primary keys of partners and grants. */
+/** A partner that is not deleted, and its grants. Served by the primary keys of partners and grants. */
 export const partnerById: RawBuilder<PartnerRow> = sql<PartnerRow>`
-  select ${COLUMNS} from ${PARTNERS} where partner.id = ${parameter('partner_id')}`;
+  select ${COLUMNS} from ${PARTNERS} where partner.id = ${parameter('partner_id')} and partner.deleted_at is null`;
 
 /**
  * Reads a key by its public ID, with its partner and all the partner's grants, in one statement and therefore one
@@ -93,6 +98,7 @@ function toPartner(row: PartnerRow, rows: readonly PartnerRow[], requestsPerMinu
     id: row.id,
     revision: row.revision,
     name: row.name,
+    state: row.partner_state,
     isSuspended: row.suspended_at !== null,
     requestsPerMinute: row.requests_per_minute ?? requestsPerMinute,
     kinds: kinds && new Set(kinds),

@@ -9,7 +9,7 @@ export interface Scope {
   readonly leadEntities: ReadonlyMap<string, string>;
   /** Granted cooperatives: ID → timestamp of the grant. */
   readonly coops: ReadonlyMap<string, string>;
-  /** When the partner's grants last changed. Shows whether this scope is still current. */
+  /** When the partner's grants last changed. */
   readonly changedAt: string;
 }
 
@@ -22,6 +22,8 @@ export interface Partner {
    */
   readonly revision: Revision;
   readonly name: string;
+  /** Its grants, kinds, suspension and deletion as one value: equal if none of them has changed. */
+  readonly state: string;
   readonly isSuspended: boolean;
   readonly requestsPerMinute: number;
   /** Null for all kinds. */

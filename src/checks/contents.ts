@@ -4,7 +4,7 @@ import type { Environment } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { SchemaVersionError } from '../database/errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
-import { readDeferred, readSchemaState } from '../database/migrations/migrator.ts';
+import { readSchemaState } from '../database/migrations/migrator.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 
@@ -23,11 +23,10 @@ export async function checkContents(
 ): Promise<{ findings: Finding[]; isReadable: boolean }> {
   const { finding, isReadable } = await checkSchema(database);
   if (!isReadable) return { findings: [finding], isReadable };
-  const deferred = await checkDeferred(database);
   const history = await checkHistory(database);
   const lastEvent = await checkLastEvent(database, clock);
   const keys = await checkKeys(database, environment, clock);
-  return { findings: [finding, ...deferred, ...history, lastEvent, keys], isReadable };
+  return { findings: [finding, ...history, lastEvent, keys], isReadable };
 }
 
 async function checkSchema(database: Database): Promise<{ finding: Finding; isReadable: boolean }> {
@@ -58,16 +57,6 @@ async function checkSchema(database: Database): Promise<{ finding: Finding; isRe
   }
 }
 
-/** Migrations deferred until no server of the previous version is left. */
-async function checkDeferred(database: Database): Promise<Finding[]> {
-  const deferred = await readDeferred(database);
-  if (deferred.length === 0) return [];
-  const message = `migrations are deferred for servers of the previous version: ${deferred.join(', ')}`;
-  const advice =
-    'Upgrade these servers, then run "pds migrate --finish". Until then, imports are slower and the database is larger.';
-  return [warn('schema', message, advice)];
-}
-
 /** Advice for a missing or empty database. */
 export const EMPTY_ADVICE =
   'Check PDS_DATABASE_URL. To create a new database, run "pds import DIR" or "pds migrate", or start a server.';
@@ -79,7 +68,7 @@ async function checkHistory(database: Database): Promise<Finding[]> {
   // Checked twice: SQLite reads one file after the other, and an import may have finished in between.
   const ahead = (await findUnpublished(database)) && (await findUnpublished(database));
   if (ahead !== null) {
-    const message = `access data refers to a publication at ${ahead} that the catalog does not contain`;
+    const message = `access data refers to a release at ${ahead} that the catalog does not contain`;
     const advice = 'They were restored from different times: restore both from one backup, or run "pds recover".';
     findings.push(fail(about, message, advice));
   }
@@ -90,7 +79,7 @@ async function checkHistory(database: Database): Promise<Finding[]> {
   return findings;
 }
 
-/** The timestamp of the last publication known to `access`, if the catalog lacks it; otherwise null. */
+/** The timestamp of the last release known to `access`, if the catalog lacks it; otherwise null. */
 async function findUnpublished({ kysely }: Database): Promise<string | null> {
   const { rows } = await sql<{ announced: string }>`select last_publication as announced from access.clock
     where last_publication > coalesce((select max(instant) from catalog.publications), ${EPOCH})`.execute(kysely);

@@ -12,11 +12,17 @@ export interface Finding {
 export const ok = (about: string, message: string): Finding => ({ about, status: 'ok', message, advice: null });
 
 export const warn = (about: string, message: string, advice: string): Finding => ({
-  ...{ about, status: 'warn', message, advice },
+  about,
+  status: 'warn',
+  message,
+  advice,
 });
 
 export const fail = (about: string, message: string, advice: string): Finding => ({
-  ...{ about, status: 'fail', message, advice },
+  about,
+  status: 'fail',
+  message,
+  advice,
 });
 
 /** Longer than any check that works. */

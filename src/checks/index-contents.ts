@@ -40,7 +40,7 @@ function describeFindings(findings: readonly IndexFindings[], success: (size: st
     .map(({ kind, faults }) => {
       const described = [...faults].map(([fault, { count, example }]) => {
         const { one, many } = FAULTS[fault];
-        return `${count} ${count === 1 ? one : many}${example === null ? '' : ` (${count === 1 ? '' : 'first: '}${example})`}`;
+        return `${count} ${count === 1 ? one : many} (${count === 1 ? '' : 'first: '}${example})`;
       });
       return fail(about, `the index of ${kind} has ${described.join(', ')}`, ADVICE);
     });

@@ -4,8 +4,8 @@ import type { Database } from '../database/database.ts';
 import { SERVING_SETTINGS } from '../database/postgres/postgres.ts';
 import { shownPostgresUrl } from '../database/postgres/postgres-url.ts';
 import { readRevision, type Revision } from '../database/revision.ts';
-import { readAbilities, type Privilege } from '../roles/privileges.ts';
 import type { Clock } from '../timestamp.ts';
+import { readAbilities, type TablePrivilege } from './abilities.ts';
 import { checkContents, CLOCK_TOLERANCE_MS } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import { onPostgres } from './postgres-server.ts';
@@ -104,7 +104,7 @@ async function checkPermissions(database: Database): Promise<{ findings: Finding
   return { findings: [fail(topic, message, advice)], mayRead: false };
 }
 
-function listed(lacks: readonly { privilege: Privilege; table: string }[]): string {
+function listed(lacks: readonly TablePrivilege[]): string {
   const first = lacks.slice(0, 3).map(({ privilege, table }) => `${privilege} on ${table}`);
   return [...first, ...(lacks.length > first.length ? [`${lacks.length - first.length} more`] : [])].join(', ');
 }

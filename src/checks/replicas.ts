@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { shownPostgresUrl } from '../database/postgres/postgres-url.ts';
 import { numberOf, readRevision } from '../database/revision.ts';
-import { readAbilities } from '../roles/privileges.ts';
+import { readAbilities } from './abilities.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import { onPostgres } from './postgres-server.ts';
 import { readIdentity, type PrimaryState } from './primary.ts';

@@ -1,9 +1,10 @@
-import { existsSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Environment } from '../config.ts';
 import { openForServing } from '../database/open.ts';
 import { DatabaseUnavailableError } from '../database/errors.ts';
 import { reasonNotUsable, refuseLoneFiles, sqliteFiles, type SqliteFiles } from '../database/sqlite/sqlite-files.ts';
+import { freeBytes, logBytes, SMALL_BYTES } from '../database/sqlite/sqlite-log.ts';
 import type { Clock } from '../timestamp.ts';
 import { checkContents, EMPTY_ADVICE } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
@@ -30,7 +31,7 @@ export async function checkSqlite(
     await using database = openForServing({ engine: 'sqlite', path });
     const { findings: contents, isReadable } = await checkContents(database, environment, clock);
     const access = ok(about, `${both.join(' and ')} are readable and writable`);
-    return { findings: [access, ...checkRoom(folder, files), ...contents], isReadable };
+    return { findings: [access, checkRoom(folder, files), ...contents], isReadable };
   } catch (error) {
     if (!(error instanceof DatabaseUnavailableError)) throw error;
     return unreadable(fail(about, error.message, UNUSABLE_ADVICE));
@@ -52,15 +53,20 @@ function checkMissing(files: SqliteFiles, folder: string): Finding {
   return warn(about, `${files.catalog} does not exist yet`, EMPTY_ADVICE);
 }
 
-function checkRoom(folder: string, { catalog }: SqliteFiles): Finding[] {
-  const { bavail, bsize } = statfsSync(folder);
-  const freeBytes = bavail * bsize;
+function checkRoom(folder: string, { catalog }: SqliteFiles): Finding {
+  const free = freeBytes(catalog);
   const bytes = statSync(catalog).size;
-  const message = `${sizeText(freeBytes)} free in ${folder}; the catalog is ${sizeText(bytes)}`;
-  if (freeBytes > bytes) return [ok('disk', message)];
-  return [
-    warn('disk', message, 'Free some space: an import or a restore can need as much space as the catalog again.'),
-  ];
+  const log = logBytes(catalog);
+  const logText = log > SMALL_BYTES ? `, its write-ahead log ${sizeText(log)}` : '';
+  const message = `${sizeText(free)} free in ${folder}; the catalog is ${sizeText(bytes)}${logText}`;
+  if (free > bytes) return ok('disk', message);
+  if (free > SMALL_BYTES)
+    return warn(
+      'disk',
+      message,
+      'Free some space: an import or a restore can need as much space as the catalog again.',
+    );
+  return fail('disk', message, 'Free at least 1 MB now: without it, revoking a key can fail, and imports do.');
 }
 
 function sizeText(bytes: number): string {

@@ -3,9 +3,18 @@ import { sql } from 'kysely';
 import { inSnapshot, type Database } from '../database/database.ts';
 import { BlockBuilder, type StoredEntry } from '../index/write/block-builder.ts';
 import { indexTable, readIndexedRows } from '../index/write/indexed-rows.ts';
-import { placementCheck, readLayout, type LayoutBlock, type Tally } from '../index/write/layout.ts';
+import { placementCheck, readLayout, type LayoutBlock } from '../index/write/layout.ts';
 import { countRecords } from '../index/write/rebuild-index.ts';
-import { BLOCK_SIZE, decodeSet, encodeSet, positionsFrom, setOf } from '../index/position-set.ts';
+import {
+  BLOCK_SIZE,
+  decodeSet,
+  encodeSet,
+  positionsFrom,
+  setOf,
+  isIntact,
+  shortened,
+  type StoredSet,
+} from '../index/position-set.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
 import type { OnProgress } from '../progress.ts';
 
@@ -23,7 +32,7 @@ export const FAULTS = {
   'missing row': { one: 'missing term', many: 'missing terms' },
   'superfluous row': { one: 'superfluous term', many: 'superfluous terms' },
   'differing row': { one: 'term with the wrong records', many: 'terms with the wrong records' },
-  'record without position': { one: 'record without a position', many: 'records without a position' },
+  'damaged row': { one: 'term with a wrong checksum', many: 'terms with a wrong checksum' },
   'misplaced record': { one: 'record out of order', many: 'records out of order' },
   'unlisted block': { one: 'block that is not listed', many: 'blocks that are not listed' },
 } as const;
@@ -37,7 +46,8 @@ export interface IndexFindings {
   readonly records: number;
   /** Index rows that were compared. */
   readonly rows: number;
-  readonly faults: ReadonlyMap<IndexFault, Tally>;
+  /** Of each fault, the number found, and the first one. */
+  readonly faults: ReadonlyMap<IndexFault, { readonly count: number; readonly example: string }>;
 }
 
 /** Compares the whole index with the stored records in one snapshot. Holds the terms of one block in memory. */
@@ -113,7 +123,7 @@ class KindVerification {
   readonly #kind: IndexedKind;
   /** Called with the number of records just read; false ends the comparison. */
   readonly #onBatch: (records: number) => Promise<boolean>;
-  readonly #faults = new Map<IndexFault, Tally>();
+  readonly #faults = new Map<IndexFault, { count: number; example: string }>();
   #records = 0;
   #rows = 0;
 
@@ -129,10 +139,8 @@ class KindVerification {
 
   /** The blocks to verify. */
   async readLayout(): Promise<readonly LayoutBlock[]> {
-    const { blocks, unplaced } = await readLayout(this.#database, this.#kind);
-    this.#count('record without position', unplaced);
-    for (const { number, ids } of blocks)
-      if (ids === null) this.#count('unlisted block', { count: 1, example: `${number}` });
+    const blocks = await readLayout(this.#database, this.#kind);
+    for (const { number, ids } of blocks) if (ids === null) this.#count('unlisted block', `${number}`);
     return blocks;
   }
 
@@ -142,7 +150,7 @@ class KindVerification {
     const builder = new BlockBuilder();
     let [end, batches] = [to, 0];
     for await (const rows of readIndexedRows(this.#database, this.#kind, start + from, start + to)) {
-      for (const row of rows) if (!isInPlace(row)) this.#count('misplaced record', { count: 1, example: row.id });
+      for (const row of rows) if (!isInPlace(row)) this.#count('misplaced record', row.id);
       builder.addRecords(this.#kind, rows);
       this.#records += rows.length;
       const mayContinue = await this.#onBatch(rows.length);
@@ -167,7 +175,9 @@ class KindVerification {
     /** The expected rows that are not among the stored ones read so far. */
     const missing = new Map(entries.map(({ term, bits }) => [term, bits]));
     for await (const stored of this.#readRows(block)) {
-      for (const { term, bits } of stored) {
+      for (const row of stored) {
+        const { term, bits } = row;
+        if (!isIntact(this.#kind, row)) this.#countRow('damaged row', block, term);
         const expected = missing.get(term);
         missing.delete(term);
         const part = partOf(bits, from, to);
@@ -181,17 +191,17 @@ class KindVerification {
     for (const term of missing.keys()) this.#countRow('missing row', block, term);
   }
 
-  async *#readRows(block: number): AsyncGenerator<StoredEntry[]> {
+  async *#readRows(block: number): AsyncGenerator<StoredSet[]> {
     for (let after: string | null = ''; after !== null;) {
-      const rows: StoredEntry[] = await this.#readBatch(block, after);
+      const rows: StoredSet[] = await this.#readBatch(block, after);
       yield rows;
       after = rows.length < BATCH_TERMS ? null : (rows.at(-1)?.term ?? null);
     }
   }
 
   /** @param after a term; stored terms are never empty. */
-  async #readBatch(block: number, after: string): Promise<StoredEntry[]> {
-    const { rows } = await sql<StoredEntry>`select term, bits from ${sql.table(indexTable(this.#kind))}
+  async #readBatch(block: number, after: string): Promise<StoredSet[]> {
+    const { rows } = await sql<StoredSet>`select block, term, bits, checksum from ${sql.table(indexTable(this.#kind))}
       where block = ${block} and term > ${after} order by term limit ${sql.lit(BATCH_TERMS)}`.execute(
       this.#database.kysely,
     );
@@ -199,13 +209,12 @@ class KindVerification {
   }
 
   #countRow(fault: IndexFault, block: number, term: string): void {
-    this.#count(fault, { count: 1, example: `${shortened(term)} in block ${block}` });
+    this.#count(fault, `${shortened(term)} in block ${block}`);
   }
 
-  #count(fault: IndexFault, { count, example }: Tally): void {
-    if (count === 0) return;
-    const counted = this.#faults.get(fault);
-    this.#faults.set(fault, { count: (counted?.count ?? 0) + count, example: counted?.example ?? example });
+  #count(fault: IndexFault, example: string): void {
+    const counted = this.#faults.get(fault) ?? { count: 0, example };
+    this.#faults.set(fault, { ...counted, count: counted.count + 1 });
   }
 }
 
@@ -218,11 +227,4 @@ function partOf(bits: Uint8Array, from: number, to: number): Uint8Array {
       ? set.filter((position) => position >= from && position < to)
       : Uint16Array.from(positionsFrom(set, from, to - from).filter((position) => position < to));
   return encodeSet(setOf(positions));
-}
-
-const MAX_TERM_LENGTH = 60;
-
-/** Terms come from imported texts, and can be long. */
-function shortened(term: string): string {
-  return JSON.stringify(term.length > MAX_TERM_LENGTH ? `${term.slice(0, MAX_TERM_LENGTH)}…` : term);
 }

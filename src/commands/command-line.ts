@@ -3,8 +3,8 @@ import { integer } from '../settings.ts';
 import { INDEXED_KINDS, KINDS_AS_LISTED, type IndexedKind, type Kind } from '../kinds.ts';
 import { formatTimestamp, parseTimestamp } from '../timestamp.ts';
 import type { CommandContext, DatabaseSettings } from './context.ts';
-import type { Output } from './process/output.ts';
-import { loadSettingsFile } from './process/settings-file.ts';
+import type { Output } from './output/output.ts';
+import { loadSettingsFile } from './output/settings-file.ts';
 
 // Helpers of the command definitions. Nothing here loads a database driver before a command runs.
 
@@ -125,7 +125,7 @@ export function wholeNumber(least: number, most: number, orElse = ''): (text: st
 }
 
 /**
- * A timestamp that the next one must exceed. At most a day in the future: until then, publications and grants would be
+ * A timestamp that the next one must exceed. At most a day in the future: until then, releases and grants would be
  * dated later than the clock.
  */
 export function parseAfter(text: string): string {

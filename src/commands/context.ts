@@ -5,8 +5,8 @@ import type { OpenDatabase, Operator } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
 import { NoDatabaseError, SchemaVersionError } from '../database/errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
-import { haveCreated } from '../database/migrations/migration.ts';
 import {
+  haveCreated,
   prepareSchema,
   readSchemaState,
   type MigrateOptions,
@@ -15,13 +15,13 @@ import {
 import { shownPostgresUrl } from '../database/postgres/postgres-url.ts';
 import { hasSqliteFiles, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { printable } from '../printable.ts';
-import { announceCutOff } from '../publishing/announce.ts';
+import { announceInterrupted } from '../publishing/releases.ts';
 import { ImportRefusedError } from '../publishing/problems.ts';
 import type { Clock } from '../timestamp.ts';
-import { causeOf, describeFailure, reportRefusal } from './process/failure.ts';
-import { processOutput, type Output } from './process/output.ts';
-import { InterruptedError, startProgress, type Progress } from './process/progress.ts';
-import { variablesOfProcess, type SettingOptions } from './process/settings-file.ts';
+import { causeOf, describeFailure, reportRefusal } from './output/failure.ts';
+import { processOutput, type Output } from './output/output.ts';
+import { InterruptedError, startProgress, type Progress } from './output/progress.ts';
+import { variablesOfProcess, type SettingOptions } from './output/settings-file.ts';
 
 /** The dependencies of a command that works on the database. */
 export interface CommandContext {
@@ -119,7 +119,7 @@ export async function withDatabase<T>(
   // Reported, since an empty database is often the wrong one.
   if (haveCreated(ran)) output.note(`Created ${shownDatabase(config.database)} (PDS_DATABASE_URL).`);
   else if (ran.length > 0) output.note(`Migrated the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
-  const cutOff = prepares ? await announceCutOff(database) : null;
+  const cutOff = prepares ? await announceInterrupted(database) : null;
   if (cutOff !== null)
     output.note(`Completed the import published at ${cutOff}, which was interrupted after its commit.`);
   if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${HISTORY_WARNING}`);
@@ -165,7 +165,8 @@ function lacksFiles(database: DatabaseConfig): boolean {
   return database.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(database.path));
 }
 
-function shownDatabase(database: DatabaseConfig): string {
+/** A database in a message, without its password. */
+export function shownDatabase(database: DatabaseConfig): string {
   return `the database ${database.engine === 'sqlite' ? database.path : shownPostgresUrl(database.url)}`;
 }
 

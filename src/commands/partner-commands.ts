@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import type { GrantOptions, SetOptions } from './actions/partner.ts';
+import type { GrantOptions, ResumeOptions, SetOptions } from './actions/partner.ts';
 import {
   addCommand,
   collect,
@@ -35,7 +35,12 @@ export function addPartnerCommands(program: Command): void {
     .action(onDatabase(async () => (await partnerActions()).suspend));
 
   addCommand(partner, 'resume', 'lift a suspension')
-    .argument('<name>')
+    .argument('[name]')
+    .option('--all', 'resume every suspended partner, for example after a restore')
+    .hook('preAction', (command) => {
+      const { all = false } = command.opts<ResumeOptions>();
+      if (all === command.args.length > 0) command.error('error: give the name of a partner, or --all');
+    })
     .action(onDatabase(async () => (await partnerActions()).resume));
 
   addCommand(partner, 'rename', 'rename a partner; its keys go on working')

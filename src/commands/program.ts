@@ -20,7 +20,7 @@ import {
   wholeNumber,
 } from './command-line.ts';
 import { addFindCommand, addKeyCommands, addPartnerCommands } from './partner-commands.ts';
-import { LOG_FORMATS } from './process/log-format.ts';
+import { LOG_FORMATS } from './output/log-format.ts';
 
 // The commands of `pds`. Their actions are loaded on use: help and usage errors need no database driver.
 
@@ -63,6 +63,7 @@ program.commandsGroup('Serving and importing:');
 addCommand(program, 'serve', 'serve the API until stopped')
   .option('--host <host>', 'address to listen on (overrides PDS_HOST)')
   .option('--port <port>', 'port to listen on (overrides PDS_PORT)', wholeNumber(0, 65_535))
+  .option('--admin-port <port>', 'port of the admin server (overrides PDS_ADMIN_PORT)', wholeNumber(0, 65_535))
   .option('--workers <n>', `number of serving processes, 1 to ${MAX_WORKERS}`, wholeNumber(1, MAX_WORKERS), 1)
   .addOption(
     new Option('--log-format <format>', 'JSON lines, or lines for people (auto: if stdout is a terminal)')
@@ -76,7 +77,7 @@ addCommand(program, 'import', 'import a directory, all or nothing')
   .argument('<dir>', 'directory with contracts.ndjson, suppliers.ndjson, … (or .ndjson.gz)')
   .option('--replace', 'also remove records that the files of their kind no longer contain')
   .option('--allow-removals', 'with --replace: allow removing more than a fifth of a kind')
-  .option('--yes', 'do not ask for confirmation: the same as --allow-removals')
+  .option('--yes', 'do not ask for confirmation; includes --allow-removals')
   .option('--dry-run', 'report what would change, and change nothing')
   .addOption(showOption())
   .hook('preAction', (command) => {
@@ -140,6 +141,7 @@ program.commandsGroup('Installation:');
 addCommand(program, 'config', 'print the settings in force, and where each is set')
   .option('--host <host>', 'as for "pds serve"')
   .option('--port <port>', 'as for "pds serve"')
+  .option('--admin-port <port>', 'as for "pds serve"')
   .action(run(async () => (await import('./actions/config.ts')).showConfig));
 
 addCommand(program, 'check', 'check the installation, and advise on problems')
@@ -148,15 +150,13 @@ addCommand(program, 'check', 'check the installation, and advise on problems')
 
 program.commandsGroup('Database:');
 
-addCommand(program, 'migrate', 'migrate the database schema to this version')
-  .option('--finish', 'also run the migrations deferred until no server of the previous version is left')
-  .action(
-    onDatabase(
-      async () => (await schemaActions()).migrateDatabase,
-      // Otherwise an older PostgreSQL schema would be refused before the migration.
-      () => ({ mayCreate: true, shouldPrepare: false }),
-    ),
-  );
+addCommand(program, 'migrate', 'migrate the database schema to this version').action(
+  onDatabase(
+    async () => (await schemaActions()).migrateDatabase,
+    // Otherwise an older PostgreSQL schema would be refused before the migration.
+    () => ({ mayCreate: true, shouldPrepare: false }),
+  ),
+);
 
 addCommand(program, 'reindex', 'rebuild the index while servers run')
   .option('--kind <kind>', 'suppliers, contracts or solicitations; repeatable (default: all)', collectIndexedKind)
@@ -167,14 +167,19 @@ addCommand(program, 'roles', 'create or update the PostgreSQL roles')
   .option('--writer <name>', 'role for commands: imports, partners, grants and keys', 'pds_writer')
   .action(onDatabase(async () => (await schemaActions()).updateRoles));
 
+addCommand(program, 'transfer', 'copy everything into an empty database, SQLite or PostgreSQL')
+  .argument('<url>', 'the empty database: sqlite:PATH or postgres://…')
+  .action(onDatabase(async () => (await import('./actions/transfer.ts')).transferDatabase));
+
 program.commandsGroup('Backup and recovery:');
 
 addCommand(program, 'backup', 'copy a SQLite database while servers run')
   .argument('<dir>', 'a directory that does not exist yet')
   .action(run(async () => (await recoveryActions()).backupDatabase));
 
-addCommand(program, 'restore', 'replace a SQLite database with a backup')
+addCommand(program, 'restore', 'replace the catalog of a SQLite database with a backup')
   .argument('<dir>', 'a directory created by "pds backup"')
+  .option('--access', 'also restore partners, keys and grants; every partner is then suspended')
   .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)
   .option('--yes', 'do not ask for confirmation')
   .action(run(async () => (await recoveryActions()).restoreDatabase));
@@ -206,6 +211,18 @@ program.commandsGroup('Other:');
 program.addHelpCommand(new Command('help').argument('[command]').description('show help for a command'));
 
 tab(program, { completionCommandName: 'completion' });
+
+/** The script needs only this function of the package bash-completion, which many machines do not have. */
+const WITHOUT_BASH_COMPLETION = `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref() {
+    words=("\${COMP_WORDS[@]}") cword=$COMP_CWORD cur=\${COMP_WORDS[COMP_CWORD]}
+}
+`;
+
+program.commands
+  .find((command) => command.name() === 'completion')
+  ?.hook('preAction', ({ args: [shell] }) => {
+    if (shell === 'bash') process.stdout.write(WITHOUT_BASH_COMPLETION);
+  });
 
 function showOption(): Option {
   return new Option(

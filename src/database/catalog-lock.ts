@@ -24,10 +24,10 @@ export async function lockCatalog(
 ): Promise<void> {
   await endWithClient(transaction);
   const tryLock = transaction.engine === 'sqlite' ? trySqliteLock : tryPostgresLock;
-  const giveUpAt = performance.now() + PATIENCE_MS;
+  const deadlineMs = performance.now() + PATIENCE_MS;
   for (let attempt = 0; !(await tryLock(transaction)); attempt += 1) {
     if (attempt === 0) onWaiting?.();
-    if (performance.now() > giveUpAt) {
+    if (performance.now() > deadlineMs) {
       throw new OperatorError('another import has been running for over a minute: try again once it has finished');
     }
     await sleep(RETRY_MS);

@@ -10,11 +10,11 @@ import type { Database } from './database.ts';
 const MIN_DISTANCE_MS = 2;
 
 /**
- * Returns the next commit timestamp, shared by publications and grant changes: at least two milliseconds later than
+ * Returns the next commit timestamp, shared by releases and grant changes: at least two milliseconds later than
  * every earlier one, even if the clock stepped back.
  *
  * Locks `access.clock` until the transaction ends, so that timestamps become visible in the order they were drawn: draw
- * late, commit soon. Also reads the last publication's timestamp, since a crash between the commits of SQLite's two
+ * late, commit soon. Also reads the last release's timestamp, since a crash between the commits of SQLite's two
  * files can leave only the catalog's on disk.
  *
  * @param transaction must be a transaction; on SQLite, one that has not read from `access` before.

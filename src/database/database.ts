@@ -30,6 +30,11 @@ export interface Database {
    * Inserts many new rows. PostgreSQL only, on databases opened for a command: COPY takes half the time of an insert.
    */
   readonly copyRows?: CopyRows;
+  /**
+   * Empties the catalog's write-ahead log, outside of transactions; false if a reader prevents it. SQLite only, on
+   * databases opened for a command.
+   */
+  readonly emptyLog?: () => boolean;
 }
 
 /**
@@ -67,7 +72,7 @@ export interface OpenDatabase extends Database, AsyncDisposable {
     source?: ReadSource,
   ): Row[] | Promise<Row[]>;
   /**
-   * The revision of `access.clock`, which every change of partners, keys or grants and every publication replaces. A
+   * The revision of `access.clock`, which every change of partners, keys or grants and every release replaces. A
    * serving process reads it twice a second, which also checks that the database is up.
    */
   readRevision(): Promise<Revision>;
@@ -91,7 +96,7 @@ export interface ServerState {
   readonly isReplica: boolean;
   /** Whether reads from `any` source go to this server. The primary takes them if no replica is current. */
   readonly isInUse: boolean;
-  /** How long the replica has been behind the primary: 0 if it is current, null if it does not respond. */
+  /** Age of the oldest change that the replica lacks, in milliseconds: 0 if it lacks none, null if it does not respond. */
   readonly lagMs: number | null;
   readonly connections: PoolState;
 }
@@ -120,7 +125,7 @@ export async function inTransaction<T>(database: Database, work: (transaction: D
     await transaction.commit().execute();
     return result;
   } catch (error) {
-    await rollBack(transaction);
+    await rollBack(database, transaction);
     throw error;
   }
 }
@@ -133,16 +138,25 @@ export async function inSnapshot<T>(database: Database, work: (snapshot: Databas
   try {
     return await work({ ...database, kysely: transaction });
   } finally {
-    await rollBack(transaction);
+    await endTransaction(transaction);
+  }
+}
+
+/** Rolls back a failed transaction, and gives back the disk space that it took. The original error is the one to report. */
+export async function rollBack(database: Database, transaction: ControlledTransaction<Tables>): Promise<void> {
+  await endTransaction(transaction);
+  try {
+    database.emptyLog?.();
+  } catch {
+    // The next import, or the next command on a full disk, tries again.
   }
 }
 
 /**
- * Rolls back a failed transaction. An error of the rollback is ignored, since the transaction has already ended: SQLite
- * rolls back by itself when the disk is full, PostgreSQL when the connection is lost. The original error is the one to
- * report.
+ * Rolls back. An error is ignored, since the transaction has already ended: SQLite rolls back by itself when the disk is
+ * full, PostgreSQL when the connection is lost.
  */
-export async function rollBack(transaction: ControlledTransaction<Tables>): Promise<void> {
+async function endTransaction(transaction: ControlledTransaction<Tables>): Promise<void> {
   if (transaction.isCommitted || transaction.isRolledBack) return;
   await transaction
     .rollback()

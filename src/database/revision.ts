@@ -33,8 +33,8 @@ export function numberOf(of: Revision): number {
 }
 
 /**
- * Identifies the state of the catalog, for caching: the timestamp and random token of the last publication. After a
- * restore that lost changes, another publication can have the same number, and even the same timestamp.
+ * Identifies the state of the catalog, for caching: the timestamp and random token of the last release. After a
+ * restore that lost changes, another release can have the same number, and even the same timestamp.
  */
 export const catalogState: RawBuilder<string> = sql<string>`
   coalesce((select instant || ' ' || token from catalog.publications order by number desc limit 1), ${sql.lit(EPOCH)})`;

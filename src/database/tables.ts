@@ -16,7 +16,6 @@ export interface Tables {
   'catalog.city_services': NamedRefRow;
   'catalog.certifications': CertificationRow;
   'catalog.suppliers': SupplierRow;
-  'catalog.supplier_states': { supplier_id: string; state: string };
   'catalog.supplier_certifications': { supplier_id: string; abbreviation: string };
   'catalog.supplier_city_services': { supplier_id: string; city_service_id: string };
   'catalog.supplier_lead_entities': { lead_entity_id: string; supplier_id: string; since_publication: number };
@@ -25,7 +24,6 @@ export interface Tables {
   'catalog.contract_suppliers': { contract_id: string; supplier_id: string };
   'catalog.contract_city_services': { contract_id: string; city_service_id: string };
   'catalog.solicitations': SolicitationRow;
-  'catalog.solicitation_totals': SolicitationTotalRow;
   'catalog.suppliers_index': IndexRow;
   'catalog.contracts_index': IndexRow;
   'catalog.solicitations_index': IndexRow;
@@ -55,7 +53,6 @@ export interface NamedRefRow {
 }
 
 export interface CertificationRow {
-  number: number;
   abbreviation: string;
   name: string;
   type: 'sbe' | 'technical';
@@ -68,6 +65,8 @@ interface IndexRow {
   term: string;
   /** See `index/position-set.ts`. */
   bits: Uint8Array;
+  /** See `index/position-set.ts`. Null if version 1.2 wrote the row. */
+  checksum: number | null;
 }
 
 /** A block of the index. */
@@ -76,24 +75,22 @@ interface IndexBlockRow {
   block: number;
   /** The block holds ids from this one up to the next block's first id. */
   first_id: string;
-  /** The token of the publication that last changed one of its index rows. */
+  /** The token of the release that last changed one of its index rows. */
   token: string;
 }
 
 /** Columns shared by suppliers, contracts and solicitations. */
 interface PublishedRow {
-  /** Row number. Servers of version 1.1 order by it, and it joins the record to its entry in the former search. */
-  number: number;
-  /** The index block × 65,536 + the position within the block. */
+  /** The primary key: the index block × 65,536 + the position within the block. Negative while the record moves. */
   position: number;
   id: string;
   /** Hash of the imported record: equal hashes mean equal records. */
   hash: string;
   /** Hash of the imported line: if equal, the line need not be parsed. Empty if unknown. */
   line_hash: string;
-  /** The publication that last changed the served record. `updated_since` is compared with its timestamp. */
+  /** The release that last changed the served record. `updated_since` is compared with its timestamp. */
   changed_publication: number;
-  /** The `updated_at` from the first import; null once a publication's timestamp replaced it. */
+  /** The `updated_at` from the first import; null once a release's timestamp replaced it. */
   updated_at: string | null;
 }
 
@@ -119,7 +116,7 @@ export interface SolicitationRow extends PublishedRow {
   close_at: string | null;
   /** Hash of the fields that change `updated_at`. */
   own_hash: string;
-  /** The publication whose timestamp is `updated_at`, unless the record brought its own. */
+  /** The release whose timestamp is `updated_at`, unless the record brought its own. */
   updated_publication: number;
   /** The list item, without its closing brace. */
   document: string;
@@ -127,19 +124,9 @@ export interface SolicitationRow extends PublishedRow {
   detail: string;
 }
 
-/** Counts a lead entity's solicitations by status and closing month, without drafts. */
-interface SolicitationTotalRow {
-  /** Empty for the total over all lead entities. */
-  lead_entity_id: string;
-  status: string;
-  /** `2026-11`; empty for no deadline. */
-  month: string;
-  total: number;
-}
-
-/** A single row. Publications and grant changes hold its lock while they draw their commit timestamps. */
+/** A single row. Releases and grant changes hold its lock while they draw their commit timestamps. */
 interface ClockRow {
-  /** Incremented by every change of partners, keys or grants and by every publication. */
+  /** Incremented by every change of partners, keys or grants and by every release. */
   version: number;
   /** Random, written by the same change: see `revision.ts`. */
   token: string;

@@ -6,10 +6,9 @@ import {
   ALL,
   CHANGED,
   CLOSE_AT,
-  FACETS,
   facetTerm,
   ownerIn,
-  PUBLICATION_BITS,
+  RELEASE_BITS,
   VISIBLE_END,
   visibleSince,
   type Facet,
@@ -45,27 +44,16 @@ export interface Comparison {
   readonly bound: number;
 }
 
-/** The filters of a list, parsed. Each route accepts only those of its own parameters. */
-export type ListFilters = Readonly<Partial<Record<Facet, string>>> & {
-  readonly q?: string;
-  /** The deadline is at this timestamp or later. */
-  readonly closing_after?: string;
-  /** The deadline is at this timestamp or earlier. */
-  readonly closing_before?: string;
-  /** Abbreviations that must all be held; null for an unknown certification, which nobody holds. */
-  readonly held?: readonly (string | null)[];
-};
-
 /** The meaning of an `updated_since`. */
 export interface ChangedSince {
   /** The timestamp that grants are compared with. */
   readonly from: string;
   /** The number of the first release at `from` or later, whether or not it exists yet. */
-  readonly publication: number;
+  readonly release: number;
 }
 
-/** Translates the lists and counts of one kind into conditions. */
-export class ListConditions {
+/** The visibility of one kind's records, as conditions of its index. */
+export class Visibility {
   readonly #kind: IndexedKind;
   /** Each partner's scope as a condition, built once: a scope can have thousands of grants. */
   readonly #visible = new WeakMap<Scope, Condition>();
@@ -74,26 +62,8 @@ export class ListConditions {
     this.#kind = kind;
   }
 
-  /**
-   * Matches the records that a list or count includes. Drafts have no terms in the index, so nothing matches them.
-   *
-   * @param since null without `updated_since`.
-   */
-  of(scope: Scope, filters: ListFilters, since: ChangedSince | null): readonly Condition[] {
-    const { q, closing_after, closing_before, held = [] } = filters;
-    return [
-      this.#isVisible(scope),
-      ...(since === null ? [] : this.#isNewSince(scope, since)),
-      ...(q === undefined ? [] : hasWords(q)),
-      ...FACETS.flatMap((facet) => (filters[facet] === undefined ? [] : hasValue(facet, filters[facet]))),
-      ...held.map((abbreviation) => (abbreviation === null ? NEVER : hasValue('certification', abbreviation))),
-      ...(closing_after === undefined ? [] : [closes('at least', closing_after)]),
-      ...(closing_before === undefined ? [] : [closes('at most', closing_before)]),
-    ];
-  }
-
-  /** Matches the records that a partner can see. Part of every query. */
-  #isVisible(scope: Scope): Condition {
+  /** Matches the records that a partner can see. Part of every query. Drafts have no terms, so nothing matches them. */
+  in(scope: Scope): Condition {
     const cached = this.#visible.get(scope);
     if (cached !== undefined) return cached;
     const owners = scope.everythingSince === null ? ownersIn(scope, this.#kind, null) : [ALL];
@@ -107,25 +77,28 @@ export class ListConditions {
    *
    * @returns no condition if that holds for all records that the partner can see.
    */
-  #isNewSince(scope: Scope, { from, publication }: ChangedSince): Condition[] {
+  newSince(scope: Scope, { from, release }: ChangedSince): Condition[] {
     const { everythingSince } = scope;
     // No record is older than the first release.
-    if (publication <= 1 || (everythingSince !== null && everythingSince >= from)) return [];
+    if (release <= 1 || (everythingSince !== null && everythingSince >= from)) return [];
     const granted = everythingSince === null ? ownersIn(scope, this.#kind, from) : [];
     const condition: Condition = {
-      key: `${CHANGED} ${publication} ${digestOf(granted)}`,
+      key: `${CHANGED} ${release} ${digestOf(granted)}`,
       terms: granted,
       comparison: {
-        ...{ name: CHANGED, present: ALL, width: PUBLICATION_BITS },
-        ...{ comparison: 'at least', bound: publication },
+        name: CHANGED,
+        present: ALL,
+        width: RELEASE_BITS,
+        comparison: 'at least',
+        bound: release,
       },
     };
     if (this.#kind !== 'suppliers' || everythingSince !== null) return [condition];
     // A supplier also becomes visible when a contract whose owner was granted earlier starts to name it.
-    const visible = this.#isVisible(scope);
+    const visible = this.in(scope);
     const owners = new Set(visible.terms);
     const range = {
-      from: visibleSince(publication),
+      from: visibleSince(release),
       to: VISIBLE_END,
       accepts: (term: string) => owners.has(ownerIn(term)),
     };
@@ -134,10 +107,10 @@ export class ListConditions {
 }
 
 /** Matches no record. */
-const NEVER: Condition = { key: '@never', terms: [] };
+export const NEVER: Condition = { key: '@never', terms: [] };
 
 /** Matches records whose field has this value. */
-function hasValue(facet: Facet, value: string): Condition {
+export function hasValue(facet: Facet, value: string): Condition {
   const term = facetTerm(facet, value);
   return { key: term, terms: [term] };
 }
@@ -165,13 +138,16 @@ export function hasWords(q: string): Condition[] {
 }
 
 /** Matches solicitations that close no earlier than a timestamp, or no later; never one without a deadline. */
-function closes(comparison: 'at least' | 'at most', timestamp: string): Condition {
+export function closes(comparison: 'at least' | 'at most', timestamp: string): Condition {
   return {
     key: `${CLOSE_AT} ${comparison} ${timestamp}`,
     terms: [],
     comparison: {
-      ...{ name: CLOSE_AT, present: CLOSE_AT, width: TIMESTAMP_BITS },
-      ...{ comparison, bound: sliceableTimestamp(timestamp) },
+      name: CLOSE_AT,
+      present: CLOSE_AT,
+      width: TIMESTAMP_BITS,
+      comparison,
+      bound: sliceableTimestamp(timestamp),
     },
   };
 }

@@ -1,3 +1,7 @@
+import { crc32 } from 'node:zlib';
+import type { IndexedKind } from '../kinds.ts';
+import { OperatorError } from '../operator-error.ts';
+
 /** Positions per block: as many as a uint16 can distinguish. */
 export const BLOCK_SIZE = 65_536;
 
@@ -213,4 +217,53 @@ function firstNotBelow(sorted: Uint16Array, value: number): number {
     else high = middle;
   }
   return low;
+}
+
+/** A row of a kind's index. */
+export interface StoredSet {
+  readonly block: number;
+  readonly term: string;
+  readonly bits: Uint8Array;
+  /** Null if version 1.2 wrote the row. */
+  readonly checksum: number | null;
+}
+
+/** A stored set is damaged, or belongs to another term. */
+export class DamagedIndexError extends OperatorError {
+  override name = 'DamagedIndexError';
+}
+
+/** Returns a row with its checksum. */
+export function storedSet(kind: IndexedKind, block: number, term: string, bits: Uint8Array): StoredSet {
+  return { block, term, bits, checksum: checksumOf(kind, block, term, bits) };
+}
+
+/** Whether a row is the one that was written for its kind, block and term. Always true without a checksum. */
+export function isIntact(kind: IndexedKind, { block, term, bits, checksum }: StoredSet): boolean {
+  return checksum === null || checksum === checksumOf(kind, block, term, bits);
+}
+
+/**
+ * Decodes a row.
+ *
+ * @throws DamagedIndexError if its checksum differs: it could show records that a partner must not see.
+ */
+export function decodeStoredSet(kind: IndexedKind, row: StoredSet): PositionSet {
+  if (isIntact(kind, row)) return decodeSet(row.bits);
+  throw new DamagedIndexError(
+    `the index of ${kind} is damaged: the set of ${shortened(row.term)} in block ${row.block} is not the one that was ` +
+      'written. Run "pds reindex". If it happens again, look for a failing disk or a program that writes to the tables',
+  );
+}
+
+/** Signed, so that it fits into four bytes of either database. */
+function checksumOf(kind: IndexedKind, block: number, term: string, bits: Uint8Array): number {
+  return crc32(bits, crc32(`${kind} ${block} ${term}`)) | 0;
+}
+
+const MAX_TERM_LENGTH = 60;
+
+/** A term to show to an operator. Terms come from imported texts, and can be long. */
+export function shortened(term: string): string {
+  return JSON.stringify(term.length > MAX_TERM_LENGTH ? `${term.slice(0, MAX_TERM_LENGTH)}…` : term);
 }

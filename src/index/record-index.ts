@@ -2,19 +2,15 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { OpenDatabase } from '../database/database.ts';
 import { firstRow } from '../database/statement.ts';
-import { BlockQuery, type Block } from './block-query.ts';
-import type { Condition, TermRange } from './conditions.ts';
-import { OtherStateError } from './one-state.ts';
-import { BLOCK_SIZE, decodeSet, sizeOf, unionOf, type PositionSet } from './position-set.ts';
-import type { SetCache } from './set-cache.ts';
-import { readBlocks, readPosition, readSets } from './statements.ts';
+import { BlockQuery, type Block, type SetCache } from './block-query.ts';
+import { Visibility, type Condition, type TermRange } from './conditions.ts';
+import { BLOCK_SIZE, sizeOf, EMPTY_SET, unionOf, type PositionSet, decodeStoredSet } from './position-set.ts';
+import { OtherStateError, readBlocks, readPosition, readSets } from './statements.ts';
 import type { IndexedKind } from '../kinds.ts';
+import { compareBytewise } from '../bytewise.ts';
 
 /** A list page evaluates one block first, then four times as many each time: most pages are filled from the first. */
 const BLOCKS_GROWTH = 4;
-
-/** Approximate maximum of rows per statement: some milliseconds on SQLite. */
-const MAX_ROWS = 1_000;
 
 /** Yields to the event loop after this long. Most pages and counts take less. */
 const MAX_BUSY_MS = 2;
@@ -38,10 +34,11 @@ export interface FoundRecords {
 }
 
 /**
- * Finds and counts a kind's records with the bitmap index. Call it within `inOneState`: each method throws
- * OtherStateError if it read the index while the catalog changed.
+ * Finds and counts a kind's records with the bitmap index. Each method throws OtherStateError if it read the index
+ * while the catalog changed: forget, and call it again.
  */
 export class RecordIndex {
+  readonly visibility: Visibility;
   readonly #database: OpenDatabase;
   readonly #kind: IndexedKind;
   readonly #cache: SetCache;
@@ -54,6 +51,12 @@ export class RecordIndex {
     this.#database = database;
     this.#kind = kind;
     this.#cache = cache;
+    this.visibility = new Visibility(kind);
+  }
+
+  /** The state of the catalog that the index was last read in. */
+  async catalog(): Promise<string> {
+    return (await this.#getState()).catalog;
   }
 
   /**
@@ -135,20 +138,18 @@ export class RecordIndex {
     blocks: readonly Block[],
     conditions: readonly Condition[],
   ): AsyncGenerator<BlockQuery> {
-    let busySince = performance.now();
+    const pause = pauses();
     for (const queries of this.#inBatches(blocks, conditions)) {
-      if (queries.some(({ missing }) => missing.size > 0)) await this.#load(state, queries);
+      if (queries.some(({ missing }) => missing.size > 0))
+        await loadSets(this.#database, this.#kind, state.catalog, queries, pause);
       for (const query of queries) {
-        if (performance.now() - busySince > MAX_BUSY_MS) {
-          await nextTick();
-          busySince = performance.now();
-        }
+        await pause();
         yield query;
       }
     }
   }
 
-  /** Yields queries in batches whose missing rows fit into one statement. */
+  /** Yields queries in batches whose missing rows fit into about one statement. */
   *#inBatches(blocks: readonly Block[], conditions: readonly Condition[]): Generator<BlockQuery[]> {
     let queries: BlockQuery[] = [];
     let rows = 0;
@@ -169,46 +170,16 @@ export class RecordIndex {
     }
     if (queries.length > 0) yield queries;
   }
+}
 
-  /**
-   * Reads the missing sets.
-   *
-   * @throws OtherStateError if the catalog has changed.
-   */
-  async #load(state: IndexState, queries: readonly BlockQuery[]): Promise<void> {
-    const terms: [block: number, term: string][] = [];
-    const ranges: ({ readonly block: number; readonly key: string } & TermRange)[] = [];
-    for (const { block, missing } of queries) {
-      for (const [key, { terms: ofKey = [], range }] of missing) {
-        for (const term of ofKey) terms.push([block.number, term]);
-        if (range !== undefined) ranges.push({ block: block.number, key, ...range });
-      }
-    }
-    const { engine } = this.#database;
-    const rows = await this.#database.run(`sets of ${this.#kind}`, () => readSets(engine, this.#kind), {
-      terms: JSON.stringify(terms),
-      ranges: JSON.stringify(ranges.map(({ block, from, to }) => [block, from, to])),
-    });
-    const rangesOf = Map.groupBy(ranges, ({ block, from }) => `${block} ${from}`);
-    const read = new Map<string, PositionSet[]>();
-    for (const { catalog, block, term, range, bits } of rows) {
-      if (block === null || term === null) {
-        if (catalog !== state.catalog) throw new OtherStateError();
-        continue;
-      }
-      if (bits === null) continue;
-      const set = decodeSet(bits);
-      const inRanges = range === null ? [] : (rangesOf.get(`${block} ${range}`) ?? []);
-      const keys =
-        range === null ? [term] : inRanges.flatMap(({ key, accepts }) => (accepts?.(term) === false ? [] : [key]));
-      for (const key of keys) {
-        const sets = read.get(`${block} ${key}`);
-        if (sets === undefined) read.set(`${block} ${key}`, [set]);
-        else sets.push(set);
-      }
-    }
-    for (const query of queries) query.take((key) => unionOf(read.get(`${query.block.number} ${key}`) ?? []));
-  }
+/** Returns a function that yields to the event loop if `MAX_BUSY_MS` have passed since it last did. */
+function pauses(): () => Promise<void> {
+  let busySince = performance.now();
+  return async () => {
+    if (performance.now() - busySince <= MAX_BUSY_MS) return;
+    await nextTick();
+    busySince = performance.now();
+  };
 }
 
 /** The block that an id belongs to; null if there is none. */
@@ -216,4 +187,78 @@ function blockOf({ blocks }: IndexState, id: string): { index: number; block: Bl
   const index = blocks.findLastIndex(({ firstId }) => firstId <= id);
   const block = blocks[index];
   return block === undefined ? null : { index, block };
+}
+
+/** Maximum of rows per statement: some milliseconds on SQLite, which cannot be interrupted. */
+export const MAX_ROWS = 500;
+
+/** A statement reads at least this many rows of each range. Most ranges have fewer. */
+const MIN_RANGE_ROWS = 25;
+
+/** The unread rest of a range of terms in a block. */
+interface RangeToRead extends TermRange {
+  readonly block: number;
+  readonly key: string;
+}
+
+/**
+ * Reads the sets that queries miss. A range can have hundreds of thousands of rows, so it is read in parts, and only the
+ * union of its sets is held.
+ *
+ * @param catalog the state in which the queries' blocks were read.
+ * @param pause awaited before each statement.
+ * @throws OtherStateError if the catalog has changed.
+ * @throws DamagedIndexError if a set is not the one that was written.
+ */
+export async function loadSets(
+  database: OpenDatabase,
+  kind: IndexedKind,
+  catalog: string,
+  queries: readonly BlockQuery[],
+  pause: () => Promise<void>,
+): Promise<void> {
+  const sets = new Map<string, PositionSet>();
+  const terms: [block: number, term: string][] = [];
+  const ranges: RangeToRead[] = [];
+  for (const { block, missing } of queries) {
+    for (const [key, { terms: ofKey = [], range }] of missing) {
+      for (const term of ofKey) terms.push([block.number, term]);
+      if (range !== undefined) ranges.push({ block: block.number, key, ...range });
+    }
+  }
+  while (terms.length + ranges.length > 0) {
+    await pause();
+    const someTerms = terms.splice(0, MAX_ROWS);
+    const rowsLeft = MAX_ROWS - someTerms.length;
+    const someRanges = ranges.splice(0, Math.floor(rowsLeft / MIN_RANGE_ROWS));
+    const limit = Math.floor(rowsLeft / Math.max(1, someRanges.length));
+    const rows = await database.run(`sets of ${kind}`, () => readSets(database.engine, kind), {
+      terms: JSON.stringify(someTerms),
+      ranges: JSON.stringify(someRanges.map(({ block, from, to }, index) => [block, from, to, index])),
+      limit,
+    });
+    /** The terms and sets of each range. */
+    const inRanges = someRanges.map((): { term: string; set: PositionSet }[] => []);
+    for (const row of rows) {
+      if (row.catalog !== null) {
+        if (row.catalog !== catalog) throw new OtherStateError();
+        continue;
+      }
+      const { block, term, range } = row;
+      const set = decodeStoredSet(kind, row);
+      if (range === null) sets.set(`${block} ${term}`, set);
+      else inRanges[range]?.push({ term, set });
+    }
+    for (const [index, range] of someRanges.entries()) {
+      const { key, block, from, accepts = () => true } = range;
+      const read = inRanges[index] ?? [];
+      const accepted = read.filter(({ term }) => accepts(term)).map(({ set }) => set);
+      sets.set(`${block} ${key}`, unionOf([sets.get(`${block} ${key}`) ?? EMPTY_SET, ...accepted]));
+      if (read.length < limit) continue;
+      // The last set is read again, which does not change the union.
+      const last = read.reduce((max, { term }) => (compareBytewise(term, max) > 0 ? term : max), from);
+      ranges.push({ ...range, from: last });
+    }
+  }
+  for (const query of queries) query.take((key) => sets.get(`${query.block.number} ${key}`) ?? EMPTY_SET);
 }

@@ -12,19 +12,17 @@ import type { Tokenizer } from './words.ts';
 /** Every served record: drafts have no terms at all. */
 export const ALL = '@all';
 
-/** The number of the publication that last changed a record, as bit slices. */
+/** The number of the release that last changed a record, as bit slices. */
 export const CHANGED = '@changed';
 
-/** Bits of a publication's number. */
-export const PUBLICATION_BITS = 31;
+/** Bits of a release's number. */
+export const RELEASE_BITS = 31;
 
 /** The deadline of a solicitation: the term of those that have one, and the name of its bit slices. */
 export const CLOSE_AT = '@close_at';
 
 /** The fields used by list filters and scopes. */
-export const FACETS = ['lead_entity', 'coop', 'supplier', 'city_service', 'state', 'certification', 'status'] as const;
-
-export type Facet = (typeof FACETS)[number];
+export type Facet = 'lead_entity' | 'coop' | 'supplier' | 'city_service' | 'state' | 'certification' | 'status';
 
 /** The term of a field's value. Words contain only letters and digits, so none can collide. */
 export function facetTerm(facet: Facet, value: string): string {
@@ -32,18 +30,18 @@ export function facetTerm(facet: Facet, value: string): string {
 }
 
 /** Numbers are padded, so that terms sort numerically. */
-const MAX_PUBLICATION_DIGITS = 10;
+const MAX_RELEASE_DIGITS = 10;
 
-/** The prefix of a publication's {@link visibleTerm}s. Those of later publications sort after it. */
-export function visibleSince(publication: number): string {
-  return `@visible=${String(publication).padStart(MAX_PUBLICATION_DIGITS, '0')}`;
+/** The prefix of a release's {@link visibleTerm}s. Those of later releases sort after it. */
+export function visibleSince(release: number): string {
+  return `@visible=${String(release).padStart(MAX_RELEASE_DIGITS, '0')}`;
 }
 
 /** Sorts after every {@link visibleTerm}. */
 export const VISIBLE_END = '@visible>';
 
 /**
- * The term of a supplier that an owner's contract has named since a publication, which can be later than the supplier's
+ * The term of a supplier that an owner's contract has named since a release, which can be later than the supplier's
  * last change.
  */
 export function visibleTerm({ owner, since }: SupplierPath): string {
@@ -59,7 +57,7 @@ export function ownerIn(term: string): string {
 export interface SupplierPath {
   /** The facet term of the lead entity or coop. */
   readonly owner: string;
-  /** The first publication that made it visible. */
+  /** The first release that made it visible. */
   readonly since: number;
 }
 
@@ -171,14 +169,14 @@ function changedTerms({ changed_publication }: { readonly changed_publication: n
   return [ALL, ...changeTerms(changed_publication)];
 }
 
-const CHANGED_TERMS = sliceTerms(CHANGED, PUBLICATION_BITS);
+const CHANGED_TERMS = sliceTerms(CHANGED, RELEASE_BITS);
 const CLOSE_AT_TERMS = sliceTerms(CLOSE_AT, TIMESTAMP_BITS);
 
 function valueTerms(terms: readonly string[], value: number): string[] {
   return slicesOf(value).flatMap((slice) => terms[slice] ?? []);
 }
 
-/** The slice terms of the publication that last changed a record. */
-export function changeTerms(publication: number): string[] {
-  return valueTerms(CHANGED_TERMS, publication);
+/** The slice terms of the release that last changed a record. */
+export function changeTerms(release: number): string[] {
+  return valueTerms(CHANGED_TERMS, release);
 }

@@ -2,8 +2,6 @@ import { collectDefaultMetrics, Registry, type Metric } from 'prom-client';
 
 /** One sample of a metric. */
 export interface Sample {
-  /** Set if it differs from the metric's name: a histogram's samples end in `_bucket`, `_sum` and `_count`. */
-  readonly metricName?: string;
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
 }
@@ -19,10 +17,10 @@ export type Reading = number | readonly Sample[] | undefined;
 type Register = (name: string, help: string, read: () => Reading | Promise<Reading>, ofWorkers?: 'min' | 'max') => void;
 
 /**
- * The functions that register metrics, by type. prom-client's own metrics store their values, and look up labels by a
- * string that they build on each increment. `name` and `get` are all that it needs to print or aggregate a metric.
+ * The functions that register metrics of values that other parts already keep. `name` and `get` are all that prom-client
+ * needs to print or aggregate a metric.
  */
-export function metricsOf(registry: Registry): Readonly<Record<'counter' | 'gauge' | 'histogram', Register>> {
+export function metricsOf(registry: Registry): Readonly<Record<'counter' | 'gauge', Register>> {
   const registerAs =
     (type: string): Register =>
     (name, help, read, ofWorkers) => {
@@ -33,7 +31,7 @@ export function metricsOf(registry: Registry): Readonly<Record<'counter' | 'gaug
       };
       registry.registerMetric({ name, get } as unknown as Metric);
     };
-  return { counter: registerAs('counter'), gauge: registerAs('gauge'), histogram: registerAs('histogram') };
+  return { counter: registerAs('counter'), gauge: registerAs('gauge') };
 }
 
 /** Gauges of prom-client that are named like counters, which metric linters reject. */

@@ -62,7 +62,7 @@ export class Readiness {
   #degradations(): string[] {
     const degradations: string[] = [];
     if (this.#parts.redisRateLimiter?.isShared === false) {
-      degradations.push('Redis does not count requests: each process counts by itself, up to its share of each limit');
+      degradations.push('Redis does not count requests: each process counts by itself, up to the full limit');
     }
     for (const { name, isInUse, isReplica, lagMs } of this.#database.servers?.() ?? []) {
       const why = lagMs === null ? 'does not respond' : 'is behind';

@@ -7,11 +7,10 @@ import type { DirectoryState } from '../access/partner-directory.ts';
 import type { OpenDatabase, ServerState } from '../database/database.ts';
 import type { Revision } from '../database/revision.ts';
 import type { ResponseCacheState } from '../http/response/response-cache.ts';
-import type { RedisRateLimiter } from '../rate-limiting/redis-rate-limiter.ts';
+import type { SharedRateLimiter } from '../rate-limiting/shared-rate-limiter.ts';
 import type { RequestLimits } from '../rate-limiting/request-limits.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
-import { metricsOf, processMetrics, type Reading, type Sample } from './metrics.ts';
-import type { RequestMetrics } from './request-metrics.ts';
+import { metricsOf, type Reading, type Sample } from './metrics.ts';
 
 /**
  * The parts of a serving process that metrics and readiness observe. Each returns its state from memory. Parts that
@@ -21,20 +20,21 @@ export interface ObservedParts {
   readonly directory: { readonly state: DirectoryState; readonly revision: Revision | null };
   readonly responseCache: { readonly state: ResponseCacheState };
   readonly limits: Pick<RequestLimits, 'limitedRequests' | 'failures'>;
-  readonly requests: Pick<RequestMetrics, 'register'>;
   readonly usage: { readonly state: { readonly failedWrites: number } };
   readonly admission: { readonly refused: number };
   /** The environment of the keys that are accepted. */
   readonly keyEnvironment: KeyEnvironment;
   readonly clock: Clock;
   /** Only if requests are to be counted in Redis. */
-  readonly redisRateLimiter: Pick<RedisRateLimiter, 'isShared' | 'fallbacks' | 'processes'> | undefined;
+  readonly redisRateLimiter: Pick<SharedRateLimiter, 'isShared' | 'fallbacks'> | undefined;
 }
 
-/** All metrics of a process that serves requests. docs/operators/monitoring.md describes them too. */
-export function servingMetrics(database: OpenDatabase, parts: ObservedParts): Registry {
-  const { directory, responseCache, limits, requests, usage, admission, redisRateLimiter, clock } = parts;
-  const registry = processMetrics();
+/**
+ * Registers the metrics of a process that serves requests, except those counted by `requestMetrics`.
+ * docs/operators/monitoring.md describes them too.
+ */
+export function registerServingMetrics(registry: Registry, database: OpenDatabase, parts: ObservedParts): void {
+  const { directory, responseCache, limits, usage, admission, redisRateLimiter, clock } = parts;
   const { counter, gauge } = metricsOf(registry);
   const ofServers = (samplesOf: (server: ServerState) => Sample[]): Reading => database.servers?.().flatMap(samplesOf);
   const ofReplicas = (valueOf: (replica: ServerState) => number | null): Reading =>
@@ -48,7 +48,6 @@ export function servingMetrics(database: OpenDatabase, parts: ObservedParts): Re
   const expiringKeys = rereadOnRevision<ExpiringKey[]>(directory, [], () =>
     listExpiringKeys(database, parts.keyEnvironment, now()),
   );
-  requests.register(registry);
   const labels = { version: manifest.version, node_version: process.version, engine: database.engine };
   gauge('pds_build_info', 'Always 1; the labels identify the build', () => [{ labels, value: 1 }], 'max');
 
@@ -66,12 +65,12 @@ export function servingMetrics(database: OpenDatabase, parts: ObservedParts): Re
   counter('pds_shed_requests_total', 'Requests refused because of overload', () => admission.refused);
 
   const cache = (): ResponseCacheState => responseCache.state;
-  counter('pds_answer_cache_hits_total', 'Responses served from the cache', () => cache().hits);
-  counter('pds_answer_cache_misses_total', 'Responses that were not in the cache', () => cache().misses);
-  counter('pds_answer_cache_evictions_total', 'Cached responses evicted to make room', () => cache().evictions);
-  gauge('pds_answer_cache_entries', 'Cached responses', () => cache().entries);
-  gauge('pds_answer_cache_bytes', 'Memory used by cached responses', () => cache().bytes);
-  gauge('pds_answer_cache_max_bytes', 'Memory limit of the response cache', () => cache().maxBytes);
+  counter('pds_response_cache_hits_total', 'Responses served from the cache', () => cache().hits);
+  counter('pds_response_cache_misses_total', 'Responses that were not in the cache', () => cache().misses);
+  counter('pds_response_cache_evictions_total', 'Cached responses evicted to make room', () => cache().evictions);
+  gauge('pds_response_cache_entries', 'Cached responses', () => cache().entries);
+  gauge('pds_response_cache_bytes', 'Memory used by cached responses', () => cache().bytes);
+  gauge('pds_response_cache_max_bytes', 'Memory limit of the response cache', () => cache().maxBytes);
 
   gauge(
     'pds_database_up',
@@ -118,7 +117,7 @@ export function servingMetrics(database: OpenDatabase, parts: ObservedParts): Re
   gauge('pds_replica_up', '1 if a replica responds', () => ofReplicas(({ lagMs }) => Number(lagMs !== null)), 'min');
   gauge(
     'pds_replica_lag_seconds',
-    'Time since a replica was last seen at the newest revision; 0 if it is there now, no value if it does not respond',
+    'Age of the oldest change that a replica lacks; 0 if it lacks none, no value if it does not respond',
     () => ofReplicas(({ lagMs }) => lagMs && lagMs / 1000),
     'max',
   );
@@ -140,18 +139,11 @@ export function servingMetrics(database: OpenDatabase, parts: ObservedParts): Re
     'How often a process fell back to counting by itself because Redis failed',
     () => redisRateLimiter?.fallbacks,
   );
-  gauge(
-    'pds_limits_processes',
-    'Number of processes counting in Redis, as last known',
-    () => redisRateLimiter?.processes,
-    'max',
-  );
   counter(
     'pds_usage_flush_failures_total',
     'How often usage counts could not be written to the database',
     () => usage.state.failedWrites,
   );
-  return registry;
 }
 
 function expirySample({ id, partner, expiresAt, replacedBy }: ExpiringKey): Sample {

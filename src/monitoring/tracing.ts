@@ -33,7 +33,7 @@ import {
 import type { Logger } from 'pino';
 import manifest from '../../package.json' with { type: 'json' };
 import type { OpenDatabase } from '../database/database.ts';
-import type { RequestObserver } from '../http/request/request-observers.ts';
+import type { RequestObserver } from '../http/request/pipeline.ts';
 import { throttleWarning } from '../throttle-warning.ts';
 import { readSampler } from './trace-sampler.ts';
 
@@ -41,7 +41,7 @@ import { readSampler } from './trace-sampler.ts';
 const FLUSH_DEADLINE_MS = 2_000;
 
 /** How often to log that the collector is down. */
-const COMPLAINT_INTERVAL_MS = 60_000;
+const WARN_EVERY_MS = 60_000;
 
 /** Published by node:http for each request that has arrived. */
 const REQUEST_START = 'http.server.request.start';
@@ -73,7 +73,7 @@ export class Tracing {
    * @throws ConfigError if they are invalid.
    */
   constructor(environment: Readonly<Record<string, string | undefined>>, stage: string, logger: Pick<Logger, 'warn'>) {
-    complainTo(logger);
+    logProblems(logger);
     const named = detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] });
     this.#provider = new TracerProvider({
       sampler: readSampler(environment),
@@ -193,13 +193,13 @@ function parseTraceparent(header: string | string[] | undefined): SpanContext | 
 }
 
 /** Logs the SDK's errors, rate-limited and shortened to their reason. */
-function complainTo(logger: Pick<Logger, 'warn'>): void {
-  const complain = throttleWarning(COMPLAINT_INTERVAL_MS, (_times, message: string) =>
+function logProblems(logger: Pick<Logger, 'warn'>): void {
+  const warn = throttleWarning(WARN_EVERY_MS, (_times, message: string) =>
     logger.warn({ reason: reasonIn(message) }, 'traces cannot be sent; requests are served normally'),
   );
   const silent = (): void => undefined;
   diag.setLogger(
-    { error: complain, warn: complain, info: silent, debug: silent, verbose: silent },
+    { error: warn, warn, info: silent, debug: silent, verbose: silent },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
 }

@@ -1,12 +1,87 @@
 import { sql, type RawBuilder } from 'kysely';
-import type { Scope } from '../access/scope.ts';
+import type { Partner, Scope } from '../access/scope.ts';
 import type { Engine, OpenDatabase } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
 import { firstRow, joinedTexts, listedKeys, parameter } from '../database/statement.ts';
-import type { Condition } from '../index/conditions.ts';
-import { inOneState, OtherStateError } from '../index/one-state.ts';
+import {
+  timestampParameter,
+  freeText,
+  type Filter,
+  type Filters,
+  type Parameter,
+  type ParameterValues,
+} from '../http/request/parameters.ts';
+import { closes, hasValue, hasWords, type ChangedSince, type Condition } from '../index/conditions.ts';
 import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
-import { seenEvents, type SeenEvents } from './events.ts';
+import { OtherStateError } from '../index/statements.ts';
+import type { Facet } from '../index/terms.ts';
+import { seenEvents, type SeenEvents, type Since } from './watermark.ts';
+
+/** The context of a filter's conditions, beside its value. */
+export interface IndexQuery {
+  readonly index: RecordIndex;
+  readonly scope: Scope;
+  /** Null without `updated_since`. */
+  readonly since: ChangedSince | null;
+  /** The state of the catalog that the index is read in. */
+  readonly catalog: string;
+}
+
+/** A filter of an indexed kind. */
+export type IndexFilter = Filter<string, IndexQuery, Condition>;
+
+/** The conditions of the filters that a request has. */
+export type ConditionsIn<Query, C> = (query: Query) => Promise<readonly C[]>;
+
+/** Binds filters to their parsed values. */
+export function conditionsOf<Query, C>(filters: Filters<Query, C>, values: ParameterValues): ConditionsIn<Query, C> {
+  const given = Object.entries(filters).filter(([name]) => values[name] !== undefined);
+  return async (query) =>
+    (await Promise.all(given.map(async ([name, filter]) => filter.conditions(values[name], query)))).flat();
+}
+
+/**
+ * Finds in the index the records that the scope shows and that meet the conditions. The only way to a list or count, so
+ * that none is without its scope.
+ *
+ * @throws OtherStateError if the conditions were read in another state of the catalog than the records.
+ */
+export async function findInScope<Found extends { readonly catalog: string }>(
+  { index, scope, since }: Omit<IndexQuery, 'catalog'>,
+  conditionsIn: ConditionsIn<IndexQuery, Condition>,
+  find: (conditions: readonly Condition[]) => Promise<Found>,
+): Promise<Found> {
+  const catalog = await index.catalog();
+  const conditions = await conditionsIn({ index, scope, since, catalog });
+  const found = await find([index.visibility.in(scope), ...conditions]);
+  if (found.catalog !== catalog) throw new OtherStateError();
+  return found;
+}
+
+/** Records that have all words of a text. */
+export const words: IndexFilter = { ...freeText, conditions: hasWords };
+
+/** Records whose field has this value. */
+export function withValue(facet: Facet, parameter: Parameter<string>): IndexFilter {
+  return { ...parameter, conditions: (value) => [hasValue(facet, value)] };
+}
+
+/** Solicitations that close no earlier than a timestamp, or no later. */
+export function closing(comparison: 'at least' | 'at most', description: string): IndexFilter {
+  return { ...timestampParameter(description), conditions: (timestamp) => [closes(comparison, timestamp)] };
+}
+
+/** The sync filter of a list of `records`, with a note on what else it does. `readSince` interprets its value. */
+export function updatedSince(records: string, note = ''): IndexFilter {
+  return {
+    ...timestampParameter(
+      `Only ${records} that changed or became visible to you at this time or later. Pass the \`X-Sync-Watermark\` of ` +
+        'your last sync. Any other timestamp, such as your own clock or the latest `updated_at`, counts as 5 seconds ' +
+        `earlier.${note && ` ${note}`}`,
+    ),
+    conditions: (_, { index, scope, since }) => (since === null ? [] : index.visibility.newSince(scope, since)),
+  };
+}
 
 /**
  * Size limit of a page's texts in bytes; the remaining records go to the next page. A larger record gets a page of its
@@ -42,10 +117,14 @@ export function storedWhole(table: string, key: string): ListedRecords {
 /** The records of a list, and how to find them. */
 export interface Listing {
   readonly records: ListedRecords;
-  /** Finds the first records after a key that the scope can see; null starts at the beginning. */
-  find(scope: Scope, after: string | null, limit: number): Promise<FoundRecords>;
+  /**
+   * Finds the first records after a key that the scope can see; null starts at the beginning.
+   *
+   * @param since null for all of them, whenever they changed.
+   */
+  find(scope: Scope, since: Since | null, after: string | null, limit: number): Promise<FoundRecords>;
   /** Call when the texts were read in another catalog state than the one in which the records were found. */
-  forget(): void;
+  forget?(): void;
   /** Called with the last record of each page. */
   remember?(catalog: string, key: string, found: number | string): void;
 }
@@ -54,11 +133,12 @@ export interface Listing {
 export function indexedListing(
   index: RecordIndex,
   records: ListedRecords,
-  conditionsIn: (scope: Scope) => readonly Condition[],
+  conditionsIn: ConditionsIn<IndexQuery, Condition>,
 ): Listing {
   return {
     records,
-    find: (scope, after, limit) => index.find(conditionsIn(scope), after, limit),
+    find: (scope, since, after, limit) =>
+      findInScope({ index, scope, since }, conditionsIn, (conditions) => index.find(conditions, after, limit)),
     forget: () => index.forget(),
     remember: (catalog, key, position) => index.remember(catalog, key, Number(position)),
   };
@@ -78,42 +158,41 @@ export interface PageRow extends StatedPage {
   readonly hasMore: boolean;
 }
 
-/** Reads a page, and ensures that its records were found and its texts read in the same catalog state. */
+/**
+ * Reads a page.
+ *
+ * @throws OtherStateError if its records were found and its texts read in different states of the catalog.
+ */
 export async function readPage(
   database: OpenDatabase,
   listing: Listing,
-  request: { scope: Scope; after: string | null; limit: number; partnerId: number; now: string },
+  { id, scope }: Pick<Partner, 'id' | 'scope'>,
+  request: { since: Since | null; after: string | null; limit: number; now: string },
 ): Promise<PageRow> {
   const { records } = listing;
-  const { scope, after, limit, partnerId, now } = request;
-  return inOneState(
-    database,
-    () => listing.forget(),
-    async () => {
-      const { catalog, positions, hasMore } = await listing.find(scope, after, limit);
-      const read = async (found: FoundRecords['positions'], bytes: number): Promise<StatedPage> => {
-        const values = { partner_id: partnerId, now, found, bytes };
-        const name = `${records.table} page`;
-        const page = firstRow(await database.run(name, () => pageStatement(database.engine, records), values));
-        return inState(catalog, page);
-      };
-      let found = positions;
-      // Texts of an equal share each fit into a page together, which is known without adding up their sizes.
-      let page = await read(found, Math.floor(MAX_PAGE_BYTES / Math.max(1, found.length)));
-      if (page.shown < found.length) {
-        const name = `sizes of ${records.table}`;
-        const sizes = await database.run(name, () => sizesStatement(database.engine, records), { found });
-        inState(catalog, firstRow(sizes));
-        found = found.slice(0, countFitting(sizes.map(({ bytes }) => bytes ?? 0)));
-        page = await read(found, ANY_SIZE);
-      }
-      if (page.shown !== found.length)
-        throw new Error(`the index names ${found.length - page.shown} records that are not stored`);
-      const last = found.at(-1);
-      if (page.last_key !== null && last !== undefined) listing.remember?.(catalog, page.last_key, last);
-      return { ...page, hasMore: hasMore || found.length < positions.length };
-    },
-  );
+  const { since, after, limit, now } = request;
+  const { catalog, positions, hasMore } = await listing.find(scope, since, after, limit);
+  const read = async (found: FoundRecords['positions'], bytes: number): Promise<StatedPage> => {
+    const values = { partner_id: id, now, found, bytes };
+    const name = `${records.table} page`;
+    const page = firstRow(await database.run(name, () => pageStatement(database.engine, records), values));
+    return inState(catalog, page);
+  };
+  let found = positions;
+  // Texts of an equal share each fit into a page together, which is known without adding up their sizes.
+  let page = await read(found, Math.floor(MAX_PAGE_BYTES / Math.max(1, found.length)));
+  if (page.shown < found.length) {
+    const name = `sizes of ${records.table}`;
+    const sizes = await database.run(name, () => sizesStatement(database.engine, records), { found });
+    inState(catalog, firstRow(sizes));
+    found = found.slice(0, countFitting(sizes.map(({ bytes }) => bytes ?? 0)));
+    page = await read(found, ANY_SIZE);
+  }
+  if (page.shown !== found.length)
+    throw new Error(`the index names ${found.length - page.shown} records that are not stored`);
+  const last = found.at(-1);
+  if (page.last_key !== null && last !== undefined) listing.remember?.(catalog, page.last_key, last);
+  return { ...page, hasMore: hasMore || found.length < positions.length };
 }
 
 function inState<Row extends { readonly catalog: string }>(catalog: string, row: Row): Row {

@@ -79,6 +79,9 @@ export async function registerPortal(app: FastifyInstance, directory: PartnerDir
   }
   // Paths used by people who know only the host name, or who trim a guide's URL.
   for (const path of ['/', `${DOCS_PATH}/guides`, `${DOCS_PATH}/guides/`]) redirect(app, path, DOCS_PATH);
+  // The overview's Markdown at its own address, and the index for language models at the one that they try first.
+  redirect(app, `${DOCS_PATH}.md`, `${DOCS_PATH}/index.md`);
+  redirect(app, '/llms.txt', `${DOCS_PATH}/llms.txt`);
   // Only a demo accepts its published key, so that only a demo shows it.
   app.get(`${DOCS_PATH}/service.json`, { schema: { hide: true } }, async () => ({
     demo_key: (await directory.findByKey(DEMO_KEY)) === null ? null : DEMO_KEY,

@@ -1,18 +1,17 @@
 import type { Database } from '../database/database.ts';
 import type { IndexChanges } from '../index/write/index-changes.ts';
-import type { FormerSearch } from './former/former-search.ts';
 import type { ChangeRecorder } from './preview/change-recorder.ts';
 import type { ProblemList } from './problems.ts';
 import type { ReferenceData } from './write/references.ts';
 import type { IndexedKind, Kind, NamedRefKind } from '../kinds.ts';
 
-/** The state that one publication passes through its steps. */
+/** The state that one release passes through its steps. */
 export interface ImportContext {
-  /** The transaction of this publication. */
+  /** The transaction of this release. */
   readonly database: Database;
-  /** The number of this publication. Its timestamp is drawn at the end. */
-  readonly publication: number;
-  /** This publication's random token. */
+  /** The number of this release. Its timestamp is drawn at the end. */
+  readonly release: number;
+  /** This release's random token. */
   readonly token: string;
   readonly problems: ProblemList;
   readonly referenceData: ReferenceData;
@@ -28,8 +27,6 @@ export interface ImportContext {
   latestUpdatedAt: string;
   /** The changes to each kind's search index. */
   readonly index: { readonly [K in IndexedKind]: IndexChanges<K> };
-  /** The previous version's search, as long as its servers may run. */
-  readonly formerSearch: FormerSearch | null;
   /** Records each changed record, for a preview. */
   readonly changes: ChangeRecorder | null;
   /** Positions per index block. */

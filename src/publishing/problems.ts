@@ -42,7 +42,9 @@ export class ImportRefusedError extends Error {
 
   constructor(problems: readonly ReportedProblem[]) {
     const printed = problems.map(({ file, field, reason, ...others }) => ({
-      ...{ file: printable(file), field: printable(field), reason: printable(reason) },
+      file: printable(file),
+      field: printable(field),
+      reason: printable(reason),
       ...others,
     }));
     super(printed.map(describeProblem).join('\n'));

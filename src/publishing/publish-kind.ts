@@ -1,10 +1,10 @@
 import { isOneOf } from '../database/engine-sql.ts';
 import { isIndexed, type Kind } from '../kinds.ts';
 import type { Counts, ImportContext } from './import-context.ts';
-import { planPositions, type KeyLines, type PlannedKey } from './order/position-plan.ts';
+import { planPositions, type KeyLines, type PlannedKey } from './positions/position-plan.ts';
 import { lineKey, readLines, startingKey, UnreadableFileError, type Line } from './read/lines.ts';
 import { lineParser, type ParsedLine } from './read/record-parser.ts';
-import { MAX_LINE_BYTES } from './read/record-schemas.ts';
+import { describeTooLong } from './read/record-schemas.ts';
 import type { Source } from './read/source.ts';
 import { contentHash, keyField } from './records.ts';
 import type { Entry, RecordWriter } from './write/record-writer.ts';
@@ -34,7 +34,8 @@ export async function publishKind(
   onRead: (bytes: number, lines: number) => void,
 ): Promise<PublishedKind> {
   const published: PublishedKind = {
-    ...{ source, writer },
+    source,
+    writer,
     counts: { added: 0, changed: 0, unchanged: 0, removed: 0 },
     lines: new Map<string, number>(),
     removals: [],
@@ -90,9 +91,9 @@ async function openBatchPublisher(context: ImportContext, published: PublishedKi
 
   /** Reports a line that is too long, and skips it. */
   const refuseTooLong = ({ number, bytes }: Line): boolean => {
-    const maxBytes = MAX_LINE_BYTES[kind];
-    if (bytes.length <= maxBytes) return false;
-    report(number, '', `is ${bytes.length} bytes long; the maximum for a line of this file is ${maxBytes}`);
+    const reason = describeTooLong(kind, bytes.length);
+    if (reason === null) return false;
+    report(number, '', reason);
     markAsPresent(startingKey(bytes));
     return true;
   };
@@ -137,10 +138,10 @@ async function openBatchPublisher(context: ImportContext, published: PublishedKi
       return null;
     }
     // Uses the plan's string, so that each key is in memory once.
-    const { key, row } = open.planned ?? { key: parsed.key, row: null };
+    const { key, position } = open.planned ?? { key: parsed.key, position: null };
     if (parsed.type === 'record') {
       const { record, updatedAt, hash } = parsed;
-      return { line, key, row, lineHash: open.hash, record, updatedAt, hash };
+      return { line, key, position, lineHash: open.hash, record, updatedAt, hash };
     }
     published.removals.push(key);
     return null;

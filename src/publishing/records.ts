@@ -1,50 +1,9 @@
 import { hash } from 'node:crypto';
 import type { SolicitationRow } from '../database/tables.ts';
-import type { Kind, NamedRefKind } from '../kinds.ts';
-import { parseRenderedContract, type RenderedContract } from '../resources/contracts/render.ts';
-import type { SolicitationRecord } from '../resources/solicitations/render.ts';
-
-/** Records of the import format, validated and completed: every field is present, timestamps are normalized. */
-
-export interface NamedRecord {
-  id: string;
-  name: string;
-}
-
-export interface CertificationRecord {
-  abbreviation: string;
-  name: string;
-  type: 'sbe' | 'technical';
-}
-
-export interface SupplierRecord {
-  id: string;
-  name: string;
-  short_intro: string | null;
-  about: string | null;
-  states_served: string[];
-  certifications: string[];
-  city_service_ids: string[];
-  location: string | null;
-  logo: string | null;
-  email: string | null;
-  website: string | null;
-}
-
-export interface ContractRecord extends Pick<RenderedContract, 'id' | 'name' | 'summary' | 'description'> {
-  lead_entity_id: string;
-  coop_id: string | null;
-  supplier_ids: string[];
-  city_service_ids: string[];
-}
-
-/** The record type of each kind's file. */
-export interface RecordOf extends Record<NamedRefKind, NamedRecord> {
-  certifications: CertificationRecord;
-  suppliers: SupplierRecord;
-  contracts: ContractRecord;
-  solicitations: SolicitationRecord;
-}
+import type { Kind } from '../kinds.ts';
+import type { ContractRecord } from '../resources/contracts/fields.ts';
+import { parseRenderedContract } from '../resources/contracts/render.ts';
+import type { RecordOf } from './read/record-schemas.ts';
 
 /** The columns of a solicitation that can be computed without the database; `insertLeadEntity` completes `document`. */
 export type PreparedSolicitation = Pick<

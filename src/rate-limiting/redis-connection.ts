@@ -13,8 +13,10 @@ const RECONNECT_MS = { min: 150, max: 400 };
  * a response when the connection is lost: resending it would count a request twice.
  *
  * The caller must listen for 'error', must expose its errors only through `reasonOf`, and must disconnect in the end.
+ *
+ * @param commandTimeout in milliseconds.
  */
-export function openRedis(redisUrl: string): Redis {
+export function openRedis(redisUrl: string, commandTimeout: number): Redis {
   const { protocol, hostname, port, username, password, pathname } = new URL(redisUrl);
   return new Redis({
     host: hostname.replace(/^\[|\]$/g, ''),
@@ -31,6 +33,7 @@ export function openRedis(redisUrl: string): Redis {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
+    commandTimeout,
     connectTimeout: SILENCE_MS,
     socketTimeout: SILENCE_MS,
     retryStrategy: () => RECONNECT_MS.min + Math.random() * (RECONNECT_MS.max - RECONNECT_MS.min),
@@ -71,21 +74,4 @@ export function reasonOf(error: unknown, redisUrl: string): string {
 export function redisNamespace(cursorSecret: Buffer, environment: Environment): string {
   const token = createHmac('sha256', cursorSecret).update(`redis ${environment}`).digest('base64url');
   return `pds:${token.slice(0, 16)}`;
-}
-
-/**
- * Settles like a promise, or rejects after a deadline.
- *
- * Not ioredis' own `commandTimeout`: if this process was busy for longer than the timeout, timers run first, and
- * ioredis would give up on a response that is already in the socket buffer. Here, whatever has arrived by the deadline
- * is read before the decision.
- */
-export function withDeadline<T>(promise: Promise<T>, deadlineMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      // Runs after the sockets have been read.
-      setImmediate(() => reject(new Error(`no response within ${deadlineMs} ms`)));
-    }, deadlineMs);
-    promise.finally(() => clearTimeout(timer)).then(resolve, reject);
-  });
 }

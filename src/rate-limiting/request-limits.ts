@@ -1,6 +1,5 @@
 import ipaddr from 'ipaddr.js';
 import type { Partner } from '../access/scope.ts';
-import { FAILURES_PER_MINUTE, type RateLimiter, type RateLimitResult } from './rate-limiter.ts';
 
 /** Leading groups of an IPv6 address that are its /64 network. */
 const NETWORK_GROUPS = 4;
@@ -28,11 +27,6 @@ export class RequestLimits {
   /** Failed authentications: `refused` got 401, `limited` got 429 after too many from one address. */
   get failures(): { readonly refused: number; readonly limited: number } {
     return { refused: this.#failures - this.#limitedFailures, limited: this.#limitedFailures };
-  }
-
-  /** Counts a request of a partner that this process can accept on its own; null, and nothing is counted, for others. */
-  tryCountRequest({ id, requestsPerMinute }: Pick<Partner, 'id' | 'requestsPerMinute'>): RateLimitResult | null {
-    return this.#rateLimiter.tryCount(`partner:${id}`, requestsPerMinute);
   }
 
   /** Counts one request of a partner, with any of its keys. */
@@ -68,14 +62,103 @@ export function networkOf(address: string): string {
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`;
 }
 
-/** The rate limit headers after a request, as alternating names and values (draft-ietf-httpapi-ratelimit-headers-10). */
+/** The rate limit headers after a request (draft-ietf-httpapi-ratelimit-headers-10). */
 export function limitHeaders(
-  { requestsPerMinute }: Partner,
+  { requestsPerMinute }: Pick<Partner, 'requestsPerMinute'>,
   { windowSeconds }: Pick<RequestLimits, 'windowSeconds'>,
   { remaining, resetSeconds }: RateLimitResult,
-): readonly string[] {
-  return [
-    ...['ratelimit-policy', `"partner";q=${requestsPerMinute};w=${windowSeconds}`],
-    ...['ratelimit', `"partner";r=${remaining};t=${resetSeconds}`],
-  ];
+): Readonly<Record<string, string>> {
+  return {
+    'ratelimit-policy': `"partner";q=${requestsPerMinute};w=${windowSeconds}`,
+    ratelimit: `"partner";r=${remaining};t=${resetSeconds}`,
+  };
+}
+
+/** Failed authentications per minute and address; further failures get 429. */
+export const FAILURES_PER_MINUTE = 60;
+
+/** Length of a rate limit window. */
+export const WINDOW_SECONDS = 60;
+
+/** The state of a rate limit after counting one more request. */
+export interface RateLimitResult {
+  readonly isExceeded: boolean;
+  readonly remaining: number;
+  /** Whole seconds until the window resets, at least 1. */
+  readonly resetSeconds: number;
+}
+
+/**
+ * Counts requests by key, in fixed windows that begin with the first request of the key. Exceeded requests count too.
+ *
+ * One interface, two implementations: `InMemoryRateLimiter` for a single process, `SharedRateLimiter` for the workers of
+ * one primary process, or any number of processes and hosts with Redis. `count` never fails.
+ */
+export interface RateLimiter {
+  readonly windowSeconds: number;
+  /**
+   * Counts one request. A result that is known in this process is returned synchronously.
+   *
+   * @param quota requests per window. Each partner has its own, and it can change within a window.
+   */
+  count(key: string, quota: number): RateLimitResult | Promise<RateLimitResult>;
+}
+
+/**
+ * In seconds. Timestamps are fractional, so adding a minute to one and subtracting it again can give slightly more than
+ * a minute.
+ */
+const ROUNDING_SECONDS = 1e-6;
+
+/** The rate limit result of the request counted last. */
+export function rateLimitResult(count: number, quota: number, msLeft: number): RateLimitResult {
+  return {
+    isExceeded: count > quota,
+    remaining: Math.max(0, quota - count),
+    resetSeconds: Math.max(1, Math.ceil(msLeft / 1000 - ROUNDING_SECONDS)),
+  };
+}
+
+interface Window {
+  readonly endsAtMs: number;
+  count: number;
+}
+
+/**
+ * Counts in this process's memory. Ended windows are dropped when another begins, so no timer is needed and no key's
+ * count can evict another's.
+ *
+ * Not `RateLimiterMemory` of rate-limiter-flexible: it returns promises, so no request could be decided synchronously,
+ * and it reads the wall clock, which can be set back.
+ */
+export class InMemoryRateLimiter implements RateLimiter {
+  readonly windowSeconds: number;
+  /** In the order in which they began, which is also the order in which they end. */
+  readonly #windows = new Map<string, Window>();
+
+  constructor(windowSeconds = WINDOW_SECONDS) {
+    this.windowSeconds = windowSeconds;
+  }
+
+  count(key: string, quota: number): RateLimitResult {
+    const nowMs = performance.now();
+    const window = this.#find(key, nowMs) ?? this.#begin(key, nowMs);
+    window.count += 1;
+    return rateLimitResult(window.count, quota, window.endsAtMs - nowMs);
+  }
+
+  #find(key: string, nowMs: number): Window | null {
+    const window = this.#windows.get(key);
+    return window !== undefined && window.endsAtMs > nowMs ? window : null;
+  }
+
+  #begin(key: string, nowMs: number): Window {
+    for (const [ended, { endsAtMs }] of this.#windows) {
+      if (endsAtMs > nowMs) break;
+      this.#windows.delete(ended);
+    }
+    const window = { endsAtMs: nowMs + this.windowSeconds * 1000, count: 0 };
+    this.#windows.set(key, window);
+    return window;
+  }
 }

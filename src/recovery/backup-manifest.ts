@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv, type JSONSchemaType } from 'ajv';
 import type { TableGroup } from '../database/migrations/migration.ts';
-import { MIGRATIONS } from '../database/migrations/migrations.ts';
+import { schemaNumber } from '../database/migrations/migrator.ts';
 import { OperatorError } from '../operator-error.ts';
 import { digestFile } from './durable-files.ts';
 
@@ -28,7 +28,7 @@ export interface BackupManifest {
   readonly made_at: string;
   /** The last migration of each group. */
   readonly schema: { readonly catalog: number; readonly access: number };
-  /** The timestamp of the last publication or change of grants. */
+  /** The timestamp of the last release or change of grants. */
   readonly last_event: string;
   readonly files: { readonly catalog: BackedUpFile; readonly access: BackedUpFile };
 }
@@ -84,7 +84,7 @@ export function readManifest(folder: string): BackupManifest {
     );
   }
   for (const group of ['catalog', 'access'] satisfies TableGroup[]) {
-    const [backedUp, known] = [parsed.schema[group], MIGRATIONS[group].length];
+    const [backedUp, known] = [parsed.schema[group], schemaNumber(group)];
     if (backedUp > known) {
       throw new OperatorError(
         `the backup's ${group} schema is at ${backedUp}, and this version of the service supports only ${known}: ` +

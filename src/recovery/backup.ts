@@ -23,7 +23,7 @@ import { digestFile, makeLastFolder, syncToDisk } from './durable-files.ts';
 const GROUPS = ['access', 'catalog'] as const;
 
 /**
- * How long to wait for the lock under which commit timestamps are drawn. A publication holds it only during its last
+ * How long to wait for the lock under which commit timestamps are drawn. A release holds it only during its last
  * step.
  */
 const LOCK_PATIENCE_MS = 60_000;
@@ -42,7 +42,7 @@ export interface BackupOptions {
 /**
  * Copies both files of a SQLite database into a new folder while servers and imports run.
  *
- * Both copies are of the same moment: the backup takes the lock under which publications and grant changes draw their
+ * Both copies are of the same moment: the backup takes the lock under which releases and grant changes draw their
  * timestamps, so none of them is between its two commits. It releases the lock once a read transaction has seen both
  * files. That transaction stays open until everything is copied, so later writes are not included.
  *
@@ -118,7 +118,10 @@ async function fill(folder: string, path: string, options: BackupOptions): Promi
     snapshot.close();
   }
   const manifest: BackupManifest = {
-    ...{ format: BACKUP_FORMAT, version: options.version, made_at: madeAt, ...about },
+    format: BACKUP_FORMAT,
+    version: options.version,
+    made_at: madeAt,
+    ...about,
     files: await checkBoth(files, options),
   };
   writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });

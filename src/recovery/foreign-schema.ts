@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { TableGroup } from '../database/migrations/migration.ts';
-import { MIGRATIONS } from '../database/migrations/migrations.ts';
+import { SCHEMAS } from '../database/migrations/migrations.ts';
 import { ledgerStatement } from '../database/migrations/migrator.ts';
 import { SqliteConnection } from '../database/sqlite/sqlite-files.ts';
 import { OperatorError } from '../operator-error.ts';
@@ -17,27 +17,49 @@ interface SchemaObject {
 const STATISTICS = /^sqlite_stat\d$/;
 
 /**
- * Drops every trigger, view, table and index in a backup file that the migrations do not create. A planted trigger or
- * view would run with the next write or read.
+ * Drops every trigger and view in a backup file, since the service has none: a planted one would run with the next write
+ * or read.
  *
  * @returns the dropped objects, as `access trigger forge_keys`.
+ * @throws OperatorError if the file cannot be read.
+ */
+export function removePrograms(path: string, group: TableGroup): string[] {
+  return inBackup(path, group, (file) => {
+    // Otherwise the first migration would fail on its tables.
+    if (file.prepare('select 1 from migrations limit 1').get() === undefined) throw new Error('it lists no migration');
+    return dropObjects(
+      file,
+      readSchema(file, 'main').filter(({ type }) => type === 'trigger' || type === 'view'),
+    );
+  });
+}
+
+/**
+ * Drops every table and index in a backup file that this version does not create. Call it after `removePrograms` and the
+ * migration to this version.
+ *
+ * @returns the dropped objects.
  * @throws OperatorError if one of the service's tables or indexes is missing or has another definition. It cannot be
  *   dropped without its data, and an expression in it would also run.
  */
 export function removeForeignSchema(path: string, group: TableGroup): string[] {
+  return inBackup(path, group, (file) => {
+    const found = readSchema(file, 'main');
+    const expected = readExpectedSchema(group);
+    refuseChanged(found, expected);
+    const unknown = found.filter((object) => !expected.has(keyOf(object)));
+    return dropObjects(
+      file,
+      unknown.filter(({ name }) => !STATISTICS.test(name)),
+    );
+  });
+}
+
+function inBackup(path: string, group: TableGroup, drop: (file: DatabaseSync) => SchemaObject[]): string[] {
   using file = new SqliteConnection(path);
   try {
     file.exec('pragma trusted_schema = off; pragma foreign_keys = off');
-    const found = readSchema(file, 'main');
-    // Done first, so that nothing below runs them.
-    const programs = found.filter(({ type }) => type === 'trigger' || type === 'view');
-    programs.forEach((object) => dropObject(file, object));
-    const expected = readMigratedSchema(group, readLastMigration(file));
-    refuseChanged(found, expected);
-    const unknown = found.filter((object) => !programs.includes(object) && !expected.has(keyOf(object)));
-    const foreign = unknown.filter(({ name }) => !STATISTICS.test(name));
-    foreign.forEach((object) => dropObject(file, object));
-    return [...programs, ...foreign].map((object) => printable(`${group} ${keyOf(object)}`));
+    return drop(file).map((object) => printable(`${group} ${keyOf(object)}`));
   } catch (error) {
     const reason = printable(error instanceof Error ? error.message : String(error));
     throw new OperatorError(
@@ -55,36 +77,31 @@ function refuseChanged(found: readonly SchemaObject[], expected: ReadonlyMap<str
   }
 }
 
-/** The schema after a group's migrations up to `lastNumber`. */
-function readMigratedSchema(group: TableGroup, lastNumber: number): Map<string, string | null> {
+/** The schema that this version creates. */
+function readExpectedSchema(group: TableGroup): Map<string, string | null> {
   using model = new SqliteConnection(':memory:');
   model.exec(`attach ':memory:' as ${group}`);
-  model.exec(ledgerStatement(group));
-  for (const migration of MIGRATIONS[group].filter(({ number }) => number <= lastNumber)) {
-    for (const statement of migration.statements?.('sqlite') ?? []) model.exec(statement);
-  }
+  for (const statement of [ledgerStatement(group), ...SCHEMAS[group].creation.statements('sqlite')])
+    model.exec(statement);
   return new Map(readSchema(model, group).map((object) => [keyOf(object), object.sql]));
 }
 
 function readSchema(connection: DatabaseSync, schema: string): SchemaObject[] {
   const rows = connection.prepare(`select type, name, sql from ${schema}.sqlite_schema`).all();
   return rows.map(({ type, name, sql }) => ({
-    ...{ type: String(type), name: String(name) },
+    type: String(type),
+    name: String(name),
     // Whitespace does not matter.
     sql: sql === null ? null : String(sql).replaceAll(/\s+/g, ' '),
   }));
 }
 
-function readLastMigration(connection: DatabaseSync): number {
-  const number = Number(connection.prepare('select max(number) as number from migrations').get()?.['number']);
-  // Otherwise every table would count as foreign.
-  if (number < 1) throw new Error('it lists no migration');
-  return number;
-}
-
 const keyOf = ({ type, name }: SchemaObject): string => `${type} ${name}`;
 
-function dropObject(connection: DatabaseSync, { type, name }: SchemaObject): void {
-  // It may have been dropped with its table.
-  connection.exec(`drop ${type} if exists "${name.replaceAll('"', '""')}"`);
+function dropObjects(connection: DatabaseSync, objects: SchemaObject[]): SchemaObject[] {
+  for (const { type, name } of objects) {
+    // It may have been dropped with its table.
+    connection.exec(`drop ${type} if exists "${name.replaceAll('"', '""')}"`);
+  }
+  return objects;
 }

@@ -5,9 +5,13 @@ import { inTransaction, type Database, type OpenDatabase } from '../database/dat
 import { recordTimeline } from '../database/postgres/timeline.ts';
 import { bumpRevision } from '../database/commit-timestamps.ts';
 import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
+import { insertRows } from '../database/rows.ts';
+import { encodeSet, decodeStoredSet, storedSet, type StoredSet } from '../index/position-set.ts';
 import { ALL, CHANGED, changeTerms } from '../index/terms.ts';
+import { indexTable } from '../index/write/indexed-rows.ts';
 import { countRecords } from '../index/write/rebuild-index.ts';
-import { announcePublication, nextPublication, tidyUp } from '../publishing/announce.ts';
+import { announceRelease, nextReleaseNumber } from '../publishing/releases.ts';
+import { vacuum } from '../database/vacuum.ts';
 import { lockCatalog } from '../database/catalog-lock.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
 
@@ -46,22 +50,26 @@ async function readTraces(database: Database): Promise<Pick<Recovery, 'lastEvent
   return { lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace: await readNewestTrace(database) };
 }
 
-/** Marks all records of a kind as changed by this publication, in the index only. */
+/** Marks all records of a kind as changed by this release, in the index only. */
 async function markAllInIndex(
-  { kysely }: Database,
+  database: Database,
   kind: IndexedKind,
   { number, token }: { number: number; token: string },
 ): Promise<void> {
+  const { kysely } = database;
   const index = sql.table(`catalog.${kind}_index`);
   const inBlocks = sql`block in (select block from catalog.index_blocks where kind = ${kind})`;
   // The slices are `@changed#0`, `@changed#1`, …; no other term sorts between these bounds.
   await sql`delete from ${index} where ${inBlocks} and term >= ${`${CHANGED}#`} and term < ${`${CHANGED}$`}`.execute(
     kysely,
   );
-  for (const term of changeTerms(number)) {
-    await sql`insert into ${index} (block, term, bits)
-      select block, cast(${term} as text), bits from ${index} where ${inBlocks} and term = ${ALL}`.execute(kysely);
-  }
+  const { rows } = await sql<StoredSet>`
+    select block, term, bits, checksum from ${index} where ${inBlocks} and term = ${ALL}`.execute(kysely);
+  const ofAll = rows.map((row) => ({ block: row.block, bits: encodeSet(decodeStoredSet(kind, row)) }));
+  const written = changeTerms(number).flatMap((term) =>
+    ofAll.map(({ block, bits }) => storedSet(kind, block, term, bits)),
+  );
+  await insertRows(database, indexTable(kind), written);
   await kysely.updateTable('catalog.index_blocks').set({ token }).where('kind', '=', kind).execute();
 }
 
@@ -79,24 +87,24 @@ export async function recover(database: OpenDatabase, options: RecoverOptions): 
   const { clock, after = EPOCH, change = { action: 'recover' } } = options;
   const recovery = await inTransaction(database, async (transaction) => {
     await lockCatalog(transaction, options);
-    const publication = { number: await nextPublication(transaction), token: randomUUID() };
-    const records = await markRecordsChanged(transaction, publication.number);
-    for (const kind of INDEXED_KINDS) await markAllInIndex(transaction, kind, publication);
+    const release = { number: await nextReleaseNumber(transaction), token: randomUUID() };
+    const records = await markRecordsChanged(transaction, release.number);
+    for (const kind of INDEXED_KINDS) await markAllInIndex(transaction, kind, release);
     // Locks `access`, so that the values read below stay current.
     await bumpRevision(transaction);
     const traces = await readTraces(transaction);
-    const timestamp = await announcePublication(transaction, publication, clock, after);
+    const timestamp = await announceRelease(transaction, release, clock, after);
     await recordTimeline(transaction);
     const details = { ...change.details, recovered_at: timestamp, last_event: traces.lastEvent, records };
     await recordChange(transaction, clock, { ...change, details });
     return { timestamp, ...traces, records };
   });
   // The recovery is committed; a failure of the cleanup does not matter.
-  await tidyUp(database, recovery.records).catch(() => undefined);
+  await vacuum(database, recovery.records).catch(() => undefined);
   return recovery;
 }
 
-/** The timestamp of the last publication or change of grants. */
+/** The timestamp of the last release or change of grants. */
 export async function readLastEvent({ kysely }: Database): Promise<string> {
   const { rows } = await sql<{ published: string | null; drawn: string }>`select
     (select max(instant) from catalog.publications) as published,
@@ -116,17 +124,17 @@ async function readNewestTrace({ kysely }: Database): Promise<string | null> {
   return rows[0]?.newest ?? null;
 }
 
-async function markRecordsChanged({ kysely }: Database, publication: number): Promise<number> {
+async function markRecordsChanged({ kysely }: Database, release: number): Promise<number> {
   let records = 0;
-  // A record whose `updated_at` was its publication's timestamp gets that timestamp stored.
+  // A record whose `updated_at` was its release's timestamp gets that timestamp stored.
   for (const table of ['suppliers', 'contracts'] as const) {
     const { numAffectedRows } = await sql`update ${sql.table(`catalog.${table}`)} as record
-      set changed_publication = ${publication}, updated_at = coalesce(record.updated_at,
-        (select publication.instant from catalog.publications as publication
-          where publication.number = record.changed_publication))`.execute(kysely);
+      set changed_publication = ${release}, updated_at = coalesce(record.updated_at,
+        (select published.instant from catalog.publications as published
+          where published.number = record.changed_publication))`.execute(kysely);
     records += Number(numAffectedRows);
   }
   const { numAffectedRows } = await sql`
-    update catalog.solicitations set changed_publication = ${publication}`.execute(kysely);
+    update catalog.solicitations set changed_publication = ${release}`.execute(kysely);
   return records + Number(numAffectedRows);
 }

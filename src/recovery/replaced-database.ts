@@ -55,7 +55,9 @@ export function lockReplaced(path: string): ReplacedDatabase {
     readTimestamp(access, 'select last_instant as instant from clock'),
   );
   return {
-    ...{ catalog, access, lastEvent },
+    catalog,
+    access,
+    lastEvent,
     close() {
       catalog.connection?.close();
       access.connection?.close();

@@ -3,20 +3,23 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Operator } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
+import { SqliteConnection } from '../database/sqlite/sqlite-files.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
 import { sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { OperatorError } from '../operator-error.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
-import { preserveRestrictions, type PreservedRestrictions, type LostAccess } from './preserve-restrictions.ts';
 import { keepAs, makeLastFolder, makeLike, syncToDisk } from './durable-files.ts';
-import { removeForeignSchema } from './foreign-schema.ts';
+import { removeForeignSchema, removePrograms } from './foreign-schema.ts';
+import { keepHistory } from './keep-history.ts';
 import { recover, type Recovery } from './recover.ts';
 import { lockReplaced, type ReplacedDatabase, type ReplacedFile } from './replaced-database.ts';
 
 interface RestoreOptions {
   readonly clock: Clock;
   readonly operator?: Operator;
+  /** Also restores partners, keys and grants, and suspends every partner. */
+  readonly withAccess?: boolean;
   /** A timestamp that partners may have seen, if the replaced database does not contain it. */
   readonly after?: string;
   /**
@@ -37,8 +40,15 @@ export interface RestoreReport {
   /** Names of the migrations that ran on the restored database. */
   readonly migrations: readonly string[];
   readonly recovery: Recovery;
-  /** Null if the replaced database was missing, unreadable or another one. */
-  readonly kept: { readonly preserved: PreservedRestrictions; readonly lost: LostAccess } | null;
+  /** Only with the backup's partners, keys and grants. */
+  readonly access: {
+    /** Names of the partners that this restore suspended. */
+    readonly suspended: readonly string[];
+    /** Names of the partners that were suspended in the backup. */
+    readonly suspendedBefore: readonly string[];
+    /** False if the replaced database was missing, unreadable or another one. */
+    readonly hasKeptHistory: boolean;
+  } | null;
   /** The current paths of the replaced files. */
   readonly replaced: readonly string[];
   /** True if a replaced file was too damaged to tell whether a process had it open. */
@@ -46,20 +56,22 @@ export interface RestoreReport {
 }
 
 /**
- * Replaces a SQLite database with a backup.
+ * Replaces the catalog of a SQLite database with that of a backup; with `withAccess`, also its partners, keys and grants.
+ * These are the ones that a mistake or damage rarely affects, and an older state of them would undo revocations, which no
+ * backup knows of: so then every partner is suspended, and the audit trail and usage since the backup are kept.
  *
- * The backup is verified, copied beside the database, cleaned of foreign schema, migrated and recovered there: its
- * timestamps continue after all those in the replaced database, and restrictions of partners since the backup are
- * preserved. Then a rename puts each file in place, the catalog first. Between the two renames the database looks as if
- * a publication's process had died between its two commits, which readers and writers handle. So it is consistent at
+ * The files are verified, copied beside the database, cleaned of foreign schema, migrated and recovered there: their
+ * timestamps continue after all those in the replaced database. Then a rename puts each file in place, the catalog first. Between the two renames the database looks as if
+ * a release's process had died between its two commits, which readers and writers handle. So it is consistent at
  * every moment, and a killed restore can simply be run again. The replaced files stay beside it.
  *
  * @param path of the catalog's file.
  * @param folder made by `backup`.
- * @throws OperatorError if the folder holds no complete backup or a newer schema, or the database is in use.
+ * @throws OperatorError if the folder holds no complete backup or a newer schema, if the database is in use, or if it has
+ *   no readable partners to keep.
  */
 export async function restore(path: string, folder: string, options: RestoreOptions): Promise<RestoreReport> {
-  const { clock, onProgress } = options;
+  const { clock, onProgress, withAccess = false } = options;
   const manifest = readManifest(folder);
   const totalBytes = manifest.files.catalog.bytes + manifest.files.access.bytes;
   let doneBytes = 0;
@@ -74,14 +86,16 @@ export async function restore(path: string, folder: string, options: RestoreOpti
   const replaced = lockReplaced(path);
   const staging = `${path}.restoring`;
   try {
+    if (!withAccess) refuseToKeepNothing(replaced.access);
     await begin('copying');
-    const staged = stage(folder, staging, path);
+    const staged = stage(folder, staging, replaced, withAccess);
     await begin('recovering');
-    const dropped = [
-      ...removeForeignSchema(staged, 'catalog'),
-      ...removeForeignSchema(sqliteFiles(staged).access, 'access'),
-    ];
-    const { migrations, recovery, kept } = await renew(
+    const restored = withAccess ? (['catalog', 'access'] as const) : (['catalog'] as const);
+    const fromBackup = restored.map((group) => [sqliteFiles(staged)[group], group] as const);
+    const programs = fromBackup.flatMap(([file, group]) => removePrograms(file, group));
+    const migrations = await migrateStaged(staged, options);
+    const dropped = [...programs, ...fromBackup.flatMap(([file, group]) => removeForeignSchema(file, group))];
+    const { recovery, access } = await renew(
       staged,
       replaced,
       { made_at: manifest.made_at, ...(dropped.length > 0 && { dropped }) },
@@ -91,7 +105,11 @@ export async function restore(path: string, folder: string, options: RestoreOpti
     await begin('replacing');
     const aside = formatTimestamp(clock()).replaceAll(':', '-');
     return {
-      ...{ manifest, dropped, migrations, recovery, kept },
+      manifest,
+      dropped,
+      migrations,
+      recovery,
+      access,
       replaced: putInPlace(staged, replaced, aside),
       isLockUncertain: [replaced.catalog, replaced.access].some(({ state }) => state === 'damaged'),
     };
@@ -126,42 +144,79 @@ export function previewRestore(
   }
 }
 
-/** Copies the backup's files beside the database, under their final names. */
-function stage(folder: string, staging: string, path: string): string {
+/** A service that was started on a lost database has created an empty one. */
+function refuseToKeepNothing({ path, connection, state }: ReplacedFile): void {
+  const why = { absent: 'it is missing', damaged: 'it is damaged', locked: 'it has none' }[state];
+  if (connection?.prepare('select 1 from partners limit 1').get() !== undefined) return;
+  throw new OperatorError(
+    `the partners, keys and grants in ${path} cannot be kept, because ${why}. ` +
+      'Add --access to restore those of the backup; every partner is then suspended until "pds partner resume"',
+  );
+}
+
+/** Copies what is restored, and what is kept, beside the database, under their final names. */
+function stage(folder: string, staging: string, { catalog, access }: ReplacedDatabase, withAccess: boolean): string {
   // Left by a killed restore.
   rmSync(staging, { recursive: true, force: true });
   mkdirSync(staging, { mode: 0o700 });
-  const staged = join(staging, basename(path));
+  const staged = join(staging, basename(catalog.path));
   copyFileSync(join(folder, BACKUP_FILES.catalog), staged, constants.COPYFILE_FICLONE);
-  copyFileSync(join(folder, BACKUP_FILES.access), sqliteFiles(staged).access, constants.COPYFILE_FICLONE);
+  const stagedAccess = sqliteFiles(staged).access;
+  if (withAccess) copyFileSync(join(folder, BACKUP_FILES.access), stagedAccess, constants.COPYFILE_FICLONE);
+  // By the connection that locks it: closing another descriptor of the file would end the lock.
+  else access.connection?.prepare('vacuum into ?').run(stagedAccess);
   return staged;
 }
 
-/** Migrates and recovers the copy, so that it can replace the database. */
+async function migrateStaged(staged: string, { clock, operator }: RestoreOptions): Promise<string[]> {
+  const database = openForCommands({ engine: 'sqlite', path: staged }, operator);
+  try {
+    return await prepareSchema(database, clock);
+  } finally {
+    // Closing the last connection checkpoints and removes the WAL.
+    await database.close();
+  }
+}
+
+/** Recovers the copy, so that it can replace the database. */
 async function renew(
   staged: string,
   replaced: ReplacedDatabase,
   details: Readonly<Record<string, unknown>>,
-  { clock, operator, after = EPOCH }: RestoreOptions,
+  { clock, operator, after = EPOCH, withAccess = false }: RestoreOptions,
   pause: () => Promise<void>,
-): Promise<Pick<RestoreReport, 'migrations' | 'recovery' | 'kept'>> {
+): Promise<Pick<RestoreReport, 'recovery' | 'access'>> {
   const database = openForCommands({ engine: 'sqlite', path: staged }, operator);
   try {
-    const migrations = await prepareSchema(database, clock);
-    await pause();
-    const { connection } = replaced.access;
-    const kept = connection === null ? null : preserveRestrictions(connection, sqliteFiles(staged).access);
+    const access = withAccess ? restrictAccess(replaced.access, sqliteFiles(staged).access, clock) : null;
     await pause();
     const recovery = await recover(database, {
       clock,
       after: latestOf(after, replaced.lastEvent),
       change: { action: 'restore', details },
     });
-    return { migrations, recovery, kept };
+    return { recovery, access };
   } finally {
-    // Closing the last connection checkpoints and removes the WAL.
     await database.close();
   }
+}
+
+/** Keeps the history of the replaced file, and suspends every partner of the restored one. */
+function restrictAccess({ connection }: ReplacedFile, stagedAccess: string, clock: Clock): RestoreReport['access'] {
+  const hasKeptHistory = connection !== null && keepHistory(connection, stagedAccess);
+  using file = new SqliteConnection(stagedAccess);
+  const names = (statement: string, ...values: string[]): string[] =>
+    file
+      .prepare(statement)
+      .all(...values)
+      .map(({ name }) => String(name))
+      .toSorted();
+  const suspendedBefore = names('select name from partners where suspended_at is not null and deleted_at is null');
+  const suspended = names(
+    'update partners set suspended_at = ? where suspended_at is null and deleted_at is null returning name',
+    formatTimestamp(clock()),
+  );
+  return { suspended, suspendedBefore, hasKeptHistory };
 }
 
 /** Suffixes of SQLite's companion files. SQLite would apply one to any database file with the matching name. */

@@ -11,12 +11,12 @@ export function withoutClosingBrace(json: string): string {
 /**
  * Completes the document of a stored `record` in SQL with the timestamp of its last update: the record's own, or that of a release.
  *
- * @param publication the column with the number of the release that last updated it.
+ * @param release the column with the number of the release that last updated it.
  * @param isOpen the value of `is_open`; null for records without it.
  */
 export function withUpdatedAt(
   document: RawBuilder<string>,
-  publication: string,
+  release: string,
   isOpen: RawBuilder<SqlBool> | null = null,
 ): RawBuilder<string> {
   // As few pieces as possible: each concatenation copies everything before it.
@@ -25,5 +25,5 @@ export function withUpdatedAt(
       ? sql`',"updated_at":"'`
       : sql`case when ${isOpen} then ',"is_open":true,"updated_at":"' else ',"is_open":false,"updated_at":"' end`;
   return sql<string>`${document} || ${updatedAt} || coalesce(record.updated_at,
-    (select instant from catalog.publications where number = ${sql.ref(`record.${publication}`)})) || '"}'`;
+    (select instant from catalog.publications where number = ${sql.ref(`record.${release}`)})) || '"}'`;
 }

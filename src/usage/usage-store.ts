@@ -11,7 +11,7 @@ export interface UsageStore {
   /**
    * Adds these counts to the stored ones, all or none.
    *
-   * @throws if none were added. If PostgreSQL's connection is lost during the commit, they may have been: decision 41.
+   * @throws if none were added. If PostgreSQL's connection is lost during the commit, they may have been: decision 22.
    */
   add(rows: readonly UsageRow[]): Promise<void>;
   /**

@@ -2,7 +2,6 @@
 
 import type { Registry } from 'prom-client';
 import type { ReadinessReport } from '../monitoring/readiness.ts';
-import type { CountedBatch, CountsBatch } from '../rate-limiting/worker-rate-limiter.ts';
 
 /** A process's metric values, in the form that prom-client passes between processes. */
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
@@ -24,8 +23,14 @@ export interface WorkerReport {
   readonly metrics: MetricValues | null;
 }
 
+/** What rate-limiter-flexible sends on the same channel, and receives itself. */
+interface LimiterMessage {
+  readonly channel: 'rate_limiter_flexible';
+  readonly type?: 'init' | 'resolve' | 'reject';
+}
+
 export type ToPrimary =
-  | CountsBatch
+  | LimiterMessage
   | WorkerReport
   /** The worker is accepting requests. */
   | { readonly type: 'serving'; readonly origin: string }
@@ -33,7 +38,7 @@ export type ToPrimary =
   | { readonly type: 'failed'; readonly message: string };
 
 export type ToWorker =
-  | CountedBatch
+  | LimiterMessage
   | ReportRequest
   /** Finish requests in flight, then exit. */
   | { readonly type: 'end' };

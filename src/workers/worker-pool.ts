@@ -1,6 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
-import type { CountsBatch } from '../rate-limiting/worker-rate-limiter.ts';
 import type { ToPrimary, ToWorker, WorkerReport } from './messages.ts';
 
 /** A worker that ran at least this long did not die early. */
@@ -21,7 +20,7 @@ interface WorkerPoolOptions {
   /** The workers' command-line arguments after `pds`. */
   readonly args: readonly string[];
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  onMessage(worker: number, message: CountsBatch | WorkerReport): void;
+  onReport(worker: number, report: WorkerReport): void;
   onGone(worker: number): void;
   /** No worker is serving, and none can be started. */
   onLost(reason: string): void;
@@ -112,6 +111,8 @@ export class WorkerPool {
     const startedAtMs = performance.now();
     const worker = cluster.fork();
     this.#workers.set(worker.id, worker);
+    // The primary sends counts to workers that may have died meanwhile; 'exit' handles that.
+    worker.on('error', () => undefined);
     worker.on('message', (message: ToPrimary) => this.#receive(worker.id, message));
     worker.once('exit', (code: number | null, signal: string | null) => {
       this.#workers.delete(worker.id);
@@ -133,8 +134,8 @@ export class WorkerPool {
       this.#started.resolve(message.origin);
     } else if (message.type === 'failed') {
       this.#reason = message.message;
-    } else {
-      this.#options.onMessage(worker, message);
+    } else if (message.type === 'report') {
+      this.#options.onReport(worker, message);
     }
   }
 

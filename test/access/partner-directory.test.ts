@@ -66,6 +66,7 @@ describe('a key', () => {
       id: 1,
       revision: await made.database.readRevision(),
       name: 'acme',
+      state: `${EPOCH} * `,
       isSuspended: false,
       requestsPerMinute: 600,
       kinds: null,

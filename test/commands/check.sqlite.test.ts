@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
@@ -93,7 +93,10 @@ testProblems([
   },
 ]);
 
-test.skipIf(NO_DISK !== null)(`pds check warns if an import could fill the disk ${NO_DISK ?? ''}`, async () => {
+test.skipIf(NO_DISK !== null).each([
+  { left: 'too little for an import', leftBytes: 1_500_000, code: 0, finding: /^warn\|disk: 1\.\d MB free/ },
+  { left: 'too little for a revocation', leftBytes: 256 * 1024, code: 1, finding: /^fail\|disk: 0\.\d MB free/ },
+])(`pds check reports a disk with $left ${NO_DISK ?? ''}`, async ({ leftBytes, ...expected }) => {
   await using stack = new AsyncDisposableStack();
   const disk = mountSmallDisk(4);
   stack.defer(() => disk.remove());
@@ -102,11 +105,11 @@ test.skipIf(NO_DISK !== null)(`pds check warns if an import could fill the disk 
     copyFileSync(made.path, path);
     copyFileSync(made.access, join(disk.folder, 'pds.access.sqlite'));
   });
-  // SQLite creates a WAL index of 32 KiB next to each file.
-  disk.fill(256 * 1024);
+  truncateSync(path, 2_000_000);
+  disk.fill(leftBytes);
   const { code, troubles } = await runCheck({ settings: { PDS_DATABASE_URL: `sqlite:${path}` } });
   expect({ code, troubles }).toEqual({
-    code: 0,
-    troubles: [expect.stringMatching(/^warn\|disk: 0\.\d MB free/)],
+    code: expected.code,
+    troubles: [expect.stringMatching(expected.finding)],
   });
 });

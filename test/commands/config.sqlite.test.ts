@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -18,7 +28,8 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const pds = (words: readonly string[], settings: Record<string, string> = {}): Promise<Outcome> =>
   runPdsThrough(['env', '-C', folder], words, settings);
 
-const write = (name: string, ...lines: string[]): void => writeFileSync(join(folder, name), lines.join('\n'));
+const write = (name: string, ...lines: string[]): void =>
+  writeFileSync(join(folder, name), lines.join('\n'), { mode: 0o600 });
 
 interface Shown {
   ok: boolean;
@@ -49,7 +60,7 @@ test('options override the environment, which overrides the file, which override
       const environment: Record<string, string> = {};
       const options: string[] = [];
       const expected = NAMES.map((name, index) => {
-        const option = { PDS_PORT: '--port', PDS_HOST: '--host' }[name];
+        const option = { PDS_PORT: '--port', PDS_ADMIN_PORT: '--admin-port', PDS_HOST: '--host' }[name];
         const used = (sets[index] ?? []).filter((place) => place !== 'option' || option !== undefined);
         const valueAt = (place: string): string => VALUES[name]?.[ORDER.indexOf(place)] ?? '';
         if (used.includes('file')) lines.push(`${name}=${valueAt('file')}`);
@@ -122,7 +133,9 @@ describe('a settings file that cannot be used is an error of every command:', ()
     write('.env', 'PDS_PORT=1', 'PDS_HOST: sesame', "PDS_LOG_LEVEL='info");
     const { code, stdout, stderr } = await pds(['check']);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(new RegExp(`^error: ${folder}/.env:2: expected NAME=.*\n${folder}/.env:3: PDS_LOG_LEVEL: `));
+    expect(stderr).toMatch(
+      new RegExp(`^error: ${folder}/.env:2: expected NAME=.*\n${folder}/.env:3: expected NAME=.* quote closed`),
+    );
     expect(stderr).not.toContain('sesame');
   });
 
@@ -147,6 +160,51 @@ test('a folder named .env, and variables of other programs, are ignored', async 
   const { ok, settings } = await readShown(['config']);
   expect(ok).toBe(true);
   expect(settings.filter(({ from }) => from !== 'default')).toEqual([]);
+});
+
+describe('a .env that another user could have written is refused, and named:', { timeout: 60_000 }, () => {
+  const NOBODY = 65_534;
+  const url = "PDS_DATABASE_URL='sqlite:planted.sqlite'";
+
+  test.each([
+    ['its group can write it', (file: string) => chmodSync(file, 0o664), 'can be written by other users'],
+    ['everyone can write it', (file: string) => chmodSync(file, 0o646), 'can be written by other users'],
+    ['it is a symbolic link', replaceByLink, 'is a symbolic link'],
+  ])('%s', async (_, change, problem) => {
+    write('.env', url);
+    change(join(folder, '.env'));
+    await expectRefused(problem);
+  });
+
+  // Only root can give a file away.
+  test.skipIf(process.geteuid?.() !== 0)('it belongs to another user', async () => {
+    write('.env', url);
+    chownSync(join(folder, '.env'), NOBODY, NOBODY);
+    await expectRefused(`belongs to another user (${NOBODY})`);
+    const { PDS_DATABASE_URL: set } = Object.fromEntries(
+      (await readShown(['--config', '.env', 'config'])).settings.map(({ name, value }) => [name, value]),
+    );
+    expect(set).toBe('sqlite:planted.sqlite');
+  });
+
+  function replaceByLink(file: string): void {
+    renameSync(file, join(folder, 'target'));
+    symlinkSync('target', file);
+  }
+
+  async function expectRefused(problem: string): Promise<void> {
+    const file = join(folder, '.env');
+    for (const words of ['partner list', 'check', 'serve']) {
+      expect(await pds(words.split(' '))).toEqual({
+        code: 1,
+        stdout: '',
+        stderr:
+          `error: the settings file ${file} ${problem}, so it was not read. If you trust it, name it: ` +
+          `--config ${file}. To run without it: --config /dev/null\n`,
+      });
+    }
+    expect(await readShown(['--config', '/dev/null', 'config'])).toMatchObject({ ok: true });
+  }
 });
 
 test('the last --config wins', async () => {

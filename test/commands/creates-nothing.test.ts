@@ -119,6 +119,7 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   check: [...wrongUsage('check all'), { line: 'check', code: 0 }, { line: 'check --full', code: 0 }],
   usage: needsDatabase('usage', 'usage acme'),
   roles: needsDatabase('roles'),
+  transfer: [...wrongUsage('transfer'), ...needsDatabase('transfer sqlite:NONE')],
   completion: [...wrongUsage('completion', 'completion csh'), { line: 'completion bash', code: 0 }],
   complete: [{ line: 'complete -- partner gr', code: 0 }],
 };

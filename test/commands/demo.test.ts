@@ -46,7 +46,7 @@ test("the first start on an empty database serves the README's request with real
 test('the demo data fills every field of the API, with open and closed solicitations', async () => {
   const port = await startDemo();
   const invented = (await ask(port, '/v1/solicitations?lead_entity=le_example_city')).body.data;
-  expect(invented).toHaveLength(12);
+  expect(invented).toHaveLength(24);
   expect(new Set(invented.map(({ is_open }) => is_open))).toEqual(new Set([true, false]));
   expect(new Set(invented.map(({ status }) => status))).toEqual(new Set(['open', 'closed', 'awarded', 'cancelled']));
   const detail = await fetch(`http://127.0.0.1:${port}/v1/solicitations/900001`, {

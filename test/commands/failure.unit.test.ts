@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { causeOf } from '../../src/commands/process/failure.ts';
+import { causeOf } from '../../src/commands/output/failure.ts';
 import { OperatorError } from '../../src/operator-error.ts';
 
 test('an error while the database is closed does not hide the error that ended the command', async () => {

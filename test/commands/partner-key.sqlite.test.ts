@@ -96,6 +96,16 @@ describe('pds key', () => {
     }
   });
 
+  test('warns if the partner sees nothing yet', async () => {
+    await pds('partner create acme');
+    const warning = 'warning: acme sees no records yet. Grant it some with: pds partner grant acme --lead-entity ID';
+    const { code, stdout, stderr } = await pds('key issue acme');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(warning) as string });
+    expect(parseKey(stdout.trim())).not.toBeNull();
+    await pds('partner grant acme --everything');
+    expect((await pds('key issue acme')).stderr).not.toContain(warning);
+  });
+
   test('issues live keys in production only', async () => {
     await pds('partner create acme');
     const issued = await pdsJson('key issue acme', { PDS_ENVIRONMENT: 'production' });

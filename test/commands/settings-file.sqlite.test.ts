@@ -18,7 +18,7 @@ beforeEach(async () => {
   made = await createTestDatabase();
   folder = mkdtempSync(join(tmpdir(), 'pds-settings-'));
   file = join(folder, '.env');
-  writeFileSync(file, `PDS_DATABASE_URL='${databaseUrlOf(made.config)}'\n`);
+  writeFileSync(file, `PDS_DATABASE_URL='${databaseUrlOf(made.config)}'\n`, { mode: 0o600 });
 });
 afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { parseSettingsFile } from '../../src/commands/process/settings-syntax.ts';
+import { parseSettingsFile } from '../../src/commands/output/settings-syntax.ts';
 import { numberOfRuns } from '../support/runs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'pds-syntax-'));
@@ -70,7 +70,7 @@ test('a value that is accepted is the same to a shell and to Node', () => {
 });
 
 test('every line is read, skipped as a comment or as of another program, or reported with its number', () => {
-  const OTHERS = ['', '# PDS_PORT=1', '  ', 'SHOP_KEY="a', 'b"', 'export DEBUG=1 # on', "A.B='x' y"];
+  const OTHERS = ['', '# PDS_PORT=1', '  ', 'SHOP_KEY="a', 'b"', 'export DEBUG=1 # on', "A.B='x' y", 'SPACES=  '];
   const good = fc.nat(9999).map((port) => `PDS_S${port}=${port}`);
   const bad = fc.constantFrom(
     'PDS_PORT: 80',
@@ -99,12 +99,15 @@ test('every line is read, skipped as a comment or as of another program, or repo
 
 test.each([
   ['text that is not an assignment', 'X=1\n\nsesame\n', 3, 'expected NAME=VALUE'],
-  ['a value with a space', 'PDS_HOST=sesame b', 1, "PDS_HOST: write its value in single quotes, as NAME='VALUE'"],
+  ['a value with a space', 'PDS_HOST=sesame b', 1, "PDS_HOST: write NAME='VALUE' in single quotes"],
   ['a comment after a value', "PDS_HOST='sesame' # mine", 1, 'A comment needs its own line'],
-  ['a quote that is not closed', "PDS_HOST='sesame\nPDS_PORT=1", 1, 'PDS_HOST: write its value in single quotes'],
-  ["another program's quote that is not closed", '\nSHOP="sesame\nPDS_PORT=1', 2, 'value of SHOP is not closed'],
+  ['a quote that is not closed', "PDS_HOST='sesame\nPDS_PORT=1", 1, 'every quote closed'],
+  ["another program's quote that is not closed", '\nSHOP="sesame\nPDS_PORT=1', 2, 'every quote closed'],
+  ["another program's quote after a space", '\nSHOP= "sesame\nPDS_PORT=1', 2, 'every quote closed'],
+  ['a value of several lines', "PDS_HOST='sesame\nb'\nPDS_PORT=1", 1, 'in single quotes'],
+  ['a value that ends with another kind of space', 'PDS_HOST=sesame\u00a0', 1, 'in single quotes'],
   ['a variable that is set twice', 'PDS_PORT=1\nPDS_PORT=2', 2, 'PDS_PORT is already set in line 1'],
-  ['export', 'export PDS_PORT=1', 1, 'remove "export"'],
+  ['export', 'export PDS_PORT=1', 1, 'without "export"'],
   ['bytes that are not UTF-8', Buffer.from([0x58, 0x3d, 0x31, 0x0a, 0xff]), 2, 'not UTF-8'],
   ['UTF-16, as PowerShell writes', Buffer.from('\uFEFFPDS_PORT=1', 'utf16le'), 1, 'not UTF-8'],
 ])('%s is reported with its line, and without its text', (_, text, line, problem) => {

@@ -8,7 +8,7 @@ import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DEMO_KEY } from '../../src/access/keys.ts';
-import { formatDuration } from '../../src/commands/process/progress.ts';
+import { formatDuration } from '../../src/commands/output/progress.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { MAIN } from './run-pds.ts';
 
@@ -84,6 +84,34 @@ describe('pds serve on a terminal', { timeout: 60_000 }, () => {
     expect(text.indexOf('Ctrl-C')).toBeLessThan(text.indexOf('INFO'));
     expect(text).toMatch(/INFO: GET \/v1\/contracts 200 in [\d.]+ ms with 2 records demo req_\S{22}\r\n/);
     expect(text).not.toContain('{"level"');
+  });
+
+  test('has no line for the files of a page of the portal, only for the page, and the reason of each refusal', async () => {
+    const terminal = onTerminal('serve --demo');
+    const origin = `http://127.0.0.1:${settings['PDS_PORT']}`;
+    await terminal.waitFor('Server listening');
+    const get = async (path: string): Promise<string> => (await fetch(new URL(path, origin))).text();
+    const page = await get('/docs');
+    const files = Array.from(page.matchAll(/(?:src|href)="(\/docs\/[^"]+\.\w+)"/g), ([, path = '']) => path);
+    expect(files.length).toBeGreaterThan(2);
+    for (const file of files) await get(file);
+    await get('/docs/none.css');
+    await get('/v1/coops');
+    await fetch(`${origin}/v1/coops?limt=1`, { headers: { authorization: `Bearer ${DEMO_KEY}` } });
+    await terminal.waitFor('GET /v1/coops 400');
+    terminal.interrupt();
+    await terminal.exited;
+    const text = stripVTControlCharacters(terminal.shown());
+    expect(
+      Array.from(text.matchAll(/INFO: (GET \S.*?)\r\n/g), ([, line = '']) =>
+        line.replace(/ in .* ms/, '').replace(/req_[\w-]+/, 'ID'),
+      ),
+    ).toEqual([
+      'GET /docs 200 ID',
+      'GET (no route) 404 ID: No such path.',
+      'GET /v1/coops 401 ID: key missing',
+      'GET /v1/coops 400 demo ID: Unknown parameter "limt".',
+    ]);
   });
 
   test('writes JSON lines with --log-format json, and if stdout is a pipe', async () => {
@@ -165,6 +193,22 @@ test.each(['bash', 'zsh', 'fish'])('pds completion %s writes a script that asks 
   expect(code).toBe(0);
   expect(text).toContain('complete --');
   expect((await piped('complete -- partner gr')).text).toMatch(/^grant\t/);
+});
+
+test('bash completes words without the package bash-completion', async () => {
+  const script = [
+    `pds() { ${process.execPath} ${MAIN} "$@"; }`,
+    'source <(pds completion bash)',
+    'COMP_WORDS=(pds partner gr) COMP_CWORD=2',
+    // Bash has this only while it completes.
+    'compopt() { :; }',
+    '__pds_complete; echo "${COMPREPLY[@]}"',
+  ].join('\n');
+  const child = spawn('bash', ['--noprofile', '--norc', '-c', script], { env: settings });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await once(child, 'close');
+  expect(output).toBe('grant\n');
 });
 
 test('a time left is never shown with 60 seconds or 60 minutes', () => {

@@ -8,7 +8,7 @@ import { grant } from '../../src/access/grant-admin.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { showAudit } from '../../src/commands/actions/audit.ts';
 import type { CommandContext } from '../../src/commands/context.ts';
-import { createOutput } from '../../src/commands/process/output.ts';
+import { createOutput } from '../../src/commands/output/output.ts';
 import { list, show } from '../../src/commands/actions/partner.ts';
 import { readConfig } from '../../src/config.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createOutput, renderColumns } from '../../src/commands/process/output.ts';
+import { createOutput, renderColumns } from '../../src/commands/output/output.ts';
 import { describeProblem, ProblemList } from '../../src/publishing/problems.ts';
 import { printable as printableInMirror, printableJson as jsonInMirror } from '../../client/src/mirror/printable.ts';
 import { printable, printableJson } from '../../src/printable.ts';

@@ -55,3 +55,15 @@ describe('a wrong configuration exits with 1 and one message', () => {
     expect(stderr).not.toMatch(/hush|\n +at /);
   });
 });
+
+test('an old Node is told what is missing, also after npm ci --omit=dev', async () => {
+  const older = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.0' } })";
+  const { code, stderr } = await runPds(['serve'], {
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(older)}`,
+  });
+  expect(code).toBe(1);
+  expect(stderr).toBe(
+    `error: pds needs Node 24 or newer, and this is ${process.version}. Install it, or run "npm ci" without --omit=dev, ` +
+      'which installs one for "npx pds" and "npm start"\n',
+  );
+});

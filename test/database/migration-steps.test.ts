@@ -1,21 +1,21 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
-import type { OnProgress } from '../../src/progress.ts';
-import { migrate, prepareSchema, readDeferred, readSchemaState } from '../../src/database/migrations/migrator.ts';
-import { MIGRATIONS } from '../../src/database/migrations/migrations.ts';
+import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { lockCatalog } from '../../src/database/catalog-lock.ts';
-import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { INDEXED_KINDS } from '../../src/kinds.ts';
+import { databaseUrlOf, runPds, runPdsOf } from '../commands/run-pds.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { entriesOf, insertEntries } from '../support/schema/former-search.ts';
-import { leftBehindIn, runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { insertOlderPublication, insertOlderSuppliers, makeOlderSchema } from '../support/schema/older-schema.ts';
+import { leftBehindIn, runPdsInTerminal } from '../support/process/in-terminal.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { expectWholeIndex } from '../support/schema/index-rows.ts';
+import { FINISHED, importBefore, makeOlderSchema, UNFINISHED, versionBefore } from '../support/schema/older-schema.ts';
+import { readSchemaTexts } from '../support/schema/schema-texts.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
-const EVERY_MIGRATION = [...MIGRATIONS.catalog, ...MIGRATIONS.access].length;
-const DUE = ['catalog 4: tables of the bitmap index', 'catalog 5: the index filled'];
-const DEFERRED = ['catalog 6: the former search removed'];
+const UPGRADE = 'catalog 8: positions as primary keys';
 
 let made: TestDatabase;
 let database: OpenDatabase;
@@ -27,99 +27,94 @@ beforeEach(async () => {
 
 afterEach(() => made.drop());
 
-test('deferred migrations run on an empty database, and otherwise only with finish', async () => {
-  await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
+test.each([
+  ['unfinished', UNFINISHED, '3'],
+  ['finished', FINISHED, '6'],
+])(
+  'a database that version 1.2 left %s ends with the schema of a new one, and with its records',
+  async (_, steps, oldest) => {
+    await makeOlderSchema(database, steps);
+    await database.kysely
+      .insertInto('access.settings')
+      .values({ name: 'oldest_served_catalog', value: oldest })
+      .execute();
+    await importBefore(databaseUrlOf(made.config), SMALL_CATALOG);
+    const records = await readRecords();
+    expect(await migrate(database, clock)).toEqual([UPGRADE]);
+    expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
+    // Servers of version 1.2 know six migrations of the catalog.
+    expect(await oldestServed()).toBe('6');
+    expect(await readRecords()).toEqual(records);
+    for (const kind of INDEXED_KINDS) await expectWholeIndex(database, kind);
+
+    const fresh = await createEmptyDatabase();
+    try {
+      await migrate(fresh.database, clock);
+      expect(await readSchemaTexts(database)).toEqual(await readSchemaTexts(fresh.database));
+    } finally {
+      await fresh.drop();
+    }
+    // The records are unchanged for an import of this version.
+    expect((await publishLines(database, SMALL_CATALOG)).timestamp).toBeNull();
+  },
+);
+
+test.each([
+  ['4', { catalog: 4, access: 7 }],
+  ['3', { catalog: 3, access: 6 }],
+])('a database older than version 1.2, with the catalog at %s, is refused with what to do', async (_, steps) => {
+  await makeOlderSchema(database, steps);
+  await expect(migrate(database, clock)).rejects.toThrow(
+    /older than version 1\.2: run "pds migrate" with version 1\.2/,
+  );
+  await expect(prepareSchema(database, clock)).rejects.toThrow(/older than version 1\.2/);
+});
+
+test('records that share a position are refused until version 1.2 has placed them again', async () => {
+  await makeOlderSchema(database, FINISHED);
+  const url = databaseUrlOf(made.config);
+  await importBefore(url, SMALL_CATALOG);
+  await sql`update catalog.contracts set position = 0`.execute(database.kysely);
+  await expect(migrate(database, clock)).rejects.toThrow(/Run "pds reindex" with version 1\.2/);
+  expect((await readSchemaState(database)).pending).toEqual([UPGRADE]);
+  expect(await runPdsOf(versionBefore(), ['reindex'], { PDS_DATABASE_URL: url })).toMatchObject({ code: 0 });
+  expect(await migrate(database, clock)).toEqual([UPGRADE]);
+  for (const kind of INDEXED_KINDS) await expectWholeIndex(database, kind);
+});
+
+test('no two records can have the same position', async () => {
   await migrate(database, clock);
-  expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
-  expect(await readDeferred(database)).toEqual(DEFERRED);
-  expect(await oldestServed()).toBe('3');
-  expect(await migrate(database, clock)).toEqual([]);
-  expect(await prepareSchema(database, clock)).toEqual([]);
-
-  expect(await migrate(database, clock, { finish: true })).toEqual(DEFERRED);
-  expect(await readDeferred(database)).toEqual([]);
-  expect(await oldestServed()).toBe('6');
-  await expect(entriesOf(database, 'suppliers')).rejects.toThrow(/suppliers_search/);
-  expect(await migrate(database, clock, { finish: true })).toEqual([]);
-
-  await using stack = new AsyncDisposableStack();
-  const empty = await createEmptyDatabase();
-  stack.defer(() => empty.drop());
-  expect(await migrate(empty.database, clock)).toHaveLength(EVERY_MIGRATION);
-  expect(await readDeferred(empty.database)).toEqual([]);
+  await publishLines(database, SMALL_CATALOG);
+  await expect(sql`update catalog.contracts set position = 0`.execute(database.kysely)).rejects.toThrow(
+    inject('engine') === 'sqlite' ? /UNIQUE constraint failed/ : /duplicate key/,
+  );
 });
 
-test('pds migrate reports deferred migrations, and --finish runs them', async () => {
-  await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
-  const migrated = await runPds(['migrate'], settings);
-  expect(migrated).toMatchObject({ code: 0, stdout: '' });
-  expect(migrated.stderr).toContain('run "pds migrate --finish"');
-  expect((await runPds(['check'], settings)).stdout).toMatch(/WARN +schema: .*catalog 6[^]*pds migrate --finish/);
-  const finished = await runPds(['migrate', '--finish', '--json'], settings);
-  expect(JSON.parse(finished.stdout)).toEqual({ migrations: DEFERRED, deferred: [] });
-  expect((await runPds(['check'], settings)).stdout).not.toContain('catalog 6');
-});
-
-test('an interrupted step leaves earlier ones complete, and the next run resumes with it', async () => {
-  await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
-  await insertOlderPublication(database);
-  const steps: string[] = [];
-  const interrupt: OnProgress = ({ what }) => {
-    steps.push(what);
-    throw new Error('interrupted');
-  };
-  await expect(migrate(database, clock, { onProgress: interrupt })).rejects.toThrow('interrupted');
-  expect(steps).toEqual(['Reading the words of suppliers']);
-  expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: ['catalog 5: the index filled'] });
-  expect(await migrate(database, clock)).toEqual(['catalog 5: the index filled']);
+test('an import of version 1.2 that began before the migration cannot publish', async () => {
+  await makeOlderSchema(database, FINISHED);
+  const url = databaseUrlOf(made.config);
+  await importBefore(url, SMALL_CATALOG);
+  await migrate(database, clock);
+  await expect(importBefore(url, { suppliers: SMALL_CATALOG.suppliers })).rejects.toThrow(/supports only 6/);
+  await expect(sql`select number from catalog.suppliers`.execute(database.kysely)).rejects.toThrow(/number/);
 });
 
 testWith('python')(
-  'pds migrate shows the progress of a long step on a terminal, and restores the terminal (needs python3)',
+  'pds migrate shows its progress on a terminal, and restores the terminal (needs python3)',
   async () => {
-    await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
-    await insertOlderPublication(database);
+    await makeOlderSchema(database, UNFINISHED);
     const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
-    const ignored = { text: 'Reading the words of suppliers', typed: 'a line that nothing reads' };
+    const ignored = { text: 'Upgrading the tables', typed: 'a line that nothing reads' };
     const { code, output } = await runPdsInTerminal(['migrate'], settings, ignored);
     expect(code, output).toBe(0);
-    expect(output).toContain('Reading the words of suppliers');
-    expect(output).toContain('Ran catalog 4');
+    expect(output).toContain('Upgrading the tables');
+    expect(output).toContain(`Ran ${UPGRADE}`);
     expect(leftBehindIn(output)).toEqual([]);
   },
 );
 
-test('the words that suppliers are searched by are stored with them', async () => {
-  await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
-  await insertOlderPublication(database);
-  await insertOlderSuppliers(database, ['a', 'b', 'c']);
-  await insertEntries(database, 'suppliers', {
-    1: '7 bridges =bridg +b +bri straße ünder',
-    2: '+r +roa roads zoo 123',
-  });
-  await migrate(database, clock);
-  const rows = await database.kysely.selectFrom('catalog.suppliers').select(['id', 'searched']).orderBy('id').execute();
-  expect(rows.map(({ id, searched }) => [id, searched.split(' ').sort().join(' ')])).toEqual([
-    ['a', '7 bridges straße ünder'],
-    ['b', '123 roads zoo'],
-    ['c', ''],
-  ]);
-});
-
-test('the last release gets a token, and an import without tokens cannot publish', async () => {
-  await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
-  const { kysely } = database;
-  await insertOlderPublication(database, 1);
-  await insertOlderPublication(database, 2);
-  await migrate(database, clock);
-  const rows = await kysely.selectFrom('catalog.publications').select('token').orderBy('number').execute();
-  expect(rows).toEqual([{ token: '' }, { token: expect.stringMatching(/^[-0-9a-f]{36}$/) as string }]);
-  await expect(insertOlderPublication(database, 3)).rejects.toThrow(/token/);
-});
-
 test('a migration waits for a running import', async () => {
-  await makeOlderSchema(database, { catalog: 3, access: MIGRATIONS.access.length });
+  await makeOlderSchema(database, UNFINISHED);
   await using stack = new AsyncDisposableStack();
   const other = openForCommands(made.config);
   stack.defer(() => other.close());
@@ -131,9 +126,18 @@ test('a migration waits for a running import', async () => {
     waited += 1;
     ended = transaction.commit().execute();
   };
-  expect(await migrate(database, clock, { onWaiting })).toEqual(DUE);
+  expect(await migrate(database, clock, { onWaiting })).toEqual([UPGRADE]);
   await ended;
   expect(waited).toBe(1);
+});
+
+test('pds check finds nothing wrong with an upgraded database', async () => {
+  await makeOlderSchema(database, UNFINISHED);
+  const url = databaseUrlOf(made.config);
+  await importBefore(url, SMALL_CATALOG);
+  await migrate(database, clock);
+  const { stdout } = await runPds(['check', '--json', '--index'], { PDS_DATABASE_URL: url });
+  expect(stdout).not.toContain('"fail"');
 });
 
 async function oldestServed(): Promise<string> {
@@ -143,4 +147,16 @@ async function oldestServed(): Promise<string> {
     .where('name', '=', 'oldest_served_catalog')
     .executeTakeFirstOrThrow();
   return value;
+}
+
+async function readRecords(): Promise<unknown[]> {
+  const records = [];
+  for (const kind of INDEXED_KINDS) {
+    const { rows } = await sql`select id, position, document, hash, line_hash, changed_publication
+      from ${sql.table(`catalog.${kind}`)} order by id`.execute(database.kysely);
+    records.push(rows);
+  }
+  const { rows } = await sql`select abbreviation, name, type, document from catalog.certifications
+    order by abbreviation`.execute(database.kysely);
+  return [...records, rows, await database.kysely.selectFrom('catalog.publications').selectAll().execute()];
 }

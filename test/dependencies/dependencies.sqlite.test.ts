@@ -1,7 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { problemsOf, runtimePackages, type Dependencies } from '../../scripts/dependency-rules.ts';
+import {
+  problemsOf,
+  registryDependencies,
+  runtimePackages,
+  type Dependencies,
+} from '../../scripts/dependency-rules.ts';
 import { readDependencies } from '../../scripts/read-dependencies.ts';
 
 const own = readDependencies();
@@ -21,14 +26,17 @@ const withPackage =
     ...it,
     lock: { ...it.lock, packages: { ...it.lock.packages, [folder]: { ...it.lock.packages[folder], ...change } } },
   });
+const inTools =
+  (change: Change): Change =>
+  (it) => ({ ...it, tools: change({ ...it, ...it.tools }) });
 const fastify = 'node_modules/fastify';
 
 describe('the dependency check reports', () => {
   const cases: [what: string, change: Change, problem: RegExp][] = [
     [
       'a range of versions',
-      withManifest({ devDependencies: { ...own.manifest.devDependencies, prettier: '^3.0.0' } }),
-      /prettier is not pinned/,
+      withManifest({ devDependencies: { ...own.manifest.devDependencies, vitest: '^5.0.0' } }),
+      /vitest is not pinned/,
     ],
     ['a tag', withManifest({ dependencies: { ...own.manifest.dependencies, pg: 'latest' } }), /pg is not pinned/],
     [
@@ -50,6 +58,16 @@ describe('the dependency check reports', () => {
       'a lock file that installs another version',
       withPackage(fastify, { version: '5.0.0' }),
       /fastify: package.json has .*, the lock file 5.0.0/,
+    ],
+    [
+      'a package of tools/ from another registry',
+      inTools(withPackage('node_modules/eslint', { resolved: 'https://x.example/eslint.tgz' })),
+      /^tools: .*eslint: the lock file contains a registry URL/,
+    ],
+    [
+      'a package that tools/ has in another version',
+      withManifest({ devDependencies: { ...own.manifest.devDependencies, typescript: '6.0.0' } }),
+      /typescript: package.json has 6.0.0, tools\/package.json/,
     ],
     [
       'a package from another registry',
@@ -96,6 +114,19 @@ describe('the dependency check reports', () => {
       (it) => ({ ...it, sources: { ...it.sources, 'src/x.ts': "import fc from 'fast-check';" } }),
       /src\/x.ts imports fast-check/,
     ],
+    [
+      'an import of `convert/` that its own package.json lacks',
+      (it) => ({ ...it, convert: { ...it.convert, sources: { 'convert/src/x.ts': "import pg from 'pg';" } } }),
+      /convert\/src\/x.ts imports pg/,
+    ],
+    [
+      'a version of `convert/` that the lock file lacks',
+      (it) => ({
+        ...it,
+        convert: { ...it.convert, manifest: { ...it.convert.manifest, dependencies: { luxon: '1.0.0' } } },
+      }),
+      /luxon: package.json has 1.0.0/,
+    ],
   ];
   test.each(cases)('%s', (_case, change, problem) => {
     expect(problemsOf(change(own))).toContainEqual(expect.stringMatching(problem));
@@ -135,7 +166,7 @@ test('the bill of materials is valid CycloneDX, and lists exactly what runs in p
     list.map(({ name, version }) => `${name}@${version}`).sort();
   expect(named(bom.components)).toEqual(named(runtimePackages(own.lock)));
   expect(named(bom.components)).toEqual(
-    expect.arrayContaining(Object.entries(own.manifest.dependencies).map(([name, version]) => `${name}@${version}`)),
+    expect.arrayContaining(Object.entries(registryDependencies(own)).map(([name, version]) => `${name}@${version}`)),
   );
   for (const { name, purl, hashes, licenses } of bom.components) {
     expect(purl).toMatch(/^pkg:npm\//);

@@ -35,7 +35,7 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     },
   },
   'client/MIRROR.md': {
-    'export PARTNER_DATA_URL=https://api.example.com': { because: 'package.test.ts runs the installed mirror' },
+    'export PARTNER_DATA_URL=http://127.0.0.1:8080': { because: 'client-package.sqlite.test.ts runs it' },
     'partner-data-mirror --sqlite copy.sqlite --watch 5m --reconcile-every 1d': {
       because: 'it runs until it is stopped',
     },
@@ -53,9 +53,10 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'systemctl status partner-data-service': { because: 'it needs systemd' },
     'sudo install -m 644 /opt/partner-data-service/current/ops/partner-data-service.service /etc/systemd/system/partner-data-service@.service':
       'procedures.sqlite',
-    'sudo install -m 644 ops/nginx.conf /etc/nginx/conf.d/partner-data-service.conf': {
-      because: 'nginx.sqlite.test.ts starts nginx with this file, without installing it',
-    },
+    'sudo install -m 644 /opt/partner-data-service/current/ops/nginx.conf /etc/nginx/conf.d/partner-data-service.conf':
+      {
+        because: 'nginx.sqlite.test.ts starts nginx with this file, without installing it',
+      },
   },
   'docs/operators/containers.md': {
     'docker build --file Containerfile --tag partner-data-service:1.2.0 .': {
@@ -68,12 +69,17 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'PDS_PROT=1 PDS_PORT=x npx pds partner list': 'documents.sqlite',
     'npx pds config': { because: 'config.sqlite.test.ts runs it with settings of every origin' },
     'createdb pds --owner pds': 'documents.postgres',
+    'npx pds transfer postgres://pds@127.0.0.1:5432/pds': { because: 'transfer.both.test.ts runs it, both ways' },
   },
   'docs/operators/importing.md': { 'npx pds import sample': 'documents.sqlite' },
   'docs/operators/converting.md': {
     'export PDS_DATABASE_URL=sqlite:data/springfield.sqlite': 'converting.sqlite',
     'curl -H "Authorization: Bearer $(cat acme.key)" \'http://127.0.0.1:8080/v1/contracts\'': 'converting.sqlite',
     'npx pds convert csv --map contracts-map.json --out mine': 'converting.sqlite',
+    'npx pds convert csv --map every-week.json --out every-week': 'converting.sqlite',
+    'npx pds diff every-week --replace': 'converting.sqlite',
+    'npx pds import every-week --replace': 'converting.sqlite',
+    'npx pds convert csv --map active-contracts-map.json --out active': 'converting.sqlite',
     'npx pds convert csv --map bids-map.json --out bids': 'converting.sqlite',
     'npx pds convert csv --map vendors-map.json --out vendors': 'converting.sqlite',
     'npx pds convert csv --map agreements-map.json --out agreements': 'converting.sqlite',
@@ -93,12 +99,10 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'npx pds usage': 'documents.sqlite',
   },
   'docs/operators/upgrading.md': {
-    'sudo git clone --branch v1.3.0 https://git.example.com/partner-data-service /opt/partner-data-service/1.3.0':
-      'procedures.sqlite',
+    'sudo git clone https://git.example.com/partner-data-service /opt/partner-data-service/1.3.0': 'procedures.sqlite',
     'sudo pds migrate': 'procedures.sqlite',
     'sudo systemctl restart partner-data-service': 'procedures.sqlite',
     'for instance in a:8081 b:8091; do': 'procedures.sqlite',
-    'sudo pds migrate --finish': 'procedures.sqlite',
   },
   'docs/operators/monitoring.md': {
     'curl http://127.0.0.1:8081/readyz': 'documents.sqlite',
@@ -127,7 +131,10 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
       { because: 'it is a setting for another machine' },
     'npx pds audit --partner acme': 'documents.sqlite',
   },
-  'docs/operators/troubleshooting.md': { 'npx pds check': 'documents.sqlite' },
+  'docs/operators/troubleshooting.md': {
+    'npx pds check': 'documents.sqlite',
+    'journalctl -u partner-data-service -o cat | grep req_BXG06278fmqSRpo3OekZBA': 'documents.sqlite',
+  },
 };
 
 /** The partners' guides, whose examples test/portal runs. */

@@ -70,6 +70,18 @@ describe.each(CURRENT_DOCUMENTS)('%s', (file) => {
   });
 });
 
+test('no document clones a tag, since releases have none', () => {
+  const clones = CURRENT_DOCUMENTS.filter((file) =>
+    readCommandBlocks(file).some((text) => /\bgit clone\b.*\s(?:--branch|-b)\b/.test(text)),
+  );
+  expect(clones).toEqual([]);
+});
+
+test('the partners’ guide sends nobody to a checkout of this project', () => {
+  const guides = DOCUMENTS.filter((file) => file.startsWith('docs/partner-guide/'));
+  expect(guides.filter((file) => /\bnpm (?:start|ci|run|test)\b|\bnpx pds\b/.test(readDocument(file)))).toEqual([]);
+});
+
 describe('a document would not pass', () => {
   test.each([
     ['a command that does not exist', 'sudo pds partner remove acme', 'no command remove'],

@@ -16,7 +16,7 @@ import { catalogVersion, versionOf } from './versions.ts';
 const NO_DISK = whyNoSmallDisk();
 
 test.skipIf(NO_DISK !== null)(
-  `a disk that is full between the two commits of a publication hides it from nobody, and the next command announces it ${NO_DISK ?? ''}`,
+  `a disk that is full between the two commits of a release hides it from nobody, and the next command announces it ${NO_DISK ?? ''}`,
   async () => {
     await using stack = new AsyncDisposableStack();
     const disk = mountSmallDisk(8);

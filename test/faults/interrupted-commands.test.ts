@@ -83,13 +83,13 @@ test.each([
   async (signal, code) => {
     const contracts = Array.from({ length: EMBEDDING_CONTRACTS }, (_, index) => contract(`ctr_${index}`));
     await publishLines(made.database, { ...SMALL_CATALOG, contracts });
-    const publications = () => made.database.kysely.selectFrom('catalog.publications').select('number').execute();
-    const before = await publications();
+    const releases = () => made.database.kysely.selectFrom('catalog.publications').select('number').execute();
+    const before = await releases();
     const renamed = { ...supplier('sup_1'), name: 'Renamed' };
     writeFileSync(join(folder, 'suppliers.ndjson'), JSON.stringify(renamed));
     const outcome = await runPdsSignalled(['import', folder], settings, { signal, at: 'catalog.contracts as stale' });
     expect(outcome).toMatchObject({ code, stderr: 'Interrupted; nothing was published.\n' });
-    expect(await publications()).toEqual(before);
+    expect(await releases()).toEqual(before);
     expect(await runPds(['import', folder], settings)).toMatchObject({
       code: 0,
       stderr: expect.stringContaining(`${EMBEDDING_CONTRACTS} other records changed`) as string,

@@ -10,9 +10,9 @@ import { databaseUrlOf, MAIN, runPds } from '../commands/run-pds.ts';
 import { createClient } from '../support/client.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { insertOlderSuppliers, makeOlderSchema } from '../support/schema/older-schema.ts';
+import { importBefore, makeOlderSchema, UNFINISHED } from '../support/schema/older-schema.ts';
 import { makePartner } from '../support/partners.ts';
-import { publishLines, withImportDirectory } from '../support/publishing.ts';
+import { publishLines, withImportDirectory, SMALL_CATALOG } from '../support/publishing.ts';
 import { idsFound } from '../support/schema/search.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { killOneWorker } from './killed-worker.ts';
@@ -93,18 +93,18 @@ async function timeOf(...words: string[]): Promise<number> {
 }
 
 /** Asserts that the database is consistent when opened next, and returns its version. */
-async function look(): Promise<{ version: number; publications: number }> {
+async function look(): Promise<{ version: number; releases: number }> {
   const database = openForCommands(made.config);
   try {
     await prepareSchema(database, Date.now);
     const { kysely } = database;
-    const publications = await kysely.selectFrom('catalog.publications').select('number').execute();
+    const releases = await kysely.selectFrom('catalog.publications').select('number').execute();
     const documents = await kysely.selectFrom('catalog.solicitations').select(['document', 'detail']).execute();
     expect(documents).toHaveLength(RECORDS);
     const found = versionOf(documents.map(({ document, detail }) => document + detail));
     expect(await idsFound(database, 'solicitations', `version${found}`)).toHaveLength(RECORDS);
     expect(await idsFound(database, 'solicitations', `version${found - 1}`)).toHaveLength(0);
-    return { version: found, publications: publications.length };
+    return { version: found, releases: releases.length };
   } finally {
     await database.close();
   }
@@ -120,18 +120,18 @@ async function expectIntact(): Promise<void> {
 
 describe('a process killed at any moment leaves consistent data, and the next one works immediately:', () => {
   test('an import', async () => {
-    let publications = (await look()).publications;
+    let releases = (await look()).releases;
     let spanMs = 0;
     await withImportDirectory(catalogVersion((version += 1)), async (directory) => {
       spanMs = await timeOf('import', directory);
     });
     for (const delayMs of moments('import', spanMs)) {
-      publications = (await look()).publications;
+      releases = (await look()).releases;
       await withImportDirectory(catalogVersion(version + 1), (directory) => killAfter(delayMs, 'import', directory));
       const found = await look();
       // A later version came with exactly one new release, an unchanged one with none.
-      expect([`${version} ${publications}`, `${version + 1} ${publications + 1}`]).toContain(
-        `${found.version} ${found.publications}`,
+      expect([`${version} ${releases}`, `${version + 1} ${releases + 1}`]).toContain(
+        `${found.version} ${found.releases}`,
       );
       version = found.version + 1;
       const startedAt = performance.now();
@@ -172,7 +172,6 @@ describe('a process killed at any moment leaves consistent data, and the next on
   }, 600_000);
 
   test('a migration that another one is waiting for', async () => {
-    const ids = ['m', 'b', 'z'];
     const own = await createEmptyDatabase();
     const spanMs = await (async () => {
       const startedAt = performance.now();
@@ -184,8 +183,8 @@ describe('a process killed at any moment leaves consistent data, and the next on
       await using stack = new AsyncDisposableStack();
       const older = await createEmptyDatabase();
       stack.defer(() => older.drop());
-      await makeOlderSchema(older.database, { catalog: 2, access: 1 });
-      await insertOlderSuppliers(older.database, ids);
+      await makeOlderSchema(older.database, UNFINISHED);
+      await importBefore(databaseUrlOf(older.config), SMALL_CATALOG);
       const env = { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(older.config) };
       const children = [1, 2].map(() => spawn(process.execPath, [MAIN, 'migrate'], { env, stdio: 'ignore' }));
       const [victim, other] = children.map((child) => ({ child, exited: once(child, 'exit') }));
@@ -194,8 +193,12 @@ describe('a process killed at any moment leaves consistent data, and the next on
       expect(await other?.exited).toEqual([0, null]);
       expect(await readSchemaState(older.database)).toEqual({ isEmpty: false, pending: [] });
       expect(await migrate(older.database, Date.now)).toEqual([]);
-      const rows = await older.database.kysely.selectFrom('catalog.suppliers').select('id').orderBy('number').execute();
-      expect(rows.map(({ id }) => id)).toEqual([...ids].sort());
+      const rows = await older.database.kysely
+        .selectFrom('catalog.suppliers')
+        .select('id')
+        .orderBy('position')
+        .execute();
+      expect(rows.map(({ id }) => id)).toEqual(SMALL_CATALOG.suppliers.map(({ id }) => id).sort());
     }
   }, 600_000);
 

@@ -81,6 +81,22 @@ test('a port in use is reported with its setting and what to do, also by workers
   }
 });
 
+test('a second service on the machine is told that it needs both ports, and starts with both options', async () => {
+  const first = serve();
+  await first.port();
+  const adminPort = await first.adminPort();
+  const second = serve('--admin-port', String(adminPort));
+  expect(await second.exited).toEqual([1, null]);
+  await second.closed;
+  expect(second.output()).toContain(
+    `error: cannot open the port of the admin server: listen EADDRINUSE: address already in use 127.0.0.1:${adminPort}. ` +
+      'Stop the process that uses it, such as another "pds serve", or choose another with PDS_ADMIN_PORT (or ' +
+      '--admin-port). A second service also needs its own PDS_PORT (or --port)\n',
+  );
+  const third = serve('--port', '0', '--admin-port', '0');
+  expect(await third.adminPort()).not.toBe(adminPort);
+});
+
 describe('SIGUSR1 opens no inspector, and the service continues', () => {
   test.each([
     ['1', ''],

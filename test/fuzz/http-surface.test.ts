@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { issueKeyText } from '../../src/access/keys.ts';
 import { suspendPartner } from '../../src/access/partner-admin.ts';
-import { readPath } from '../../src/http/server/request-target.ts';
+import { readPath } from '../../src/http/request/request-head.ts';
 import { createDirectories, type RecordDirectories } from '../support/data.ts';
 import { readRecords } from '../model/records.ts';
 import { exchangeBytes, parseResponses, type RawResponse } from '../support/network/raw-http.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ImportRefusedError } from '../../src/publishing/problems.ts';
-import { publish } from '../../src/publishing/publication.ts';
+import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { startService, TEST_NOW, type TestService } from '../support/service.ts';
 import { ResponseContract } from './response-contract.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FairSemaphore } from '../../src/http/server/fair-semaphore.ts';
+import { FairSemaphore } from '../../src/http/server/admission.ts';
 
 describe('FairSemaphore', () => {
   test('gives a lone holder half of the permits, two a third each, and always leaves some for a newcomer', () => {

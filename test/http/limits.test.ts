@@ -2,8 +2,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
-import { InMemoryRateLimiter } from '../../src/rate-limiting/in-memory-rate-limiter.ts';
-import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/rate-limiter.ts';
+import { InMemoryRateLimiter, FAILURES_PER_MINUTE } from '../../src/rate-limiting/request-limits.ts';
 import { makePartner } from '../support/partners.ts';
 import { createTestApp, type TestApp, type TestAppSetup } from './test-app.ts';
 

@@ -4,12 +4,11 @@ import { ApiError } from '../../src/http/response/errors.ts';
 import { openEnum } from '../../src/http/openapi/openapi-schemas.ts';
 import {
   certificationsParameter,
-  cursorParameter,
   freeText,
   idParameter,
   timestampParameter,
-  limitParameter,
   oneOfParameter,
+  PAGE_PARAMETERS,
   parseParameters,
   stateParameter,
 } from '../../src/http/request/parameters.ts';
@@ -21,8 +20,7 @@ const parameters = {
   status: oneOfParameter(openEnum('Status', ['open', 'closed'], 'A status.'), 'A status.'),
   certifications: certificationsParameter,
   updated_since: timestampParameter('Since when.'),
-  cursor: cursorParameter,
-  limit: limitParameter,
+  ...PAGE_PARAMETERS,
 };
 
 const parse = (query: string): Record<string, unknown> => ({ ...parseParameters(`/v1/things?${query}`, parameters) });

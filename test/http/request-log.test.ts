@@ -1,6 +1,8 @@
 import { get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
+import { composeKey } from '../../src/access/keys.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { createTestApp, exchangeRaw, type TestApp } from './test-app.ts';
 
@@ -53,17 +55,22 @@ test('a request has one log line with partner, key, route, status and duration',
   expect(lines[0]?.['durationMs']).toBeTypeOf('number');
 });
 
-/** Sends the requests in sequence; returns the log line and the ETag of each response. */
+/** Sends a request; returns its log line, and the ETag and the body of its response. */
+async function lineOf(path: string, headers: string): Promise<Record<string, unknown>> {
+  const response = await exchangeRaw(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`);
+  const id = /x-request-id: (\S+)/i.exec(response)?.[1];
+  await expect.poll(() => linesAbout(id)).toHaveLength(1);
+  const body = response.slice(response.indexOf('\r\n\r\n')).replace(id ?? '', '');
+  return { ...linesAbout(id)[0], etag: /etag: (\S+)/.exec(response)?.[1], body };
+}
+
+/** Sends the requests in sequence, with a good key. */
 async function linesOf(
   requests: readonly (readonly [path: string, headers?: string])[],
 ): Promise<Record<string, unknown>[]> {
   const lines: Record<string, unknown>[] = [];
   for (const [path, headers = ''] of requests) {
-    const head = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${service.key}\r\n${headers}`;
-    const response = await exchangeRaw(port, `GET ${path} HTTP/1.1\r\n${head}\r\n`);
-    const id = /x-request-id: (\S+)/i.exec(response)?.[1];
-    await expect.poll(() => linesAbout(id)).toHaveLength(1);
-    lines.push({ ...linesAbout(id)[0], etag: /etag: (\S+)/.exec(response)?.[1] });
+    lines.push(await lineOf(path, `Authorization: Bearer ${service.key}\r\n${headers}`));
   }
   return lines;
 }
@@ -106,7 +113,7 @@ test('the log line has the number of records sent, for every kind of response', 
 
 test('the log line has exactly these fields', async () => {
   const [line] = await linesOf([['/v1/coops']]);
-  delete line?.['etag'];
+  for (const ofResponse of ['etag', 'body']) Reflect.deleteProperty(line ?? {}, ofResponse);
   expect(Object.keys(line ?? {})).toEqual([
     'level',
     'time',
@@ -122,6 +129,75 @@ test('the log line has exactly these fields', async () => {
     'rows',
     'msg',
   ]);
+});
+
+test('the log line of a refused request has the error code and why', async () => {
+  const lines = await linesOf([
+    ['/v1/suppliers?limit=0'],
+    ['/v1/suppliers?stat=TX'],
+    ['/v1/suppliers?cursor=abc'],
+    ['/v1/suppliers/no_such'],
+    ['/v1/no-such-path'],
+    ['/v1/suppliers', 'Expect: 200-ok\r\n'],
+  ]);
+  expect(lines.map(({ status, code, reason }) => [status, code, reason])).toEqual([
+    [400, 'validation_failed', 'Parameter "limit" must be a whole number from 1 to 100, in plain digits.'],
+    [400, 'validation_failed', 'Unknown parameter "stat".'],
+    [400, 'validation_failed', 'Parameter "cursor" was not issued by this list for these filters.'],
+    [404, 'not_found', 'No such record, or your key cannot see it.'],
+    [404, 'not_found', 'No such path.'],
+    [400, 'validation_failed', 'The expectation in the Expect header is not supported.'],
+  ]);
+  const unread = await exchangeRaw(port, 'garbage\r\n\r\n');
+  const [line] = linesAbout(/x-request-id: (\S+)/i.exec(unread)?.[1]);
+  expect(line).toMatchObject({ status: 400, code: 'validation_failed', reason: 'HPE_INVALID_METHOD' });
+});
+
+test('the log line of a refused key names the key and its partner if it was issued here, and its response does not', async () => {
+  const issue = async (lifetimeMs: number | null): Promise<{ key: string; details: { id: string } }> =>
+    issueKey(service.database, Date.now, 'acme', { environment: 'test', lifetimeMs });
+  const [revoked, expired] = [await issue(null), await issue(1)];
+  await revokeKey(service.database, Date.now, revoked.details.id);
+  const forged = composeKey('test', revoked.details.id, 'x'.repeat(38));
+  const bodies = new Set();
+  const refuse = async (headers: string): Promise<Record<string, unknown>> => {
+    const { status, partner, keyId, code, keyState, body } = await lineOf('/v1/coops', headers);
+    bodies.add(body);
+    return { status, partner, keyId, code, keyState };
+  };
+  const refused = { status: 401, code: 'unauthorized', partner: null, keyId: null };
+  // The second time, the key is cached.
+  for (let time = 0; time < 2; time += 1) {
+    for (const [{ key, details }, keyState] of [[revoked, 'revoked'] as const, [expired, 'expired'] as const]) {
+      const found = { partner: 'acme', keyId: details.id, keyState };
+      expect(await refuse(`Authorization: Bearer ${key}\r\n`)).toEqual({ ...refused, ...found });
+    }
+  }
+  expect(await refuse('')).toEqual({ ...refused, keyState: 'missing' });
+  for (const key of [forged, SECRET, 'x']) {
+    expect(await refuse(`Authorization: Bearer ${key}\r\n`)).toEqual({ ...refused, keyState: 'unknown' });
+  }
+  expect(bodies.size).toBe(1);
+  for (const { key } of [revoked, expired]) expect(service.log()).not.toContain(key.slice(-44, -6));
+});
+
+test('what a client calls a parameter is logged only if it looks like a name', async () => {
+  const names = [
+    'page[size]',
+    'a'.repeat(25),
+    'sk_51HaBcD',
+    'eyJhbGciOiJIUzI1NiJ9',
+    'a%1B[31m',
+    'a%E2%80%AEb',
+    'a%22,%22status%22:%22',
+  ];
+  const lines = await linesOf(names.map((name) => [`/v1/coops?${name}=1`] as const));
+  expect(lines.map(({ reason }) => reason)).toEqual([
+    'Unknown parameter "page[size]".',
+    ...names.slice(1).map(() => 'Unknown parameter (a name that is not logged).'),
+  ]);
+  const [malformed] = await linesOf([['/v1/coops?sk_51HaBcD=%ZZ']]);
+  expect(malformed?.['reason']).toBe('Parameter (a name that is not logged) is malformed.');
 });
 
 test('a request that the client aborted is logged', async () => {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readBearerKey } from '../../src/http/request/head.ts';
-import { chooseEncoding } from '../../src/http/response/encoded-text.ts';
-import { readPath, routedUrl } from '../../src/http/server/request-target.ts';
+import { readBearerKey, readPath, routedUrl } from '../../src/http/request/request-head.ts';
+import { chooseEncoding } from '../../src/http/response/send-text.ts';
 
 describe('reading the key from the Authorization header', () => {
   test('accepts the scheme in any letter case', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Partner } from '../../src/access/scope.ts';
-import type { Encoding } from '../../src/http/response/encoded-text.ts';
+import type { Encoding } from '../../src/http/response/send-text.ts';
 import { ResponseCache, type RenderedResponse, type CachedResponse } from '../../src/http/response/response-cache.ts';
 import { EPOCH } from '../../src/timestamp.ts';
 
@@ -11,6 +11,7 @@ function partnerAt(revision: number | string, id = 1): Partner {
     id,
     revision: String(revision),
     name: 'acme',
+    state: '',
     isSuspended: false,
     requestsPerMinute: 600,
     kinds: null,
@@ -35,7 +36,7 @@ function findOrCache(
   response: RenderedResponse,
 ): string | undefined {
   const cached = cache.find(partner, url);
-  if (cached === null) cache.finish(partner, url, response, null);
+  if (cached === null) cache.finish(partner, url, response);
   return cached === null ? undefined : plainOf(cached);
 }
 
@@ -61,7 +62,7 @@ describe('the response cache', () => {
     const cache = new ResponseCache(() => 0);
     cache.find(partnerAt(5), '/v1/coops');
     cache.find(partnerAt(6), '/v1/contracts');
-    cache.finish(partnerAt(5), '/v1/coops', responseAt(5), null);
+    cache.finish(partnerAt(5), '/v1/coops', responseAt(5));
     expect(cache.bytes).toBe(0);
   });
 
@@ -165,7 +166,7 @@ describe('the memory of the response cache', () => {
 
   test('does not grow when the compression of a removed response finishes', async () => {
     const cache = new ResponseCache(() => 0);
-    const { text } = cache.finish(partnerAt(1), '/v1/coops', responseAt(1), null);
+    const { text } = cache.finish(partnerAt(1), '/v1/coops', responseAt(1));
     findOrCache(cache, partnerAt(2), '/v1/coops', responseAt(2, { body: 'x'.repeat(5_000) }));
     const { bytes } = cache;
     await text.compress('br');

@@ -2,7 +2,7 @@ import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setPartner } from '../../src/access/partner-admin.ts';
-import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/rate-limiter.ts';
+import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/request-limits.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { countByStatus, runUntilClosed, send, sendToEach } from '../support/network/counting-clients.ts';
 import { makePartner } from '../support/partners.ts';

@@ -8,9 +8,7 @@ import { buildApp } from '../../src/app.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
-import { InMemoryRateLimiter } from '../../src/rate-limiting/in-memory-rate-limiter.ts';
-import type { RateLimiter } from '../../src/rate-limiting/rate-limiter.ts';
-import { RequestLimits } from '../../src/rate-limiting/request-limits.ts';
+import { InMemoryRateLimiter, type RateLimiter, RequestLimits } from '../../src/rate-limiting/request-limits.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { exchangeBytes } from '../support/network/raw-http.ts';
 

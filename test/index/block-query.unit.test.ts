@@ -2,10 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compareBytewise } from '../../src/bytewise.ts';
 import { slicesOf, sliceTerms } from '../../src/index/bit-slices.ts';
-import { BlockQuery } from '../../src/index/block-query.ts';
+import { BlockQuery, SetCache } from '../../src/index/block-query.ts';
 import type { Condition, TermRange } from '../../src/index/conditions.ts';
 import { EMPTY_SET, positionsFrom, sizeOf, unionOf, type PositionSet } from '../../src/index/position-set.ts';
-import { SetCache } from '../../src/index/set-cache.ts';
 import { BlockBuilder } from '../../src/index/write/block-builder.ts';
 
 interface Indexed {

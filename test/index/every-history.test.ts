@@ -2,19 +2,23 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { ListConditions, type Condition } from '../../src/index/conditions.ts';
-import { inOneState, OtherStateError } from '../../src/index/one-state.ts';
+import { hasValue, type Condition } from '../../src/index/conditions.ts';
 import { RecordIndex } from '../../src/index/record-index.ts';
-import { SetCache } from '../../src/index/set-cache.ts';
-import { indexedListing, readPage, type ListedRecords } from '../../src/paging/pages.ts';
-import { listedContracts } from '../../src/resources/contracts/contracts.ts';
-import { listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';
-import { listedSuppliers } from '../../src/resources/suppliers/suppliers.ts';
+import { OtherStateError } from '../../src/index/statements.ts';
+import { SetCache } from '../../src/index/block-query.ts';
+import { seenEvents } from '../../src/paging/watermark.ts';
+import { indexedListing, readPage, type ListedRecords, conditionsOf } from '../../src/paging/pages.ts';
+import { CertificationList } from '../../src/resources/certifications/certification-list.ts';
+import { contractFilters, listedContracts } from '../../src/resources/contracts/contracts.ts';
+import { listedSolicitations, solicitationFilters } from '../../src/resources/solicitations/solicitations.ts';
+import { listedSuppliers, supplierFilters } from '../../src/resources/suppliers/suppliers.ts';
+import { firstRow } from '../../src/database/statement.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { expectLocalChanges, expectWholeIndex, type StoredIndex } from '../support/schema/index-rows.ts';
 import { publishLines, type ImportLines } from '../support/publishing.ts';
 import { numberOfRuns } from '../support/runs.ts';
-import { applyTo, emptyCatalog, publications, questions, type Question } from './histories.ts';
+import { applyTo, emptyCatalog, releases, questions, type Question } from './histories.ts';
+import { readFor } from './reading.ts';
 import type { PlainCatalog, PlainFilters, PlainSince } from './plain-catalog.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../../src/kinds.ts';
 
@@ -45,17 +49,6 @@ const LISTED: Record<IndexedKind, ListedRecords> = {
   solicitations: listedSolicitations,
 };
 
-function conditionsOf(
-  kind: IndexedKind,
-  scope: Scope,
-  filters: PlainFilters,
-  since: PlainSince | null,
-): readonly Condition[] {
-  const { certification, ...others } = filters;
-  const held = certification === undefined ? [] : [certification];
-  return new ListConditions(kind).of(scope, { ...others, held }, since);
-}
-
 /** Lists and counts as the service does, with its own index. */
 class Reader {
   readonly #database: OpenDatabase;
@@ -70,6 +63,27 @@ class Reader {
     this.#indexes = { suppliers: of('suppliers'), contracts: of('contracts'), solicitations: of('solicitations') };
   }
 
+  /** The conditions of a list or count, by the service's own filters. */
+  async conditionsOf(
+    kind: IndexedKind,
+    scope: Scope,
+    { certification, ...others }: PlainFilters,
+    since: PlainSince | null,
+  ): Promise<readonly Condition[]> {
+    const filters = {
+      suppliers: supplierFilters(new CertificationList(this.#database)),
+      contracts: contractFilters,
+      solicitations: solicitationFilters,
+    };
+    const index = this.#indexes[kind];
+    const values = { ...others, updated_since: since?.from };
+    return [
+      index.visibility.in(scope),
+      ...(certification === undefined ? [] : [hasValue('certification', certification)]),
+      ...(await conditionsOf(filters[kind], values)({ index, scope, since, catalog: '' })),
+    ];
+  }
+
   /** The ids of all pages from a cursor on, and the cursor of the first of them. */
   async list(
     kind: IndexedKind,
@@ -78,12 +92,15 @@ class Reader {
     limit: number,
     cursor: string | null = null,
   ): Promise<{ ids: string[]; next: string | null }> {
-    const listing = indexedListing(this.#indexes[kind], LISTED[kind], () => conditions);
+    const listing = indexedListing(this.#indexes[kind], LISTED[kind], () => Promise.resolve(conditions));
     const ids: string[] = [];
     let next: string | null = null;
     for (let after = cursor; ;) {
-      const question = { scope, after, limit, partnerId: 1, now: NEW };
-      const { data, shown, last_key, hasMore } = await readPage(this.#database, listing, question);
+      const { row } = await readFor(this.#database, scope, {
+        forget: () => listing.forget?.(),
+        read: (partner) => readPage(this.#database, listing, partner, { since: null, after, limit, now: NEW }),
+      });
+      const { data, shown, last_key, hasMore } = row;
       const page = JSON.parse(`[${data ?? ''}]`) as { id: string }[];
       expect([page.length, page.at(-1)?.id ?? null]).toEqual([shown, last_key]);
       ids.push(...page.map(({ id }) => id));
@@ -97,15 +114,16 @@ class Reader {
   /** The count in the state of the catalog that another reader saw. */
   async count(kind: IndexedKind, conditions: readonly Condition[], catalog: string): Promise<number> {
     const index = this.#indexes[kind];
-    return inOneState(
-      this.#database,
-      () => index.forget(),
-      async () => {
+    const { row } = await readFor(this.#database, scopeOf(null), {
+      forget: () => index.forget(),
+      read: async () => {
         const counted = await index.count(conditions);
         if (counted.catalog !== catalog) throw new OtherStateError();
-        return counted.total;
+        const seen = await this.#database.run('seen events', () => seenEvents, { partner_id: 1 });
+        return { ...firstRow(seen), total: counted.total };
       },
-    );
+    });
+    return row.total;
   }
 
   async catalog(): Promise<string> {
@@ -118,15 +136,15 @@ async function expectSameAsPlain(
   cached: Reader,
   plain: PlainCatalog,
   asked: readonly Question[],
-  publication: number,
+  release: number,
 ): Promise<void> {
   const fresh = new Reader(database, 64 * 1024 * 1024);
   const catalog = await fresh.catalog();
   for (const question of asked) {
     const { kind, filters, limit, sinceLast } = question;
     const scope = SCOPES[question.scope] ?? scopeOf(null);
-    const since: PlainSince | null = sinceLast === null ? null : { publication: publication - sinceLast, from: SINCE };
-    const conditions = conditionsOf(kind, scope, filters, since);
+    const since: PlainSince | null = sinceLast === null ? null : { release: release - sinceLast, from: SINCE };
+    const conditions = await fresh.conditionsOf(kind, scope, filters, since);
     const expected = plain.list(kind, scope, filters, since);
     const what = JSON.stringify(question);
     expect(await cached.count(kind, conditions, catalog), what).toBe(expected.length);
@@ -156,7 +174,7 @@ function keysIn(files: ImportLines, kind: IndexedKind): string[] {
 test('after any sequence of imports, the index equals one built from the records, and fresh and cached readers return what plain filters return', async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(publications, { minLength: 3, maxLength: 6, size: 'max' }),
+      fc.array(releases, { minLength: 3, maxLength: 6, size: 'max' }),
       fc.tuple(
         ...INDEXED_KINDS.map((kind) => fc.array(questions(kind, SCOPES.length), { minLength: 6, maxLength: 6 })),
       ),
@@ -169,18 +187,18 @@ test('after any sequence of imports, the index equals one built from the records
         const plain = emptyCatalog();
         await publishLines(database, plain.allLines());
         const cached = new Reader(database, cacheBytes);
-        let publication = 1;
+        let release = 1;
         let before = await wholeIndexes(database, blockSize);
         for (const change of history) {
           const files = applyTo(plain, change);
           const options = { blockSize, replace: change.isReplaced, allowRemovals: true };
           const { timestamp } = await publishLines(database, files, options);
-          if (timestamp !== null) publication += 1;
-          plain.publish(publication);
+          if (timestamp !== null) release += 1;
+          plain.publish(release);
           const after = await wholeIndexes(database, blockSize);
           for (const kind of INDEXED_KINDS) expectLocalChanges(before[kind], after[kind], keysIn(files, kind));
           before = after;
-          await expectSameAsPlain(database, cached, plain, asked.flat(), publication);
+          await expectSameAsPlain(database, cached, plain, asked.flat(), release);
         }
       },
     ),

@@ -35,7 +35,7 @@ interface SolicitationChange extends RecordChange {
 }
 
 /** One import. */
-export interface Publication {
+export interface Release {
   readonly suppliers: readonly SupplierChange[];
   readonly contracts: readonly ContractChange[];
   readonly solicitations: readonly SolicitationChange[];
@@ -85,7 +85,7 @@ const isRemoved = fc.nat(5).map((number) => number === 0);
 const changes = <T extends RecordChange>(change: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
   fc.uniqueArray(change, { selector: (it) => it.place, minLength: 2, maxLength: 30, size: 'max' });
 
-export const publications: fc.Arbitrary<Publication> = fc.record({
+export const releases: fc.Arbitrary<Release> = fc.record({
   suppliers: changes(
     fc.record({
       ...{ place, isRemoved, words },
@@ -202,7 +202,7 @@ export function emptyCatalog(): PlainCatalog {
  *
  * @returns the lines to import: the changed and removed ones, or with `--replace` all that remain.
  */
-export function applyTo(catalog: PlainCatalog, publication: Publication): ImportLines {
+export function applyTo(catalog: PlainCatalog, release: Release): ImportLines {
   const { lines } = catalog;
   const files: Record<string, object[]> = {};
   const put = (kind: keyof (IndexedLines & EmbeddedLines), id: string, line: object | null): void => {
@@ -213,22 +213,22 @@ export function applyTo(catalog: PlainCatalog, publication: Publication): Import
   };
   const idAt = (at: number): string => IDS[at] ?? '';
 
-  for (const { kind, name } of publication.renamed) {
+  for (const { kind, name } of release.renamed) {
     const [first] = lines[kind].values();
     if (first !== undefined) put(kind, first.id, { ...first, name });
   }
   const held = lines.certifications.get('MBE');
-  if (publication.certificationType !== null && held !== undefined) {
-    put('certifications', 'MBE', { ...held, type: publication.certificationType });
+  if (release.certificationType !== null && held !== undefined) {
+    put('certifications', 'MBE', { ...held, type: release.certificationType });
   }
-  for (const change of publication.suppliers.filter((it) => !it.isRemoved)) {
+  for (const change of release.suppliers.filter((it) => !it.isRemoved)) {
     const { words: about, state, certifications, services } = change;
     const id = idAt(change.place);
     const line = { ...supplier(id), states_served: [state], certifications, city_service_ids: services };
     // Half of the suppliers have the words in `name`, which lists serve, half in `about`, which they only search.
     put('suppliers', id, change.place % 2 === 0 ? { ...line, about } : { ...line, name: about });
   }
-  for (const change of publication.contracts) {
+  for (const change of release.contracts) {
     const id = idAt(change.place);
     const { words: summary, leadEntity: lead_entity_id, coop: coop_id, services: city_service_ids } = change;
     const supplier_ids = change.suppliers.map(idAt).filter((named) => lines.suppliers.has(named));
@@ -237,15 +237,15 @@ export function applyTo(catalog: PlainCatalog, publication: Publication): Import
   }
   // A supplier that a contract references cannot be removed.
   const named = new Set([...lines.contracts.values()].flatMap(({ supplier_ids }) => supplier_ids));
-  for (const { place: at } of publication.suppliers.filter((it) => it.isRemoved)) {
+  for (const { place: at } of release.suppliers.filter((it) => it.isRemoved)) {
     if (!named.has(idAt(at))) put('suppliers', idAt(at), null);
   }
-  for (const change of publication.solicitations) {
+  for (const change of release.solicitations) {
     const id = idAt(change.place);
     const { words: description, leadEntity: lead_entity_id, status, closeAt: close_at, hasNotice } = change;
     const notices = hasNotice ? [{ id: 1, title: 'Notice', body: 'Text', created_at: '2026-01-01T00:00:00Z' }] : [];
     const line = { ...solicitation(id, change.place + 1), description, lead_entity_id, status, close_at, notices };
     put('solicitations', id, change.isRemoved ? null : line);
   }
-  return publication.isReplaced ? catalog.allLines() : files;
+  return release.isReplaced ? catalog.allLines() : files;
 }

@@ -2,23 +2,27 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
+import { firstRow } from '../../src/database/statement.ts';
 import { openForServing } from '../../src/database/open.ts';
-import { ListConditions } from '../../src/index/conditions.ts';
-import { inOneState } from '../../src/index/one-state.ts';
+import { hasWords, Visibility } from '../../src/index/conditions.ts';
 import { RecordIndex } from '../../src/index/record-index.ts';
-import { SetCache } from '../../src/index/set-cache.ts';
+import { OtherStateError } from '../../src/index/statements.ts';
+import { SetCache } from '../../src/index/block-query.ts';
+import { seenEvents } from '../../src/paging/watermark.ts';
 import { indexedListing, readPage } from '../../src/paging/pages.ts';
 import { listedContracts } from '../../src/resources/contracts/contracts.ts';
 import { listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
+import { readFor } from './reading.ts';
 
 const RECORDS = 60;
+const NOW = '2026-01-01T00:00:00.000Z';
 const SCOPE: Scope = {
   ...{ everythingSince: '2020-01-01T00:00:00.000Z', leadEntities: new Map(), coops: new Map() },
   changedAt: '2020-01-01T00:00:00.000Z',
 };
-const having = (q: string) => new ListConditions('solicitations').of(SCOPE, { q }, null);
+const having = (q: string) => [new Visibility('solicitations').in(SCOPE), ...hasWords(q)];
 const conditions = having('common');
 const numbers = [...Array(RECORDS).keys()];
 const idOf = (number: number): string => `sol_${String(number).padStart(3, '0')}`;
@@ -86,14 +90,11 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
   async ({ moments }) => {
     const publishing = publishingAfter(serving);
     const cached = openIndex(publishing.database);
-    const listing = indexedListing(cached, listedSolicitations, () => conditions);
+    const listing = indexedListing(cached, listedSolicitations, () => Promise.resolve(conditions));
     const read = (after: string | null, limit: number) =>
-      readPage(publishing.database, listing, {
-        scope: SCOPE,
-        after,
-        limit,
-        partnerId: 1,
-        now: '2026-01-01T00:00:00.000Z',
+      readFor(publishing.database, SCOPE, {
+        forget: () => listing.forget?.(),
+        read: (partner) => readPage(publishing.database, listing, partner, { since: null, after, limit, now: NOW }),
       });
     // Caches sets of the previous version, and of only the first blocks.
     await read(null, 100);
@@ -109,7 +110,7 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
       publishing.restart();
       for (const moment of moments) publishing.at.add(moment);
       const from = version;
-      const { data, hasMore, catalog } = await read(after, limit);
+      const { data, hasMore, catalog } = (await read(after, limit)).row;
       publishing.at.clear();
       const seen = versions.get(catalog) ?? 0;
       const page = JSON.parse(`[${data ?? ''}]`) as { id: string; title: string }[];
@@ -123,9 +124,17 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
       for (const index of [openIndex(publishing.database), cached]) {
         publishing.restart();
         for (const moment of moments) publishing.at.add(moment);
-        const counted = await inOneState(publishing.database, () => index.forget(), () => index.count(conditions)); // prettier-ignore
+        const { row } = await readFor(publishing.database, SCOPE, {
+          forget: () => index.forget(),
+          read: async () => {
+            const { catalog, total } = await index.count(conditions);
+            const seen = firstRow(await publishing.database.run('seen events', () => seenEvents, { partner_id: 1 }));
+            if (seen.catalog !== catalog) throw new OtherStateError();
+            return { ...seen, total };
+          },
+        });
         publishing.at.clear();
-        expect(counted.total).toBe(idsIn(versions.get(counted.catalog) ?? 0).length);
+        expect(row.total).toBe(idsIn(versions.get(row.catalog) ?? 0).length);
       }
     }
   },
@@ -158,10 +167,11 @@ describe('a page whose texts exceed 8 MiB', () => {
   const ids = Array.from({ length: 12 }, (_, number) => `ctr_${number + 10}`);
   const read = (database: OpenDatabase) => {
     const index = new RecordIndex(database, 'contracts', new SetCache(1_000_000));
-    const everything = new ListConditions('contracts').of(SCOPE, {}, null);
-    const listing = indexedListing(index, listedContracts, () => everything);
-    const request = { scope: SCOPE, after: null, limit: 100, partnerId: 1, now: '2026-01-01T00:00:00.000Z' };
-    return readPage(database, listing, request);
+    const listing = indexedListing(index, listedContracts, () => Promise.resolve([]));
+    return readFor(database, SCOPE, {
+      forget: () => listing.forget?.(),
+      read: (partner) => readPage(database, listing, partner, { since: null, after: null, limit: 100, now: NOW }),
+    });
   };
   let large: TestDatabase;
   let open: OpenDatabase;
@@ -195,7 +205,7 @@ describe('a page whose texts exceed 8 MiB', () => {
         },
         bypassReplicas: () => (isBypassed = true),
       };
-      const { last_key, shown, hasMore } = await read(replicated);
+      const { last_key, shown, hasMore } = (await read(replicated)).row;
       await replica.close();
       expect({ last_key, shown, hasMore, reads }).toEqual({ last_key: ids[7], shown: 8, hasMore: true, reads: 2 });
     },

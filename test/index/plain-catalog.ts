@@ -42,7 +42,7 @@ export interface PlainFilters {
  * Matches records that changed in this import or a later one, or became visible by a grant at this timestamp or later.
  */
 export interface PlainSince {
-  readonly publication: number;
+  readonly release: number;
   readonly from: string;
 }
 
@@ -53,7 +53,7 @@ export interface PlainSince {
 export class PlainCatalog {
   readonly lines: IndexedLines & EmbeddedLines;
   /** The import that last changed each record, by kind and id. */
-  readonly #changedIn = new Map<string, { form: string; publication: number }>();
+  readonly #changedIn = new Map<string, { form: string; release: number }>();
   /** The import since which an owner's contracts reference a supplier, by both. */
   #pathsSince = new Map<string, number>();
 
@@ -62,12 +62,12 @@ export class PlainCatalog {
   }
 
   /** Records the current lines as the state after the import with this number. */
-  publish(publication: number): void {
+  publish(release: number): void {
     for (const kind of ['suppliers', 'contracts', 'solicitations'] as const) {
       for (const id of this.lines[kind].keys()) {
         const form = JSON.stringify(this.#formOf(kind, id));
         if (this.#changedIn.get(`${kind} ${id}`)?.form !== form)
-          this.#changedIn.set(`${kind} ${id}`, { form, publication });
+          this.#changedIn.set(`${kind} ${id}`, { form, release });
       }
     }
     for (const key of this.#changedIn.keys()) {
@@ -78,7 +78,7 @@ export class PlainCatalog {
     for (const { lead_entity_id, coop_id, supplier_ids } of this.lines.contracts.values()) {
       for (const id of supplier_ids) {
         for (const owner of [`lead_entity ${lead_entity_id}`, ...(coop_id === null ? [] : [`coop ${coop_id}`])]) {
-          paths.set(`${id} ${owner}`, this.#pathsSince.get(`${id} ${owner}`) ?? publication);
+          paths.set(`${id} ${owner}`, this.#pathsSince.get(`${id} ${owner}`) ?? release);
         }
       }
     }
@@ -175,8 +175,8 @@ export class PlainCatalog {
     });
     if (!seesAll && granted.length === 0) return false;
     if (since === null || (seesAll && scope.everythingSince >= since.from)) return true;
-    if ((this.#changedIn.get(`${kind} ${id}`)?.publication ?? 0) >= since.publication) return true;
-    return !seesAll && granted.some((it) => it.grantedAt >= since.from || it.pathSince >= since.publication);
+    if ((this.#changedIn.get(`${kind} ${id}`)?.release ?? 0) >= since.release) return true;
+    return !seesAll && granted.some((it) => it.grantedAt >= since.from || it.pathSince >= since.release);
   }
 
   /** The lead entities and coops through which a record is visible, and the import since which they are. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BLOCK_SIZE, setOf } from '../../src/index/position-set.ts';
-import { SetCache } from '../../src/index/set-cache.ts';
+import { SetCache } from '../../src/index/block-query.ts';
 
 test('the cache stays within its size and keeps the most recently used set', () => {
   fc.assert(

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
@@ -15,6 +16,12 @@ import { SKEWED_PARTNERS, skewedFilters } from '../support/records/skewed-filter
 
 /** The database time allowed for one request. */
 const MAX_DATABASE_MS = 250;
+
+/**
+ * The CPU time of this process that another partner's request may wait for: its own, that of one part of a search, and a
+ * major garbage collection.
+ */
+const MAX_WAIT_MS = 50;
 
 /** Tries for a request that took longer: a busy machine makes a fast request slow, but never a slow one fast. */
 const MAX_TRIES = 3;
@@ -35,6 +42,7 @@ type PartnerName = keyof typeof SKEWED_PARTNERS;
 
 let service: TestApp;
 const keys = new Map<PartnerName, string>();
+let otherKey: string;
 
 beforeAll(async () => {
   service = await createTestApp();
@@ -47,6 +55,10 @@ beforeAll(async () => {
     const { key } = await makePartner(service.database, () => START_MS + 2 * HOUR_MS, SKEWED_PARTNERS[name]);
     keys.set(name, key);
   }
+  ({ key: otherKey } = await makePartner(service.database, () => START_MS + 2 * HOUR_MS, {
+    name: 'other',
+    everything: true,
+  }));
   await publish(renamed(catalog, 2), 3);
   await publish(renamed(catalog, 200), 4);
 }, 600_000);
@@ -64,7 +76,7 @@ interface Page {
   readonly meta: { readonly next_cursor: string | null };
 }
 
-/** CPU time in milliseconds of requests that took too long. */
+/** CPU time in milliseconds of requests that took, or made another partner wait, too long. */
 type Slow = Map<string, number>;
 
 /** The body of a response, or null if it failed; records requests that took too long. */
@@ -80,7 +92,8 @@ async function get<T>(partner: PartnerName, url: string, slow: Slow): Promise<T 
     return response.json<T>();
   };
   const begunAtMs = performance.now();
-  const body = await once();
+  const { result: body, waitMs } = await whileAnotherPartnerWaits(once());
+  if (waitMs > MAX_WAIT_MS) slow.set(`another partner during ${url}`, waitMs);
   // The total includes the database time, so no further measurement is needed.
   if (body !== null && performance.now() - begunAtMs <= MAX_DATABASE_MS) return body;
   let leastMs = Infinity;
@@ -93,12 +106,29 @@ async function get<T>(partner: PartnerName, url: string, slow: Slow): Promise<T 
   return body;
 }
 
+/** Sends small requests of another partner until `work` has ended, and returns the longest that one of them took. */
+async function whileAnotherPartnerWaits<T>(work: Promise<T>): Promise<{ result: T; waitMs: number }> {
+  let [hasEnded, waitMs] = [false, 0];
+  const ended = work.finally(() => (hasEnded = true));
+  while (!hasEnded) {
+    const beforeMs = threadMs();
+    await nextTick();
+    const response = await service.app.inject({ url: '/v1/key', headers: { authorization: `Bearer ${otherKey}` } });
+    expect(response.statusCode).toBe(200);
+    waitMs = Math.max(waitMs, threadMs() - beforeMs);
+  }
+  return { result: await ended, waitMs };
+}
+
+/** CPU time of this thread, which other programs on the machine do not increase. */
+function threadMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
 /** The CPU time used by the database: this thread for SQLite, the backend processes for PostgreSQL. */
 async function databaseMs(): Promise<number> {
-  if (service.database.engine === 'sqlite') {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1_000;
-  }
+  if (service.database.engine === 'sqlite') return threadMs();
   const { rows } = await sql<{ pid: number }>`select pid from pg_stat_activity
     where datname = current_database() and application_name = 'pds serve'`.execute(service.database.kysely);
   return rows.reduce((sum, { pid }) => sum + processMs(pid), 0);
@@ -141,7 +171,7 @@ const describeSlow = (slow: Slow): string[] =>
 
 describe.each(Object.keys(SKEWED_PARTNERS) as PartnerName[])('for %s', (partner) => {
   test.each(Object.entries(FILTERS).filter(([path]) => path !== '/v1/solicitations'))(
-    `no combination of filters of %s takes the database over ${MAX_DATABASE_MS} ms`,
+    `no combination of filters of %s takes the database over ${MAX_DATABASE_MS} ms, or lets others wait over ${MAX_WAIT_MS} ms`,
     async (path, filters: FilterValues) => {
       const slow: Slow = new Map();
       let records = 0;
@@ -157,7 +187,7 @@ describe.each(Object.keys(SKEWED_PARTNERS) as PartnerName[])('for %s', (partner)
     300_000,
   );
 
-  test(`no combination of filters of /v1/solicitations and its count takes the database over ${MAX_DATABASE_MS} ms`, async () => {
+  test(`no combination of filters of /v1/solicitations and its count takes the database over ${MAX_DATABASE_MS} ms, or lets others wait over ${MAX_WAIT_MS} ms`, async () => {
     const slow: Slow = new Map();
     let listed = 0;
     for (const [index, query] of combinationsOf(FILTERS['/v1/solicitations']).entries()) {

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { publish } from '../../src/publishing/publication.ts';
+import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { createClient } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

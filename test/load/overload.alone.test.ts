@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { publish } from '../../src/publishing/publication.ts';
+import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { scrape } from '../support/process/administrator.ts';
 import { createDatabaseOf, type TestDatabase } from '../support/database.ts';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { publish } from '../../src/publishing/publication.ts';
+import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { readReadiness } from '../support/process/administrator.ts';
 import { createClient } from '../support/client.ts';

@@ -122,7 +122,8 @@ describe('the admin port', () => {
       await second.closed;
       expect(second.output()).toContain(
         `error: cannot open the port of the admin server: listen EADDRINUSE: address already in use 127.0.0.1:${admin}. ` +
-          'Stop the process that uses it, such as another "pds serve", or choose another with PDS_ADMIN_PORT\n',
+          'Stop the process that uses it, such as another "pds serve", or choose another with PDS_ADMIN_PORT ' +
+          '(or --admin-port). A second service also needs its own PDS_PORT (or --port)\n',
       );
       await end(first);
     },
@@ -132,7 +133,10 @@ describe('the admin port', () => {
     const serving = serve({ PDS_PORT: '18081', PDS_ADMIN_PORT: '18081' });
     expect(await serving.exited).toEqual([1, null]);
     await serving.closed;
-    expect(serving.output()).toContain('Choose another port with PDS_ADMIN_PORT');
+    expect(serving.output()).toContain(
+      'the API and the admin server cannot both use 127.0.0.1:18081. ' +
+        'Choose another with PDS_PORT (or --port) or PDS_ADMIN_PORT (or --admin-port)\n',
+    );
   });
 
   test('reports not ready if a newer version has migrated the schema', async () => {

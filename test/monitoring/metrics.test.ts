@@ -134,15 +134,15 @@ describe('a scrape counts', () => {
 
   test('cache hits and misses', async () => {
     const key = keys['acme'] ?? '';
-    const grown = await growth('pds_answer_cache', async () => {
+    const grown = await growth('pds_response_cache', async () => {
       for (let time = 0; time < 4; time += 1) await client.get('/v1/city-services?limit=7', { key });
     });
     expect(grown).toMatchObject({
-      pds_answer_cache_hits_total: 3,
-      pds_answer_cache_misses_total: 1,
-      pds_answer_cache_entries: 1,
+      pds_response_cache_hits_total: 3,
+      pds_response_cache_misses_total: 1,
+      pds_response_cache_entries: 1,
     });
-    expect(grown['pds_answer_cache_bytes']).toBeGreaterThan(100);
+    expect(grown['pds_response_cache_bytes']).toBeGreaterThan(100);
   });
 });
 

@@ -100,6 +100,22 @@ describe('the recipes for converting data', { timeout: 60_000 }, () => {
       expect(text).toContain(`"${column}"`);
   });
 
+  test('merge the rows of a contract with several suppliers', async () => {
+    const { output } = await shell.run(PAGE, 'npx pds convert csv --map active-contracts-map.json');
+    expect(output).toContain('2      0        0          0        contracts');
+    const suppliers = records('active', 'suppliers') as { id: string; name: string }[];
+    expect(suppliers).toMatchObject([
+      { name: 'Acme Paving, LLC', location: 'Springfield, IL', email: 'bids@acme.example' },
+      { name: 'PlaySafe Inc.', location: 'Madison, WI', email: 'sales@playsafe.example' },
+      { name: 'Prairie Salt Co.', location: 'Peoria, IL', email: null },
+    ]);
+    const [acme, playSafe, prairie] = suppliers.map(({ id }) => id);
+    expect(records('active', 'contracts')).toMatchObject([
+      { name: 'Asphalt and road salt', summary: 'Expires 01/14/2029.', supplier_ids: [acme, prairie] },
+      { name: 'Playground equipment', summary: null, supplier_ids: [acme, playSafe] },
+    ]);
+  });
+
   test("convert Socrata's bids, with the time zone of the city", async () => {
     await shell.run(PAGE, 'npx pds convert csv --map bids-map.json');
     expect(records('bids', 'solicitations')).toMatchObject([
@@ -135,6 +151,51 @@ describe('the recipes for converting data', { timeout: 60_000 }, () => {
     expect(records('from-ocds', 'solicitations')).toMatchObject([{ title: 'Road works', status: 'awarded' }]);
     expect(await shell.shell('npx pds import from-ocds --dry-run')).toContain(
       '1      0        0          0        contracts',
+    );
+  });
+
+  test('convert, compare and import the files of every week, by one map', async () => {
+    const values = { 'npx pds': 'PDS_DATABASE_URL=sqlite:data/every-week.sqlite npx pds' };
+    // Enough that one record is no large removal.
+    const others = Array.from({ length: 10 }, (_, index) => index);
+    const add = (name: string, rowOf: (index: number) => string): string => {
+      const path = join(shell.folder, name);
+      writeFileSync(path, `${readFileSync(path, 'utf8').trimEnd()}\n${others.map(rowOf).join('\n')}\n`);
+      return path;
+    };
+    const contracts = add('contracts.csv', (at) => `47${at},Contract ${at},Department ${at},Vendor ${at},,,`);
+    const bids = add('bids.csv', (at) => `B-${at},Bid ${at},Awarded,Department ${at},2026-08-15T00:00:00.000,,`);
+    await shell.run(PAGE, 'npx pds convert csv --map every-week.json', values);
+    await shell.run(PAGE, 'npx pds diff every-week', values, 1);
+    await shell.run(PAGE, 'npx pds import every-week', values);
+
+    const edit = (path: string, from: RegExp, to: string): void =>
+      writeFileSync(path, readFileSync(path, 'utf8').replace(from, to));
+    // Parks & Recreation has no other contract; the Public Library is only in the bids.
+    edit(contracts, /^.*Playground.*\n/m, '4600012347,Road salt,Public Works,"Acme Paving, LLC",,,\n');
+    edit(bids, /Advertised/, 'Awarded');
+    await shell.run(PAGE, 'npx pds convert csv --map every-week.json', values);
+    const { output: changes } = await shell.run(PAGE, 'npx pds diff every-week', values, 1);
+    const lines = changes
+      .split('\n')
+      .flatMap((line) => /^ {2}([-+~]) \S+ {2}(.*)$/.exec(line)?.slice(1).join(' ') ?? []);
+    expect(lines.sort()).toEqual([
+      '+ Road salt',
+      '- Parks & Recreation',
+      '- PlaySafe Inc.',
+      '- Playground equipment',
+      '~ Fire hydrant maintenance',
+    ]);
+    await shell.run(PAGE, 'npx pds import every-week', values);
+    const { output } = await shell.run(PAGE, 'npx pds diff every-week', values);
+    expect(output).toContain('0      0        13         0        lead-entities');
+
+    // Cut short: nothing is removed.
+    edit(contracts, /(^(.*\n){4})[^]*/, '$1');
+    const imported =
+      'npx pds convert csv --map every-week.json --out every-week && npx pds import every-week --replace';
+    expect(await shell.shell(imported.replaceAll('npx pds', values['npx pds']), 1)).toMatch(
+      /contracts.ndjson: is missing 9 of the 12 contracts that are there/,
     );
   });
 

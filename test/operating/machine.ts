@@ -13,7 +13,7 @@ import { ServiceManager } from './service-manager.ts';
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The files copied to a host. */
-const PROGRAM = ['src', 'migrations', 'sample', 'docs', 'ops', 'package.json'];
+const PROGRAM = ['src', 'convert', 'sample', 'docs', 'ops', 'package.json'];
 
 /** Ports in the guide, each replaced by another here. */
 const PORTS = ['8080', '8081', '8090', '8091'];

@@ -3,7 +3,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/rate-limiter.ts';
+import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/request-limits.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { startNginx, type NginxPart } from '../support/cluster/nginx.ts';
@@ -68,6 +68,8 @@ describe('behind nginx with the site in ops/', () => {
     ['a header that is too long', `GET /v1/coops HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`, 400],
     ['a path that is too long', `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 400],
     ['a body that is too large', 'GET /v1/coops HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n', 400],
+    ['an unknown transfer encoding', 'GET /v1/coops HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n', 400],
+    ['an unknown version of HTTP', 'GET /v1/coops HTTP/3.0\r\nHost: a\r\n\r\n', 400],
     ['a path with a NUL', 'GET /v1/%00 HTTP/1.1\r\nHost: a\r\n\r\n', 400],
     ['TRACE', 'TRACE /v1/coops HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 405],
   ])(

@@ -71,7 +71,6 @@ describe("the procedures of the operators' guide", () => {
       await machine.run(UPGRADING, 'sudo git clone');
       await machine.run(UPGRADING, 'sudo pds migrate');
       await machine.run(UPGRADING, 'sudo systemctl restart');
-      await machine.run(UPGRADING, 'sudo pds migrate --finish');
       expect(machine.manager.pidOf('partner-data-service')).not.toBe(before);
       expect(await client.get('/v1/contracts/ctr_1', { key })).toMatchObject({ status: 200 });
       expect(machine.manager.killed).toEqual([]);

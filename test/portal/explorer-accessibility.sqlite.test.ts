@@ -21,6 +21,7 @@ const ADDRESSES = [
   '#/lead-entities',
   '#/coops',
   '#/city-services',
+  '#/key',
   '#/solicitations/900005',
   '#/contracts/ctr_hostile',
   '#/suppliers/sup_md_00_061',
@@ -55,7 +56,7 @@ async function tabTo({ page }: Explorer, name: string): Promise<void> {
 
 describe('the explorer', () => {
   for (const [appearance, options] of Object.entries(APPEARANCES)) {
-    testWith('chromium')(
+    testWith('chromium', 'tools')(
       `breaks no rule of axe ${appearance}, in no view, and is no wider than the window`,
       async () => {
         const explorer = await explorable.open(options);
@@ -96,10 +97,10 @@ describe('the explorer', () => {
     await page.locator('h2:focus', { hasText: 'Solicitations' }).waitFor();
     expect(await page.title()).toMatch(/^Solicitations · /);
     await tabTo(explorer, 'Search');
-    await page.keyboard.insertText('library shelving');
+    await page.keyboard.insertText('library shelving earlier');
     await page.keyboard.press('Enter');
     await page.locator('.view tbody tr').nth(0).and(page.locator(':only-child')).waitFor();
-    await tabTo(explorer, 'Library shelving (invented)');
+    await tabTo(explorer, 'Library shelving, earlier round (invented)');
     await page.keyboard.press('Enter');
     await page.locator('h2:focus', { hasText: 'Library shelving' }).waitFor();
     await tabTo(explorer, 'Copy');

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { INVENTED_LEAD_ENTITY, inventedSolicitations } from '../../sample/invented.ts';
+import { INVENTED_LEAD_ENTITIES } from '../../sample/invented-subjects.ts';
+import { inventedSolicitations } from '../../sample/invented.ts';
 import { launchBrowser, recordPage, type PageRecord } from '../support/browser/browser.ts';
 import { findInstalled } from '../support/installed-programs.ts';
 import { contract, solicitation, supplier, withImportDirectory } from '../support/publishing.ts';
@@ -13,7 +14,7 @@ export const HOSTILE = `<img src=x onerror="document.title='run'"><script>alert(
 
 const HOSTILE_RECORDS = {
   'lead-entities': [
-    INVENTED_LEAD_ENTITY,
+    ...INVENTED_LEAD_ENTITIES,
     { id: 'le_hostile', name: HOSTILE },
     // Its id is among those counted first.
     { id: 'le_a_long_name', name: 'Unbroken'.repeat(25) },

@@ -166,4 +166,88 @@ describe('a view of the explorer', () => {
     expect(await page.locator('.view').count()).toBe(0);
     await page.locator('#api-key:focus').waitFor();
   });
+
+  testWith('chromium')('counts what accepts bids now, what is past its deadline and what has none', async () => {
+    const { page } = await explorable.explore('all');
+    const open: { is_open: boolean; close_at: string | null }[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const query = `status=open&limit=100${cursor === '' ? '' : `&cursor=${cursor}`}`;
+      const { body } = await explorable.service.get(`/v1/solicitations?${query}`, { key: explorable.key('all') });
+      const listed = JSON.parse(body) as { data: typeof open; meta: { next_cursor: string | null } };
+      open.push(...listed.data);
+      cursor = listed.meta.next_cursor;
+    }
+    const rows = await page
+      .getByRole('table', { name: 'Solicitations with the status open' })
+      .locator('tbody tr')
+      .all();
+    const shown = await Promise.all(
+      rows.map(async (row) => (await row.innerText()).split('\t').map((it) => it.trim())),
+    );
+    expect(shown.map(([name, count]) => [name, Number(count)])).toEqual([
+      ['accepts bids now', open.filter((each) => each.is_open).length],
+      ['no deadline, among these', open.filter((each) => each.close_at === null).length],
+      ['past its deadline', open.filter((each) => !each.is_open).length],
+    ]);
+  });
+
+  testWith('chromium')('is a list whose last column is not cut off at 1,280 pixels', async () => {
+    const explorer = await explorable.explore('all', { viewport: { width: 1280, height: 900 } });
+    for (const view of [
+      'solicitations',
+      'contracts',
+      'suppliers',
+      'certifications',
+      'lead-entities',
+      'coops',
+      'city-services',
+    ]) {
+      await explorer.open(`#/${view}`);
+      const cutOff =
+        "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.table-scroll'))";
+      expect(await explorer.page.evaluate(cutOff), view).toBe(0);
+    }
+  });
+
+  testWith('chromium')('is a list of cards on a phone, of solicitations with title, deadline and status', async () => {
+    const explorer = await explorable.explore('all', { viewport: { width: 390, height: 800 }, hasTouch: true });
+    await explorer.open('#/solicitations/900005');
+    const { title = '', status = '' } = await ask('/v1/solicitations/900005');
+    await explorer.open(`#/solicitations?q=${encodeURIComponent(title)}`);
+    const card = explorer.page.getByRole('row').filter({ hasText: title });
+    expect(await card.getByRole('rowheader').innerText()).toBe(title);
+    const shown = await Promise.all((await card.locator('td:visible').all()).map((cell) => cell.innerText()));
+    expect(shown).toEqual([status, expect.stringMatching(/^\d+ \w+ \d{4}, \d\d:\d\d UTC$/)]);
+    const box = await card.boundingBox();
+    expect((box?.x ?? 0) + (box?.width ?? Infinity)).toBeLessThanOrEqual(390);
+  });
+
+  testWith('chromium')('says that no deadline is near, instead of empty bars', async () => {
+    const explorer = await explorable.explore('all');
+    const { page } = explorer;
+    const empty = { data: [], meta: { next_cursor: null, limit: 100 } };
+    await page.route('**/v1/solicitations?*', (route) => route.fulfill({ json: empty }));
+    await explorer.open('#/timeline');
+    await page
+      .getByText('No solicitation that you see has the status open and a deadline in the next 13 weeks.')
+      .waitFor();
+    expect(await page.locator('.bars').count()).toBe(0);
+    await page.unroute('**/v1/solicitations?*');
+    await page.getByRole('link', { name: 'All with the status open' }).click();
+    await page.locator('.table-scroll').waitFor();
+  });
+
+  testWith('chromium')('shows the key: its end, what it sees, and its requests', async () => {
+    const explorer = await explorable.explore('contracts-only');
+    const { page } = explorer;
+    await page.getByRole('link', { name: 'Your key' }).click();
+    await page.getByRole('heading', { name: 'Your key' }).waitFor();
+    const { body } = await explorable.service.get('/v1/key', { key: explorable.key('contracts-only') });
+    const key = JSON.parse(body) as { id: string; usage: unknown[] };
+    const facts = await page.locator('.facts').innerText();
+    for (const fact of [key.id, 'contracts-only', 'never', 'everything', 'contracts']) expect(facts).toContain(fact);
+    expect(await page.locator('.bars tbody tr').count()).toBe(key.usage.length);
+    expect(await page.locator('.bars a').count()).toBe(0);
+    expect(await page.locator('.view').innerText()).not.toContain(explorable.key('contracts-only'));
+  });
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { groupExamples } from '../../portal/src/examples.ts';
 import { readGuide, slugOf } from '../../portal/src/guides.ts';
 import { ERROR_CODES } from '../../src/http/response/errors.ts';
-import { GUIDE_FILES, GUIDE_PATHS, PAGES, readText, ROOT } from './site.ts';
+import { GUIDE_PATHS, PAGE_FILES, PAGES, readText, ROOT } from './site.ts';
 
 const SITE = new URL('portal/dist/', ROOT);
 
@@ -37,7 +37,7 @@ test.each(GUIDE_PATHS)('%s has one title, and its headings go down one level at 
   for (const [index, level] of levels.entries()) expect(level).toBeLessThanOrEqual((levels[index - 1] ?? 0) + 1);
 });
 
-test.each(GUIDE_FILES)('%s links only to files of the repository that exist', (file) => {
+test.each(PAGE_FILES)('%s links only to files of the repository that exist', (file) => {
   const links = [...readText(file).matchAll(/\]\(([^)#\s]+)/g)].map(([, href = '']) => href);
   for (const href of links.filter((href) => !href.startsWith('https:'))) {
     expect(existsSync(new URL(posix.join(posix.dirname(file), href), ROOT)), href).toBe(true);
@@ -45,7 +45,7 @@ test.each(GUIDE_FILES)('%s links only to files of the repository that exist', (f
 });
 
 test('every guide is a page, and the overview links to each guide', () => {
-  const slugs = GUIDE_FILES.map((file) => slugOf(file.replace('docs/partner-guide/', '')));
+  const slugs = PAGE_FILES.map(slugOf);
   expect(slugs.map((slug) => (slug === 'index' ? '/docs' : `/docs/${slug}`)).sort()).toEqual([...GUIDE_PATHS].sort());
   for (const path of GUIDE_PATHS.filter((path) => path.startsWith('/docs/guides/'))) {
     expect(contentOf('/docs')).toContain(`href="${path}"`);
@@ -74,7 +74,9 @@ test('a path of the site that a guide mentions as code is a link', () => {
 });
 
 test('a guide that links to a file without a page does not build', () => {
-  expect(() => readGuide('keys.md', '# Keys\n\n[Operators](../operators.md)\n')).toThrow('links to ../operators.md');
+  expect(() => readGuide('docs/partner-guide/keys.md', '# Keys\n\n[Operators](../operators.md)\n')).toThrow(
+    'links to ../operators.md',
+  );
   expect(() => readGuide('keys.md', 'Keys\n')).toThrow('does not begin with a title');
 });
 

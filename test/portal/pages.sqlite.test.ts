@@ -99,7 +99,7 @@ test('a service that is no demo shows no key', async () => {
 });
 
 describe.each(Object.entries(READERS))('on %s', (_name, options) => {
-  testWith('chromium')(
+  testWith('chromium', 'tools')(
     'every guide opens without a complaint, is accessible, and fits',
     async () => {
       await withPage(options, async (page) => {
@@ -140,17 +140,45 @@ testWith('chromium')(
   60_000,
 );
 
-testWith('chromium')('the search finds words of the guides, without another origin', async () => {
+/** Words that partners search for, and the section that must be among the first results. */
+const SEARCHES: readonly [word: string, section: string][] = [
+  ['jitter', '/docs/errors#trying-again'],
+  ['csv', '/docs/guides/mirror#csv-excel-and-pandas'],
+  ['pandas', '/docs/guides/mirror#csv-excel-and-pandas'],
+  ['excel', '/docs/guides/mirror#csv-excel-and-pandas'],
+  ['removed', '/docs/guides/syncing#what-updated_since-cannot-show'],
+  ['deleted', '/docs/guides/syncing#what-updated_since-cannot-show'],
+  ['questions_due_at', '/docs/reference#models/SolicitationDetail'],
+  ['count solicitations', '/docs/reference#tag/solicitations/GET/v1/solicitations/count'],
+];
+
+testWith('chromium')('one search finds words of the guides and of the reference, without another origin', async () => {
   await withPage({}, async (page) => {
     const { complaints, origins } = recordPage(page);
     await page.goto(`${origin}/docs`, { waitUntil: 'networkidle' });
     await page.keyboard.press('Control+k');
-    await page.getByPlaceholder('Search').fill('jitter');
-    await page.getByRole('link', { name: 'Trying again' }).first().click();
-    await page.waitForURL(`${origin}/docs/errors#trying-again`);
+    for (const [word, section] of SEARCHES) {
+      await page.getByPlaceholder('Search').fill(word);
+      await page.locator(`.pagefind-ui__result:nth-child(-n + 2) a[href="${section}"]`).waitFor();
+    }
+    await page.locator(`a[href="${SEARCHES.at(-1)?.[1] ?? ''}"]`).click();
+    await page.getByRole('heading', { name: 'Count solicitations' }).first().waitFor();
     expect(complaints).toEqual([]);
     expect(origins).toEqual(new Set([origin]));
   });
+});
+
+testWith('chromium')('pictures of the portal have the theme of the page', async () => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await withPage({ colorScheme, viewport: { width: 1280, height: 900 } }, async (page) => {
+      for (const path of ['/docs/guides/explorer', FIRST_REQUEST]) {
+        await page.goto(`${origin}${path}`);
+        const shown = await page.locator('main img:visible').all();
+        expect(shown, path).toHaveLength(1);
+        expect(await shown[0]?.getAttribute('src'), path).toContain(`-${colorScheme}.`);
+      }
+    });
+  }
 });
 
 testWith('chromium')('the language of examples is chosen with the keyboard, and stays on other pages', async () => {
@@ -169,17 +197,6 @@ testWith('chromium')('the language of examples is chosen with the keyboard, and 
       expect(await tab('Python').getAttribute('aria-selected'), path).toBe('true');
       expect(await page.getByRole('tabpanel').first().innerText(), path).toContain('import os');
     }
-  });
-});
-
-testWith('chromium')('on a phone the list of guides is folded, and opens', async () => {
-  await withPage(READERS['a phone'] ?? {}, async (page) => {
-    await page.goto(`${origin}/docs`);
-    const link = page.locator('nav.sidebar').getByRole('link', { name: 'Paging' });
-    expect(await link.isVisible()).toBe(false);
-    await page.getByRole('button', { name: 'Menu' }).tap();
-    await link.tap();
-    await page.waitForURL(`${origin}/docs/guides/paging`);
   });
 });
 

@@ -13,6 +13,9 @@ export const GUIDE_FILES: readonly string[] = readdirSync(new URL('docs/partner-
   .map((name) => `docs/partner-guide/${name}`)
   .sort();
 
+/** The files that are pages: the guides, and those of the client's package. */
+export const PAGE_FILES: readonly string[] = [...GUIDE_FILES, 'client/README.md', 'client/MIRROR.md'];
+
 /** The site's pages as built, by path. */
 export const PAGES: ReadonlyMap<string, string> = new Map(
   readdirSync(SITE, { recursive: true, encoding: 'utf8' })

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { openForCommands } from '../../src/database/open.ts';
+import { openForCommands, openForServing } from '../../src/database/open.ts';
 import { migrate } from '../../src/database/migrations/migrator.ts';
+import type { PublishOptions } from '../../src/publishing/publish.ts';
 import { runPds } from '../commands/run-pds.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';
 import {
@@ -24,6 +25,10 @@ const MANY: ImportLines = {
     ...solicitation(`sol_${index}`, index + 1),
     description: `Paving of Main Street, part ${index}. `.repeat(40),
   })),
+};
+
+const interrupt = (): never => {
+  throw new Error('interrupted');
 };
 
 let folder: string;
@@ -71,6 +76,25 @@ test('an import warns if a reader prevents emptying the WAL, and repeating the i
   ]);
   expect(logBytes).toBeGreaterThan(1_000_000);
   expect(again).toEqual([]);
+});
+
+test.each<{ name: string; options: Partial<PublishOptions>; reason: RegExp | null }>([
+  { name: 'interrupted', options: { onCommit: interrupt }, reason: /^interrupted$/ },
+  { name: 'a dry run', options: { dryRun: true }, reason: null },
+])('an import that publishes nothing leaves no log: $name', async ({ options, reason }) => {
+  const { database, file } = await openIn(folder);
+  // As a serving process, which keeps SQLite from removing the log.
+  const reader = openForServing({ engine: 'sqlite', path: file });
+  stack.defer(() => reader.close());
+  await reader.readRevision();
+  // Too small for the records, which therefore reach the log before the commit.
+  await sql`pragma catalog.cache_size = 10`.execute(database.kysely);
+  const logged: number[] = [];
+  const throwIfInterrupted = () => void logged.push(statSync(`${file}-wal`).size);
+  const importing = publishLines(database, MANY, { throwIfInterrupted, ...options });
+  await (reason === null ? importing : expect(importing).rejects.toThrow(reason));
+  expect(Math.max(...logged)).toBeGreaterThan(1_000_000);
+  expect(statSync(`${file}-wal`).size).toBe(0);
 });
 
 test.skipIf(NO_DISK !== null)(

@@ -22,7 +22,7 @@ async function served() {
   const [preview, all] = [row.certifications_preview, row.certifications_all].map((text) =>
     (JSON.parse(text) as string[]).join(''),
   );
-  return { preview, all, publication: row.changed_publication };
+  return { preview, all, release: row.changed_publication };
 }
 
 test.each([
@@ -33,8 +33,8 @@ test.each([
   async (_case, more) => {
     await publishLines(made.database, { certifications: certifications('G'), suppliers: [holder] });
     // A to F are sbe, G to L technical: five of each.
-    expect(await served()).toEqual({ preview: 'ABCDEGHIJK', all: 'ABCDEFGHIJKL', publication: 1 });
+    expect(await served()).toEqual({ preview: 'ABCDEGHIJK', all: 'ABCDEFGHIJKL', release: 1 });
     await publishLines(made.database, { certifications: certifications('H'), ...more });
-    expect(await served()).toEqual({ preview: 'ABCDEHIJKL', all: 'ABCDEFGHIJKL', publication: 2 });
+    expect(await served()).toEqual({ preview: 'ABCDEHIJKL', all: 'ABCDEFGHIJKL', release: 2 });
   },
 );

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { grant } from '../../src/access/grant-admin.ts';
 import { listKeys, revokeKey } from '../../src/access/key-admin.ts';
 import { openForCommands } from '../../src/database/open.ts';
-import { publish } from '../../src/publishing/publication.ts';
+import { publish } from '../../src/publishing/publish.ts';
 import { idsOf } from '../support/client.ts';
 import { SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { startService } from '../support/service.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { placeInBlocks as placesInBlocks, placeRecords } from '../../src/publishing/order/place-records.ts';
+import { placeInBlocks as placesInBlocks, placeRecords } from '../../src/publishing/positions/place-records.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 
 /** Stored records, in places dense, with new ones among them. */
@@ -30,6 +30,25 @@ test('positions increase in the order of the records, within the block', () => {
       }
     }),
   );
+});
+
+/** Every arrangement of stored and new records that fits into a block of this size. */
+function* everyBlock(blockSize: number): Generator<(number | null)[]> {
+  const extend = function* (records: (number | null)[], from: number): Generator<(number | null)[]> {
+    yield records;
+    if (records.length === blockSize) return;
+    yield* extend([...records, null], from);
+    for (let position = from; position < blockSize; position += 1) yield* extend([...records, position], position + 1);
+  };
+  yield* extend([], 0);
+}
+
+test('in every small block, no two records get the same position', () => {
+  for (const records of everyBlock(8)) {
+    const placed = placeRecords(records, 8, 1);
+    if (placed.some((position, index) => position <= (placed[index - 1] ?? -1) || position >= 8))
+      expect.fail(`${JSON.stringify(records)} became ${JSON.stringify(placed)}`);
+  }
 });
 
 test('stored records keep their positions if every gap has room for the new records', () => {

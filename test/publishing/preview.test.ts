@@ -7,7 +7,7 @@ import {
   type FieldChange,
   type RecordChange,
 } from '../../src/publishing/preview/record-changes.ts';
-import type { PublishOptions } from '../../src/publishing/publication.ts';
+import type { PublishOptions } from '../../src/publishing/publish.ts';
 import { completerOf, RECORD_SCHEMAS } from '../../src/publishing/read/record-schemas.ts';
 import { keyField } from '../../src/publishing/records.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -260,9 +260,7 @@ describe('a preview', () => {
     );
     expect(changes).toMatchObject([{ id: 'ctr_2', change: 'removed', record: { name: 'Contract ctr_2' } }]);
     expect(report.notes).toEqual([
-      expect.stringMatching(
-        /^contracts\.ndjson is missing 1 of the 2 contracts .* needs --yes \(or --allow-removals\)$/,
-      ),
+      expect.stringMatching(/^contracts\.ndjson is missing 1 of the 2 contracts .* needs --yes$/),
     ]);
   });
 });

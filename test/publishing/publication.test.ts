@@ -7,7 +7,7 @@ import { openForCommands } from '../../src/database/open.ts';
 import { nextCommitTimestamp } from '../../src/database/commit-timestamps.ts';
 import type { SolicitationRow } from '../../src/database/tables.ts';
 import { inTransaction } from '../../src/database/database.ts';
-import { publish, type PublicationReport } from '../../src/publishing/publication.ts';
+import { publish, type ImportReport } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import {
@@ -40,8 +40,8 @@ function importLines(
 /** The stored row of a record, with the timestamps of its releases. */
 async function rowOf(kind: 'suppliers' | 'contracts' | 'solicitations', id: string) {
   const { kysely } = made.database;
-  const publications = await kysely.selectFrom('catalog.publications').selectAll().execute();
-  const timestamps = new Map(publications.map(({ number, instant }) => [number, instant]));
+  const releases = await kysely.selectFrom('catalog.publications').selectAll().execute();
+  const timestamps = new Map(releases.map(({ number, instant }) => [number, instant]));
   const row = await kysely.selectFrom(`catalog.${kind}`).selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   const { updated_publication: updated = row.changed_publication } = row as Partial<SolicitationRow>;
   return {
@@ -51,11 +51,11 @@ async function rowOf(kind: 'suppliers' | 'contracts' | 'solicitations', id: stri
   };
 }
 
-function removed(report: PublicationReport): Record<string, number> {
+function removed(report: ImportReport): Record<string, number> {
   return Object.fromEntries(Object.entries(report.kinds).map(([kind, counts]) => [kind, counts.removed]));
 }
 
-describe('publication', () => {
+describe('release', () => {
   test('publishes nothing if nothing changed', async () => {
     const report = await importLines(SMALL_CATALOG);
     expect(report.timestamp).toBeNull();
@@ -256,9 +256,7 @@ describe('removal', () => {
 
   test('with "replace", refuses to remove more than a fifth of a kind, unless that is allowed', async () => {
     const cut = { contracts: [contract('ctr_1')] };
-    await expect(importLines(cut, { replace: true })).rejects.toThrow(
-      /is missing 1 of the 2 contracts.*--allow-removals/,
-    );
+    await expect(importLines(cut, { replace: true })).rejects.toThrow(/is missing 1 of the 2 contracts.*add --yes$/);
     expect(removed(await importLines(cut, { replace: true, allowRemovals: true }))).toEqual({ contracts: 1 });
   });
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ImportRefusedError, type ReportedProblem } from '../../src/publishing/problems.ts';
-import { publish } from '../../src/publishing/publication.ts';
+import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { tidyUp } from '../../src/publishing/announce.ts';
+import { vacuum } from '../../src/database/vacuum.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 test.each([
@@ -15,7 +15,7 @@ test.each([
     const { kysely } = made.database;
     const table = sql`oid = 'catalog.contracts'::regclass`;
     await sql`update pg_catalog.pg_class set reltuples = ${records} where ${table}`.execute(kysely);
-    expect(await tidyUp(made.database, changes)).toBe(null);
+    expect(await vacuum(made.database, changes)).toBe(null);
     const { rows } = await sql<{ estimate: number }>`
       select reltuples::int as estimate from pg_catalog.pg_class where ${table}`.execute(kysely);
     // The table is empty.

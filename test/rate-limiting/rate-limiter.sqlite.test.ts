@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { InMemoryRateLimiter } from '../../src/rate-limiting/in-memory-rate-limiter.ts';
-import { FAILURES_PER_MINUTE, type RateLimiter, type RateLimitResult } from '../../src/rate-limiting/rate-limiter.ts';
-import { RequestLimits } from '../../src/rate-limiting/request-limits.ts';
+import {
+  InMemoryRateLimiter,
+  FAILURES_PER_MINUTE,
+  type RateLimiter,
+  type RateLimitResult,
+  RequestLimits,
+} from '../../src/rate-limiting/request-limits.ts';
 import { isInstalled } from '../support/installed-programs.ts';
 import { startRedis, type RedisServer } from '../support/redis/redis-server.ts';
 import { countRequests, passedOf, startRedisLimiter, whileShared } from './redis-limits.ts';
-import { SimulatedWorkers } from './simulated-workers.ts';
 
 /** The rate limiters of processes that count together. */
 interface Installation {
@@ -42,15 +45,7 @@ const IMPLEMENTATIONS: readonly Implementation[] = [
     }),
   },
   {
-    name: 'WorkerRateLimiter',
-    start: async (windowSeconds) => ({
-      limiters: new SimulatedWorkers(PROCESSES, windowSeconds).workers,
-      run: (course) => course(0),
-      close: async () => undefined,
-    }),
-  },
-  {
-    name: 'RedisRateLimiter',
+    name: 'SharedRateLimiter in Redis',
     isSkipped: !isInstalled('redis'),
     async start(windowSeconds) {
       namespaces += 1;
@@ -61,7 +56,7 @@ const IMPLEMENTATIONS: readonly Implementation[] = [
       return {
         limiters,
         run: (course) => whileShared(limiters, course),
-        close: () => Promise.all(limiters.map((limiter) => limiter.close())),
+        close: async () => started.forEach(({ close }) => close()),
       };
     },
   },

@@ -1,11 +1,13 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RateLimiter, RateLimitResult } from '../../src/rate-limiting/rate-limiter.ts';
-import { RedisRateLimiter } from '../../src/rate-limiting/redis-rate-limiter.ts';
+import type { RateLimiter, RateLimitResult } from '../../src/rate-limiting/request-limits.ts';
+import { startRedisRateLimiter } from '../../src/rate-limiting/redis-rate-limiter.ts';
+import type { SharedRateLimiter } from '../../src/rate-limiting/shared-rate-limiter.ts';
 
 /** The rate limiter of one process, and its log lines. */
 export interface LimiterOfProcess {
-  readonly limiter: RedisRateLimiter;
+  readonly limiter: SharedRateLimiter;
+  readonly close: () => void;
   /** The lines as they would be logged. */
   readonly lines: readonly string[];
   /** Resolves once a line with this text is logged after the first `from` lines. */
@@ -15,7 +17,7 @@ export interface LimiterOfProcess {
 /** Starts to count as a process does. The caller must close it. */
 export async function startRedisLimiter(
   redisUrl: string,
-  { namespace = 'pds:test', windowSeconds = 60, minProcesses = 1 } = {},
+  { namespace = 'pds:test', windowSeconds = 60 } = {},
 ): Promise<LimiterOfProcess> {
   const lines: string[] = [];
   const events = new EventEmitter();
@@ -24,10 +26,10 @@ export async function startRedisLimiter(
     events.emit('line');
   };
   const logger = { info: log, warn: log };
-  const limiter = new RedisRateLimiter({ redisUrl, namespace, windowSeconds, minProcesses, logger });
-  await limiter.start();
+  const { limiter, close } = await startRedisRateLimiter({ redisUrl, namespace, windowSeconds, logger });
   return {
     limiter,
+    close,
     lines,
     logged: async (text, from = 0) => {
       while (!lines.slice(from).some((line) => line.includes(text))) await once(events, 'line');
@@ -65,7 +67,7 @@ export const passedOf = (limitResults: readonly RateLimitResult[]): number =>
  * on a busy machine, it is repeated.
  */
 export async function whileShared<T>(
-  limiters: readonly RedisRateLimiter[],
+  limiters: readonly SharedRateLimiter[],
   course: (attempt: number) => Promise<T>,
 ): Promise<T> {
   const fallbacks = (): number => limiters.reduce((sum, limiter) => sum + limiter.fallbacks, 0);

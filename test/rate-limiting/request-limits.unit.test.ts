@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { InMemoryRateLimiter } from '../../src/rate-limiting/in-memory-rate-limiter.ts';
-import { FAILURES_PER_MINUTE, rateLimitResult, shareOf } from '../../src/rate-limiting/rate-limiter.ts';
-import { networkOf, RequestLimits } from '../../src/rate-limiting/request-limits.ts';
+import {
+  InMemoryRateLimiter,
+  FAILURES_PER_MINUTE,
+  rateLimitResult,
+  networkOf,
+  RequestLimits,
+} from '../../src/rate-limiting/request-limits.ts';
 
 describe('a rate limit result', () => {
   test('never reports more seconds than the window has, whatever the clock reads', () => {
@@ -14,11 +18,6 @@ describe('a rate limit result', () => {
     expect(rateLimitResult(2, 1, 1_000.01).resetSeconds).toBe(2);
     expect(rateLimitResult(2, 1, 0).resetSeconds).toBe(1);
   });
-});
-
-test('shares of a quota add up to no more than the quota, except that each process has at least one request', () => {
-  expect(shareOf(100, 3)).toBe(33);
-  expect(shareOf(1, 3)).toBe(1);
 });
 
 test('refused requests are counted by partner, and failed authentications by outcome', async () => {

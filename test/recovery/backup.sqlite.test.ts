@@ -155,10 +155,10 @@ test('both files of a backup are from the same moment, despite concurrent import
     startWriter({ ...order, role: 'importer', seed: 2, clockSkewMs: 4_000 }),
     startWriter({ ...order, role: 'granter', seed: 3, rounds: 200, clockSkewMs: 4_000 }),
   ];
-  const publications = new Set<unknown>();
+  const releases = new Set<unknown>();
   const events = new Set<unknown>();
   // Repeat until enough changes happened for inconsistencies to show.
-  for (let round = 0; round < 20 || publications.size < 5 || events.size < 5; round += 1) {
+  for (let round = 0; round < 20 || releases.size < 5 || events.size < 5; round += 1) {
     const target = join(folder, `b${round}`);
     const { last_event: lastEvent } = await backUp(target);
     const published = ask(target, 'catalog', 'select max(instant) from publications');
@@ -176,7 +176,7 @@ test('both files of a backup are from the same moment, despite concurrent import
       ),
     ).toBe(0);
     expect(ask(target, 'access', `select count(*) from grants where granted_at > '${lastEvent}'`)).toBe(0);
-    publications.add(published);
+    releases.add(published);
     events.add(lastEvent);
   }
   for (const writer of writers) writer.stop();

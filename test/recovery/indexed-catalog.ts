@@ -31,7 +31,7 @@ export async function faultsOf(database: OpenDatabase): Promise<string[]> {
 
 export function described(findings: readonly IndexFindings[]): string[] {
   return findings.flatMap(({ kind, faults }) =>
-    [...faults].map(([fault, { count, example }]) => `${kind}: ${count} ${fault} (${example ?? ''})`),
+    [...faults].map(([fault, { count, example }]) => `${kind}: ${count} ${fault} (${example})`),
   );
 }
 
@@ -39,7 +39,7 @@ export function described(findings: readonly IndexFindings[]): string[] {
 export async function contentsOf({ kysely }: OpenDatabase): Promise<string> {
   const contents: unknown[] = [];
   for (const kind of KINDS) {
-    const { rows } = await sql`select block, term, bits from ${sql.table(`catalog.${kind}_index`)}
+    const { rows } = await sql`select block, term, bits, checksum from ${sql.table(`catalog.${kind}_index`)}
       order by block, term`.execute(kysely);
     const { rows: positions } = await sql`select id, position from ${sql.table(`catalog.${kind}`)}
       order by id`.execute(kysely);
@@ -54,7 +54,7 @@ export async function contentsOf({ kysely }: OpenDatabase): Promise<string> {
   return JSON.stringify([contents, blocks]);
 }
 
-export async function setPosition({ kysely }: OpenDatabase, id: string, position: number | null): Promise<void> {
+export async function setPosition({ kysely }: OpenDatabase, id: string, position: number): Promise<void> {
   await sql`update catalog.solicitations set position = ${position} where id = ${id}`.execute(kysely);
 }
 

@@ -1,13 +1,12 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recordChange } from '../../src/database/audit.ts';
-import { MIGRATIONS } from '../../src/database/migrations/migrations.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { previewRecovery, recover } from '../../src/recovery/recover.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
 import { createEmptyDatabase, createTestDatabase } from '../support/database.ts';
-import { makeOlderSchema } from '../support/schema/older-schema.ts';
+import { makeOlderSchema, UNFINISHED } from '../support/schema/older-schema.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { startService, type TestService } from '../support/service.ts';
@@ -165,7 +164,7 @@ test('the preview of a database without events reports nothing to recover', asyn
     expect({ code, stderr }).toEqual({
       code: 0,
       stderr:
-        'This database has no publications or grants yet: there is nothing to recover.\n' +
+        'This database has no releases or grants yet: there is nothing to recover.\n' +
         'Dry run: nothing was changed.\n',
     });
   } finally {
@@ -176,9 +175,9 @@ test('the preview of a database without events reports nothing to recover', asyn
 test('a dry run refuses an older schema, names pds migrate, and leaves the schema unchanged', async () => {
   const older = await createEmptyDatabase();
   try {
-    await makeOlderSchema(older.database, { catalog: 2, access: MIGRATIONS.access.length });
+    await makeOlderSchema(older.database, UNFINISHED);
     const before = await readSchemaState(older.database);
-    expect(before.pending).toHaveLength(3);
+    expect(before.pending).toHaveLength(1);
     await withImportDirectory(SMALL_CATALOG, async (directory) => {
       for (const words of [
         ['recover', '--dry-run'],

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { inTransaction } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { rebuildIndex } from '../../src/index/write/rebuild-index.ts';
+import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 import { INDEXED_KINDS } from '../../src/kinds.ts';
 import { verifySample } from '../../src/checks/verify-index.ts';
 import { reindex } from '../../src/recovery/reindex.ts';
@@ -166,7 +167,7 @@ describe('commands', () => {
   });
 
   test('an interrupted pds reindex changes nothing', async () => {
-    await setPosition(made.database, 'sol_20', null);
+    await setPosition(made.database, 'sol_20', 9 * BLOCK_SIZE);
     const before = [await contentsOf(made.database), await actions()];
     const interruption = { signal: 'SIGINT', at: 'delete from "catalog"."solicitations_index"' } as const;
     const { code, stderr } = await runPdsSignalled(['reindex'], settings, interruption);
@@ -199,9 +200,10 @@ test('a server shows every record within a second of a reindex, and cursors and 
         watermark: String(headers['x-sync-watermark']),
       };
     };
-    await sql`update catalog.solicitations_index set bits = ${Buffer.from(Uint16Array.of(1, 5, 9).buffer)}
-      where term = '@all'`.execute(database.kysely);
-    await setPosition(database, 'sol_35', null);
+    // Without a checksum, as version 1.2 wrote it, the wrong set is served.
+    await sql`update catalog.solicitations_index set checksum = null,
+      bits = ${Buffer.from(Uint16Array.of(1, 5, 9).buffer)} where term = '@all'`.execute(database.kysely);
+    await setPosition(database, 'sol_35', 9 * BLOCK_SIZE);
     const damaged = await list();
     expect(damaged.ids).toEqual(['sol_11', 'sol_14', 'sol_17']);
     const { watermark } = await list('updated_since=1970-01-01T00:00:00.000Z');

@@ -21,10 +21,11 @@ const TEST_KEY = { environment: 'test', lifetimeMs: null } as const;
 let files: SqliteFiles;
 let target: string;
 let backUp: BackedUp['backUp'];
+let backUpBefore: BackedUp['backUpBefore'];
 let restore: BackedUp['restore'];
 
 beforeEach(async () => {
-  ({ files, target, backUp, restore } = await createBackedUp());
+  ({ files, target, backUp, backUpBefore, restore } = await createBackedUp());
 });
 afterEach(() => files.remove());
 
@@ -44,7 +45,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     const serving = startServing({ engine: 'sqlite', path: files.path });
     const client = createClient(`http://127.0.0.1:${await serving.port()}`);
     try {
-      const refused = await restore();
+      const refused = await restore('--access');
       expect(refused.code).toBe(1);
       expect(refused.stderr).toContain('is open in another process: stop all servers');
       const { status, body } = await client.get('/v1/lead-entities', { key });
@@ -56,10 +57,10 @@ describe('pds restore', { timeout: 120_000 }, () => {
       await serving.exited;
     }
     await files.use(async (database) => {
-      expect((await restore()).code).toBe(1);
+      expect((await restore('--access')).code).toBe(1);
       expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']);
     });
-    expect((await restore()).code).toBe(0);
+    expect((await restore('--access')).code).toBe(0);
   });
 
   test.each([
@@ -86,7 +87,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await backUp();
     spoil();
     const before = contents();
-    const { code, stderr } = await restore();
+    const { code, stderr } = await restore('--access');
     expect(code).toBe(1);
     expect(stderr).toMatch(message);
     expect(contents()).toEqual(before);
@@ -101,8 +102,8 @@ describe('pds restore', { timeout: 120_000 }, () => {
     const asking = (async () => {
       while (!restoring.signal.aborted) seen.push(await runPds(['partner', 'list', '--json'], files.settings));
     })();
-    let outcome = await restore();
-    while (outcome.code !== 0) outcome = await restore();
+    let outcome = await restore('--access');
+    while (outcome.code !== 0) outcome = await restore('--access');
     restoring.abort();
     await asking;
     for (const { code, stderr } of seen) {
@@ -150,7 +151,7 @@ describe('pds restore of a manipulated backup', { timeout: 120_000 }, () => {
       'catalog',
       'create view shown as select * from solicitations; create virtual table words using fts5 (word);',
     );
-    const { code, stdout, stderr } = await restore();
+    const { code, stdout, stderr } = await restore('--access');
     expect(stderr).toContain(
       'WARNING: the backup contained objects that this service does not create; they were dropped',
     );
@@ -173,6 +174,24 @@ describe('pds restore of a manipulated backup', { timeout: 120_000 }, () => {
     expect(trail).toContain('access trigger forge');
   });
 
+  test('does the same to a backup of version 1.2', async () => {
+    await backUpBefore();
+    tamper(
+      'catalog',
+      `create trigger forge after insert on contracts begin delete from contracts; end;
+       create table planted (id integer); create index slow on coops (upper(name))`,
+    );
+    const { code, stdout } = await restore();
+    expect(code).toBe(0);
+    expect((JSON.parse(stdout) as { dropped: string[] }).dropped.toSorted()).toEqual([
+      'catalog index slow',
+      'catalog table planted',
+      'catalog trigger forge',
+    ]);
+    tamper('catalog', 'alter table coops add column more text');
+    expect((await restore()).stderr).toContain('table coops has another definition');
+  });
+
   test.each([
     [
       'a table of another definition',
@@ -184,7 +203,7 @@ describe('pds restore of a manipulated backup', { timeout: 120_000 }, () => {
     await backUp();
     await files.use((database) => renameCity(database, 'Renamed since'));
     tamper('access', statements);
-    const { code, stderr } = await restore();
+    const { code, stderr } = await restore('--access');
     expect(stderr).toContain(reason);
     expect(code).toBe(1);
     expect([...contents().keys()]).toEqual(['pds.access.sqlite', 'pds.sqlite']);

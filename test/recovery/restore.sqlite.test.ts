@@ -2,40 +2,29 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeF
 import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { grant, listGrants, revoke } from '../../src/access/grant-admin.ts';
-import { issueKey, listKeys, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
-import {
-  createPartner,
-  getPartner,
-  resumePartner,
-  setPartner,
-  suspendPartner,
-} from '../../src/access/partner-admin.ts';
+import { listGrants, revoke } from '../../src/access/grant-admin.ts';
+import { issueKey, listKeys, revokeKey } from '../../src/access/key-admin.ts';
+import { createPartner, getPartner, listPartners, suspendPartner } from '../../src/access/partner-admin.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { MIGRATIONS } from '../../src/database/migrations/migrations.ts';
 import { sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
 import { restore as restoreInProcess } from '../../src/recovery/restore.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { runPds, runPdsSignalled } from '../commands/run-pds.ts';
 import type { SqliteFiles } from '../support/sqlite-files.ts';
-import { cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
+import { actions, cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
 
 const TEST_KEY = { environment: 'test', lifetimeMs: null } as const;
 
 let files: SqliteFiles;
 let backUp: BackedUp['backUp'];
 let restore: BackedUp['restore'];
+let backUpBefore: BackedUp['backUpBefore'];
 
 beforeEach(async () => {
-  ({ files, backUp, restore } = await createBackedUp());
+  ({ files, backUp, backUpBefore, restore } = await createBackedUp());
 });
 afterEach(() => files.remove());
-
-async function actions({ kysely }: OpenDatabase): Promise<string[]> {
-  const rows = await kysely.selectFrom('access.audit').select('action').orderBy('id').execute();
-  return rows.map(({ action }) => action);
-}
 
 describe('pds restore', { timeout: 120_000 }, () => {
   test('restores the backup, keeps the replaced files, and continues the timestamps', async () => {
@@ -69,7 +58,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
       /^error: this restore replaces .*pds\.sqlite \(last event at .*\) with the backup of .*Add --yes/,
     );
     const elsewhere = { ...files.settings, PDS_DATABASE_URL: `sqlite:${join(files.folder, 'elsewhere.sqlite')}` };
-    expect((await runPds(words, elsewhere)).code).toBe(0);
+    expect((await runPds([...words, '--access'], elsewhere)).code).toBe(0);
   });
 
   testWith('python').each([
@@ -104,70 +93,90 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
   });
 
-  test('does not undo restrictions made since the backup, and lists lost access', async () => {
-    const [kept, revoked, rotated] = await files.use(async (database) => {
-      const issue = async (partner: string) => (await issueKey(database, Date.now, partner, TEST_KEY)).details.id;
-      await suspendPartner(database, Date.now, 'bolt');
-      return [await issue('acme'), await issue('acme'), await issue('bolt')] as const;
-    });
+  test('keeps partners, keys and grants as they are now', async () => {
+    const issue = async (database: OpenDatabase) => (await issueKey(database, Date.now, 'acme', TEST_KEY)).details.id;
+    const revoked = await files.use(issue);
     await backUp();
-    const [late, replacement] = await files.use(async (database) => {
+    const late = await files.use(async (database) => {
+      await renameCity(database, 'Renamed since');
       await revokeKey(database, Date.now, revoked);
-      const { issued } = await rotateKey(database, Date.now, rotated, 60_000);
-      await resumePartner(database, Date.now, 'bolt');
+      await suspendPartner(database, Date.now, 'bolt');
       await revoke(database, Date.now, 'bolt', { everything: false, leadEntities: ['le_b'], coops: [] });
-      await suspendPartner(database, Date.now, 'acme');
-      await revoke(database, Date.now, 'acme', { everything: true, leadEntities: [], coops: [] });
-      await grant(database, Date.now, 'acme', { everything: false, leadEntities: ['le_a'], coops: [] });
-      await setPartner(database, Date.now, 'bolt', { kinds: ['contracts', 'coops'] });
       await createPartner(database, Date.now, 'late', { everything: true });
-      const { details } = await issueKey(database, Date.now, 'late', TEST_KEY);
-      return [details.id, issued.details.id] as const;
+      return issue(database);
     });
-    const { code, stdout, stderr } = await restore();
+    const { code, stdout } = await restore();
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({
-      carried_over: {
-        revoked_keys: [revoked],
-        shortened_keys: [rotated],
-        suspended_partners: ['acme'],
-        narrowed_partners: ['bolt'],
-        revoked_grants: ['acme: everything', 'bolt: lead_entity le_b'],
-      },
-      gone: {
-        partners: ['late'],
-        keys: [`${late} of late`, `${replacement} of bolt`].sort(),
-        grants: ['acme: lead_entity le_a', 'late: everything'],
-      },
-    });
-    expect(stderr).not.toContain('WORKS AGAIN');
+    expect(JSON.parse(stdout)).not.toHaveProperty('suspended_partners');
     await files.use(async (database) => {
-      const states = (await listKeys(database, Date.now, null)).map(({ id, state, expiresAt }) => [
-        id,
-        state,
-        expiresAt !== null,
-      ]);
-      expect(new Map(states.map(([id, ...rest]) => [id, rest]))).toEqual(
+      expect(await cityNames(database)).toEqual(['City of A', 'City of B']);
+      const keys = await listKeys(database, Date.now, null);
+      expect(new Map(keys.map(({ id, state }) => [id, state]))).toEqual(
         new Map([
-          [kept, ['active', false]],
-          [revoked, ['revoked', false]],
-          [rotated, ['active', true]],
+          [revoked, 'revoked'],
+          [late, 'active'],
         ]),
       );
-      // Rotated again to replace the key that is gone: its original lifetime is still known.
-      const { issued } = await rotateKey(database, Date.now, rotated, 0);
-      expect(issued.details.expiresAt).toBeNull();
-      expect(await getPartner(database, Date.now, 'acme')).toMatchObject({ everythingSince: null });
-      // Restrictions lifted since the backup are back.
-      const bolt = await getPartner(database, Date.now, 'bolt');
-      expect(bolt.suspendedAt).not.toBeNull();
-      expect(bolt.kinds).toEqual(['contracts', 'coops']);
-      const { leadEntities, coops } = await listGrants(database, 'bolt');
-      expect([leadEntities, coops].map((grants) => grants.map(({ id }) => id))).toEqual([['le_a'], ['co_x']]);
+      const partners = await listPartners(database, Date.now);
+      expect(partners.map(({ name, suspendedAt }) => [name, suspendedAt !== null])).toEqual([
+        ['acme', false],
+        ['bolt', true],
+        ['late', false],
+      ]);
+      expect((await listGrants(database, 'bolt')).leadEntities.map(({ id }) => id)).toEqual(['le_a']);
+      expect(await actions(database)).toContain('restore');
     });
   });
 
-  test('preserves the audit trail and usage since the backup', async () => {
+  test.each(['is missing', 'is damaged', 'has none'])(
+    'refuses to keep partners if the file %s, and names --access',
+    async (state) => {
+      await backUp();
+      const { access } = sqliteFiles(files.path);
+      if (state === 'is missing') rmSync(access);
+      else if (state === 'is damaged') writeFileSync(access, 'no database any more');
+      else {
+        for (const path of [access, files.path]) rmSync(path);
+        expect((await runPds(['migrate'], files.settings)).code).toBe(0);
+      }
+      const before = readdirSync(dirname(files.path)).toSorted();
+      const { code, stderr } = await restore();
+      expect(code).toBe(1);
+      expect(stderr).toMatch(new RegExp(`cannot be kept, because it ${state}\\. Add --access`));
+      expect(readdirSync(dirname(files.path)).toSorted()).toEqual(before);
+      expect((await restore('--access')).code).toBe(0);
+    },
+  );
+
+  test('with --access restores partners, keys and grants, and suspends every partner until it is resumed', async () => {
+    await backUp();
+    await files.use(async (database) => {
+      await suspendPartner(database, Date.now, 'bolt');
+      await revoke(database, Date.now, 'acme', { everything: true, leadEntities: [], coops: [] });
+      await createPartner(database, Date.now, 'late', { everything: true });
+    });
+    const { code, stdout, stderr } = await restore('--access');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ suspended_partners: ['acme', 'bolt'], kept_history: true });
+    expect(stderr).toContain('every partner is suspended');
+    await files.use(async (database) => {
+      const partners = await listPartners(database, Date.now);
+      expect(partners.map(({ name, suspendedAt }) => [name, suspendedAt !== null])).toEqual([
+        ['acme', true],
+        ['bolt', true],
+      ]);
+      expect(await getPartner(database, Date.now, 'acme')).toMatchObject({
+        everythingSince: expect.any(String) as string,
+      });
+    });
+    expect((await runPds(['partner', 'resume'], files.settings)).code).toBe(2);
+    expect((await runPds(['partner', 'resume', 'acme', '--all'], files.settings)).code).toBe(2);
+    const resumed = await runPds(['partner', 'resume', '--all', '--json'], files.settings);
+    expect(JSON.parse(resumed.stdout)).toEqual({ resumed: ['acme', 'bolt'] });
+    expect(await files.use(actions)).toEqual(expect.arrayContaining(['restore', 'partner resume', 'partner resume']));
+  });
+
+  test.each([[], ['--access']])('preserves the audit trail and usage since the backup (%s)', async (...options) => {
     const count = (endpoint: string, requests: number) => (database: OpenDatabase) =>
       database.kysely
         .insertInto('access.usage')
@@ -191,7 +200,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await files.use(count('/v1/contracts', 2));
     await files.use((database) => suspendPartner(database, Date.now, 'bolt'));
     const before = await files.use(actions);
-    expect((await restore()).code).toBe(0);
+    expect((await restore(...options)).code).toBe(0);
     expect(await files.use(actions)).toEqual([...before, 'restore']);
     const usage = await files.use(({ kysely }) =>
       kysely.selectFrom('access.usage').select(['endpoint', 'requests']).orderBy('endpoint').execute(),
@@ -220,41 +229,34 @@ describe('pds restore', { timeout: 120_000 }, () => {
     },
   );
 
-  test('migrates a backup of an older version', async () => {
-    await files.use(async ({ kysely }) => {
-      const tables = ['audit', 'usage', 'grant_changes', 'keys', 'grants', 'partners', 'clock', 'settings'];
-      for (const table of tables) await sql.raw(`drop table access.${table}`).execute(kysely);
-      for (const statement of MIGRATIONS.access[0]?.statements?.('sqlite') ?? [])
-        await sql.raw(statement).execute(kysely);
-      await kysely.deleteFrom('access.migrations').where('number', '>', 1).execute();
-      await backUp();
-    });
-    const { code, stdout } = await restore();
-    expect(code).toBe(0);
-    const pending = MIGRATIONS.access.slice(1).map(({ number, name }) => `access ${number}: ${name}`);
-    expect(JSON.parse(stdout)).toMatchObject({ migrations: pending });
+  test.each([[], ['--access']])('migrates a backup of version 1.2 (%s)', async (...options) => {
+    await backUpBefore();
+    const { code, stdout, stderr } = await restore(...options);
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ migrations: ['catalog 8: positions as primary keys'] });
     expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
   });
 
-  test('preserves the audit trail since a backup of an older version', async () => {
+  test('preserves the audit trail since a backup of version 1.2', async () => {
+    await backUpBefore();
     const before = await files.use(async (database) => {
-      await sql`alter table access.partners drop column deleted_at`.execute(database.kysely);
-      await sql`delete from access.migrations where number > 6`.execute(database.kysely);
-      await backUp();
-      return actions(database);
+      const earlier = await actions(database);
+      await suspendPartner(database, Date.now, 'bolt');
+      return earlier;
     });
-    await files.use((database) => suspendPartner(database, Date.now, 'bolt'));
-    expect((await restore()).code).toBe(0);
-    // The backup's migration, then the entries since the backup.
-    expect(await files.use(actions)).toEqual([...before, 'migrate', 'migrate', 'partner suspend', 'restore']);
+    expect((await restore('--access')).code).toBe(0);
+    // The migration of the backup, then the entries since the backup, which begin with that of the database.
+    const restored = await files.use(actions);
+    expect(restored.slice(-3)).toEqual(['migrate', 'partner suspend', 'restore']);
+    expect(restored.slice(0, before.length - 1)).toEqual(before.slice(0, -1));
   });
 
-  test('restores where there is no database, and reports that revoked keys are valid again', async () => {
+  test('restores where there is no database', async () => {
     await backUp();
     rmSync(dirname(files.path), { recursive: true });
-    const { code, stderr } = await restore();
+    const { code, stdout } = await restore('--access');
     expect(code).toBe(0);
-    expect(stderr).toContain('A KEY REVOKED SINCE THEN WORKS AGAIN');
+    expect(JSON.parse(stdout)).toMatchObject({ suspended_partners: ['acme', 'bolt'], kept_history: false });
     expect(readdirSync(dirname(files.path)).sort()).toEqual(['pds.access.sqlite', 'pds.sqlite']);
     for (const path of [files.path, sqliteFiles(files.path).access]) expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
@@ -285,7 +287,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await backUp();
     rmSync(dirname(files.path), { recursive: true });
     const after = new Date(Date.now() + 3_600_000).toISOString();
-    const { stdout } = await restore('--after', after);
+    const { stdout } = await restore('--access', '--after', after);
     expect((JSON.parse(stdout) as { recovered_at: string }).recovered_at > after).toBe(true);
   });
 });

@@ -1,18 +1,20 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { migrate } from '../../src/database/migrations/migrator.ts';
-import { MIGRATIONS } from '../../src/database/migrations/migrations.ts';
 import { SERVING_SETTINGS } from '../../src/database/postgres/postgres.ts';
-import { makeRoles } from '../../src/roles/make-roles.ts';
+import { makeRoles } from '../../src/roles/roles.ts';
+import { mayRun, powersOf } from './powers.ts';
 import { runPds, type Outcome } from '../commands/run-pds.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { databaseUrl } from '../support/postgres.ts';
 import { SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
-
-const INSUFFICIENT_PRIVILEGE = '42501';
 
 // All tests on the server share its roles, unlike databases.
 const suffix = randomBytes(6).toString('hex');
@@ -66,52 +68,6 @@ function rolesCommand(user: string = owner, ...words: string[]): Promise<Outcome
   return pds(user, 'roles', '--reader', reader, '--writer', writer, ...words);
 }
 
-/** Whether a role is permitted to run a statement, whose effect is rolled back. */
-async function mayRun({ kysely }: OpenDatabase, statement: string): Promise<boolean> {
-  class Undo extends Error {}
-  return kysely
-    .transaction()
-    .execute(async (transaction) => {
-      await sql.raw(statement).execute(transaction);
-      throw new Undo();
-    })
-    .catch((error: unknown) => {
-      // Missing values are detected only after the permission check.
-      if (error instanceof Undo || (error as { code?: string }).code === '23502') return true;
-      if ((error as { code?: string }).code === INSUFFICIENT_PRIVILEGE) return false;
-      throw error;
-    });
-}
-
-const ATTEMPTS = {
-  select: (table: string) => `select from ${table} limit 1`,
-  insert: (table: string) => `insert into ${table} default values`,
-  update: (table: string, column: string) => `update ${table} set ${column} = ${column} where false`,
-  delete: (table: string) => `delete from ${table} where false`,
-  truncate: (table: string) => `truncate ${table} cascade`,
-  alter: (table: string) => `alter table ${table} add column more text`,
-  drop: (table: string) => `drop table ${table} cascade`,
-};
-
-/** The permissions of a role on each table, determined by trying. */
-async function powersOf(database: OpenDatabase): Promise<Record<string, string>> {
-  const { rows } = await sql<{ name: string; column: string }>`
-    select relnamespace::regnamespace || '.' || relname as name,
-      (select attname from pg_attribute where attrelid = pg_class.oid and attnum > 0 and attidentity = ''
-        and not attisdropped limit 1) as column
-    from pg_catalog.pg_class where relkind = 'r' and relnamespace in ('catalog'::regnamespace, 'access'::regnamespace)
-    order by 1`.execute(asOwner.kysely);
-  const powers: Record<string, string> = {};
-  for (const { name: table, column } of rows) {
-    const held: string[] = [];
-    for (const [power, statementOf] of Object.entries(ATTEMPTS)) {
-      if (await mayRun(database, statementOf(table, column))) held.push(power);
-    }
-    powers[table] = held.join(' ');
-  }
-  return powers;
-}
-
 function expectCatalog(powers: Record<string, string>, each: string): void {
   const catalog = Object.entries(powers).filter(([table]) => table.startsWith('catalog.'));
   expect(catalog.length).toBeGreaterThan(15);
@@ -125,7 +81,7 @@ function accessOf(powers: Record<string, string>): Record<string, string> {
 
 describe('PostgreSQL lets', () => {
   test('the reader read what serving needs, and write only usage', async () => {
-    const powers = await powersOf(asReader);
+    const powers = await powersOf(asReader, asOwner);
     expectCatalog(powers, 'select');
     expect(accessOf(powers)).toEqual({
       'access.audit': '',
@@ -141,7 +97,7 @@ describe('PostgreSQL lets', () => {
   });
 
   test('the writer import and change partners, grants and keys, but not alter the schema or the audit trail', async () => {
-    const powers = await powersOf(asWriter);
+    const powers = await powersOf(asWriter, asOwner);
     expectCatalog(powers, 'select insert update delete');
     expect(accessOf(powers)).toEqual({
       'access.audit': 'select insert delete',
@@ -179,14 +135,24 @@ describe('PostgreSQL lets', () => {
 
 describe('pds roles', () => {
   test('reports what it created, and restores exactly the intended privileges when run again', async () => {
-    const before = [await powersOf(asReader), await powersOf(asWriter)];
+    const before = [await powersOf(asReader, asOwner), await powersOf(asWriter, asOwner)];
     await sql.raw(`grant insert on catalog.coops to ${reader}`).execute(asOwner.kysely);
     await sql.raw(`revoke select on catalog.coops from ${writer}`).execute(asOwner.kysely);
     const { code, stdout } = await rolesCommand(owner, '--json');
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual({ reader, writer, created: [], reader_settings: SERVING_SETTINGS });
-    expect([await powersOf(asReader), await powersOf(asWriter)]).toEqual(before);
+    expect([await powersOf(asReader, asOwner), await powersOf(asWriter, asOwner)]).toEqual(before);
     expect((await pds(writer, 'audit')).stdout).toMatch(new RegExp(`roles .* reader=${reader} writer=${writer}`));
+  });
+
+  testWith('postgresql')('runs a script that psql runs alike', async () => {
+    const before = await powersOf(asReader, asOwner);
+    await sql.raw(`grant insert on catalog.coops to ${reader}`).execute(asOwner.kysely);
+    const script = fileURLToPath(new URL('../../src/roles/roles.sql', import.meta.url));
+    const names = [`reader=${reader}`, `writer=${writer}`].flatMap((variable) => ['--set', variable]);
+    const options = ['--no-psqlrc', '--single-transaction', '--set', 'ON_ERROR_STOP=1', ...names, '--file', script];
+    await promisify(execFile)('psql', [...options, urlOf(owner)]);
+    expect(await powersOf(asReader, asOwner)).toEqual(before);
   });
 
   test('sets the settings of a serving connection on the reader, in this database', async () => {
@@ -288,12 +254,10 @@ describe('as the writer', () => {
   }, 60_000);
 
   test('a command for the owner says so', async () => {
-    const { number = 0, name = '' } = MIGRATIONS.access.at(-1) ?? {};
-    await sql`delete from access.migrations where number = ${number}`.execute(asOwner.kysely);
+    // As version 1.2 left it.
+    await sql`update catalog.migrations set number = 6`.execute(asOwner.kysely);
     const migrating = await pds(writer, 'migrate');
-    await sql`insert into access.migrations (number, name, applied_at) values (${number}, ${name}, '')`.execute(
-      asOwner.kysely,
-    );
+    await sql`update catalog.migrations set number = 8`.execute(asOwner.kysely);
     expect(migrating.code).toBe(1);
     expect(migrating.stderr).toMatch(/permission denied .*"pds recover" must be run as the owner of the tables/s);
   });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { composeKey, digestOf, issueKeyText } from '../../src/access/keys.ts';
-import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/rate-limiter.ts';
+import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/request-limits.ts';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
 
 let service: TestApp;

@@ -65,8 +65,9 @@ function withPassword(address: string): string {
   return url.href;
 }
 
+/** The beginning, because messages quote only the beginning of what a client sent. */
 function secretOf(text: string): string {
-  return text.slice('pds_test_'.length + 9);
+  return text.slice('pds_test_'.length + 9).slice(0, 12);
 }
 
 function excerptAround(text: string, secret: string): string {
@@ -184,6 +185,9 @@ async function sendEveryKind(client: Client): Promise<void> {
     `/${FOREIGN_KEY}`,
     `/%ZZ${FOREIGN_KEY}`,
     `/v1/coops?cursor=${FOREIGN_KEY}`,
+    `/v1/coops?${FOREIGN_KEY}=1`,
+    `/v1/coops?${FOREIGN_KEY.slice(9)}=%ZZ`,
+    `/v1/coops?${key}=1`,
   ]) {
     await client.get(path, { key: FOREIGN_KEY, headers: { 'x-request-id': FOREIGN_KEY, 'user-agent': FOREIGN_KEY } });
     await client.get(path, { key });

@@ -1,26 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import { parseKey, withoutKeys } from '../../src/access/keys.ts';
 import { networkOf } from '../../src/rate-limiting/request-limits.ts';
-import { readBearerKey } from '../../src/http/request/head.ts';
-import { chooseEncoding, entityTag } from '../../src/http/response/encoded-text.ts';
-import { isUnchanged } from '../../src/http/response/send-text.ts';
+import { readBearerKey, readPath, routedUrl } from '../../src/http/request/request-head.ts';
+import { chooseEncoding, entityTag, isUnchanged } from '../../src/http/response/send-text.ts';
 import { openEnum } from '../../src/http/openapi/openapi-schemas.ts';
 import {
   certificationsParameter,
-  cursorParameter,
   freeText,
   idParameter,
   timestampParameter,
-  limitParameter,
   oneOfParameter,
+  PAGE_PARAMETERS,
   parseParameters,
   stateParameter,
 } from '../../src/http/request/parameters.ts';
-import { readPath, routedUrl } from '../../src/http/server/request-target.ts';
 import { MAX_HEAD_BYTES } from '../../src/http/server/server.ts';
 import { queryWords, wordsOf, Tokenizer } from '../../src/index/words.ts';
 import { parseTimestamp } from '../../src/timestamp.ts';
-import { decodeCursor } from '../../src/paging/cursor.ts';
+import { decodeCursor } from '../../src/paging/watermark.ts';
 import { readLines } from '../../src/publishing/read/lines.ts';
 import { lineParser } from '../../src/publishing/read/record-parser.ts';
 import { stateOfLocation } from '../../src/us-states.ts';
@@ -103,7 +100,7 @@ const OF_THE_HEAD: [name: string, read: (text: string) => unknown][] = [
 ];
 
 const PARAMETERS = {
-  ...{ q: freeText, limit: limitParameter, cursor: cursorParameter, state: stateParameter },
+  ...{ q: freeText, ...PAGE_PARAMETERS, state: stateParameter },
   ...{ certifications: certificationsParameter, id: idParameter('/v1/things', ''), at: timestampParameter('') },
   status: oneOfParameter(openEnum('Status', ['open'], ''), ''),
 };

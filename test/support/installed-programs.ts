@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { test } from 'vitest';
 
 /** The executables of each program; the first one found counts. */
@@ -17,13 +18,15 @@ const PROGRAMS = {
   prometheus: ['promtool'],
   gzip: ['gunzip'],
   iconv: ['iconv'],
+  // What `npm ci --prefix tools` installs.
+  tools: [fileURLToPath(new URL('../../tools/node_modules/.package-lock.json', import.meta.url))],
 } as const;
 
 export type InstalledProgram = keyof typeof PROGRAMS;
 
 /**
  * `test` for code that needs programs npm does not install. If one is missing, skips the tests and prints why. The
- * Debian packages have these names, and `.ci/run` installs all of them.
+ * Debian packages have these names, but for `tools`; `.ci/run` installs all of them.
  */
 export function testWith(...programs: readonly InstalledProgram[]): ReturnType<typeof test.skipIf> {
   const missing = programs.filter((program) => !isInstalled(program));
@@ -42,6 +45,6 @@ export function findInstalled(program: InstalledProgram): string | null {
   const postgres = '/usr/lib/postgresql';
   const versions = existsSync(postgres) ? readdirSync(postgres).map((version) => join(postgres, version, 'bin')) : [];
   const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/local/sbin', ...versions];
-  const paths = PROGRAMS[program].flatMap((name) => folders.map((folder) => join(folder, name)));
+  const paths = PROGRAMS[program].flatMap((name) => folders.map((folder) => resolve(folder, name)));
   return paths.find((path) => existsSync(path)) ?? null;
 }

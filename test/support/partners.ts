@@ -43,7 +43,7 @@ export async function makePartner(database: OpenDatabase, clock: Clock, setup: P
 }
 
 /** The grants as stored in the database, for the model. */
-async function readScope({ kysely }: OpenDatabase, name: string): Promise<ModelScope> {
+export async function readScope({ kysely }: OpenDatabase, name: string): Promise<ModelScope> {
   const partner = await kysely
     .selectFrom('access.partners')
     .select(['id', 'everything_since'])

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { publish, type PublicationReport, type PublishOptions } from '../../src/publishing/publication.ts';
+import { publish, type ImportReport, type PublishOptions } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 
 /** Lines by file name without `.ndjson`: records, or text and bytes to write verbatim. */
@@ -32,7 +32,7 @@ export function publishLines(
   database: OpenDatabase,
   files: ImportLines,
   options: Partial<PublishOptions> = {},
-): Promise<PublicationReport> {
+): Promise<ImportReport> {
   return withImportDirectory(files, async (directory) =>
     publish(database, await listSources(directory), { clock: Date.now, ...options }),
   );

@@ -8,12 +8,12 @@ import { readConfig, type DatabaseConfig } from '../../src/config.ts';
 import type { Engine, OpenDatabase } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
 import type { Clock } from '../../src/timestamp.ts';
-import { readCursorSecret } from '../../src/paging/cursor.ts';
-import { publish } from '../../src/publishing/publication.ts';
+import { readCursorSecret } from '../../src/paging/watermark.ts';
+import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import type { PublishedDirectory } from '../model/model.ts';
 import { createClient, listAllPages, type HttpResponse, type Get } from './client.ts';
-import { createDatabaseOf } from './database.ts';
+import { createDatabaseOf, type TestDatabase } from './database.ts';
 import { makePartner, type PartnerSetup, type TestPartner } from './partners.ts';
 import { publishLines, type ImportLines } from './publishing.ts';
 
@@ -48,20 +48,28 @@ export interface ServiceSetup {
   watch?: (database: OpenDatabase) => OpenDatabase;
 }
 
-/** A server that listens on a socket, with its own database. */
-export interface TestService {
+/** A server that listens on a socket: one of those that share a database. */
+export interface ServingProcess {
   readonly url: string;
+  readonly get: Get;
+  /** Makes the server notice imports, grants and revocations now; by polling it takes up to a second. */
+  noticeChanges(): Promise<void>;
+  /** The number of responses that it served from its cache. */
+  cacheHits(): number;
+}
+
+/** A server with its own database. */
+export interface TestService extends ServingProcess {
   readonly database: OpenDatabase;
   /** For another process on the same database. */
   readonly databaseConfig: DatabaseConfig;
   readonly published: readonly PublishedDirectory[];
   partner(name: string): TestPartner;
-  readonly get: Get;
   /** Fetches all pages of a list, cycling through `limits`. */
   listAllPages(path: string, key: string, limits: readonly number[]): Promise<HttpResponse[]>;
-  /** Makes the server notice imports, grants and revocations now; by polling it takes up to a second. */
-  noticeChanges(): Promise<void>;
-  /** Stops the server and removes everything created for it. */
+  /** Starts another server on the same database, as another process or host would. */
+  startOther(): Promise<ServingProcess>;
+  /** Stops all servers and removes everything created for it. */
   close(): Promise<void>;
 }
 
@@ -97,22 +105,51 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
   for (const partner of setup.partners ?? []) partners.set(partner.name, await makePartner(database, clock, partner));
   await publishEach(setup.directoriesAfterGrants);
 
+  const first = await startProcess(opened, made, clock, setup);
+
+  // From here on, the caller must close everything.
+  const all = opened.move();
+  return {
+    ...first,
+    database,
+    databaseConfig: made.config,
+    published,
+    partner(name) {
+      const partner = partners.get(name);
+      if (partner === undefined) throw new Error(`no partner ${name} was set up`);
+      return partner;
+    },
+    listAllPages: (path, key, limits) => listAllPages(first.get, path, key, limits),
+    startOther: () => startProcess(all, made, clock, setup),
+    close: () => all.disposeAsync(),
+  };
+}
+
+/** Starts a server on a database, and adds its end to `opened`. */
+async function startProcess(
+  opened: AsyncDisposableStack,
+  { config: databaseConfig, database }: TestDatabase,
+  clock: Clock,
+  { watch, onRefresh, isPolling = true, onLog }: ServiceSetup,
+): Promise<ServingProcess> {
   const config = readConfig({ PDS_LOG_LEVEL: 'silent' });
-  const opening = openForServing(made.config);
-  const serving = setup.watch?.(opening) ?? opening;
+  const opening = openForServing(databaseConfig);
+  const serving = watch?.(opening) ?? opening;
   opened.defer(() => serving.close());
-  const directory = new WatchedDirectory({ ...config, database: serving, clock });
-  directory.onRefresh = setup.onRefresh;
+  // Without polling, time stands still for the directory: otherwise it discards what it has cached after 30 s.
+  const now = isPolling ? {} : { now: () => 0 };
+  const directory = new WatchedDirectory({ ...config, database: serving, clock, ...now });
+  directory.onRefresh = onRefresh;
   opened.defer(() => directory.stop());
   await directory.start();
-  if (setup.isPolling === false) directory.stop();
+  if (!isPolling) directory.stop();
   const app = await buildApp({
-    config: { ...config, database: made.config },
+    config: { ...config, database: databaseConfig },
     database: serving,
     clock,
     directory,
     cursorSecret: await readCursorSecret(database),
-    logger: setup.onLog === undefined ? pino({ level: 'silent' }) : pino({ level: 'info' }, { write: setup.onLog }),
+    logger: onLog === undefined ? pino({ level: 'silent' }) : pino({ level: 'info' }, { write: onLog }),
     observers: [],
   });
   opened.defer(() => app.close());
@@ -121,27 +158,15 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
   const url = `http://127.0.0.1:${port}`;
   const client = createClient(url);
   opened.defer(() => client.close());
-
-  // From here on, the caller must close everything.
-  const all = opened.move();
   return {
     url,
-    database,
-    databaseConfig: made.config,
-    published,
     get: client.get,
-    partner(name) {
-      const partner = partners.get(name);
-      if (partner === undefined) throw new Error(`no partner ${name} was set up`);
-      return partner;
-    },
-    listAllPages: (path, key, limits) => listAllPages(client.get, path, key, limits),
+    cacheHits: () => app.responseCache.state.hits,
     noticeChanges: async () => {
       // Reloading any partner also reads the current revision.
       const { id } = await database.kysely.selectFrom('access.partners').select('id').executeTakeFirstOrThrow();
       await directory.refresh(id);
     },
-    close: () => all.disposeAsync(),
   };
 }
 

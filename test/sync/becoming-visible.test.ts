@@ -103,7 +103,7 @@ describe('an incremental sync includes', () => {
   });
 });
 
-test('without any publication or grant, the watermark is the beginning of 1970', async () => {
+test('without any release or grant, the watermark is the beginning of 1970', async () => {
   const empty = await startService({ clock, partners: [{ name: 'none' }] });
   const { headers } = await empty.get('/v1/contracts', { key: empty.partner('none').key });
   await empty.close();
@@ -133,8 +133,8 @@ test('the watermark is one millisecond after the last event, the same on all pag
 });
 
 test.each([
-  ['access announces a publication that catalog does not hold', '2040-01-01T00:00:00.000Z'],
-  ['catalog holds a publication that access does not announce', '1970-01-01T00:00:00.000Z'],
+  ['access announces a release that catalog does not hold', '2040-01-01T00:00:00.000Z'],
+  ['catalog holds a release that access does not announce', '1970-01-01T00:00:00.000Z'],
 ])('lists have the watermark of the visible records if %s', async (_case, announced) => {
   const { key } = service.partner('all');
   const before = await service.get('/v1/contracts', { key });

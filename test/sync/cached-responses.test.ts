@@ -65,7 +65,7 @@ async function staleFor(
 }
 
 describe('under load, a cached response is no longer served a second after', () => {
-  test('a publication', async () => {
+  test('a release', async () => {
     const renamed = { ...contract('ctr_1'), name: 'A new name' };
     const change = () => publishLines(service.database, { contracts: [renamed] }, { clock: Date.now });
     const { key } = service.partner('all');

@@ -8,12 +8,12 @@ import { fileURLToPath } from 'node:url';
  * put its commit here: `git rev-parse <the commit that changed "version" in package.json to it, or a later one of the
  * same version>`.
  */
-export const VERSION_BEFORE = { version: '1.1.0', commit: '286b514bfa2079490ea5fb3a3d3682a2c2be01e1' };
+export const VERSION_BEFORE = { version: '1.2.0', commit: 'd1a2f8794c4a7ed9eaee7fef781af295aaa656e4' };
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Extracts that version from git, with the dependencies installed here: `typebox` is one for its sake.
+ * Extracts that version from git, with the dependencies installed here.
  *
  * @returns its command, as `src/main.js` is this version's.
  * @throws Error if this clone does not contain it.

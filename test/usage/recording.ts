@@ -35,7 +35,15 @@ export function startRecording(
     recorder,
     said,
     count(keyId, requests) {
-      const asked = { id: 'req_1', method: 'GET', route: '/v1/coops', status: 200, durationMs: 1, rows: 1 };
+      const asked = {
+        id: 'req_1',
+        method: 'GET',
+        route: '/v1/coops',
+        status: 200,
+        durationMs: 1,
+        rows: 1,
+        refusal: null,
+      };
       const message = new IncomingMessage(new Socket());
       const partner = { id: 1 } as Partner;
       for (let request = 0; request < requests; request += 1) recorder.observe({ ...asked, message, partner, keyId });

@@ -2,8 +2,8 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import type { Partner } from '../../src/access/scope.ts';
-import type { ObservedRequest } from '../../src/http/request/request-observers.ts';
-import { UsageCounts } from '../../src/usage/usage-counts.ts';
+import type { ObservedRequest } from '../../src/http/request/pipeline.ts';
+import { UsageCounts } from '../../src/usage/usage-recorder.ts';
 
 const NOON_MS = Date.parse('2026-04-15T12:00:00.000Z');
 const MESSAGE = new IncomingMessage(new Socket());
@@ -12,7 +12,7 @@ const PARTNER = { id: 7, name: 'acme' } as Partner;
 function request(changes: Partial<ObservedRequest> = {}): ObservedRequest {
   return {
     ...{ id: 'req_1', method: 'GET', route: '/v1/coops', status: 200, durationMs: 1, partner: PARTNER },
-    ...{ keyId: 'key00001', rows: 3, message: MESSAGE },
+    ...{ keyId: 'key00001', rows: 3, message: MESSAGE, refusal: null },
     ...changes,
   };
 }

@@ -29,7 +29,11 @@ export function run(
 ): Promise<string> {
   const { PATH = '', HOME = '' } = process.env;
   return new Promise((resolve, reject) => {
-    const settings = { PATH: `${join(ROOT, 'node_modules/.bin')}:${PATH}`, HOME, ...env };
+    const settings = {
+      PATH: [join(ROOT, 'node_modules/.bin'), join(ROOT, 'tools/node_modules/.bin'), PATH].join(':'),
+      HOME,
+      ...env,
+    };
     execFile(
       program,
       args,

@@ -68,20 +68,26 @@ export function description(entries) {
 }
 
 /**
- * A table that scrolls sideways, by touch and by keyboard, if it is wider than the page.
+ * A table that scrolls sideways, by touch and by keyboard, if it is wider than the page. On a phone its rows are cards, so
+ * its elements have the roles that they lose there.
  *
  * @param {string} caption its accessible name, visually hidden
  * @param {readonly string[]} titles
  * @param {readonly (readonly (Child | readonly Child[])[])[]} rows the first cell of each names its row
+ * @param {readonly string[]} brief titles of the columns that cards show
  */
-export function table(caption, titles, rows) {
-  const head = element('tr', {}, ...titles.map((title) => element('th', { scope: 'col' }, title)));
+export function table(caption, titles, rows, brief = titles) {
+  const head = element('tr', { role: 'row' }, ...titles.map((title) => element('th', { scope: 'col' }, title)));
   const body = rows.map(([first, ...others]) =>
     element(
       'tr',
-      {},
-      element('th', { scope: 'row' }, ...orNone([first ?? null].flat())),
-      ...others.map((cell) => element('td', {}, ...orNone([cell].flat()))),
+      { role: 'row' },
+      element('th', { scope: 'row', role: 'rowheader' }, ...orNone([first ?? null].flat())),
+      ...others.map((cell, index) => {
+        const title = titles[index + 1] ?? '';
+        const attributes = { role: 'cell', 'data-label': title, class: brief.includes(title) ? 'brief' : 'extra' };
+        return element('td', attributes, ...orNone([cell].flat()));
+      }),
     ),
   );
   return element(
@@ -89,10 +95,10 @@ export function table(caption, titles, rows) {
     { class: 'table-scroll', role: 'region', 'aria-label': caption, tabindex: '0' },
     element(
       'table',
-      {},
+      { role: 'table' },
       element('caption', { class: 'visually-hidden' }, caption),
-      element('thead', {}, head),
-      element('tbody', {}, ...body),
+      element('thead', { role: 'rowgroup' }, head),
+      element('tbody', { role: 'rowgroup' }, ...body),
     ),
   );
 }

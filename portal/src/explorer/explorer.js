@@ -7,6 +7,7 @@ import { button, element } from './dom.js';
 import { AnswerError } from './errors.js';
 import { forgetKeptKey, keepKey, readKeptKey } from './kept-key.js';
 import { keyForm } from './parts/key-form.js';
+import { showKey } from './views/key-view.js';
 import { readPreviousPages, showList } from './views/list-view.js';
 import { LISTS } from './views/lists.js';
 import { showOverview } from './views/overview.js';
@@ -33,6 +34,7 @@ const VIEWS = [
   { view: FIRST_VIEW, title: 'Overview' },
   { view: 'timeline', title: 'Timeline' },
   ...LISTS.map(({ view, title }) => ({ view, title })),
+  { view: 'key', title: 'Your key' },
 ];
 
 const RECORDS = new Map([
@@ -171,6 +173,7 @@ class Explorer {
     const list = LISTS.find((it) => it.view === name);
     if (list !== undefined && id === null) return showList(list, parameters, view, previousPages);
     if (name === 'timeline' && id === null) return showTimeline(view);
+    if (name === 'key' && id === null) return showKey(view);
     if (name === FIRST_VIEW && id === null) return showOverview(view);
     return [
       element('h2', { tabindex: '-1' }, 'Nothing is here'),

@@ -1,7 +1,7 @@
 import { getPartnerId } from '../../access/partner-admin.ts';
 import { listChanges, type RecordedChange } from '../../database/audit.ts';
 import type { CommandContext } from '../context.ts';
-import { renderColumns } from '../process/output.ts';
+import { renderColumns } from '../output/output.ts';
 
 /** Items shown per list; `--json` shows all. */
 const SHOWN_OF_A_LIST = 5;

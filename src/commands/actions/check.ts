@@ -5,10 +5,10 @@ import { checkIndexSample, checkWholeIndex } from '../../checks/index-contents.t
 import { runChecks } from '../../checks/run-checks.ts';
 import { ConfigError, type Config, type DatabaseConfig } from '../../config.ts';
 import { configOfProcess } from '../context.ts';
-import { describeFailure } from '../process/failure.ts';
-import type { Output } from '../process/output.ts';
-import { InterruptedError, startProgress } from '../process/progress.ts';
-import { loadedFile, readSettingsFile } from '../process/settings-file.ts';
+import { describeFailure } from '../output/failure.ts';
+import type { Output } from '../output/output.ts';
+import { InterruptedError, startProgress } from '../output/progress.ts';
+import { loadedFile, readSettingsFile } from '../output/settings-file.ts';
 import { holdsSecret } from './config.ts';
 
 const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' };

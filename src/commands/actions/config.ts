@@ -1,8 +1,8 @@
 import { withoutKeys } from '../../access/keys.ts';
 import { findSettings, type FoundSetting } from '../../config.ts';
 import { SETTINGS, type Setting } from '../../settings.ts';
-import { renderColumns, type Output } from '../process/output.ts';
-import { loadedFile, variablesOfProcess } from '../process/settings-file.ts';
+import { renderColumns, type Output } from '../output/output.ts';
+import { loadedFile, variablesOfProcess } from '../output/settings-file.ts';
 
 /** In place of passwords. */
 const HIDDEN = '***';
@@ -13,8 +13,11 @@ const HIDDEN = '***';
  * @param options the options of `pds serve` that set something.
  * @returns the exit code: 1 if a setting is invalid.
  */
-export async function showConfig(output: Output, { host, port }: { host?: string; port?: string }): Promise<number> {
-  const [variables, originOf] = variablesOfProcess({ PDS_HOST: host, PDS_PORT: port });
+export async function showConfig(
+  output: Output,
+  { host, port, adminPort }: { host?: string; port?: string; adminPort?: string },
+): Promise<number> {
+  const [variables, originOf] = variablesOfProcess({ PDS_HOST: host, PDS_PORT: port, PDS_ADMIN_PORT: adminPort });
   const traces = Object.entries(variables).flatMap(([name, text = '']): FoundSetting[] =>
     name.startsWith('OTEL_') ? [{ name, text, value: text, origin: originOf(name), problem: null }] : [],
   );

@@ -1,19 +1,30 @@
-import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { convertCsv } from '../../convert/csv/convert-csv.ts';
-import { kindsOf, parseMap } from '../../convert/csv/map-file.ts';
-import { readMapText } from '../../convert/map-checks.ts';
-import { sketchMap } from '../../convert/csv/sketch-map.ts';
-import { convertOcds, OCDS_KINDS } from '../../convert/ocds/convert-ocds.ts';
-import { parseOcdsMap, type OcdsOptions } from '../../convert/ocds/options.ts';
-import { ConversionReport, describeRefusal } from '../../convert/report.ts';
-import { Workspace } from '../../convert/workspace.ts';
-import { checkOutputDirectory, otherFiles, writeDirectory } from '../../convert/write-directory.ts';
+import {
+  checkOutputDirectory,
+  ConversionReport,
+  convertCsv,
+  convertOcds,
+  fieldsOf,
+  getFileSize,
+  InputError,
+  kindsOf,
+  OCDS_KINDS,
+  otherFiles,
+  parseMap,
+  parseOcdsMap,
+  readText,
+  sketchMap,
+  Workspace,
+  writeDirectory,
+  type OcdsOptions,
+} from 'partner-data-convert';
 import type { Kind } from '../../kinds.ts';
 import { OperatorError } from '../../operator-error.ts';
+import { recordChecker } from '../../publishing/read/record-checker.ts';
+import { RECORD_SCHEMAS } from '../../publishing/read/record-schemas.ts';
 import { formatTimestamp } from '../../timestamp.ts';
-import { renderColumns, type Output } from '../process/output.ts';
-import { startProgress } from '../process/progress.ts';
+import { renderColumns, type Output } from '../output/output.ts';
+import { startProgress } from '../output/progress.ts';
 
 /** The options of `pds convert ocds`, as Commander parses them. */
 interface ConvertOcdsOptions extends Partial<Omit<OcdsOptions, 'contracts' | 'statuses' | 'services'>> {
@@ -38,12 +49,31 @@ type Convert = (workspace: Workspace, report: ConversionReport, onRead: (bytes: 
  *
  * @returns the exit code: 1 if anything was refused.
  */
-export async function convertFromOcds(
+export const convertFromOcds = withOperatorErrors(convertOcdsFiles);
+
+/**
+ * `pds convert csv`: writes CSV files as an import directory, by a map; or prints a first map of a file.
+ *
+ * @returns the exit code: 1 if anything was refused.
+ */
+export const convertFromCsv = withOperatorErrors(convertCsvFiles);
+
+/** The package does not know the errors of commands. */
+function withOperatorErrors<Args extends unknown[]>(
+  action: (...args: Args) => Promise<number>,
+): (...args: Args) => Promise<number> {
+  return (...args) =>
+    action(...args).catch((error: unknown) => {
+      throw error instanceof InputError ? new OperatorError(error.message, { cause: error }) : error;
+    });
+}
+
+async function convertOcdsFiles(
   output: Output,
   paths: readonly string[],
   { out, map, skipRefused = false, ...options }: ConvertOcdsOptions,
 ): Promise<number> {
-  const mapped = map === undefined ? { statuses: {}, services: [] } : parseOcdsMap(readMapText(map), map);
+  const mapped = map === undefined ? { statuses: {}, services: [] } : parseOcdsMap(readText(map), map);
   const { contracts, asOf = formatTimestamp(Date.now()), zone = null, coop = null } = options;
   const { callOffs = false, contactPoints = false } = options;
   return convert(output, out, OCDS_KINDS, paths, skipRefused, async (workspace, report, onRead) => {
@@ -53,22 +83,24 @@ export async function convertFromOcds(
   });
 }
 
-/**
- * `pds convert csv`: writes CSV files as an import directory, by a map; or prints a first map of a file.
- *
- * @returns the exit code: 1 if anything was refused.
- */
-export async function convertFromCsv(
+async function convertCsvFiles(
   output: Output,
   { out, map: mapPath, sketch, skipRefused = false }: ConvertCsvOptions,
 ): Promise<number> {
   if (sketch !== undefined) {
-    const map = await sketchMap(sketch);
-    output.result(map, JSON.stringify(map, null, 2).split('\n'));
+    getFileSize(sketch);
+    const map = await sketchMap(sketch, fieldsOf(RECORD_SCHEMAS));
+    const lines = JSON.stringify(map, null, 2).split('\n');
+    const marked = lines.filter((line) => line.includes('"(choose ')).length;
+    output.result(
+      map,
+      lines,
+      marked === 0 ? [] : `Fill in the ${marked} lines marked (choose …), and check the others.`,
+    );
     return 0;
   }
   if (mapPath === undefined || out === undefined) throw new OperatorError('pass --map and --out, or --sketch FILE.csv');
-  const map = parseMap(readMapText(mapPath), mapPath);
+  const map = parseMap(readText(mapPath), mapPath, fieldsOf(RECORD_SCHEMAS));
   const paths = map.files.map(({ file }) => resolve(dirname(mapPath), file));
   return convert(output, out, kindsOf(map), paths, skipRefused, (workspace, report, onRead) =>
     convertCsv(map, mapPath, workspace, report, onRead),
@@ -83,9 +115,9 @@ async function convert(
   skipRefused: boolean,
   work: Convert,
 ): Promise<number> {
-  const totalBytes = paths.reduce((sum, path) => sum + sizeOf(path), 0);
+  const totalBytes = paths.reduce((sum, path) => sum + getFileSize(path), 0);
   checkOutputDirectory(directory);
-  const workspace = new Workspace();
+  const workspace = new Workspace(recordChecker());
   const report = new ConversionReport();
   const progress = startProgress(output, 'Interrupted; nothing was written.');
   let bytes = 0;
@@ -94,13 +126,21 @@ async function convert(
       bytes += count;
       progress.show('Converting', bytes, totalBytes);
     });
-    const isWritten = report.refusals.length === 0 || skipRefused;
-    const written = isWritten ? await writeDirectory(workspace, directory, kinds, progress.throwIfInterrupted) : {};
+    const isWritten = report.refused === 0 || skipRefused;
+    const written = isWritten
+      ? await writeDirectory(
+          workspace,
+          directory,
+          kinds,
+          (kind) => report.describeRefusals(kind),
+          progress.throwIfInterrupted,
+        )
+      : {};
     const others = isWritten ? otherFiles(directory, kinds) : [];
     if (others.length > 0) report.note(`${directory} still holds ${others.join(', ')} as before.`);
     progress.stop();
     describe(output, report, written, isWritten ? directory : null);
-    return report.refusals.length === 0 ? 0 : 1;
+    return report.refused === 0 ? 0 : 1;
   } finally {
     progress.stop();
     workspace.close();
@@ -118,24 +158,17 @@ function describe(
     const rows = Object.entries(counts).map(([what, count]) => [String(count), what]);
     return rows.length === 0 ? [] : renderColumns([['', heading], ...rows], [0]);
   };
-  const refused = report.refusals.length;
+  const { refused } = report;
   const outcome =
     directory === null
       ? `error: ${refused} refused; nothing was written. Correct the input or the map, or pass --skip-refused.`
       : `Wrote ${directory}${refused === 0 ? '' : ` without the ${refused} refused`}. Next: pds import ${directory} --dry-run`;
-  output.note([...report.refusals.map(describeRefusal), ...report.notes]);
+  output.note([...report.describeRefusals(), ...report.notes]);
   output.done(report.json(written), [
     ...table('READ', read),
+    ...report.describeMerged(),
     ...table('LEFT OUT OR ADAPTED', dropped),
     ...table('WRITTEN', written),
     outcome,
   ]);
-}
-
-function sizeOf(path: string): number {
-  try {
-    return statSync(path).size;
-  } catch (error) {
-    throw new OperatorError(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
-  }
 }

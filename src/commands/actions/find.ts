@@ -1,7 +1,7 @@
 import { compareBytewise } from '../../bytewise.ts';
 import { hasAllWords, queryWords, Tokenizer } from '../../index/words.ts';
 import type { CommandContext } from '../context.ts';
-import { renderColumns } from '../process/output.ts';
+import { renderColumns } from '../output/output.ts';
 
 const TABLES = { 'lead-entity': 'catalog.lead_entities', coop: 'catalog.coops' } as const;
 

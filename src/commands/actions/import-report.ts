@@ -1,8 +1,8 @@
-import { publish, type PublicationReport, type PublishOptions } from '../../publishing/publication.ts';
+import { publish, type ImportReport, type PublishOptions } from '../../publishing/publish.ts';
 import type { Source } from '../../publishing/read/source.ts';
 import type { CommandContext } from '../context.ts';
-import { renderColumns } from '../process/output.ts';
-import { startProgress } from '../process/progress.ts';
+import { renderColumns } from '../output/output.ts';
+import { startProgress } from '../output/progress.ts';
 
 /**
  * Publishes sources, or only previews that, and shows the progress.
@@ -15,7 +15,7 @@ export async function publishWithProgress(
   sources: readonly Source[],
   { doing, interrupted }: { doing: string; interrupted: string },
   options: Omit<PublishOptions, 'clock'>,
-): Promise<PublicationReport> {
+): Promise<ImportReport> {
   const progress = startProgress(output, interrupted);
   const totalBytes = sources.reduce((sum, { size }) => sum + size, 0);
   let bytes = 0;
@@ -36,12 +36,12 @@ export async function publishWithProgress(
 }
 
 /** The report of an import or a preview as JSON. */
-export function jsonOfReport({ timestamp, kinds, rerendered, notes }: PublicationReport, isPreview: boolean): object {
+export function jsonOfReport({ timestamp, kinds, rerendered, notes }: ImportReport, isPreview: boolean): object {
   return { dry_run: isPreview, published_at: timestamp, kinds, rendered_anew: rerendered, notes };
 }
 
 /** The report as text: the totals, notes, and at last `outcome`. */
-export function describeReport({ kinds, rerendered, notes }: PublicationReport, outcome: string): string[] {
+export function describeReport({ kinds, rerendered, notes }: ImportReport, outcome: string): string[] {
   const rows = Object.entries(kinds).map(([kind, counts]) => [
     ...[counts.added, counts.changed, counts.unchanged, counts.removed].map(String),
     kind,

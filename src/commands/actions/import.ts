@@ -4,15 +4,17 @@ import { listSources, type Source } from '../../publishing/read/source.ts';
 import { LargeRemovalsError, type LargeRemoval } from '../../publishing/write/removals.ts';
 import { canAsk } from '../command-line.ts';
 import { configOfProcess, hasDatabase, withDatabase, type CommandContext } from '../context.ts';
-import { confirm } from '../process/confirm.ts';
-import type { Output } from '../process/output.ts';
+import { OperatorError } from '../../operator-error.ts';
+import { confirm } from '../output/confirm.ts';
+import type { Output } from '../output/output.ts';
 import { describeReport, jsonOfReport, publishWithProgress } from './import-report.ts';
 import { checkSources, previewDirectory, type PreviewOptions } from './preview.ts';
+import { describeSkipped } from './skipped.ts';
 
 /** The options of `pds import`, as Commander parses them. */
 export interface ImportOptions extends PreviewOptions {
   readonly dryRun?: boolean;
-  /** Skips the prompt. */
+  /** Skips the prompts. */
   readonly yes?: boolean;
 }
 
@@ -20,6 +22,7 @@ export interface ImportOptions extends PreviewOptions {
  * `pds import`: publishes a directory, all or nothing.
  *
  * @throws ImportRefusedError with the input's problems.
+ * @throws OperatorError if it would remove records that a conversion skipped, and nobody confirms that.
  */
 export async function importDirectory(
   output: Output,
@@ -31,6 +34,12 @@ export async function importDirectory(
   // Check settings and sources before creating a database.
   const config = configOfProcess();
   const sources = await listSources(directory);
+  const skipped = replace ? await describeSkipped(directory, sources) : [];
+  output.note(skipped);
+  if (skipped.length > 0 && !yes) {
+    if (!canAsk()) throw new OperatorError('nothing was changed; to remove those records, add --yes');
+    await confirm(output, 'Import without them?');
+  }
   if (isQuicklyChecked(sources) && !(await hasDatabase(config))) await checkSources(output, sources);
   const work = (context: CommandContext) => publishSources(context, sources, directory, removals);
   return withDatabase(output, work, { mayCreate: true });

@@ -11,9 +11,10 @@ import {
   type NewKey,
 } from '../../access/key-admin.ts';
 import { findKeys, keyEnvironmentOf, parseKey } from '../../access/keys.ts';
+import { getPartner } from '../../access/partner-admin.ts';
 import { DAY_MS, formatTimestamp } from '../../timestamp.ts';
 import type { CommandContext } from '../context.ts';
-import { renderColumns } from '../process/output.ts';
+import { renderColumns } from '../output/output.ts';
 
 /** How long a rotated key keeps working, unless `--overlap` sets it. */
 const DEFAULT_OVERLAP_MS = DAY_MS;
@@ -30,8 +31,18 @@ export async function issue(
 ): Promise<undefined> {
   const environment = keyEnvironmentOf(config.environment);
   const options = { environment, lifetimeMs: expiresIn ?? null, label: label ?? null };
+  // Read first: once the key exists, nothing must prevent it from being printed.
+  const { everythingSince, leadEntityCount, coopCount } = await getPartner(database, clock, partnerName);
   const issued = await issueKey(database, clock, partnerName, options);
-  output.result(newKeyJson(issued), issued.key, describeNewKey(issued));
+  const seesNothing = everythingSince === null && leadEntityCount + coopCount === 0;
+  output.result(newKeyJson(issued), issued.key, [
+    describeNewKey(issued),
+    ...(seesNothing
+      ? [
+          `warning: ${partnerName} sees no records yet. Grant it some with: pds partner grant ${partnerName} --lead-entity ID`,
+        ]
+      : []),
+  ]);
 }
 
 /**

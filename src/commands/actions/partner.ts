@@ -14,8 +14,8 @@ import { deletePartner, renamePartner } from '../../access/partner-lifecycle.ts'
 import type { Kind } from '../../kinds.ts';
 import { withDatabase, type CommandContext } from '../context.ts';
 import { listedKeyJson, renderKeys } from './key.ts';
-import { confirm } from '../process/confirm.ts';
-import { renderColumns, type Output } from '../process/output.ts';
+import { confirm } from '../output/confirm.ts';
+import { renderColumns, type Output } from '../output/output.ts';
 
 /** The options of `pds partner grant` and `revoke`, as Commander parses them. */
 export interface GrantOptions {
@@ -40,7 +40,9 @@ export function create(
   checkPartnerName(name);
   const work = async (context: CommandContext): Promise<undefined> => {
     await createPartner(context.database, context.clock, name, { everything });
-    const next = everything ? `"pds key issue ${name}"` : `"pds partner grant ${name}", then "pds key issue ${name}"`;
+    const next = everything
+      ? `"pds key issue ${name}"`
+      : `"pds partner grant ${name} --lead-entity ID", then "pds key issue ${name}"`;
     await reportChange(context, name, { changed: true }, `Created partner ${name}. Next: ${next}.`);
   };
   return withDatabase(output, work, { mayCreate: true });
@@ -100,10 +102,24 @@ export async function suspend(context: CommandContext, name: string): Promise<un
   await reportChange(context, name, { changed }, sentence);
 }
 
-/** `pds partner resume NAME` */
-export async function resume(context: CommandContext, name: string): Promise<undefined> {
+/** The options of `pds partner resume`, as Commander parses them. */
+export interface ResumeOptions {
+  readonly all?: boolean;
+}
+
+/** `pds partner resume NAME` or `--all` */
+export async function resume(context: CommandContext, name: string | undefined): Promise<undefined> {
+  if (name === undefined) return resumeAll(context);
   const changed = await resumePartner(context.database, context.clock, name);
   await reportChange(context, name, { changed }, changed ? `Resumed ${name}.` : `${name} was not suspended.`);
+}
+
+async function resumeAll({ database, clock, output }: CommandContext): Promise<undefined> {
+  const resumed: string[] = [];
+  for (const { name, suspendedAt } of await listPartners(database, clock)) {
+    if (suspendedAt !== null && (await resumePartner(database, clock, name))) resumed.push(name);
+  }
+  output.done({ resumed }, resumed.length === 0 ? 'No partner was suspended.' : `Resumed ${resumed.join(', ')}.`);
 }
 
 /** `pds partner rename OLD NEW` */

@@ -8,8 +8,9 @@ import { listSources, type Source } from '../../publishing/read/source.ts';
 import { configOfProcess, withDatabase, type CommandContext } from '../context.ts';
 import { listJsonChanges, listTextChanges } from '../preview/change-list.ts';
 import { ChangeSpool } from '../preview/change-spool.ts';
-import type { Output } from '../process/output.ts';
+import type { Output } from '../output/output.ts';
 import { describeReport, jsonOfReport, publishWithProgress } from './import-report.ts';
+import { describeSkipped } from './skipped.ts';
 
 /** Records listed of each kind and sort of change as text, if `--show` does not set it. */
 const DEFAULT_SHOWN = 20;
@@ -47,6 +48,7 @@ export async function previewDirectory(
     // Reports wrong settings first.
     configOfProcess();
     const sources = await listSources(directory);
+    if (replace) output.note(await describeSkipped(directory, sources));
     const report = await onDatabaseOrEmpty(output, (context) => {
       const display = { doing: 'Comparing', interrupted: 'Interrupted; nothing was written.' };
       return publishWithProgress(context, sources, display, { replace, allowRemovals, changes, dryRun: true });

@@ -2,14 +2,13 @@ import project from '../../../package.json' with { type: 'json' };
 import type { Config } from '../../config.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { backup, findPartialBackups } from '../../recovery/backup.ts';
-import type { PreservedRestrictions } from '../../recovery/preserve-restrictions.ts';
 import { previewRecovery, recover, type Recovery, type RecoveryPreview } from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
 import { canAsk } from '../command-line.ts';
 import { configOfProcess, operatorOfProcess, type CommandContext } from '../context.ts';
-import { confirm } from '../process/confirm.ts';
-import type { Output } from '../process/output.ts';
-import { startProgress } from '../process/progress.ts';
+import { confirm } from '../output/confirm.ts';
+import type { Output } from '../output/output.ts';
+import { startProgress } from '../output/progress.ts';
 
 const STEPS = {
   copying: 'Copying',
@@ -40,6 +39,8 @@ export async function backupDatabase(output: Output, directory: string): Promise
 
 /** The options of `pds restore`, as Commander parses them. */
 interface RestoreOptions {
+  /** Also restores partners, keys and grants. */
+  readonly access?: boolean;
   /** A timestamp that partners may have seen, if the operator knows of one. */
   readonly after?: string;
   /** Skips the prompt. */
@@ -50,26 +51,31 @@ interface RestoreOptions {
 export async function restoreDatabase(
   output: Output,
   directory: string,
-  { after, yes: isConfirmed = false }: RestoreOptions,
+  { access: withAccess = false, after, yes: isConfirmed = false }: RestoreOptions,
 ): Promise<undefined> {
   const config = configOfProcess();
   const path = sqlitePath(config, 'pg_restore, or point-in-time recovery');
-  if (!isConfirmed) await confirmRestore(output, path, directory);
+  if (!isConfirmed) await confirmRestore(output, path, directory, withAccess);
   const progress = startProgress(output, 'Interrupted; nothing was restored.');
   const report = await restore(path, directory, {
     clock: Date.now,
     operator: operatorOfProcess(config),
+    withAccess,
     ...(after !== undefined && { after }),
     onProgress: (step, done, total) => progress.show(STEPS[step], done, total),
   }).finally(progress.stop);
-  const { manifest, migrations, recovery, kept, replaced } = report;
+  const { manifest, migrations, recovery, access, replaced } = report;
   output.done(
     {
       made_at: manifest.made_at,
       ...(report.dropped.length > 0 && { dropped: report.dropped }),
       migrations,
       ...jsonOfRecovery(recovery),
-      ...(kept !== null && { carried_over: jsonOf(kept.preserved), gone: kept.lost }),
+      ...(access !== null && {
+        suspended_partners: access.suspended,
+        suspended_before: access.suspendedBefore,
+        kept_history: access.hasKeptHistory,
+      }),
       replaced,
     },
     `Restored ${path} as of ${manifest.made_at}. ${describeRecovery(recovery)}`,
@@ -82,7 +88,7 @@ export async function restoreDatabase(
  *
  * @throws OperatorError if there is no terminal to ask on.
  */
-async function confirmRestore(output: Output, path: string, directory: string): Promise<void> {
+async function confirmRestore(output: Output, path: string, directory: string, withAccess: boolean): Promise<void> {
   const { manifest, replaced } = previewRestore(path, directory);
   if (replaced === null) return;
   const lastEvent =
@@ -95,7 +101,10 @@ async function confirmRestore(output: Output, path: string, directory: string): 
   }
   output.note([
     `T${consequence.slice(1)}.`,
-    'Later imports, partners, keys and grants are lost. The replaced files stay beside the restored ones.',
+    withAccess
+      ? 'Later imports, partners, keys and grants are lost, and every partner is suspended until you resume it.'
+      : 'Later imports are lost. Partners, keys and grants stay as they are.',
+    'The replaced files stay beside the restored ones.',
   ]);
   await confirm(output, 'Restore now?');
 }
@@ -110,7 +119,7 @@ function sqlitePath({ database }: Config, tools: string): string {
 }
 
 function noteWhatFollows(
-  { manifest, dropped, migrations, kept, replaced, isLockUncertain }: RestoreReport,
+  { manifest, dropped, migrations, access, replaced, isLockUncertain }: RestoreReport,
   output: Output,
 ): void {
   if (dropped.length > 0) {
@@ -120,11 +129,15 @@ function noteWhatFollows(
     );
   }
   if (migrations.length > 0) output.note(`Migrated: ${migrations.join(', ')}.`);
-  if (kept === null) {
-    output.note('The replaced database was missing, unreadable or a different one.');
-    output.note(describeLostAccess(manifest.made_at));
-  } else {
-    output.note(describeKept(kept));
+  if (access !== null) {
+    output.note(
+      `Partners, keys and grants are as of ${manifest.made_at}; what was revoked since is unknown. So every partner is ` +
+        'suspended: review "pds partner list", "pds key list" and "pds audit", then run "pds partner resume NAME" or "--all".',
+    );
+    if (access.suspendedBefore.length > 0)
+      output.note(`Suspended in the backup already, and resumed by "--all" too: ${access.suspendedBefore.join(', ')}.`);
+    if (!access.hasKeptHistory)
+      output.note('Audit and usage since then are lost: the replaced database was missing, unreadable or another one.');
   }
   if (isLockUncertain) {
     output.note(
@@ -136,33 +149,8 @@ function noteWhatFollows(
   }
 }
 
-/** How preserved restrictions appear in JSON, and as text. */
-const PRESERVED = [
-  ['revokedKeys', 'revoked_keys', 'Keys revoked since the backup, still revoked'],
-  ['shortenedKeys', 'shortened_keys', 'Keys given an earlier expiry since the backup, which still applies'],
-  ['deletedPartners', 'deleted_partners', 'Partners deleted since the backup, still deleted'],
-  ['renamedPartners', 'renamed_partners', 'Partners renamed since the backup, which keep the new name'],
-  ['suspendedPartners', 'suspended_partners', 'Partners suspended since the backup, still suspended'],
-  ['narrowedPartners', 'narrowed_partners', 'Partners limited to fewer kinds since the backup, still limited'],
-  ['revokedGrants', 'revoked_grants', 'Grants revoked since the backup, still revoked'],
-] as const satisfies [keyof PreservedRestrictions, string, string][];
-
-function jsonOf(preserved: PreservedRestrictions): object {
-  return Object.fromEntries(PRESERVED.map(([name, field]) => [field, preserved[name]]));
-}
-
-function describeKept({ preserved, lost }: NonNullable<RestoreReport['kept']>): string[] {
-  const lists = [
-    ...PRESERVED.map(([name, , heading]) => [heading, preserved[name]] as const),
-    ['LOST partners, to be created again', lost.partners] as const,
-    ['LOST keys, to be issued again', lost.keys] as const,
-    ['LOST grants, to be granted again', lost.grants] as const,
-  ];
-  return lists.flatMap(([heading, items]) => (items.length === 0 ? [] : [`${heading}: ${items.join(', ')}.`]));
-}
-
 /** The options of `pds recover`, as Commander parses them. */
-export interface RecoverOptions extends RestoreOptions {
+export interface RecoverOptions extends Omit<RestoreOptions, 'access'> {
   /** Reports without changing anything. */
   readonly dryRun?: boolean;
 }
@@ -198,7 +186,7 @@ export async function recoverDatabase(
 
 function describePreview({ lastEvent, newestTrace, records }: RecoveryPreview): string[] {
   if (lastEvent === null && records === 0)
-    return ['This database has no publications or grants yet: there is nothing to recover.'];
+    return ['This database has no releases or grants yet: there is nothing to recover.'];
   return [
     `The last event in this database was ${lastEvent === null ? 'none' : `at ${lastEvent}`}. A recovery marks all ` +
       `${records} records as changed at a later timestamp, so that every partner's next sync reads everything that it ` +

@@ -1,7 +1,7 @@
 import type { IndexedKind } from '../../kinds.ts';
 import { reindex, type Reindexing } from '../../recovery/reindex.ts';
 import type { CommandContext } from '../context.ts';
-import { startProgress } from '../process/progress.ts';
+import { startProgress } from '../output/progress.ts';
 
 /** `pds reindex`: rebuilds the index from the stored records, of all kinds unless some are named. */
 export async function reindexDatabase(

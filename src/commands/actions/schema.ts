@@ -1,27 +1,16 @@
-import { migrate, readDeferred } from '../../database/migrations/migrator.ts';
+import { migrate } from '../../database/migrations/migrator.ts';
 import { SERVING_SETTINGS } from '../../database/postgres/postgres.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { hasRoles, makeRoles, type Roles } from '../../roles/make-roles.ts';
-import { tidyUp } from '../../publishing/announce.ts';
+import { hasRoles, makeRoles, type Roles } from '../../roles/roles.ts';
+import { vacuum } from '../../database/vacuum.ts';
 import { migratingWithProgress, type CommandContext } from '../context.ts';
 
-/**
- * `pds migrate`: brings the schema up to this version.
- *
- * @param options with `finish`, also runs migrations that servers of the previous version cannot work with.
- */
-export async function migrateDatabase(
-  { database, clock, output }: CommandContext,
-  { finish = false }: { finish?: boolean },
-): Promise<undefined> {
-  const ran = await migratingWithProgress(output, (options) => migrate(database, clock, { ...options, finish }));
+/** `pds migrate`: brings the schema up to this version. */
+export async function migrateDatabase({ database, clock, output }: CommandContext): Promise<undefined> {
+  const ran = await migratingWithProgress(output, (options) => migrate(database, clock, options));
   // After migrations that rewrite all rows, the planner lacks statistics and SQLite's WAL is as large as the database.
-  if (ran.length > 0) await tidyUp(database, Infinity).catch(() => null);
-  const deferred = await readDeferred(database);
-  output.done({ migrations: ran, deferred }, [
-    ran.length === 0 ? 'The schema is up to date.' : `Ran ${ran.join(', ')}.`,
-    ...deferred.map((migration) => `Deferred: ${migration}. Upgrade all servers, then run "pds migrate --finish".`),
-  ]);
+  if (ran.length > 0) await vacuum(database, Infinity).catch(() => null);
+  output.done({ migrations: ran }, ran.length === 0 ? 'The schema is up to date.' : `Ran ${ran.join(', ')}.`);
   if (ran.length > 0 && database.engine === 'postgres' && (await hasRoles(database))) {
     output.note('Other roles use the tables: run "pds roles" again to grant them access to new tables.');
   }

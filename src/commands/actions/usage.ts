@@ -1,7 +1,7 @@
 import sparkly from 'sparkly';
 import { reportUsage, reportUsageOf, type Usage, type UsageLine, type UsageReport } from '../../usage/usage-report.ts';
 import type { CommandContext } from '../context.ts';
-import { renderColumns } from '../process/output.ts';
+import { renderColumns } from '../output/output.ts';
 
 /** Maximum bars per chart; for more days, each bar covers several. */
 const MAX_BARS = 60;

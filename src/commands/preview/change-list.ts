@@ -5,8 +5,8 @@ import {
   type FieldChange,
   type RecordChange,
 } from '../../publishing/preview/record-changes.ts';
-import type { PublicationReport } from '../../publishing/publication.ts';
-import { renderColumns } from '../process/output.ts';
+import type { ImportReport } from '../../publishing/publish.ts';
+import { renderColumns } from '../output/output.ts';
 import type { ChangeSpool } from './change-spool.ts';
 
 /** Characters of a value that the text shows. */
@@ -35,7 +35,7 @@ export async function* listJsonChanges(spool: ChangeSpool): AsyncGenerator<strin
  */
 export async function* listTextChanges(
   spool: ChangeSpool,
-  kinds: PublicationReport['kinds'],
+  kinds: ImportReport['kinds'],
   limit: number,
 ): AsyncGenerator<string> {
   for (const kind of KINDS) {

@@ -1,37 +1,50 @@
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { INVENTED_LEAD_ENTITY, inventedSolicitations } from '../../../sample/invented.ts';
+import { INVENTED_LEAD_ENTITIES } from '../../../sample/invented-subjects.ts';
+import { inventedSolicitations } from '../../../sample/invented.ts';
 import { ensureDemoPartner } from '../../access/demo-partner.ts';
 import type { OpenDatabase } from '../../database/database.ts';
 import type { Clock } from '../../timestamp.ts';
-import { publish } from '../../publishing/publication.ts';
+import type { Kind } from '../../kinds.ts';
+import { publish } from '../../publishing/publish.ts';
 import { listSources, type Source } from '../../publishing/read/source.ts';
 
 const SAMPLE_DIRECTORY = fileURLToPath(new URL('../../../sample', import.meta.url));
 
 /**
- * Creates the partner `demo`, and fills an empty database with the sample records and a dozen invented solicitations
- * with deadlines around today. Leaves a database with a publication as it is. The records come last, so that the next
- * start completes an interrupted one.
+ * Creates the partner `demo`, and fills an empty database with the sample records and invented solicitations with
+ * deadlines around today. On a demo that was filled before, moves only those deadlines, so that it does not age. Leaves
+ * any other database as it is. The records come last, so that the next start completes an interrupted one.
  */
 export async function loadDemo(database: OpenDatabase, clock: Clock): Promise<void> {
-  const published = await database.kysely.selectFrom('catalog.publications').select('number').limit(1).execute();
-  if (published.length > 0) return;
-  await ensureDemoPartner(database, clock);
-  const sources = (await listSources(SAMPLE_DIRECTORY)).map((source) => {
-    if (source.kind === 'lead-entities') return withRecords(source, [INVENTED_LEAD_ENTITY]);
-    if (source.kind === 'solicitations') return withRecords(source, inventedSolicitations(clock()));
-    return source;
+  const { kysely } = database;
+  const published = await kysely.selectFrom('catalog.publications').select('number').limit(1).execute();
+  const isEmpty = published.length === 0;
+  if (!isEmpty && !(await hasInventedRecords(database))) return;
+  if (isEmpty) await ensureDemoPartner(database, clock);
+  const invented: Partial<Record<Kind, readonly object[]>> = {
+    'lead-entities': INVENTED_LEAD_ENTITIES,
+    solicitations: inventedSolicitations(clock()),
+  };
+  const sources = (await listSources(SAMPLE_DIRECTORY)).flatMap((source) => {
+    const records = invented[source.kind];
+    if (records === undefined) return isEmpty ? source : [];
+    return withRecords(source, records, isEmpty);
   });
   await publish(database, sources, { clock, directory: basename(SAMPLE_DIRECTORY) });
 }
 
-/** Appends records to a source. */
-function withRecords(source: Source, records: readonly object[]): Source {
+async function hasInventedRecords({ kysely }: OpenDatabase): Promise<boolean> {
+  const { id } = INVENTED_LEAD_ENTITIES[0];
+  return (await kysely.selectFrom('catalog.lead_entities').select('id').where('id', '=', id).execute()).length > 0;
+}
+
+/** Appends records to a source's own, or replaces them. */
+function withRecords(source: Source, records: readonly object[], withOwn: boolean): Source {
   return {
     ...source,
     open: async function* (onRead) {
-      yield* source.open(onRead);
+      if (withOwn) yield* source.open(onRead);
       for (const record of records) yield Buffer.from(`${JSON.stringify(record)}\n`);
     },
   };

@@ -1,14 +1,18 @@
 import cluster from 'node:cluster';
 import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
+import { RateLimiterCluster } from 'rate-limiter-flexible';
 import { withoutKeys } from '../../access/keys.ts';
 import type { Config } from '../../config.ts';
-import { WINDOW_SECONDS } from '../../rate-limiting/rate-limiter.ts';
-import { WorkerRateLimiter } from '../../rate-limiting/worker-rate-limiter.ts';
+import { WINDOW_SECONDS } from '../../rate-limiting/request-limits.ts';
+import { SharedRateLimiter } from '../../rate-limiting/shared-rate-limiter.ts';
 import type { ReportRequest, ToPrimary, ToWorker } from '../../workers/messages.ts';
-import { describeFailure } from '../process/failure.ts';
-import { flushLog } from '../process/logger.ts';
+import { describeFailure } from '../output/failure.ts';
+import { flushLog } from '../output/logger.ts';
 import { startServing } from './serving.ts';
+
+/** How long requests wait for the primary process to count them. */
+const PRIMARY_TIMEOUT_MS = 1_000;
 
 /** Shorter than the primary's deadline, since the primary waits for this process. */
 const CLOSE_DEADLINE_MS = 9_500;
@@ -23,15 +27,25 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
  * A worker process of `pds serve --workers`: serves requests, which the primary counts unless Redis does. If it cannot
  * start, it reports the reason to the primary and exits.
  */
-export async function serveAsWorker(config: Config, workers: number, logger: Logger): Promise<undefined> {
-  const rateLimiter = new WorkerRateLimiter({ windowSeconds: WINDOW_SECONDS, workers, send: sendToPrimary, logger });
+export async function serveAsWorker(config: Config, logger: Logger): Promise<undefined> {
+  const rateLimiter = new SharedRateLimiter({
+    limiter: new RateLimiterCluster({
+      keyPrefix: 'requests',
+      points: 0,
+      duration: WINDOW_SECONDS,
+      timeoutMs: PRIMARY_TIMEOUT_MS,
+    }),
+    counter: 'the primary process',
+    isConnected: () => process.connected,
+    reasonOf: (error) => (error instanceof Error ? error.message : 'unknown'),
+    logger,
+  });
   let end = (): void => process.exit(0);
   const cannotReport = (error: unknown): void => logger.error({ err: error }, 'a worker cannot report its state');
   let report: (request: ReportRequest) => Promise<void> = async () => undefined;
   process.on('message', (message: ToWorker) => {
     if (message.type === 'end') end();
     else if (message.type === 'report') report(message).catch(cannotReport);
-    else rateLimiter.receive(message);
   });
   // Sending to a dead primary fails; 'disconnect' handles that.
   cluster.worker?.on('error', () => undefined);
@@ -39,12 +53,11 @@ export async function serveAsWorker(config: Config, workers: number, logger: Log
     // Otherwise this process would exit at once, in the middle of its responses.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
     logger.warn('stopping because the primary process has exited');
-    rateLimiter.countAlone();
     end();
   });
   for (const signal of SIGNALS) process.on(signal, () => end());
   try {
-    const serving = await startServing(config, logger, { workers, rateLimiter });
+    const serving = await startServing(config, logger, { rateLimiter });
     const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger, skip: [...SIGNALS] }, async ({ err }) => {
       if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
       await serving.close();

@@ -1,14 +1,13 @@
 import type { Logger } from 'pino';
+import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import type { Config } from '../../config.ts';
 import type { AdminServer } from '../../monitoring/admin-server.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { InMemoryRateLimiter } from '../../rate-limiting/in-memory-rate-limiter.ts';
-import { countBatch } from '../../rate-limiting/worker-rate-limiter.ts';
 import { poolView } from '../../workers/pool-view.ts';
 import { WorkerPool } from '../../workers/worker-pool.ts';
 import { WorkerReports } from '../../workers/worker-reports.ts';
-import type { LogFormat } from '../process/log-format.ts';
-import { processOutput } from '../process/output.ts';
+import type { LogFormat } from '../output/log-format.ts';
+import { processOutput } from '../output/output.ts';
 import { closeAtEnd, resolveHost } from './serving.ts';
 
 /**
@@ -25,7 +24,8 @@ export async function serveWithWorkers(
   logger: Logger,
   admin: AdminServer,
 ): Promise<string> {
-  const rateLimiter = new InMemoryRateLimiter();
+  // Counts the requests that the workers send it, through a listener of `cluster`.
+  new RateLimiterClusterMaster();
   const reports = new WorkerReports((worker, request) => pool.send(worker, request));
   // Looked up once: the next lookup could return another address.
   const host = await resolveHost(config.host, 'PDS_HOST or --host');
@@ -33,13 +33,10 @@ export async function serveWithWorkers(
     size: workers,
     args: [
       ...['serve', '--workers', String(workers), '--host', host, '--port', String(config.port)],
-      ...['--log-format', logFormat],
+      ...['--admin-port', String(config.adminPort), '--log-format', logFormat],
     ],
     logger,
-    onMessage: (worker, message) => {
-      if (message.type === 'report') reports.receive(worker, message);
-      else pool.send(worker, countBatch(rateLimiter, message));
-    },
+    onReport: (worker, report) => reports.receive(worker, report),
     onGone: (worker) => reports.forget(worker),
     onLost: (reason) => {
       processOutput(false).note(`error: ${reason}`);

@@ -9,18 +9,17 @@ import type { Config } from '../../config.ts';
 import { openForCommands } from '../../database/open.ts';
 import { hasTimelineChanged } from '../../database/postgres/timeline.ts';
 import { shownPostgresUrl } from '../../database/postgres/postgres-url.ts';
-import { haveCreated } from '../../database/migrations/migration.ts';
-import { prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
+import { haveCreated, prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
 import { startAdminServer, type AdminServer } from '../../monitoring/admin-server.ts';
 import { registerReady } from '../../monitoring/readiness.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
-import { announceCutOff } from '../../publishing/announce.ts';
+import { announceInterrupted } from '../../publishing/releases.ts';
 import { configOfProcess, hasDatabase, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
-import { describeListenError } from '../process/failure.ts';
-import type { LogFormat } from '../process/log-format.ts';
-import { createLog } from '../process/logger.ts';
-import { renderColumns, type Output } from '../process/output.ts';
+import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
+import type { LogFormat } from '../output/log-format.ts';
+import { createLog } from '../output/logger.ts';
+import { renderColumns, type Output } from '../output/output.ts';
 import { serveAsWorker } from './serve-as-worker.ts';
 import { serveWithWorkers } from './serve-with-workers.ts';
 import { closeAtEnd, resolveHost, startServing } from './serving.ts';
@@ -31,6 +30,8 @@ interface ServeOptions {
   readonly host?: string;
   /** Overrides PDS_PORT. */
   readonly port?: number;
+  /** Overrides PDS_ADMIN_PORT. */
+  readonly adminPort?: number;
   /** Fills an empty database with the sample and creates the partner `demo`; only in `dev`. */
   readonly demo?: boolean;
   /** The number of processes that serve requests. With one, it is this process itself. */
@@ -46,9 +47,9 @@ interface ServeOptions {
  */
 export async function serve(
   output: Output,
-  { host, port, demo = false, workers, logFormat }: ServeOptions,
+  { host, port, adminPort, demo = false, workers, logFormat }: ServeOptions,
 ): Promise<undefined> {
-  const config = configOfProcess({ PDS_HOST: host, PDS_PORT: port?.toString() });
+  const config = configOfProcess({ PDS_HOST: host, PDS_PORT: port?.toString(), PDS_ADMIN_PORT: adminPort?.toString() });
   if (demo && config.environment !== 'dev') {
     throw new OperatorError(
       `--demo creates a public key, so it requires PDS_ENVIRONMENT=dev; PDS_ENVIRONMENT is ${config.environment}`,
@@ -58,7 +59,7 @@ export async function serve(
   const { logger } = log;
   if (cluster.isWorker) {
     log.release();
-    return serveAsWorker(config, workers, logger);
+    return serveAsWorker(config, logger);
   }
   const admin = await openAdminPort(config, logger);
   try {
@@ -86,7 +87,7 @@ async function openAdminPort(config: Config, logger: Logger): Promise<AdminServe
   const { adminHost, adminPort, host, port } = config;
   if (adminPort !== 0 && adminPort === port && adminHost === host) {
     throw new OperatorError(
-      `the API and the admin server cannot both use ${host}:${port}. Choose another port with PDS_ADMIN_PORT, or with --port`,
+      `the API and the admin server cannot both use ${host}:${port}. Choose another with PDS_PORT (or --port) or PDS_ADMIN_PORT (or --admin-port)`,
     );
   }
   const address = await resolveHost(adminHost, 'PDS_ADMIN_HOST');
@@ -95,8 +96,7 @@ async function openAdminPort(config: Config, logger: Logger): Promise<AdminServe
     admin = await startAdminServer({ name: adminHost, address, port: adminPort }, logger);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const adminServer = { what: 'the admin server', host: 'PDS_ADMIN_HOST', port: 'PDS_ADMIN_PORT' };
-    throw new OperatorError(describeListenError(error, adminServer), { cause: error });
+    throw new OperatorError(describeListenError(error, ADMIN_PORT), { cause: error });
   }
   logger.info(`admin server at ${admin.origin}: /livez, /readyz, /metrics`);
   return admin;
@@ -133,7 +133,7 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(logger));
   if (haveCreated(migrations)) logger.info('database created');
   else if (migrations.length > 0) logger.info({ migrations }, 'database migrated');
-  const cutOff = await announceCutOff(database);
+  const cutOff = await announceInterrupted(database);
   if (cutOff !== null)
     logger.info({ publication: cutOff }, 'completed an import that was interrupted after its commit');
   if (await hasTimelineChanged(database)) logger.warn(HISTORY_WARNING);

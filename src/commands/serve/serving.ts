@@ -8,19 +8,23 @@ import { buildApp } from '../../app.ts';
 import type { Config } from '../../config.ts';
 import { openForServing } from '../../database/open.ts';
 import { openUsageStore } from '../../usage/usage-store.ts';
-import { InMemoryRateLimiter } from '../../rate-limiting/in-memory-rate-limiter.ts';
-import { WINDOW_SECONDS, type RateLimiter } from '../../rate-limiting/rate-limiter.ts';
+import {
+  InMemoryRateLimiter,
+  WINDOW_SECONDS,
+  type RateLimiter,
+  RequestLimits,
+} from '../../rate-limiting/request-limits.ts';
 import { Readiness } from '../../monitoring/readiness.ts';
-import { RequestMetrics } from '../../monitoring/request-metrics.ts';
-import { servingMetrics } from '../../monitoring/serving-metrics.ts';
+import { processMetrics } from '../../monitoring/metrics.ts';
+import { requestMetrics } from '../../monitoring/request-metrics.ts';
+import { registerServingMetrics } from '../../monitoring/serving-metrics.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { readCursorSecret } from '../../paging/cursor.ts';
+import { readCursorSecret } from '../../paging/watermark.ts';
 import type { RedisRateLimiter } from '../../rate-limiting/redis-rate-limiter.ts';
-import { RequestLimits } from '../../rate-limiting/request-limits.ts';
 import { UsageRecorder } from '../../usage/usage-recorder.ts';
 import { boundConnections } from './descriptor-limit.ts';
-import { flushLog } from '../process/logger.ts';
-import { startTracing } from '../process/tracing.ts';
+import { flushLog } from '../output/logger.ts';
+import { startTracing } from '../output/tracing.ts';
 
 /**
  * The listen backlog. The system drops further connection attempts, and clients retry after one, two and four seconds:
@@ -42,8 +46,6 @@ export interface Serving {
 }
 
 export interface ServingOptions {
-  /** The number of processes started together, including this one. */
-  readonly workers?: number;
   /** The rate limiter without Redis; by default in this process's memory. */
   readonly rateLimiter?: RateLimiter;
 }
@@ -56,7 +58,7 @@ export interface ServingOptions {
 export async function startServing(
   config: Config,
   logger: Logger,
-  { workers = 1, rateLimiter = new InMemoryRateLimiter() }: ServingOptions = {},
+  { rateLimiter = new InMemoryRateLimiter() }: ServingOptions = {},
 ): Promise<Serving> {
   await using opened = new AsyncDisposableStack();
   const tracing = await startTracing(config, logger);
@@ -67,34 +69,42 @@ export async function startServing(
   const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
   opened.defer(() => directory.stop());
   const usage = new UsageRecorder({
-    ...{ store: openUsageStore(config.database, database), clock: Date.now, logger },
+    store: openUsageStore(config.database, database),
+    clock: Date.now,
+    logger,
     retentionDays: config.usageRetentionDays,
   });
   opened.defer(() => usage.stop());
   await directory.start();
   const cursorSecret = await readCursorSecret(database);
-  const shared = await startRedisRateLimiter(config, logger, cursorSecret, workers);
+  const shared = await countInRedis(config, logger, cursorSecret);
   opened.defer(() => shared?.close());
-  const limits = new RequestLimits(shared ?? rateLimiter);
-  const requests = new RequestMetrics();
-  const observers = [requests.observe, usage.observe, ...(tracing === null ? [] : [tracing.observe])];
+  const limits = new RequestLimits(shared?.limiter ?? rateLimiter);
+  const metrics = processMetrics();
+  const observers = [requestMetrics(metrics), usage.observe, ...(tracing === null ? [] : [tracing.observe])];
   const app = await buildApp({ config, database, clock: Date.now, directory, cursorSecret, logger, observers }, limits);
   opened.defer(() => app.close());
   tracing?.follow(app.server);
-  const readiness = new Readiness(database, { directory, redisRateLimiter: shared ?? undefined });
+  const readiness = new Readiness(database, { directory, redisRateLimiter: shared?.limiter });
   boundConnections(app.server, logger);
   const host = await resolveHost(config.host, 'PDS_HOST or --host');
   await app.listen({ host, port: config.port, backlog: MAX_UNACCEPTED_CONNECTIONS });
   usage.start();
+  registerServingMetrics(metrics, database, {
+    directory,
+    usage,
+    responseCache: app.responseCache,
+    admission: app.admission,
+    limits,
+    redisRateLimiter: shared?.limiter,
+    keyEnvironment: keyEnvironmentOf(config.environment),
+    clock: Date.now,
+  });
   const everything = opened.move();
   return {
     origin: app.listeningOrigin,
     readiness,
-    metrics: servingMetrics(database, {
-      ...{ directory, requests, usage, responseCache: app.responseCache, admission: app.admission },
-      ...{ limits, redisRateLimiter: shared ?? undefined },
-      ...{ keyEnvironment: keyEnvironmentOf(config.environment), clock: Date.now },
-    }),
+    metrics,
     async close() {
       // Report "not ready" first, so that load balancers stop before the listener closes.
       readiness.drain();
@@ -105,26 +115,17 @@ export async function startServing(
 }
 
 /** Starts counting in Redis; null if Redis is not configured. */
-async function startRedisRateLimiter(
+async function countInRedis(
   { redisUrl, environment }: Config,
   logger: Logger,
   cursorSecret: Buffer,
-  workers: number,
 ): Promise<RedisRateLimiter | null> {
   if (redisUrl === null) return null;
   // Loaded only if used: it takes a tenth of the startup time.
   const { redisNamespace } = await import('../../rate-limiting/redis-connection.ts');
-  const { RedisRateLimiter } = await import('../../rate-limiting/redis-rate-limiter.ts');
+  const { startRedisRateLimiter } = await import('../../rate-limiting/redis-rate-limiter.ts');
   const namespace = redisNamespace(cursorSecret, environment);
-  const shared = new RedisRateLimiter({
-    redisUrl,
-    namespace,
-    windowSeconds: WINDOW_SECONDS,
-    minProcesses: workers,
-    logger,
-  });
-  await shared.start();
-  return shared;
+  return startRedisRateLimiter({ redisUrl, namespace, windowSeconds: WINDOW_SECONDS, logger });
 }
 
 /** How long requests in flight can take during shutdown. */

@@ -1,30 +1,38 @@
-import type { OnProgress } from '../../progress.ts';
 import type { Database, Engine } from '../database.ts';
 
-/** One step of the schema, forward only. A published migration is never edited. */
+/** One step of the schema, forward only, in one transaction with its row in the ledger. */
 export interface Migration {
-  /** Counts from 1 in each group, without gaps. */
   readonly number: number;
   readonly name: string;
-  /** Servers of the previous version continue to work after this step: it only adds things that they do not read. */
-  readonly isAdditive?: true;
-  /**
-   * Removes something that servers of the previous version need. Runs immediately on an empty database, otherwise only
-   * with `pds migrate --finish`. Deferred migrations come last: a later migration that is not deferred makes them run
-   * too.
-   */
-  readonly isDeferred?: true;
-  /** The statements, in order; they run in one transaction with the migration's row. */
-  statements?(engine: Engine): string[];
-  /**
-   * Changes rows after the statements, in the same transaction. It holds the import lock while readers continue, so its
-   * statements must not take locks that readers would wait for.
-   */
-  run?(transaction: Database, onProgress: OnProgress): Promise<void>;
+  /** The statements, in order. PostgreSQL's must not take locks for long that readers would wait for. */
+  statements(engine: Engine): string[];
+}
+
+/** Brings the tables of the version before up. */
+export interface Upgrade extends Omit<Migration, 'statements'> {
+  /** The numbers that the version before can have left in the ledger. */
+  readonly from: readonly number[];
+  /** @throws SchemaVersionError if the stored rows do not fit the new tables. */
+  check(transaction: Database): Promise<void>;
+  /** @param applied the number in the ledger. */
+  statements(engine: Engine, applied: number): string[];
 }
 
 /** The two groups of tables: a schema each on PostgreSQL, a file each on SQLite. */
 export type TableGroup = 'catalog' | 'access';
+
+/** How a group of tables is created, and how it is brought up from earlier versions. */
+export interface GroupSchema {
+  /** Creates the tables of an empty database. */
+  readonly creation: Migration;
+  /** Ends with the schema that `creation` creates, and has its number. Null if the version before had that schema. */
+  readonly upgrade: Upgrade | null;
+  /**
+   * The oldest number whose servers can use the current schema: that of the version before, since upgrades begin with the
+   * schema. Its servers continue to work if a step only changes what they do not read.
+   */
+  readonly oldestServed: number;
+}
 
 /**
  * The type of text that is compared or ordered: bytewise on both engines. PostgreSQL's default collation depends on the
@@ -34,33 +42,9 @@ export function orderedText(engine: Engine): string {
   return engine === 'postgres' ? 'text collate "C"' : 'text';
 }
 
-/**
- * The type of a key that joins a record to its search entry. SQLite makes a column an alias of its rowid only if the
- * type is `integer`.
- */
-export function rowNumber(engine: Engine): string {
-  return engine === 'sqlite' ? 'integer' : 'bigint';
-}
-
-/**
- * A `create index` statement. SQLite puts the schema before the index's name, PostgreSQL before the table's.
- *
- * @param where the condition of a partial index.
- */
-export function createIndex(
-  engine: Engine,
-  group: TableGroup,
-  table: string,
-  columns: string[],
-  where?: string,
-): string {
+/** A `create index` statement. SQLite puts the schema before the index's name, PostgreSQL before the table's. */
+export function createIndex(engine: Engine, group: TableGroup, table: string, columns: string[]): string {
   const name = `${table}_by_${columns.join('_')}`;
   const [indexSchema, tableSchema] = engine === 'sqlite' ? [`${group}.`, ''] : ['', `${group}.`];
-  const condition = where === undefined ? '' : ` where ${where}`;
-  return `create index ${indexSchema}${name} on ${tableSchema}${table} (${columns.join(', ')})${condition}`;
-}
-
-/** Whether these migrations, by their names, created the tables of an empty database. */
-export function haveCreated(migrations: readonly string[]): boolean {
-  return migrations.some((name) => name.startsWith('access 1:'));
+  return `create index ${indexSchema}${name} on ${tableSchema}${table} (${columns.join(', ')})`;
 }

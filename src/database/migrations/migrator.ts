@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { OnProgress } from '../../progress.ts';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
@@ -7,8 +8,8 @@ import { inTransaction, type Database, type OpenDatabase } from '../database.ts'
 import { SchemaVersionError } from '../errors.ts';
 import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
 import { readStoredSetting, storeSetting } from '../stored-settings.ts';
-import type { Migration, TableGroup } from './migration.ts';
-import { MIGRATIONS } from './migrations.ts';
+import type { TableGroup } from './migration.ts';
+import { SCHEMAS } from './migrations.ts';
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 
@@ -19,13 +20,11 @@ const MIGRATION_LOCK = 0x70647301;
 interface SchemaState {
   /** The first migration has not completed. */
   isEmpty: boolean;
-  /** Names of the migrations still to run, in order. Includes deferred ones only if the database is empty. */
+  /** Names of the migrations still to run, in order. */
   pending: string[];
 }
 
 export interface MigrateOptions {
-  /** Also runs deferred migrations: no server of the previous version is left. */
-  readonly finish?: boolean;
   readonly onProgress?: OnProgress;
   /** Called once if `migrate` must wait for an import. */
   readonly onWaiting?: () => void;
@@ -50,87 +49,73 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
   const isEmpty = (await lastApplied(database, 'access')) === null;
   for (const group of GROUPS) {
     const applied = await lastApplied(database, group);
-    const known = MIGRATIONS[group].length;
-    if (applied !== null && applied > known) {
-      if (use === 'serve' && (await oldestServed(database, group)) <= known) continue;
+    const { creation, upgrade } = SCHEMAS[group];
+    if (applied === creation.number) continue;
+    if (applied !== null && applied > creation.number) {
+      if (use === 'serve' && (await oldestServed(database, group)) <= creation.number) continue;
       throw new SchemaVersionError(
-        `the database's ${group} schema is at ${applied}, and this version of the service supports only ${known}: ` +
+        `the database's ${group} schema is at ${applied}, and this version of the service supports only ${creation.number}: ` +
           'start the version that migrated it, or a newer one',
       );
     }
-    pending.push(
-      ...dueMigrations(group, isEmpty)
-        .slice(applied ?? 0)
-        .map(nameIn(group)),
-    );
+    if (applied !== null && upgrade?.from.includes(applied) !== true) {
+      throw new SchemaVersionError(
+        `the database's ${group} schema is at ${applied}, which is older than version 1.2: run "pds migrate" with ` +
+          'version 1.2 first. Nothing was changed',
+      );
+    }
+    pending.push(migrationName(group, applied));
   }
   return { isEmpty, pending };
 }
 
-/** Names of the deferred migrations that have not run. Empty if the database has no tables. */
-export async function readDeferred(database: Database): Promise<string[]> {
-  const deferred: string[] = [];
-  for (const group of GROUPS) {
-    const applied = await lastApplied(database, group);
-    if (applied === null) continue;
-    const isLeft = ({ number }: Migration): boolean => number > Math.max(applied, dueMigrations(group, false).length);
-    deferred.push(...MIGRATIONS[group].filter(isLeft).map(nameIn(group)));
-  }
-  return deferred;
+/** The number of a group's schema in this version. */
+export function schemaNumber(group: TableGroup): number {
+  return SCHEMAS[group].creation.number;
 }
 
-/** The migrations that run without `--finish`: all but the deferred ones at the end, unless `includesDeferred`. */
-function dueMigrations(group: TableGroup, includesDeferred: boolean): readonly Migration[] {
-  const migrations = MIGRATIONS[group];
-  if (includesDeferred) return migrations;
-  return migrations.slice(0, migrations.findLastIndex(({ isDeferred }) => isDeferred !== true) + 1);
+/** @param applied the number in the ledger; null for an empty database. */
+function migrationName(group: TableGroup, applied: number | null): string {
+  const { creation, upgrade } = SCHEMAS[group];
+  const { number, name } = applied === null || upgrade === null ? creation : upgrade;
+  return `${group} ${number}: ${name}`;
 }
 
-const nameIn =
-  (group: TableGroup) =>
-  ({ number, name }: Migration): string =>
-    `${group} ${number}: ${name}`;
+/** Whether these migrations, by their names, created the tables of an empty database. */
+export function haveCreated(migrations: readonly string[]): boolean {
+  return migrations.includes(migrationName('access', null));
+}
 
 /**
- * Runs the pending migrations, each in one transaction with its row in the ledger. On an empty database each group runs
- * in one transaction. After a kill, the next run continues after the last complete step. Concurrent runs converge: the
- * second waits for the first and finds nothing left to do.
+ * Creates or upgrades each group of tables in one transaction, with its row in the ledger. After a kill, the next run
+ * continues after the last complete group. Concurrent runs converge: the second waits for the first and finds nothing
+ * left to do.
  *
  * @returns the names of the migrations that ran.
- * @throws SchemaVersionError if a newer version of the service has migrated the database.
+ * @throws SchemaVersionError if the database is of a newer version, or of one before 1.2, or needs `pds reindex`.
  * @throws OperatorError if a running import holds the lock for over a minute.
  */
 export async function migrate(database: Database, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
   const { isEmpty, pending } = await readSchemaState(database);
-  const isFinished = options.finish !== true || (await readDeferred(database)).length === 0;
-  if (pending.length === 0 && isFinished) return [];
-  const includesDeferred = isEmpty || options.finish === true;
+  if (pending.length === 0) return [];
   // Done first: after an interrupted step, older servers must not take the schema for one they can use.
-  if (!isEmpty) await inTransaction(database, (transaction) => noteOldestServed(transaction, includesDeferred));
+  if (!isEmpty) await inTransaction(database, noteOldestServed);
   const ran: string[] = [];
   for (const group of GROUPS) {
-    const due = dueMigrations(group, includesDeferred);
-    let isDone = false;
-    while (!isDone) {
-      const lastBefore = await lastApplied(database, group);
-      isDone = await inTransaction(database, async (transaction) => {
-        // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
-        if (group === 'catalog' && lastBefore !== null && lastBefore < due.length)
-          await lockCatalog(transaction, options);
-        await lockLedger(transaction, group, lastBefore !== null);
-        const applied = await lastApplied(transaction, group);
-        // A new group is created as a whole: half of one would look like a database that lost the rest.
-        const steps = due.slice(applied ?? 0, applied === null ? undefined : applied + 1);
-        for (const migration of steps) {
-          await runMigration(transaction, group, migration, clock, options);
-          ran.push(nameIn(group)(migration));
-        }
-        if ((applied ?? 0) + steps.length < due.length) return false;
-        // `access` comes last and holds the audit trail.
-        if (group === 'access') await completeMigration(transaction, clock, ran, includesDeferred);
-        return true;
-      });
-    }
+    const before = await lastApplied(database, group);
+    await inTransaction(database, async (transaction) => {
+      // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
+      if (group === 'catalog' && before !== null && before < schemaNumber(group))
+        await lockCatalog(transaction, options);
+      await lockLedger(transaction, group, before !== null);
+      const applied = await lastApplied(transaction, group);
+      if (applied !== schemaNumber(group)) {
+        await runMigration(transaction, group, applied, clock, options);
+        ran.push(migrationName(group, applied));
+      }
+      // `access` comes last and holds the audit trail.
+      if (group === 'access') await completeMigration(transaction, clock, ran);
+    });
   }
   return ran;
 }
@@ -138,30 +123,34 @@ export async function migrate(database: Database, clock: Clock, options: Migrate
 async function runMigration(
   transaction: Database,
   group: TableGroup,
-  migration: Migration,
+  applied: number | null,
   clock: Clock,
   { onProgress = () => undefined }: MigrateOptions,
 ): Promise<void> {
   const { kysely, engine } = transaction;
-  const { number, name } = migration;
+  const { creation, upgrade } = SCHEMAS[group];
+  const { number, name } = applied === null || upgrade === null ? creation : upgrade;
   await kysely
     .insertInto(`${group}.migrations`)
     .values({ number, name, applied_at: formatTimestamp(clock()) })
     .execute();
-  for (const statement of migration.statements?.(engine) ?? []) await sql.raw(statement).execute(kysely);
-  if (migration.run === undefined) return;
-  // Only imports change these rows too. Waiting for an index or an autovacuum must not undo hours of work.
-  if (engine === 'postgres') await sql`set local lock_timeout = 0`.execute(kysely);
-  await migration.run(transaction, onProgress);
+  const run = async (statement: string): Promise<unknown> => sql.raw(statement).execute(kysely);
+  if (applied === null || upgrade === null) {
+    for (const statement of creation.statements(engine)) await run(statement);
+    return;
+  }
+  await upgrade.check(transaction);
+  const statements = upgrade.statements(engine, applied);
+  for (const [done, statement] of statements.entries()) {
+    onProgress({ done, total: statements.length, what: 'Upgrading the tables' });
+    // SQLite's statements resolve in microtasks, during which no signal is handled.
+    await setImmediate();
+    await run(statement);
+  }
 }
 
-async function completeMigration(
-  transaction: Database,
-  clock: Clock,
-  ran: readonly string[],
-  includesDeferred: boolean,
-): Promise<void> {
-  await noteOldestServed(transaction, includesDeferred);
+async function completeMigration(transaction: Database, clock: Clock, ran: readonly string[]): Promise<void> {
+  await noteOldestServed(transaction);
   if ((await readRecordedTimeline(transaction)) === null) await recordTimeline(transaction);
   if (ran.length > 0) await recordChange(transaction, clock, { action: 'migrate', details: { migrations: [...ran] } });
 }
@@ -170,12 +159,9 @@ async function completeMigration(
 const oldestServedName = (group: TableGroup): string => `oldest_served_${group}`;
 
 /** Records which older servers can use the schema. Without the setting they refuse the database, which is safe. */
-async function noteOldestServed(database: Database, includesDeferred: boolean): Promise<void> {
+async function noteOldestServed(database: Database): Promise<void> {
   for (const group of GROUPS) {
-    const last = Math.max((await lastApplied(database, group)) ?? 0, dueMigrations(group, includesDeferred).length);
-    const steps = MIGRATIONS[group].slice(0, last);
-    const oldest = steps.findLast((migration) => migration.isAdditive !== true)?.number ?? 1;
-    await storeSetting(database, oldestServedName(group), String(oldest));
+    await storeSetting(database, oldestServedName(group), String(SCHEMAS[group].oldestServed));
   }
 }
 
@@ -220,7 +206,7 @@ async function findLost(database: Database): Promise<string | null> {
   const access = await lastApplied(database, 'access');
   if (catalog === null && access !== null) return 'its catalog, the published records';
   if (catalog === null || access !== null) return null;
-  // `access` is created last: without a publication, this can be an interrupted first migration.
+  // `access` is created last: without a release, this can be an interrupted first migration.
   const published = await database.kysely.selectFrom('catalog.publications').select('number').limit(1).execute();
   return published.length > 0 ? 'its access, the partners and keys' : null;
 }

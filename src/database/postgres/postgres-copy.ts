@@ -1,10 +1,8 @@
 import { pipeline } from 'node:stream/promises';
-import { sql, type Kysely, type PostgresPool } from 'kysely';
+import { sql, type PostgresPool } from 'kysely';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { CopyRows } from '../database.ts';
-import { encodeCopy, type CopyColumn } from './postgres-copy-format.ts';
-import type { Tables } from '../tables.ts';
 
 type PoolConnection = Awaited<ReturnType<PostgresPool['connect']>>;
 
@@ -38,31 +36,42 @@ export function poolWithCopy(pool: pg.Pool): PostgresPool {
   };
 }
 
+/** Characters sent at a time. */
+const CHUNK_LENGTH = 64 * 1024;
+
 /**
- * Creates `copyRows` for a database whose pool is `poolWithCopy`.
- *
- * Uses the binary format, which needs no escaping. Measured against the text format on rows of solicitations and of
- * bitmaps, it takes 15% and 40% less time, and 20% and 45% less of the server's. It needs the column types, which are
- * read once per table and transaction.
+ * `copyRows` for a database whose pool is `poolWithCopy`, in COPY's text format. The binary format takes 15 % less time for
+ * records and 40 % for bitmaps, but needs the types of the columns and a writer for each.
  */
-export function copyIntoPostgres(): CopyRows {
-  const typesOf = new WeakMap<Kysely<Tables>, Map<string, ReadonlyMap<string, string>>>();
-  return async (kysely, table, names, rows) => {
-    const tables = typesOf.get(kysely) ?? new Map<string, ReadonlyMap<string, string>>();
-    typesOf.set(kysely, tables);
-    const types = tables.get(table) ?? (await readColumnTypes(kysely, table));
-    tables.set(table, types);
-    const columns: CopyColumn[] = names.map((name) => ({ name: `${table}.${name}`, type: types.get(name) ?? 'none' }));
-    const statement = sql`copy ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
-      from stdin (format binary)`.compile(kysely);
-    await kysely.executeQuery({ ...statement, parameters: [new CopyData(encodeCopy(columns, rows))] });
-  };
+export const copyIntoPostgres: CopyRows = async (kysely, table, names, rows) => {
+  const statement = sql`copy ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))}) from stdin`;
+  await kysely.executeQuery({ ...statement.compile(kysely), parameters: [new CopyData(encodeCopy(rows))] });
+};
+
+/**
+ * Encodes rows in COPY's text format (https://www.postgresql.org/docs/current/sql-copy.html), in chunks of whole rows.
+ *
+ * @throws TypeError for a value that is no text, integer, bytes or null.
+ */
+export function* encodeCopy(rows: Iterable<readonly unknown[]>): Generator<Buffer> {
+  let lines = '';
+  for (const row of rows) {
+    lines += `${row.map(encodeValue).join('\t')}\n`;
+    if (lines.length < CHUNK_LENGTH) continue;
+    yield Buffer.from(lines);
+    lines = '';
+  }
+  if (lines !== '') yield Buffer.from(lines);
 }
 
-async function readColumnTypes(kysely: Kysely<Tables>, table: string): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await sql<{ name: string; type: string }>`
-    select attname as name, typname as type
-    from pg_catalog.pg_attribute join pg_catalog.pg_type on pg_type.oid = atttypid
-    where attrelid = ${table}::regclass and attnum > 0`.execute(kysely);
-  return new Map(rows.map(({ name, type }) => [name, type]));
+const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+
+function encodeValue(value: unknown): string {
+  if (value === null) return '\\N';
+  if (typeof value === 'string') return value.replaceAll(/[\\\t\n\r]/g, (character) => ESCAPES[character] ?? character);
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
+  if (value instanceof Uint8Array) {
+    return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString('hex')}`;
+  }
+  throw new TypeError(`COPY cannot take a value of type ${typeof value}`);
 }

@@ -63,7 +63,7 @@ export function openPostgresForCommands(url: string): OpenDatabase {
       if (!pool.ending) await pool.end();
     },
   });
-  return { ...opened, copyRows: copyIntoPostgres() };
+  return { ...opened, copyRows: copyIntoPostgres };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { ReadSource, ServerState } from '../database.ts';
 import type { ServerPool } from './server-pool.ts';
-import type { Revision } from '../revision.ts';
+import { numberOf, type Revision } from '../revision.ts';
 
 /** A replica and its last known state. */
 interface Replica {
@@ -10,9 +10,17 @@ interface Replica {
   revision: Revision | null;
   /** The newest revision seen both on it and on the primary: it has every change up to there. */
   sharedRevision: Revision | null;
-  /** When it was last seen at the newest revision, in `performance.now()` milliseconds. */
-  currentAtMs: number;
 }
+
+/** A revision of the primary. */
+interface SeenRevision {
+  readonly revision: Revision;
+  /** In `performance.now()` milliseconds. */
+  readonly seenAtMs: number;
+}
+
+/** Enough for an hour of changes twice a second; then every other one is forgotten. */
+const MAX_SEEN = 8_192;
 
 /** Replaced by a new object whenever the newest revision changes, so that a read overtaken by another can tell. */
 interface Newest {
@@ -32,16 +40,13 @@ export class ReadRouter {
   readonly #primary: ServerPool;
   readonly #replicas: readonly Replica[];
   #newest: Newest = { revision: null };
+  /** Revisions of the primary, in the order in which they were seen. */
+  #seen: SeenRevision[] = [];
   #nextIndex = 0;
 
   constructor(primary: ServerPool, replicas: readonly ServerPool[]) {
     this.#primary = primary;
-    this.#replicas = replicas.map((pool) => ({
-      pool,
-      revision: null,
-      sharedRevision: null,
-      currentAtMs: performance.now(),
-    }));
+    this.#replicas = replicas.map((pool) => ({ pool, revision: null, sharedRevision: null }));
   }
 
   /** Runs a read-only statement. A `revision` in its first row must be that of `access.clock`. */
@@ -85,9 +90,9 @@ export class ReadRouter {
     const inUse = this.#current();
     const primary = { name: 'primary', isReplica: false, isInUse: inUse.length === 0, lagMs: 0 };
     const replicas = this.#replicas.map((replica) => {
-      const { pool, revision, currentAtMs } = replica;
+      const { pool, revision } = replica;
       const isInUse = inUse.includes(replica);
-      const lagMs = isInUse ? 0 : revision === null ? null : performance.now() - currentAtMs;
+      const lagMs = isInUse ? 0 : revision === null ? null : this.#lagMsAt(revision);
       return { name: pool.name, isReplica: true, isInUse, lagMs, connections: pool.state };
     });
     return [{ ...primary, connections: this.#primary.state }, ...replicas];
@@ -95,6 +100,15 @@ export class ReadRouter {
 
   async close(): Promise<void> {
     await Promise.all([this.#primary, ...this.#replicas.map(({ pool }) => pool)].map((pool) => pool.close()));
+  }
+
+  /** Milliseconds since the primary was first seen with a later revision than this one of a replica. */
+  #lagMsAt(revision: Revision): number {
+    const last = this.#seen.at(-1);
+    if (last === undefined || last.revision === revision) return 0;
+    // A replica of a replaced primary can have a greater number.
+    const later = this.#seen.find((seen) => numberOf(seen.revision) > numberOf(revision)) ?? last;
+    return performance.now() - later.seenAtMs;
   }
 
   #choose(): Replica | null {
@@ -134,14 +148,22 @@ export class ReadRouter {
   #setNewest(revision: Revision | null, before: Newest): void {
     if (revision === null || this.#newest !== before || revision === before.revision) return;
     this.#newest = { revision };
+    this.#remember(revision);
     for (const replica of this.#replicas) this.#setRevision(replica, replica.revision);
+  }
+
+  #remember(revision: Revision): void {
+    const last = this.#seen.at(-1)?.revision;
+    if (last === revision) return;
+    // After a promotion or restore that lost changes, the numbers begin again at a lower one.
+    if (last !== undefined && numberOf(revision) <= numberOf(last)) this.#seen = [];
+    else if (this.#seen.length >= MAX_SEEN) this.#seen = this.#seen.filter((_, index) => index % 2 === 1);
+    this.#seen.push({ revision, seenAtMs: performance.now() });
   }
 
   async #readReplica(replica: Replica): Promise<void> {
     try {
       this.#setRevision(replica, await replica.pool.readRevision());
-      // The primary's revision read at the same time is still unknown, so lag can start one probe late.
-      if (this.#isCurrent(replica)) replica.currentAtMs = performance.now();
     } catch {
       replica.revision = null;
     }

@@ -3,7 +3,7 @@ import type { Database } from '../database.ts';
 import { readStoredSetting, storeSetting } from '../stored-settings.ts';
 
 /** The setting that records the timeline on which earlier commit timestamps were drawn. */
-const SETTING = 'history';
+export const HISTORY = 'history';
 
 /**
  * Identifies a PostgreSQL database's timeline: the server's system identifier, its timeline ID, and the OIDs of the
@@ -31,7 +31,7 @@ export async function readTimeline({ engine, kysely }: Database): Promise<string
 
 /** The recorded timeline; null if none was recorded. */
 export function readRecordedTimeline(database: Database): Promise<string | null> {
-  return readStoredSetting(database, SETTING);
+  return readStoredSetting(database, HISTORY);
 }
 
 /**
@@ -40,7 +40,7 @@ export function readRecordedTimeline(database: Database): Promise<string | null>
  */
 export async function recordTimeline(database: Database): Promise<void> {
   const value = await readTimeline(database);
-  if (value !== null) await storeSetting(database, SETTING, value);
+  if (value !== null) await storeSetting(database, HISTORY, value);
 }
 
 /** True if the database is not on its recorded timeline: `pds recover` must be run. */

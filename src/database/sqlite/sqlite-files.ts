@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import * as sqlite from 'node:sqlite';
 import { DatabaseUnavailableError } from '../errors.ts';
@@ -13,6 +13,7 @@ import {
   SQLITE_READONLY,
   sqliteCode,
 } from './sqlite-errors.ts';
+import { freeBytes, logBytes, SMALL_BYTES } from './sqlite-log.ts';
 
 /** Node 26.11 renames DatabaseSync to Database and warns at the old name; older versions know only the old one. */
 export const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
@@ -108,7 +109,7 @@ function holdsTables(file: string): boolean {
   }
 }
 
-/** Below this the disk counts as full: SQLite's WAL index alone needs about as much. */
+/** Below this the disk counts as full: SQLite's WAL indexes alone need about as much. */
 const MIN_FREE_BYTES = 64 * 1024;
 
 /**
@@ -134,7 +135,7 @@ export function describeSqliteError(error: unknown, files: readonly string[]): s
     case SQLITE_FULL:
     case SQLITE_IOERR:
       return code === SQLITE_FULL || files.some(isFull)
-        ? `no space is left on the disk for ${named}: free some, and run the command again. It did everything or nothing`
+        ? `no space is left on the disk for ${named}: free at least 1 MB, and run the command again. It did everything or nothing${describeLargeLogs(files)}`
         : `${named} cannot be read or written (${reason}): check the system log for disk errors`;
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN: {
@@ -148,11 +149,18 @@ export function describeSqliteError(error: unknown, files: readonly string[]): s
 
 function isFull(file: string): boolean {
   try {
-    const { bavail, bsize } = statfsSync(dirname(file));
-    return bavail * bsize < MIN_FREE_BYTES;
+    return freeBytes(file) < MIN_FREE_BYTES;
   } catch {
     return false;
   }
+}
+
+/** Every command on a full disk tries to empty the logs first, so a large one has a reader. */
+function describeLargeLogs(files: readonly string[]): string {
+  const large = files.filter((file) => logBytes(file) > SMALL_BYTES);
+  const sizes = large.map((file) => `${file}-wal takes ${(logBytes(file) / 1e6).toFixed(1)} MB`);
+  if (sizes.length === 0) return '';
+  return `. ${sizes.join(' and ')}: end the import or the other program that uses it, and the next command frees it`;
 }
 
 /** Why this user cannot use a file, and what to do; null if nothing prevents it. */

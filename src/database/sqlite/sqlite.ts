@@ -7,6 +7,7 @@ import type { OpenDatabase, ParameterValues } from '../database.ts';
 import { DatabaseUnavailableError } from '../errors.ts';
 import { readRevision } from '../revision.ts';
 import { describeSqliteError, makePrivateFile, prepareFolder, SqliteConnection, sqliteFiles } from './sqlite-files.ts';
+import { emptyCatalogLog, makeRoom } from './sqlite-log.ts';
 import { bindParameters, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 
@@ -24,7 +25,7 @@ const PREPARED_STATEMENTS = 500;
 
 /**
  * Opens the two files of a SQLite database, attached as `catalog` and `access` in this order: a commit that wrote to
- * both files writes the catalog to disk first (`publishing/publication.ts` explains why that matters).
+ * both files writes the catalog to disk first (`publishing/publish.ts` explains why that matters).
  *
  * @throws DatabaseUnavailableError if a file cannot be opened.
  */
@@ -51,6 +52,7 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       }
       refuseReplaced(opened);
     }
+    if (mode === 'write') makeRoom(connection, files);
     connection.exec(`pragma temp_store = memory; pragma catalog.cache_size = -${CACHE_KIB}`);
   } catch (error) {
     connection.close();
@@ -77,6 +79,7 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       const statement = prepared.prepare(text);
       for (const parameters of parameterLists) statement.run(parameters);
     },
+    ...(mode === 'write' && { emptyLog: () => emptyCatalogLog(connection, files.catalog) }),
     readRevision: () => readRevision(kysely),
     bypassReplicas: () => undefined,
     close,

@@ -1,11 +1,9 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
-import { EncodedText } from '../response/encoded-text.ts';
-import { JSON_TYPE } from '../response/headers.ts';
-import { sendText } from '../response/send-text.ts';
+import { EncodedText, sendText, JSON_TYPE } from '../response/send-text.ts';
 import { HEADERS, SHARED_SCHEMAS } from './openapi-responses.ts';
-import { isPartnerPath } from '../server/request-target.ts';
+import { isPartnerPath } from '../request/request-head.ts';
 
 /** Path of the OpenAPI 3.1 document. */
 const OPENAPI_PATH = '/openapi.json';
@@ -92,15 +90,6 @@ declare module 'fastify' {
     /** The OpenAPI 3.0 document. */
     swagger30: FastifyInstance['swagger'];
   }
-}
-
-/**
- * Makes the schemas of a scope's routes documentation only: `parameters.ts` checks parameters, and responses are
- * rendered text.
- */
-export function disableSchemaCompilers(scope: FastifyInstance): void {
-  scope.setValidatorCompiler(() => () => true);
-  scope.setSerializerCompiler(() => (value) => JSON.stringify(value));
 }
 
 /** Generates the OpenAPI documents, 3.1 and 3.0, from the schemas of all routes registered after this call. */

@@ -1,11 +1,11 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { parseTimestamp } from '../../timestamp.ts';
-import { validationFailed } from '../response/errors.ts';
+import { validationFailed, type ApiError } from '../response/errors.ts';
 import { describedRef, type NamedSchema, type Schema } from '../openapi/openapi-schemas.ts';
-import { decodeText, queryOf } from '../server/request-target.ts';
+import { decodeText, queryOf } from './request-head.ts';
 
 /** A query parameter: one definition for both documentation and parsing. */
-interface Parameter<T> {
+export interface Parameter<T> {
   /**
    * Schema for the OpenAPI document. Examples belong in its description: tools send the value of an `example` field.
    */
@@ -15,16 +15,31 @@ interface Parameter<T> {
    *
    * @throws InvalidParameter
    */
-  readonly parse: (value: string) => T;
+  readonly parse: (value: string) => T | undefined;
+}
+
+/**
+ * A parameter that selects records. It has a meaning by its type: without one, it would be accepted, bound to the
+ * cursor, and ignored.
+ */
+export interface Filter<T, Query, Condition> extends Parameter<T> {
+  /** The conditions that a value adds to a query; records must meet all of them. */
+  conditions(value: T, query: Query): readonly Condition[] | Promise<readonly Condition[]>;
+}
+
+/** A list's filters by name. */
+export type Filters<Query = unknown, Condition = unknown> = Readonly<Record<string, Filter<unknown, Query, Condition>>>;
+
+/** A parameter that selects the page of a list, rather than its records. */
+interface PageParameter<T> extends Parameter<T> {
+  readonly isOfPage: true;
 }
 
 /** A route's parameters by name. */
-export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
+export type Parameters = Readonly<Record<string, Filter<unknown, unknown, unknown> | PageParameter<unknown>>>;
 
 /** The parsed values of the parameters that were given; the object has no prototype. */
-export type ParameterValues<P extends Parameters> = {
-  readonly [K in keyof P]?: P[K] extends Parameter<infer T> ? T : never;
-};
+export type ParameterValues = Readonly<Record<string, unknown>>;
 
 /** A value is invalid for its parameter. The message continues the parameter's name: "must be …". */
 class InvalidParameter extends Error {
@@ -51,22 +66,25 @@ const MAX_TEXT_LENGTH = 200;
  * @param url as the client sent it.
  * @throws ApiError 400 naming the first parameter that is unknown, repeated or malformed, and what is accepted.
  */
-export function parseParameters<P extends Parameters>(url: string, parameters: P): ParameterValues<P> {
+export function parseParameters(
+  url: string,
+  parameters: Readonly<Record<string, Parameter<unknown>>>,
+): ParameterValues {
   const values = Object.create(null) as Record<string, unknown>;
-  if (!url.includes('?')) return values as ParameterValues<P>;
+  if (!url.includes('?')) return values;
   const seen = new Set<string>();
   for (const [name, text] of readQuery(url)) {
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
-    if (parameter === undefined) throw validationFailed(unknownParameterMessage(name, Object.keys(parameters)));
+    if (parameter === undefined) throw unknownParameter(name, Object.keys(parameters));
     if (seen.has(name)) throw validationFailed(`Parameter "${name}" was given more than once.`);
     seen.add(name);
     const value = parseValue(name, text, parameter);
     if (value !== undefined) values[name] = value;
   }
-  return values as ParameterValues<P>;
+  return values;
 }
 
-function parseValue<T>(name: string, text: string, parameter: Parameter<T>): T {
+function parseValue<T>(name: string, text: string, parameter: Parameter<T>): T | undefined {
   try {
     return parameter.parse(text);
   } catch (error) {
@@ -103,17 +121,23 @@ function readPair(pair: string): readonly [name: string, value: string] {
   const name = decodeText(end === -1 ? spaced : spaced.slice(0, end));
   const value = end === -1 ? '' : decodeText(spaced.slice(end + 1));
   if (name === null || value === null) {
-    const where = name === null ? 'A parameter name' : `Parameter ${quote(name)}`;
-    throw validationFailed(`${where} is malformed. It must be percent-encoded UTF-8, without %00.`);
+    const describe = (quoted: string): string => (name === null ? 'A parameter name' : `Parameter ${quoted}`);
+    throw validationFailed(
+      `${describe(quote(name ?? ''))} is malformed. It must be percent-encoded UTF-8, without %00.`,
+      `${describe(loggable(name ?? ''))} is malformed.`,
+    );
   }
   return [name, value];
 }
 
 /** Reports an unknown parameter, lists the accepted ones, and suggests the closest. */
-function unknownParameterMessage(name: string, known: readonly string[]): string {
+function unknownParameter(name: string, known: readonly string[]): ApiError {
   const accepted = known.length === 0 ? 'none' : known.join(', ');
   const nearest = nearestName(name.toLowerCase(), known);
-  return `Unknown parameter ${quote(name)}.${nearest === null ? '' : ` Did you mean "${nearest}"?`} Accepted: ${accepted}.`;
+  return validationFailed(
+    `Unknown parameter ${quote(name)}.${nearest === null ? '' : ` Did you mean "${nearest}"?`} Accepted: ${accepted}.`,
+    `Unknown parameter ${loggable(name)}.`,
+  );
 }
 
 function nearestName(name: string, known: readonly string[]): string | null {
@@ -131,6 +155,11 @@ function quote(text: string): string {
   return JSON.stringify(text.length > MAX_QUOTE_LENGTH ? `${text.slice(0, MAX_QUOTE_LENGTH)}…` : text);
 }
 
+/** A name in quotes for the log, if it looks like one: `?KEY` is a parameter with the name KEY. */
+function loggable(name: string): string {
+  return /^[a-z_.[\]-]{1,24}$/i.test(name) ? `"${name}"` : '(a name that is not logged)';
+}
+
 /** The parameters as a schema for the OpenAPI document. */
 export function querystringSchema(parameters: Parameters): Schema {
   const schemas = Object.entries(parameters).map(([name, { schema }]) => [name, schema] as const);
@@ -138,7 +167,8 @@ export function querystringSchema(parameters: Parameters): Schema {
 }
 
 /** Page size. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
-export const limitParameter: Parameter<number> = {
+const limitParameter: PageParameter<number> = {
+  isOfPage: true,
   schema: {
     type: 'integer',
     format: 'int32',
@@ -157,7 +187,8 @@ export const limitParameter: Parameter<number> = {
 };
 
 /** The position after which the page begins. `paging/` checks that the cursor belongs to this list. */
-export const cursorParameter: Parameter<string> = {
+const cursorParameter: PageParameter<string> = {
+  isOfPage: true,
   schema: {
     type: 'string',
     minLength: 1,
@@ -169,8 +200,11 @@ export const cursorParameter: Parameter<string> = {
   },
 };
 
+/** The parameters of every list, beside its filters. */
+export const PAGE_PARAMETERS = { cursor: cursorParameter, limit: limitParameter };
+
 /** Free text to search for, in Unicode's composed form; blank text counts as not given. */
-export const freeText: Parameter<string | undefined> = {
+export const freeText: Parameter<string> = {
   schema: {
     type: 'string',
     maxLength: MAX_TEXT_LENGTH,
@@ -199,15 +233,6 @@ export function timestampParameter(description: string): Parameter<string> {
       return timestamp;
     },
   };
-}
-
-/** The sync filter of a list of `records`, with a note on what else it does. */
-export function updatedSinceParameter(records: string, note = ''): Parameter<string> {
-  return timestampParameter(
-    `Only ${records} that changed or became visible to you at this time or later. Pass the \`X-Sync-Watermark\` of your ` +
-      'last sync. Any other timestamp, such as your own clock or the latest `updated_at`, counts as 5 seconds earlier.' +
-      (note && ` ${note}`),
-  );
 }
 
 /**

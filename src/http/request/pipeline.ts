@@ -9,17 +9,18 @@ import {
   methodNotAllowed,
   rateLimited,
   tooManyFailures,
+  type ApiError,
   unauthorized,
   unknownPath,
   validationFailed,
 } from '../response/errors.ts';
-import { keyHeaders, partnerHeaders, publicHeaders, setHeaders } from '../response/headers.ts';
+import { keyHeaders, partnerHeaders, publicHeaders } from '../response/send-text.ts';
 import { sendCached } from '../response/response-cache.ts';
 import { leaveWhenSent, type Admission } from '../server/admission.ts';
-import { isPartnerPath, readPath } from '../server/request-target.ts';
-import { hasUnknownEnd, problemOfHead, readBearerKey } from './head.ts';
+import { isPartnerPath, readPath, hasUnknownEnd, problemOfHead, readBearerKey } from './request-head.ts';
 import { parseParameters, type Parameters, type ParameterValues } from './parameters.ts';
-import { observeWhenClosed, type RequestObserver } from './request-observers.ts';
+import type { IncomingMessage } from 'node:http';
+import type { Logger } from 'pino';
 
 declare module 'fastify' {
   /** Facts about a route that the checks before its handler need. */
@@ -32,14 +33,22 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whose key the request has; null outside /v1, and until the key was accepted. */
     caller: FoundPartner | null;
-    /** The authenticated partner. Throws outside /v1. */
-    readonly partner: Partner;
+    /** The authenticated partner, without its scope, which only `readInOneState` hands out. Throws outside /v1. */
+    readonly partner: Omit<Partner, 'scope'>;
+    /**
+     * Reads the partner again, after a statement has shown that it has changed.
+     *
+     * @throws ApiError if it was deleted, or must not request this route any more.
+     */
+    refreshPartner(): Promise<void>;
     /** The public id of its key. Throws outside /v1. */
     readonly keyId: string;
+    /** The 4xx that it is refused with. */
+    refusal: ApiError | null;
     /** Number of records in the response; 0 if it has none. */
     sentRows: number;
     /** The parsed query parameters, as defined in the route's config. */
-    parameters: ParameterValues<Parameters>;
+    parameters: ParameterValues;
   }
 }
 
@@ -60,6 +69,7 @@ export function addCommonSteps(app: FastifyInstance, observers: readonly Request
   app.decorateRequest('caller', null);
   app.decorateRequest('partner', { getter: getPartner });
   app.decorateRequest('keyId', { getter: getKeyId });
+  app.decorateRequest('refusal', null);
   app.decorateRequest('sentRows', 0);
   app.decorateRequest('parameters');
   app.addHook('onRoute', (route) => {
@@ -72,15 +82,7 @@ export function addCommonSteps(app: FastifyInstance, observers: readonly Request
     if (route.method === 'HEAD') delete route.onSend;
   });
   app.addHook('onRequest', (request, reply, done) => {
-    observeWhenClosed(observers, reply.raw, () => ({
-      message: request.raw,
-      id: request.id,
-      method: request.method,
-      route: request.routeOptions.url ?? null,
-      durationMs: reply.elapsedTime,
-      caller: request.caller,
-      rows: request.sentRows,
-    }));
+    observeWhenClosed(observers, request, reply);
     if (hasUnknownEnd(request.raw)) reply.header('connection', 'close');
     done();
   });
@@ -88,22 +90,35 @@ export function addCommonSteps(app: FastifyInstance, observers: readonly Request
 
 /** The steps of a request under /v1 before its handler, in order, each with the statuses it can respond with. */
 export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelineParts): void {
-  const { clock, limits, admission, checkCursor } = parts;
+  const { directory, clock, limits, admission, checkCursor } = parts;
+  v1.decorateRequest('refreshPartner', async function (this: FastifyRequest) {
+    const partner = await directory.refresh(this.partner.id);
+    if (partner === null) throw unauthorized();
+    this.caller = { ...callerOf(this), partner };
+    checkPermission(this);
+  });
   v1.addHook('onRequest', async (request, reply) => {
-    setHeaders(reply, partnerHeaders(request.id));
+    reply.headers(partnerHeaders(request.id));
     request.caller = await authenticate(request, parts); // 401, or 429 after many
-    setHeaders(reply, keyHeaders(request.caller, clock));
+    reply.headers(keyHeaders(request.caller, clock));
     await countRequest(request, reply, limits); // 429
+  });
+  // A cached response has passed the checks below, for the same partner, revision and URL. Without a promise: Fastify
+  // would continue to the handler if the client left before an awaited reply was sent.
+  v1.addHook('onRequest', (request, reply, done) => {
+    const isRefused = request.is404 || problemOfHead(request.raw) !== null;
+    const cached = isRefused ? null : request.server.responseCache.find(request.partner, request.originalUrl);
+    if (cached === null) done();
+    else sendCached(request, reply, cached); // 200, 304
+  });
+  v1.addHook('onRequest', (request, _reply, done) => {
     admission.enter(request); // 429
     checkPath(request); // 404, 405
     checkHead(request); // 400
     parseQuery(request); // 400
     checkCursor(request); // 400
     checkPermission(request); // 403
-  });
-  // Without a promise: Fastify would continue to the handler if the client left before an awaited reply was sent.
-  v1.addHook('onRequest', (request, reply, done) => {
-    if (!sendIfCached(request, reply)) done(); // 200, 304
+    done();
   });
   leaveWhenSent(v1, admission);
   v1.setNotFoundHandler(throwUnknownPath);
@@ -112,7 +127,7 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
 /** The same for paths that need no key. */
 export function addPublicPipeline(pages: FastifyInstance): void {
   pages.addHook('onRequest', (request, reply, done) => {
-    setHeaders(reply, publicHeaders(request.id));
+    reply.headers(publicHeaders(request.id));
     checkPath(request); // 404, 405
     checkHead(request); // 400
     done();
@@ -140,17 +155,18 @@ async function authenticate(
   }
   if (caller !== null) return caller;
   const { isExceeded, resetSeconds } = await limits.countFailure(request.ip);
-  throw isExceeded ? tooManyFailures(resetSeconds) : unauthorized();
+  const refused = key === null ? { keyState: 'missing' as const } : directory.describeRefused(key);
+  throw isExceeded ? tooManyFailures(resetSeconds, refused) : unauthorized(refused);
 }
 
 /** Enforces each partner's requests per minute, and reports its remaining quota on every response. */
 async function countRequest({ partner }: FastifyRequest, reply: FastifyReply, limits: RequestLimits): Promise<void> {
   const limitResult = await limits.countRequest(partner);
-  setHeaders(reply, limitHeaders(partner, limits, limitResult));
+  reply.headers(limitHeaders(partner, limits, limitResult));
   if (limitResult.isExceeded) throw rateLimited(limitResult.resetSeconds);
 }
 
-function getPartner(this: FastifyRequest): Partner {
+function getPartner(this: FastifyRequest): Omit<Partner, 'scope'> {
   return callerOf(this).partner;
 }
 
@@ -158,7 +174,8 @@ function getKeyId(this: FastifyRequest): string {
   return callerOf(this).keyId;
 }
 
-function callerOf({ caller, id }: FastifyRequest): FoundPartner {
+/** Whose key the request has, with the partner's scope. Throws outside /v1. */
+export function callerOf({ caller, id }: Pick<FastifyRequest, 'caller' | 'id'>): FoundPartner {
   if (caller === null) throw new Error(`request ${id} has no partner`);
   return caller;
 }
@@ -204,21 +221,76 @@ function checkPermission({ partner: { isSuspended, kinds }, routeOptions }: Fast
   throw forbidden(`This partner has no access to ${kind ?? 'this path'}. It can read: ${allowed}.`);
 }
 
-/**
- * Sends what `server.ts` could not serve from the cache, because another process counts the request or the response is
- * not compressed yet.
- *
- * @returns false if it is not cached.
- */
-function sendIfCached(request: FastifyRequest, reply: FastifyReply): boolean {
-  const { responseCache } = request.server;
-  const cached = responseCache.find(request.partner, request.originalUrl);
-  if (cached === null) return false;
-  responseCache.noticeHit();
-  sendCached(request, reply, cached);
-  return true;
-}
-
 function throwUnknownPath(): never {
   throw unknownPath();
+}
+
+/** A finished request. */
+export interface ObservedRequest {
+  /** The raw request. */
+  readonly message: IncomingMessage;
+  readonly id: string;
+  readonly method: string;
+  readonly route: string | null;
+  readonly durationMs: number;
+  readonly partner: Partner | null;
+  /** The key's public ID; null if no key was accepted. */
+  readonly keyId: string | null;
+  /** Null if the client disconnected before it received the whole response. */
+  readonly status: number | null;
+  /** Number of records in the response; a 304 has none. */
+  readonly rows: number;
+  /** The 4xx that the request was refused with. */
+  readonly refusal: ApiError | null;
+}
+
+/** Called for each finished request. Must be fast and must not throw. */
+export type RequestObserver = (request: ObservedRequest) => void;
+
+/** Notifies the observers once the response is sent or its connection is closed. */
+export function observeWhenClosed(
+  observers: readonly RequestObserver[],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const { raw: response } = reply;
+  response.on('close', () => {
+    const { raw: message, id, method, caller, sentRows, refusal } = request;
+    const status = response.writableFinished ? response.statusCode : null;
+    const observed = {
+      message,
+      id,
+      method,
+      route: request.routeOptions.url ?? null,
+      durationMs: reply.elapsedTime,
+      partner: caller?.partner ?? null,
+      keyId: caller?.keyId ?? null,
+      status,
+      rows: status === 200 ? sentRows : 0,
+      refusal,
+    };
+    for (const observe of observers) observe(observed);
+  });
+}
+
+/**
+ * Logs one line per request, with the reason of a 4xx. It names the route and never the URL, because a path or query can
+ * contain a secret by mistake.
+ */
+export function logRequests(log: Pick<Logger, 'info'>): RequestObserver {
+  return ({ id, method, route, status, durationMs, partner, keyId, rows, refusal }) =>
+    log.info(
+      {
+        requestId: id,
+        method,
+        route,
+        status,
+        durationMs: Math.round(durationMs * 100) / 100,
+        partner: partner?.name ?? null,
+        keyId,
+        rows,
+        ...refusal?.logged,
+      },
+      status === null ? 'request aborted' : 'request answered',
+    );
 }

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { RefusedKey } from '../../access/partner-directory.ts';
 import { DatabaseBusyError } from '../../database/errors.ts';
-import { JSON_TYPE, REQUEST_ID_HEADER } from './headers.ts';
+import { JSON_TYPE, REQUEST_ID_HEADER } from './send-text.ts';
 
 /** Every error code. Clients can branch on codes; messages are for people. */
 export const ERROR_CODES = [
@@ -30,12 +31,22 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   /** Response headers sent with the error. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Fields of the request's log line. Never sent, and without text of the client's, which can be a secret. */
+  readonly logged: Readonly<Record<string, string>>;
 
-  constructor(status: number, code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: number,
+    code: ErrorCode,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+    logged: Readonly<Record<string, string>> = {},
+  ) {
     super(message);
     this.status = status;
     this.code = code;
     this.headers = headers;
+    const [firstSentence = ''] = message.split(/(?<=\.) /, 1);
+    this.logged = { code, reason: firstSentence, ...logged };
   }
 }
 
@@ -44,13 +55,21 @@ export function renderError(error: ApiError, requestId: string): string {
   return JSON.stringify({ error: { code: error.code, message: error.message, request_id: requestId } });
 }
 
-/** 401: the same response whatever is wrong with the key, so that it gives nothing away to a guesser. */
-export function unauthorized(): ApiError {
+/** A key that is not accepted. Only the log names it; nobody knows whose a missing or unknown key is. */
+type LoggedKey = RefusedKey | { readonly keyState: 'missing' | 'unknown' };
+
+/**
+ * 401: the same response whatever is wrong with the key, so that it gives nothing away to a guesser.
+ *
+ * @param key omitted for a key that was accepted at first.
+ */
+export function unauthorized(key?: LoggedKey): ApiError {
   return new ApiError(
     401,
     'unauthorized',
     'A valid API key of this environment is required, sent once as "Authorization: Bearer <API_KEY>".',
     { 'WWW-Authenticate': 'Bearer' },
+    { ...key },
   );
 }
 
@@ -76,9 +95,13 @@ export function methodNotAllowed(): ApiError {
   });
 }
 
-/** 400: the request is invalid. The message says what is wrong, and what is accepted. */
-export function validationFailed(message: string): ApiError {
-  return new ApiError(400, 'validation_failed', message);
+/**
+ * 400: the request is invalid. The message says what is wrong, and what is accepted.
+ *
+ * @param reason what is logged instead of the first sentence of a message that quotes the client.
+ */
+export function validationFailed(message: string, reason?: string): ApiError {
+  return new ApiError(400, 'validation_failed', message, {}, reason === undefined ? {} : { reason });
 }
 
 /** 429, with the number of whole seconds after which to retry. */
@@ -92,13 +115,14 @@ export function rateLimited(retryAfterSeconds: number): ApiError {
 }
 
 /** 429 for an address that sent too many requests without a valid key; requests with a valid key are not affected. */
-export function tooManyFailures(retryAfterSeconds: number): ApiError {
+export function tooManyFailures(retryAfterSeconds: number, key: LoggedKey): ApiError {
   return new ApiError(
     429,
     'rate_limited',
     'Too many requests without a valid API key from this address. Requests with a valid key still work. Correct the ' +
       `key, or try again in ${retryAfterSeconds} s (see the Retry-After header).`,
     { 'Retry-After': String(retryAfterSeconds) },
+    { ...key },
   );
 }
 
@@ -130,6 +154,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const apiError = toApiError(error);
   if (apiError instanceof OverloadedError) request.server.admission.noticeRefusal();
   if (apiError.status >= 500) request.log.error({ requestId: request.id, err: error }, 'the request failed');
+  else request.refusal = apiError;
   void reply
     .code(apiError.status)
     .header(REQUEST_ID_HEADER, request.id)

@@ -3,9 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Partner } from '../../access/scope.ts';
 import type { Revision } from '../../database/revision.ts';
 import type { Clock } from '../../timestamp.ts';
-import { EncodedText } from './encoded-text.ts';
-import { JSON_TYPE } from './headers.ts';
-import { sendText } from './send-text.ts';
+import { EncodedText, sendText, JSON_TYPE } from './send-text.ts';
 
 /** Memory limit for all cached responses together. */
 const MAX_CACHE_BYTES = 32 * 1024 * 1024;
@@ -42,11 +40,12 @@ export interface CachedResponse {
   /** Records in it. */
   readonly rows: number;
   readonly watermark: string | null;
-  /** The route as it appears in the log. */
-  readonly route: string | null;
   readonly goodFromMs: number;
   readonly goodUntilMs: number;
 }
+
+/** A partner, and the revision at which it was read. */
+type PartnerState = Pick<Partner, 'id' | 'revision'>;
 
 /** Counters since the process started, and current size. */
 export interface ResponseCacheState {
@@ -62,7 +61,7 @@ export interface ResponseCacheState {
   readonly maxBytes: number;
 }
 
-export const WATERMARK_HEADER = 'x-sync-watermark';
+const WATERMARK_HEADER = 'x-sync-watermark';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -119,33 +118,30 @@ export class ResponseCache {
    *
    * @param url as the client sent it.
    */
-  find(partner: Partner, url: string): CachedResponse | null {
+  find(partner: PartnerState, url: string): CachedResponse | null {
     this.#notice(partner.revision);
     const key = keyOf(partner, url);
     const cached = this.#responses.get(key);
     if (cached === undefined) return null;
     const nowMs = this.#clock();
     // If the clock was set back, the entry may be from before a deadline that has already passed.
-    if (nowMs >= cached.goodFromMs && nowMs < cached.goodUntilMs) return cached;
-    this.#responses.delete(key);
-    return null;
-  }
-
-  /** Call for each cached response that is sent. */
-  noticeHit(): void {
+    if (nowMs < cached.goodFromMs || nowMs >= cached.goodUntilMs) {
+      this.#responses.delete(key);
+      return null;
+    }
     this.#hits += 1;
+    return cached;
   }
 
   /** Prepares a response for sending, and caches it if it is certain to be the partner's newest. */
   finish(
-    partner: Partner,
+    partner: PartnerState,
     url: string,
     { body, rows, watermark, revision, goodUntilMs }: RenderedResponse,
-    route: string | null,
   ): CachedResponse {
     this.#misses += 1;
     const text = new EncodedText(body);
-    const response = { text, rows, watermark, route, goodFromMs: this.#clock(), goodUntilMs };
+    const response = { text, rows, watermark, goodFromMs: this.#clock(), goodUntilMs };
     // The rows can be newer than `partner`, and `partner` older than the revision that another request has brought.
     if (revision !== null && revision === partner.revision && revision === this.#revision) {
       this.#store(keyOf(partner, url), response);
@@ -179,7 +175,7 @@ export class ResponseCache {
   }
 }
 
-function keyOf({ id }: Partner, url: string): string {
+function keyOf({ id }: PartnerState, url: string): string {
   return `${id} ${url}`;
 }
 
@@ -193,10 +189,6 @@ export function sendCached(request: FastifyRequest, reply: FastifyReply, respons
 
 /** Sends a rendered response, and caches it if that is safe. */
 export function sendResponse(request: FastifyRequest, reply: FastifyReply, response: RenderedResponse): FastifyReply {
-  const { server, partner, originalUrl, routeOptions } = request;
-  return sendCached(
-    request,
-    reply,
-    server.responseCache.finish(partner, originalUrl, response, routeOptions.url ?? null),
-  );
+  const { server, partner, originalUrl } = request;
+  return sendCached(request, reply, server.responseCache.finish(partner, originalUrl, response));
 }

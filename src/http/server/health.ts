@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { JSON_TYPE } from '../response/headers.ts';
+import { JSON_TYPE } from '../response/send-text.ts';
 import { healthResponses } from '../openapi/openapi-responses.ts';
 import { object } from '../openapi/openapi-schemas.ts';
 

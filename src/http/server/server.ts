@@ -1,16 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Logger } from 'pino';
-import type { PartnerDirectory } from '../../access/partner-directory.ts';
-import { limitHeaders, type RequestLimits } from '../../rate-limiting/request-limits.ts';
-import type { Clock } from '../../timestamp.ts';
-import { problemOfHead, readBearerKey } from '../request/head.ts';
-import { observeWhenClosed, type RequestObserver } from '../request/request-observers.ts';
-import { JSON_TYPE, keyHeaders, partnerHeaders, requestIds } from '../response/headers.ts';
-import { WATERMARK_HEADER, type ResponseCache } from '../response/response-cache.ts';
-import { renderText } from '../response/send-text.ts';
 import type { Admission } from './admission.ts';
-import type { Connections } from './connections.ts';
 import { createServer } from './node-http.ts';
+import { type Socket, Server as NetServer } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
 
 /** Maximum size of the request line and all headers together. */
 export const MAX_HEAD_BYTES = 16_384;
@@ -27,24 +20,11 @@ const IDLE_TIMEOUT_MS = 90_000;
 /** Longer than the idle timeout of common load balancers (60 s), which must close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 
-interface ServerParts {
-  readonly directory: PartnerDirectory;
-  readonly clock: Clock;
-  readonly limits: RequestLimits;
-  readonly responseCache: ResponseCache;
-  readonly observers: readonly RequestObserver[];
-  readonly connections: Connections;
-  readonly admission: Admission;
-  readonly logger: Pick<Logger, 'error'>;
-}
-
-type Listener = (request: IncomingMessage, response: ServerResponse) => void;
-
-/**
- * Creates the HTTP server. It serves repeated requests from the cache, ahead of the framework, whose overhead is a
- * fifth of such a request's time; the framework handles all others from the start.
- */
-export function createHttpServer(parts: ServerParts, handle: Listener): Server {
+/** Creates the HTTP server. Everything that arrives counts as the beginning of an event-loop tick. */
+export function createHttpServer(
+  { connections, admission }: { connections: Connections; admission: Admission },
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
   const server = createServer({
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -54,12 +34,11 @@ export function createHttpServer(parts: ServerParts, handle: Listener): Server {
     requireHostHeader: false,
   });
   server.setTimeout(IDLE_TIMEOUT_MS);
-  parts.connections.track(server);
-  const serveCached = cachedResponses(parts);
-  const listener: Listener = (request, response) => {
-    parts.connections.noticeRequest(request.socket, response);
-    parts.admission.noticeArrival();
-    if (!serveCached(request, response)) handle(request, response);
+  connections.track(server);
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    connections.noticeRequest(request.socket, response);
+    admission.noticeArrival();
+    handle(request, response);
   };
   // Node would respond to an Expect header itself. Bodies are not accepted, so "100 Continue" is never sent.
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, listener);
@@ -67,53 +46,162 @@ export function createHttpServer(parts: ServerParts, handle: Listener): Server {
 }
 
 /**
- * Serves requests that are exact repeats by the same partner, and returns false for all others.
- *
- * The checks of path, parameters, cursor and permission passed when the response was produced, for the same partner,
- * revision and URL. Checks that do not depend on the URL run here: the key, the request's headers and the rate limit.
+ * How long a finished response can wait to be read. The unread rest is held in this process's memory, on top of the
+ * megabytes that the operating system buffers per connection. Even a slow client that reads steadily is done long
+ * before.
  */
-function cachedResponses({ directory, clock, limits, responseCache, observers, connections, logger }: ServerParts) {
-  const makeId = requestIds();
+const UNREAD_MS = 30_000;
 
-  const serve = (request: IncomingMessage, response: ServerResponse): boolean => {
-    const startedMs = performance.now();
-    const { method = '', url = '' } = request;
-    // While draining, the framework adds `Connection: close`.
-    if ((method !== 'GET' && method !== 'HEAD') || connections.isDraining) return false;
-    const key = readBearerKey(request.rawHeaders);
-    const found = key === null ? null : directory.findCachedKey(key);
-    const cached = found === null ? null : responseCache.find(found.partner, url);
-    if (found === null || cached === null || problemOfHead(request) !== null) return false;
-    const content = renderText(request, cached.text, JSON_TYPE);
-    const limitResult = content === null ? null : limits.tryCountRequest(found.partner);
-    if (content === null || limitResult === null) return false;
+const CHECK_MS = 1_000;
 
-    responseCache.noticeHit();
-    const id = makeId();
-    observeWhenClosed(observers, response, () => ({
-      ...{ message: request, id, method, route: cached.route, caller: found, rows: cached.rows },
-      durationMs: performance.now() - startedMs,
-    }));
-    const headers = [
-      ...partnerHeaders(id),
-      ...keyHeaders(found, clock),
-      ...limitHeaders(found.partner, limits, limitResult),
-      ...(cached.watermark === null ? [] : [WATERMARK_HEADER, cached.watermark]),
-      ...content.headers,
-    ];
-    // Node sends no body to HEAD.
-    response.writeHead(content.status, headers).end(content.body);
-    return true;
-  };
+/** A server's open connections, each with its latest response; null before the first request. */
+export class Connections extends Map<Socket, ServerResponse | null> {
+  /** Whether shutdown was announced: from then on every response closes its connection. */
+  isDraining = false;
 
-  return (request: IncomingMessage, response: ServerResponse): boolean => {
-    try {
-      return serve(request, response);
-    } catch (error) {
-      // The framework catches a handler's errors, but nothing catches errors here.
-      logger.error({ err: error }, 'a cached response could not be sent');
-      if (response.headersSent) response.destroy();
-      return response.headersSent;
+  /** Follows the connections of a server that does not listen yet. */
+  track(server: Server): void {
+    server.on('connection', (socket) => {
+      this.set(socket, null);
+      socket.once('close', () => this.delete(socket));
+    });
+    server.once('listening', () => this.#closeUnread(server));
+  }
+
+  /** Call for each request. Pipelined ones arrive together: the first may have closed the connection before the second. */
+  noticeRequest(socket: Socket, response: ServerResponse): void {
+    if (this.has(socket)) this.set(socket, response);
+  }
+
+  /**
+   * Closes connections whose clients do not read. Node's own timeouts cover slow senders and fully idle connections
+   * only: a client that reads a byte now and then would hold its responses in memory forever.
+   */
+  #closeUnread(server: Server): void {
+    const unreadSinceMs = new WeakMap<ServerResponse, number>();
+    const timer = setInterval(() => {
+      const nowMs = performance.now();
+      for (const [socket, response] of this) {
+        if (response === null || !response.writableEnded || response.writableFinished) continue;
+        const sinceMs = unreadSinceMs.get(response);
+        if (sinceMs === undefined) unreadSinceMs.set(response, nowMs);
+        else if (nowMs - sinceMs > UNREAD_MS) socket.destroy();
+      }
+    }, CHECK_MS).unref();
+    server.once('close', () => clearInterval(timer));
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /**
+     * Announces shutdown, and continues to accept connections and serve requests for half a second. Await it before
+     * `close()` if proxies or clients may not know yet that this process is about to end.
+     */
+    linger(): Promise<void>;
+  }
+}
+
+/**
+ * How long keep-alive connections stay open after shutdown was announced. A client may be sending its next request at
+ * this very moment, and closing its connection would fail that request; responses sent from now on carry `Connection:
+ * close`.
+ * Also how long `linger()` continues to accept connections.
+ */
+const LINGER_MS = 500;
+
+/** The same after `linger()`: the first request of a connection accepted last may still be on its way. */
+const LAST_REQUESTS_MS = 100;
+
+/** Maximum wait for a moment at which no connection is waiting to be accepted. */
+const QUIET_WITHIN_MS = 500;
+
+/**
+ * How long requests are held after the listener closed. With workers, the primary process closes the listening socket a
+ * moment later.
+ */
+const HELD_AFTER_MS = 50;
+
+/** An event-loop tick shorter than this did next to nothing. */
+const SHORT_TURN_MS = 0.5;
+
+/** How long to wait for the rest of a request that has begun to arrive. It may never come. */
+const HALF_SENT_MS = 2_000;
+
+/** How often to look for connections that have become idle. */
+const CHECK_INTERVAL_MS = 20;
+
+/**
+ * Makes `app.close()` fail no request: the server accepts no new connections, finishes requests in flight, sends
+ * `Connection: close` with every response, and closes idle connections. The caller must set a deadline.
+ */
+export function addDraining(app: FastifyInstance, connections: Connections): void {
+  let hasLingered = false;
+  app.decorate('linger', async () => {
+    connections.isDraining = true;
+    if (!app.server.listening) return;
+    await delay(LINGER_MS);
+    hasLingered = true;
+  });
+  /** Settles once the listener is closed; null until closing begins. */
+  let closing: Promise<unknown> | null = null;
+  app.addHook('onRequest', (_request, _reply, done) => {
+    // Requests are held: a client that gets a response connects again, so under load some connection would always be
+    // waiting.
+    if (closing === null) done();
+    else closing.then(() => done(), done);
+  });
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (connections.isDraining) reply.header('connection', 'close');
+    done();
+  });
+  app.addHook('preClose', async () => {
+    connections.isDraining = true;
+    if (!app.server.listening) return;
+    const closed = Promise.withResolvers<null>();
+    closing = closed.promise.then(() => delay(HELD_AFTER_MS));
+    await untilNoneWaits(app.server);
+    const drained = drain(app.server, connections, hasLingered ? LAST_REQUESTS_MS : LINGER_MS);
+    closed.resolve(null);
+    await drained;
+  });
+}
+
+async function drain(server: Server, connections: Connections, lingerMs: number): Promise<void> {
+  // The HTTP server's own close() would also close idle connections immediately.
+  const ended = new Promise<'ended'>((resolve) => NetServer.prototype.close.call(server, () => resolve('ended')));
+  const halfSentUntil = performance.now() + HALF_SENT_MS;
+  let outcome = await Promise.race([ended, delay(lingerMs)]);
+  while (outcome !== 'ended') {
+    server.closeIdleConnections();
+    for (const [socket, response] of connections) {
+      const isInFlight = response !== null && !response.closed;
+      // Node counts a connection as busy until its first request has arrived completely.
+      const isAwaited = socket.bytesRead > 0 && performance.now() < halfSentUntil;
+      if (!isInFlight && !isAwaited && socket.writableLength === 0) socket.destroy();
     }
+    outcome = await Promise.race([ended, delay(CHECK_INTERVAL_MS)]);
+  }
+}
+
+/**
+ * Resolves right after a short event-loop tick in which no connection was accepted, so that none is waiting: when a
+ * listener closes, the system resets all connections in its accept queue. During a long tick, whose responses make
+ * clients connect again, many may have arrived.
+ */
+async function untilNoneWaits(server: Server): Promise<void> {
+  const untilMs = performance.now() + QUIET_WITHIN_MS;
+  let accepted = 0;
+  const count = (): void => {
+    accepted += 1;
   };
+  server.on('connection', count);
+  let before: number;
+  let turnedMs: number;
+  do {
+    before = accepted;
+    turnedMs = performance.now();
+    await nextTurn();
+  } while ((accepted > before || performance.now() - turnedMs > SHORT_TURN_MS) && performance.now() < untilMs);
+  server.off('connection', count);
 }

@@ -2,10 +2,9 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { methodNotAllowed, renderError, validationFailed, type ApiError } from '../response/errors.ts';
-import { JSON_TYPE, REQUEST_ID_HEADER, requestIds, SECURITY_HEADERS } from '../response/headers.ts';
-import type { Connections } from './connections.ts';
+import { JSON_TYPE, REQUEST_ID_HEADER, requestIds, SECURITY_HEADERS } from '../response/send-text.ts';
+import { type Connections, MAX_HEAD_BYTES } from './server.ts';
 import { STATUS_CODES } from './node-http.ts';
-import { MAX_HEAD_BYTES } from './server.ts';
 
 /** How long a refused connection is still read from, so that a reset does not overtake the response. */
 const LINGER_MS = 1_000;
@@ -46,7 +45,7 @@ export class UnparsedRequests {
 
   #send(socket: Duplex, error: ApiError, reason: string): void {
     const requestId = this.#makeId();
-    this.#logger.info({ requestId, status: error.status, reason }, 'request refused unread');
+    this.#logger.info({ requestId, status: error.status, code: error.code, reason }, 'request refused unread');
     socket.on('error', () => undefined);
     socket.end(renderResponse(error, requestId));
     const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
@@ -67,13 +66,12 @@ function refusalMessage(code: string | undefined): string {
 
 function renderResponse(error: ApiError, requestId: string): string {
   const body = renderError(error, requestId);
-  const [name, value] = SECURITY_HEADERS;
   const headers = {
     [REQUEST_ID_HEADER]: requestId,
     'Content-Type': JSON_TYPE,
     'Content-Length': String(Buffer.byteLength(body)),
     'Cache-Control': 'no-store',
-    [name]: value,
+    ...SECURITY_HEADERS,
     Date: new Date().toUTCString(),
     Connection: 'close',
     ...error.headers,

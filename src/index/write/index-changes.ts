@@ -5,7 +5,16 @@ import { inBatches, insertRows } from '../../database/rows.ts';
 import { BlockBuilder, type IndexEntry } from './block-builder.ts';
 import type { BlockOfKind } from './build-blocks.ts';
 import { indexTable, loadIndexedRows } from './indexed-rows.ts';
-import { BLOCK_SIZE, decodeSet, differenceOf, EMPTY_SET, encodeSet, unionOf } from '../position-set.ts';
+import {
+  BLOCK_SIZE,
+  differenceOf,
+  EMPTY_SET,
+  encodeSet,
+  unionOf,
+  decodeStoredSet,
+  storedSet,
+  type StoredSet,
+} from '../position-set.ts';
 import { changeTerms, termsOf, type IndexedRow, type PositionedRow } from '../terms.ts';
 import { Tokenizer } from '../words.ts';
 import type { IndexedKind } from '../../kinds.ts';
@@ -38,7 +47,7 @@ interface BlockChange {
 }
 
 /**
- * Updates a kind's index with the records that a publication writes. It computes a record's previous terms from its
+ * Updates a kind's index with the records that a release writes. It computes a record's previous terms from its
  * stored row, so it writes only rows of terms that the record gains or loses. A block with more than `MAX_CHANGES`
  * changes is rebuilt from its stored records at the end.
  */
@@ -47,7 +56,6 @@ export class IndexChanges<K extends IndexedKind> {
   readonly #kind: K;
   readonly #token: string;
   readonly #blocks: IndexBlock[];
-  #nextNumber: number;
   readonly #tokenizer = new Tokenizer();
   #pending = new Map<number, BlockChange>();
   /** Number of new and changed records, by block. */
@@ -56,34 +64,25 @@ export class IndexChanges<K extends IndexedKind> {
   readonly #touched = new Set<number>();
   readonly #rebuilt = new Set<number>();
 
-  private constructor(database: Database, kind: K, token: string, blocks: IndexBlock[], nextNumber: number) {
+  private constructor(database: Database, kind: K, token: string, blocks: IndexBlock[]) {
     this.#database = database;
     this.#kind = kind;
     this.#token = token;
     this.#blocks = blocks;
-    this.#nextNumber = nextNumber;
   }
 
-  /** @param token of the publication that changes the index. */
+  /** @param token of the release that changes the index. */
   static async open<K extends IndexedKind>(database: Database, kind: K, token: string): Promise<IndexChanges<K>> {
     const { rows } = await sql<{ block: number; first_id: string }>`
       select block, first_id from catalog.index_blocks where kind = ${kind} order by first_id`.execute(database.kysely);
-    const { rows: last } = await sql<{ number: number | null }>`
-      select max(number) as number from ${sql.table(`catalog.${kind}`)}`.execute(database.kysely);
     const blocks = rows.map(({ block, first_id }) => ({ number: block, firstId: first_id }));
-    return new IndexChanges(database, kind, token, blocks, (last[0]?.number ?? 0) + 1);
+    return new IndexChanges(database, kind, token, blocks);
   }
 
   /** All blocks in id order; creates the first one if there is none. */
   async blocks(): Promise<readonly IndexBlock[]> {
     if (this.#blocks.length === 0) await this.addBlock('');
     return [...this.#blocks];
-  }
-
-  /** Returns the row number for a new record. */
-  nextNumber(): number {
-    this.#nextNumber += 1;
-    return this.#nextNumber - 1;
   }
 
   /** Adds a block for records from this id on. */
@@ -119,10 +118,20 @@ export class IndexChanges<K extends IndexedKind> {
         this.#change(row.position, terms, EMPTY_TERMS);
         this.#change(to.get(row.id) ?? row.position, EMPTY_TERMS, terms);
       }
-      const positions = JSON.stringify(batch.map((record) => ({ id: record.id, position: record.to })));
-      await updatePositions(this.#database, this.#kind, positions);
+      await updatePositions(
+        this.#database,
+        this.#kind,
+        batch.map(({ id, position }) => ({ id, position: -1 - position })),
+      );
       for (const { position } of batch) this.#touched.add(blockOf(position));
     }
+    // Only now that all have left theirs: no two records can be at one position.
+    for (const batch of inBatches(records, BATCH_TERMS))
+      await updatePositions(
+        this.#database,
+        this.#kind,
+        batch.map(({ id, to }) => ({ id, position: to })),
+      );
     // Only now: a later batch may remove terms from positions that this one filled.
     await this.writeIfLarge();
   }
@@ -162,9 +171,9 @@ export class IndexChanges<K extends IndexedKind> {
     await this.writeIfLarge();
   }
 
-  /** Marks records as changed by a publication without changing their other terms. */
-  markChanged(records: readonly { position: number; changed_publication: number }[], publication: number): void {
-    const after = changeTerms(publication);
+  /** Marks records as changed by a release without changing their other terms. */
+  markChanged(records: readonly { position: number; changed_publication: number }[], release: number): void {
+    const after = changeTerms(release);
     for (const { position, changed_publication: before } of records) {
       this.changeTerms(position, changeTerms(before), after);
     }
@@ -229,14 +238,14 @@ export class IndexChanges<K extends IndexedKind> {
     const { engine, kysely } = this.#database;
     const index = sql.table(`catalog.${this.#kind}_index`);
     for (const terms of inBatches([...new Set([...gains.keys(), ...losses.keys()])], BATCH_TERMS)) {
-      const { rows } = await sql<{ term: string; bits: Uint8Array }>`
+      const { rows } = await sql<StoredSet>`
         delete from ${index} where block = ${block} and ${isOneOf(engine, sql.ref('term'), terms)}
-        returning term, bits`.execute(kysely);
-      const stored = new Map(rows.map(({ term, bits }) => [term, decodeSet(bits)]));
+        returning block, term, bits, checksum`.execute(kysely);
+      const stored = new Map(rows.map((row) => [row.term, decodeStoredSet(this.#kind, row)]));
       const written = terms.flatMap((term) => {
         const kept = differenceOf(stored.get(term) ?? EMPTY_SET, losses.get(term) ?? EMPTY_SET);
         const set = unionOf([kept, gains.get(term) ?? EMPTY_SET]);
-        return set.length === 0 ? [] : [{ block, term, bits: encodeSet(set) }];
+        return set.length === 0 ? [] : [storedSet(this.#kind, block, term, encodeSet(set))];
       });
       await insertRows(this.#database, indexTable(this.#kind), written);
     }
@@ -249,7 +258,13 @@ function blockOf(position: number): number {
   return Math.floor(position / BLOCK_SIZE);
 }
 
-async function updatePositions({ engine, kysely }: Database, kind: IndexedKind, positions: string): Promise<void> {
+async function updatePositions(
+  { engine, kysely }: Database,
+  kind: IndexedKind,
+  positions: readonly { id: string; position: number }[],
+): Promise<void> {
   await sql`update ${sql.table(`catalog.${kind}`)} as moved set position = cast(fresh.value ->> 'position' as bigint)
-    from ${jsonElements(engine, positions, 'fresh')} where moved.id = fresh.value ->> 'id'`.execute(kysely);
+    from ${jsonElements(engine, JSON.stringify(positions), 'fresh')} where moved.id = fresh.value ->> 'id'`.execute(
+    kysely,
+  );
 }

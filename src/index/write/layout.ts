@@ -11,21 +11,8 @@ export interface LayoutBlock {
   readonly ids: { readonly from: string; readonly to: string | null } | null;
 }
 
-/** The layout of a kind's records in its index. */
-interface IndexLayout {
-  /** Ordered by number. */
-  readonly blocks: readonly LayoutBlock[];
-  readonly unplaced: Tally;
-}
-
-/** A count, and the first example. */
-export interface Tally {
-  readonly count: number;
-  readonly example: string | null;
-}
-
-/** Reads the layout. Reads only a few rows per block. */
-export async function readLayout(database: Database, kind: IndexedKind): Promise<IndexLayout> {
+/** The blocks of a kind's index, ordered by number. Reads only a few rows per block. */
+export async function readLayout(database: Database, kind: IndexedKind): Promise<LayoutBlock[]> {
   const { kysely } = database;
   const { rows: listed } = await sql<{ block: number; first_id: string }>`
     select block, first_id from catalog.index_blocks where kind = ${kind} order by first_id, block`.execute(kysely);
@@ -37,12 +24,7 @@ export async function readLayout(database: Database, kind: IndexedKind): Promise
     ...(await distinctBlocks(database, `catalog.${kind}`, 'position', BLOCK_SIZE)),
     ...(await distinctBlocks(database, indexTable(kind), 'block', 1)),
   ]);
-  const { rows: unplaced } = await sql<Tally>`select count(*) as count, min(id) as example
-    from ${sql.table(`catalog.${kind}`)} where position is null`.execute(kysely);
-  return {
-    blocks: [...numbers].sort((one, other) => one - other).map((number) => ({ number, ids: ids.get(number) ?? null })),
-    unplaced: unplaced[0] ?? { count: 0, example: null },
-  };
+  return [...numbers].sort((one, other) => one - other).map((number) => ({ number, ids: ids.get(number) ?? null }));
 }
 
 /** The distinct blocks in a column, skipping from each to the next in the column's index. */
@@ -79,8 +61,8 @@ export async function isLayoutSound(
   kind: IndexedKind,
   pause: () => Promise<void>,
 ): Promise<boolean> {
-  const { blocks, unplaced } = await readLayout(database, kind);
-  if (unplaced.count > 0 || blocks.some(({ ids }) => ids === null)) return false;
+  const blocks = await readLayout(database, kind);
+  if (blocks.some(({ ids }) => ids === null)) return false;
   for (const block of blocks) {
     const [from, to] = [block.number * BLOCK_SIZE, (block.number + 1) * BLOCK_SIZE];
     const { rows } = await sql<{ id: string; position: number }>`select id, position

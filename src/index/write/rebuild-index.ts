@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { firstRow } from '../../database/statement.ts';
-import { buildBlocks } from './build-blocks.ts';
+import { buildBlocks, type RowOf } from './build-blocks.ts';
 import { indexTable } from './indexed-rows.ts';
 import { isLayoutSound } from './layout.ts';
 import { BLOCK_SIZE } from '../position-set.ts';
@@ -15,21 +15,23 @@ const RECORDS_PER_BLOCK = (BLOCK_SIZE * 3) / 4;
 export interface RebuiltKind {
   readonly kind: IndexedKind;
   readonly records: number;
-  /** The records' positions were missing or out of order, and were assigned again. */
+  /** The records' positions were out of order, and were assigned again. */
   readonly isPlacedAgain: boolean;
 }
 
 /**
  * Rebuilds the index of these kinds from the stored records. Needs a transaction that excludes imports.
  *
- * @param token of the publication that makes the new index known.
+ * @param token of the release that makes the new index known.
  * @param onProgress called regularly with records and the kind that is being indexed.
+ * @param rowOf makes a row to store.
  */
 export async function rebuildIndex(
   database: Database,
   kinds: readonly IndexedKind[],
   token: string,
   onProgress: OnProgress,
+  rowOf?: RowOf,
 ): Promise<RebuiltKind[]> {
   const counts = await countRecords(database, kinds);
   const total = counts.reduce((sum, { records }) => sum + records, 0);
@@ -43,7 +45,7 @@ export async function rebuildIndex(
     await pause();
     const isPlacedAgain = !(await isLayoutSound(database, kind, pause));
     if (isPlacedAgain) await assignPositions(database, kind, token, pause);
-    await rebuildBlocks(database, kind, token, pause, (count) => (done += count));
+    await rebuildBlocks(database, kind, token, pause, (count) => (done += count), rowOf);
     rebuilt.push({ kind, records, isPlacedAgain });
   }
   return rebuilt;
@@ -64,7 +66,7 @@ export async function countRecords(
 
 /**
  * Assigns a kind's records positions in id order and lists its blocks again; call `rebuildBlocks` afterwards. Writes
- * only records whose position changes, one block at a time, since SQLite blocks the event loop meanwhile.
+ * one block at a time, since SQLite blocks the event loop meanwhile.
  *
  * @param pause awaited once per block.
  */
@@ -78,6 +80,12 @@ async function assignPositions(
   await kysely.deleteFrom('catalog.index_blocks').where('kind', '=', kind).execute();
   const first = await kysely.selectFrom(`catalog.${kind}`).select('id').limit(1).executeTakeFirst();
   if (first === undefined) return;
+  // First, every record leaves for a position below 0 that no record has or gets.
+  const { rows: ends } = await sql<{ first: number; last: number }>`
+    select min(position) as first, max(position) as last from ${table}`.execute(kysely);
+  const { first: least, last: greatest } = firstRow(ends);
+  const distance = greatest - Math.min(least, 0) + 1;
+  await sql`update ${table} set position = position - cast(${distance} as bigint)`.execute(kysely);
   let from: string | null = '';
   for (let block = 0; from !== null; block += 1) {
     const next: { id: string } | undefined = await kysely
@@ -95,9 +103,7 @@ async function assignPositions(
       from (select record.id, cast(${block * BLOCK_SIZE} as bigint)
           + (row_number() over (order by record.id) - 1) * 4 / 3 as position
         from ${table} as record where ${isInBlock('record')}) as placed
-      where moved.id = placed.id and ${isInBlock('moved')} and moved.position is distinct from placed.position`.execute(
-      kysely,
-    );
+      where moved.id = placed.id and ${isInBlock('moved')}`.execute(kysely);
     await kysely.insertInto('catalog.index_blocks').values({ kind, block, first_id: from, token }).execute();
     await pause();
     from = to;
@@ -109,6 +115,7 @@ async function assignPositions(
  *
  * @param pause awaited once per batch.
  * @param onRecords called with the number of records just read.
+ * @param rowOf makes a row to store.
  */
 async function rebuildBlocks(
   database: Database,
@@ -116,6 +123,7 @@ async function rebuildBlocks(
   token: string,
   pause: () => Promise<void>,
   onRecords: (count: number) => void,
+  rowOf?: RowOf,
 ): Promise<void> {
   const { kysely } = database;
   await kysely.deleteFrom(indexTable(kind)).execute();
@@ -127,5 +135,5 @@ async function rebuildBlocks(
     .orderBy('block')
     .execute();
   const ofKind = blocks.map(({ block }) => ({ kind, block }));
-  await buildBlocks(database, ofKind, pause, onRecords);
+  await buildBlocks(database, ofKind, pause, onRecords, rowOf);
 }

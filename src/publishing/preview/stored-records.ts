@@ -5,7 +5,8 @@ import { inBatches } from '../../database/rows.ts';
 import type { SupplierRow } from '../../database/tables.ts';
 import { TABLE_OF, type Kind } from '../../kinds.ts';
 import { completerOf, RECORD_SCHEMAS } from '../read/record-schemas.ts';
-import { contentHash, contractRecordOf, keyField, type SupplierRecord } from '../records.ts';
+import type { SupplierRecord } from '../../resources/suppliers/fields.ts';
+import { contentHash, contractRecordOf, keyField } from '../records.ts';
 
 /** Few enough for memory: contracts and solicitations have up to 2 MiB each. */
 const BATCH_RECORDS = 50;

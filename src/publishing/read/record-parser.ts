@@ -2,14 +2,11 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { parseTimestamp } from '../../timestamp.ts';
 import { quoteValue } from '../problems.ts';
 import { isIndexed, type Kind } from '../../kinds.ts';
-import {
-  renderSolicitation,
-  renderSolicitationDetail,
-  type SolicitationRecord,
-} from '../../resources/solicitations/render.ts';
-import { contentHash, keyField, type PreparedRecord, type PreparedSolicitation, type RecordOf } from '../records.ts';
+import { renderSolicitation, renderSolicitationDetail } from '../../resources/solicitations/render.ts';
+import type { SolicitationRecord } from '../../resources/solicitations/fields.ts';
+import { contentHash, keyField, type PreparedRecord, type PreparedSolicitation } from '../records.ts';
 import { decodeLine } from './lines.ts';
-import { completerOf, RECORD_SCHEMAS, removalSchema } from './record-schemas.ts';
+import { completerOf, RECORD_SCHEMAS, removalSchema, type RecordOf } from './record-schemas.ts';
 
 /** A problem with a field of a line; `field` is empty if it concerns the whole line. */
 interface FieldProblem {
@@ -73,7 +70,9 @@ export function lineParser(kind: Kind): (line: Uint8Array) => ParsedLine {
     if (problems.length > 0) return bad(problems, name);
     const { updated_at: updatedAt } = fields;
     return {
-      ...{ type: 'record', key: name, ...prepare(kind, record) },
+      type: 'record',
+      key: name,
+      ...prepare(kind, record),
       updatedAt: typeof updatedAt === 'string' ? parseTimestamp(updatedAt) : null,
     };
   };
@@ -98,7 +97,11 @@ function prepare(kind: Kind, record: RecordOf[Kind]): { record: PreparedRecord[K
   return {
     hash: contentHash(ownText + JSON.stringify([documents, notices, questions])),
     record: {
-      ...{ ref, lead_entity_id, status, close_at, own_hash: contentHash(ownText) },
+      ref,
+      lead_entity_id,
+      status,
+      close_at,
+      own_hash: contentHash(ownText),
       document: renderSolicitation(record as SolicitationRecord, LEAD_ENTITY_MARK),
       detail: renderSolicitationDetail(record as SolicitationRecord),
     } satisfies PreparedSolicitation,

@@ -130,7 +130,7 @@ const MAX_MISTYPED_CHARACTERS = 2;
  *
  * @returns null if it is not a regular file within the directory.
  */
-async function findFile(folder: string, name: string): Promise<{ path: string; size: number } | null> {
+export async function findFile(folder: string, name: string): Promise<{ path: string; size: number } | null> {
   const path = await realpath(join(folder, name));
   if (!path.startsWith(folder.endsWith(sep) ? folder : folder + sep)) return null;
   const stats = await stat(path);

@@ -6,7 +6,7 @@ import type { IndexedRow } from '../../index/terms.ts';
 import type { IndexChanges } from '../../index/write/index-changes.ts';
 import { isIndexed, TABLE_OF, type IndexedKind, type Kind } from '../../kinds.ts';
 import type { Counts, ImportContext } from '../import-context.ts';
-import type { KeyLines, PlannedKey } from '../order/position-plan.ts';
+import type { KeyLines, PlannedKey } from '../positions/position-plan.ts';
 import { keyField, type PreparedRecord } from '../records.ts';
 import { hasOwnTable, keysIn, loadSupplierBytes, NOUN_OF, REFERENCES, type Reference } from './references.ts';
 
@@ -14,8 +14,8 @@ import { hasOwnTable, keysIn, loadSupplierBytes, NOUN_OF, REFERENCES, type Refer
 export interface Entry<K extends Kind> {
   readonly line: number;
   readonly key: string;
-  /** The row planned for a new record; null if it is stored, or its kind has no index. */
-  readonly row: PlannedKey['row'];
+  /** The position planned for a new record; null if it is stored, or its kind has no index. */
+  readonly position: PlannedKey['position'];
   readonly lineHash: string;
   readonly record: PreparedRecord[K];
   /** Hash of the record: equal hashes mean equal records. */
@@ -69,17 +69,16 @@ export async function* renderAtOnce<K extends Kind, Stored extends object>(
 export function publishedColumns(
   context: ImportContext,
   kind: IndexedKind,
-  { entry, before }: Change<IndexedKind, { number: number; position: number }>,
+  { entry, before }: Change<IndexedKind, { position: number }>,
 ) {
-  const row = before ?? entry.row;
-  if (row === null) throw new Error(`no row was planned for ${entry.key}`);
+  const position = before === null ? entry.position : before.position;
+  if (position === null) throw new Error(`no position was planned for ${entry.key}`);
   return {
-    number: row.number,
-    position: row.position,
+    position,
     id: entry.key,
     hash: entry.hash,
     line_hash: entry.lineHash,
-    changed_publication: context.publication,
+    changed_publication: context.release,
     updated_at: before === null ? importedUpdatedAt(context, kind, entry.updatedAt) : null,
   };
 }
@@ -155,22 +154,20 @@ export class RecordWriter {
   }
 
   async #writeBatch(batch: readonly RenderedChange<Kind>[]): Promise<void> {
-    const { database, formerSearch } = this.#context;
+    const { database } = this.#context;
     const rows = batch.map(({ row }) => row as RowOf<IndexedKind>);
     const stored = rows.filter((_, at) => batch[at]?.before !== null);
     const index = this.#index;
-    const former = await index?.loadBefore(stored);
+    const indexed = await index?.loadBefore(stored);
     const written = batch.map(({ row, before }) => ({ row: row as never, isNew: before === null }));
     await writeRows(database, this.#tableName, keyField(this.#kind), written);
     await this.#writeReferences(batch);
     for (const { entry, row } of index === null ? [] : (batch as readonly RenderedChange<IndexedKind>[])) {
-      const before = former?.get(row.id) ?? null;
+      const before = indexed?.get(row.id) ?? null;
       const links = this.rules.indexedLinks?.(entry, before);
       index?.replace(row.position, before, { ...row, ...links } as IndexedRow[IndexedKind]);
     }
     await index?.writeIfLarge();
-    const numbers = rows.flatMap((row) => ('number' in row ? row.number : []));
-    formerSearch?.noteWritten(this.#kind, numbers);
   }
 
   /** Writes the references that have tables of their own. */
@@ -207,9 +204,8 @@ export class RecordWriter {
 
   /** Removes records from their table, the index and the tables of their references. */
   async remove(keys: readonly string[]): Promise<void> {
-    const { changes, database, formerSearch, referenceData } = this.#context;
+    const { changes, database, referenceData } = this.#context;
     await changes?.recordRemoved(this.#kind, keys);
-    await formerSearch?.remove(this.#kind, keys);
     if (this.#index !== null) {
       const { rows } = await sql<{ id: string; position: number }>`
         select id, position from ${this.#table} where ${this.#isOneOf(keys)}`.execute(database.kysely);

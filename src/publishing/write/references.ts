@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { isOneOf } from '../../database/engine-sql.ts';
 import { isIndexed, NAMED_REF_KINDS, TABLE_OF, type IndexedKind, type Kind, type NamedRefKind } from '../../kinds.ts';
-import type { CertificationRecord } from '../records.ts';
+import type { CertificationRecord } from '../../resources/certifications/fields.ts';
 
 /** The names of single records in problems. */
 export const NOUN_OF: Readonly<Record<Kind, string>> = {
@@ -30,32 +30,60 @@ export interface Reference {
 /** Every reference between records. Lists have a table of their own, with an index on either column. */
 export const REFERENCES: readonly Reference[] = [
   {
-    ...{ from: 'suppliers', field: 'certifications', to: 'certifications' },
-    ...{ table: 'supplier_certifications', owner: 'supplier_id', column: 'abbreviation' },
+    from: 'suppliers',
+    field: 'certifications',
+    to: 'certifications',
+    table: 'supplier_certifications',
+    owner: 'supplier_id',
+    column: 'abbreviation',
   },
   {
-    ...{ from: 'suppliers', field: 'city_service_ids', to: 'city-services' },
-    ...{ table: 'supplier_city_services', owner: 'supplier_id', column: 'city_service_id' },
+    from: 'suppliers',
+    field: 'city_service_ids',
+    to: 'city-services',
+    table: 'supplier_city_services',
+    owner: 'supplier_id',
+    column: 'city_service_id',
   },
   {
-    ...{ from: 'contracts', field: 'lead_entity_id', to: 'lead-entities' },
-    ...{ table: 'contracts', owner: 'id', column: 'lead_entity_id' },
+    from: 'contracts',
+    field: 'lead_entity_id',
+    to: 'lead-entities',
+    table: 'contracts',
+    owner: 'id',
+    column: 'lead_entity_id',
   },
   {
-    ...{ from: 'contracts', field: 'coop_id', to: 'coops' },
-    ...{ table: 'contracts', owner: 'id', column: 'coop_id' },
+    from: 'contracts',
+    field: 'coop_id',
+    to: 'coops',
+    table: 'contracts',
+    owner: 'id',
+    column: 'coop_id',
   },
   {
-    ...{ from: 'contracts', field: 'supplier_ids', to: 'suppliers' },
-    ...{ table: 'contract_suppliers', owner: 'contract_id', column: 'supplier_id' },
+    from: 'contracts',
+    field: 'supplier_ids',
+    to: 'suppliers',
+    table: 'contract_suppliers',
+    owner: 'contract_id',
+    column: 'supplier_id',
   },
   {
-    ...{ from: 'contracts', field: 'city_service_ids', to: 'city-services' },
-    ...{ table: 'contract_city_services', owner: 'contract_id', column: 'city_service_id' },
+    from: 'contracts',
+    field: 'city_service_ids',
+    to: 'city-services',
+    table: 'contract_city_services',
+    owner: 'contract_id',
+    column: 'city_service_id',
   },
   {
-    ...{ from: 'solicitations', field: 'lead_entity_id', to: 'lead-entities' },
-    ...{ table: 'solicitations', owner: 'id', column: 'lead_entity_id' },
+    from: 'solicitations',
+    field: 'lead_entity_id',
+    to: 'lead-entities',
+    table: 'solicitations',
+    owner: 'id',
+    column: 'lead_entity_id',
   },
 ];
 

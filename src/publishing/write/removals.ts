@@ -26,7 +26,7 @@ export class LargeRemovalsError extends ImportRefusedError {
   readonly removals: readonly LargeRemoval[];
 
   constructor(removals: readonly LargeRemoval[]) {
-    const end = 'If they are to be removed, add --yes (or --allow-removals)';
+    const end = 'If they are to be removed, add --yes';
     super(
       removals.map((removal) => {
         return { file: removal.file, line: null, field: '', reason: `${describeLargeRemoval(removal)} ${end}` };
@@ -123,7 +123,7 @@ function refuseLarge(
   if (removals.length === 0) return;
   if (!dryRun) throw new LargeRemovalsError(removals.toReversed());
   for (const removal of removals.toReversed()) {
-    const end = 'The import asks for confirmation, or needs --yes (or --allow-removals)';
+    const end = 'The import asks for confirmation, or needs --yes';
     notes.push(`${removal.file} ${describeLargeRemoval(removal)} ${end}`);
   }
 }

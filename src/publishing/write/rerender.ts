@@ -3,7 +3,8 @@ import type { Database } from '../../database/database.ts';
 import { isOneOf, jsonElements } from '../../database/engine-sql.ts';
 import type { Problem } from '../problems.ts';
 import type { ImportContext } from '../import-context.ts';
-import { contractRecordOf, type ContractRecord } from '../records.ts';
+import type { ContractRecord } from '../../resources/contracts/fields.ts';
+import { contractRecordOf } from '../records.ts';
 import { getFrom, loadSupplierBytes, REFERENCES } from './references.ts';
 import type { PublishedKind } from '../publish-kind.ts';
 import { batchesBySize, contractBytes, MAX_CONTRACT_BYTES, renderContracts } from './rules/contracts.ts';
@@ -56,10 +57,10 @@ async function rerenderSuppliers(context: ImportContext): Promise<number> {
         .where((eb) => eb.or([eb('certifications_all', '!=', all), eb('certifications_preview', '!=', preview)]))
         .execute();
       if (stale.length === 0) continue;
-      context.index.suppliers.markChanged(stale, context.publication);
+      context.index.suppliers.markChanged(stale, context.release);
       await kysely
         .updateTable('catalog.suppliers')
-        .set({ ...rendered, changed_publication: context.publication, updated_at: null })
+        .set({ ...rendered, changed_publication: context.release, updated_at: null })
         .where('id', '=', id)
         .execute();
       changed += 1;
@@ -120,13 +121,13 @@ async function rerenderFewContracts(
       document === row.document ? [] : [{ ...row, document }],
     );
     if (renewed.length === 0) continue;
-    context.index.contracts.markChanged(renewed, context.publication);
+    context.index.contracts.markChanged(renewed, context.release);
     const documents = JSON.stringify(renewed.map(({ id, document }) => ({ id, document })));
     await sql`update catalog.contracts as stale
-      set document = fresh.value ->> 'document', changed_publication = ${context.publication}, updated_at = null
+      set document = fresh.value ->> 'document', changed_publication = ${context.release}, updated_at = null
       from ${jsonElements(engine, documents, 'fresh')} where stale.id = fresh.value ->> 'id'`.execute(kysely);
     // The others were counted when a name in them was replaced.
-    changed += renewed.filter(({ changed_publication }) => changed_publication !== context.publication).length;
+    changed += renewed.filter(({ changed_publication }) => changed_publication !== context.release).length;
   }
   return changed;
 }
@@ -185,12 +186,12 @@ async function replaceNames(
       select position, changed_publication from ${sql.table(`catalog.${table}`)} where ${isStale} and ${isServed}`.execute(
       kysely,
     );
-    context.index[table].markChanged(served, context.publication);
+    context.index[table].markChanged(served, context.release);
     await context.index[table].writeIfLarge();
     // A contract's `updated_at` follows everything that it serves; a solicitation's not its lead entity's name.
     const updatedAt = table === 'contracts' ? sql`null` : sql`updated_at`;
     const { numAffectedRows } = await sql`update ${sql.table(`catalog.${table}`)}
-      set document = replace(document, ${before}, ${after}), changed_publication = ${context.publication},
+      set document = replace(document, ${before}, ${after}), changed_publication = ${context.release},
         updated_at = ${updatedAt}
       where ${isStale}`.execute(kysely);
     changed += Number(numAffectedRows ?? 0);

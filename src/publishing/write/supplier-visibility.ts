@@ -18,11 +18,11 @@ interface Path {
 
 /**
  * Updates which suppliers each lead entity and coop makes visible through a contract. Existing pairs keep the
- * publication that added them; new pairs get this one, so that a sync finds a supplier that a contract has added. Reads
+ * release that added them; new pairs get this one, so that a sync finds a supplier that a contract has added. Reads
  * all contracts, so it is called only if one changed.
  */
 export async function updateSupplierVisibility(context: ImportContext): Promise<void> {
-  const { database, publication } = context;
+  const { database, release } = context;
   const { kysely } = database;
   const index = context.index.suppliers;
   for (const { table, column, facet } of PATHS) {
@@ -35,7 +35,7 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
     const stored = sql`select ${owner} as owner, supplier_id from ${path}`;
     // A set difference is computed once, whatever table sizes the planner assumes.
     const { rows: added } = await sql<Path>`
-      select pair.owner, pair.supplier_id, cast(${publication} as bigint) as since_publication, supplier.position
+      select pair.owner, pair.supplier_id, cast(${release} as bigint) as since_publication, supplier.position
       from (${named} except ${stored}) as pair
       join catalog.suppliers as supplier on supplier.id = pair.supplier_id`.execute(kysely);
     const { rows: removed } = await sql<Path>`
@@ -46,9 +46,7 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
     await insertRows(
       database,
       table,
-      added.map(
-        ({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: publication }) as never,
-      ),
+      added.map(({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: release }) as never),
     );
     await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(kysely);
     const termsOf = (path: Path): string[] =>

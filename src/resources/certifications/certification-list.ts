@@ -4,12 +4,8 @@ import type { OpenDatabase } from '../../database/database.ts';
 import { catalogState } from '../../database/revision.ts';
 import { firstRow } from '../../database/statement.ts';
 import type { FoundRecords } from '../../index/record-index.ts';
-import { hasAllWords, queryWords, Tokenizer } from '../../index/words.ts';
-
-export interface CertificationFilters {
-  q?: string;
-  type?: string;
-}
+import { OtherStateError } from '../../index/statements.ts';
+import { Tokenizer } from '../../index/words.ts';
 
 interface Certification {
   readonly abbreviation: string;
@@ -18,6 +14,9 @@ interface Certification {
   /** The search terms of its name and abbreviation. */
   readonly terms: ReadonlySet<string>;
 }
+
+/** Whether a list with some filter has a certification. */
+export type CertificationCondition = (certification: Certification) => boolean;
 
 interface Certifications {
   /** The catalog state in which they were read. */
@@ -61,14 +60,16 @@ export class CertificationList {
   }
 
   /** Finds the abbreviations on the next page of a list. */
-  async find({ q, type }: CertificationFilters, after: string | null, limit: number): Promise<FoundRecords> {
+  async find(
+    conditions: readonly CertificationCondition[],
+    after: string | null,
+    limit: number,
+  ): Promise<FoundRecords> {
     const { catalog, all } = await this.#read();
-    const words = q === undefined ? null : queryWords(q);
     const found = all.filter(
       (certification) =>
         (after === null || compareBytewise(certification.abbreviation, after) > 0) &&
-        (type === undefined || certification.type === type) &&
-        (words === null || hasAllWords(certification.terms, words)),
+        conditions.every((holds) => holds(certification)),
     );
     const positions = found.slice(0, limit).map(({ abbreviation }) => abbreviation);
     return { catalog, positions, hasMore: found.length > limit };
@@ -78,10 +79,14 @@ export class CertificationList {
    * Resolves the value of the `certifications` filter: comma-separated names or abbreviations. A name can contain
    * commas, so the longest match at each position wins. Case is ignored unless two names differ in case only.
    *
+   * @param catalog the catalog state to resolve them in.
    * @returns distinct abbreviations; null for a name that matches no certification.
+   * @throws OtherStateError if the catalog is in another state by now.
    */
-  async resolve(value: string): Promise<{ catalog: string; abbreviations: readonly (string | null)[] }> {
-    const { catalog, byName, maxParts } = await this.#read();
+  async resolve(value: string, catalog: string): Promise<readonly (string | null)[]> {
+    if (this.#cached?.catalog !== catalog) this.forget();
+    const { byName, maxParts, catalog: readIn } = await this.#read();
+    if (readIn !== catalog) throw new OtherStateError();
     const parts = value.split(',');
     const resolved = new Set<string | null>();
     for (let start = 0; start < parts.length;) {
@@ -91,7 +96,7 @@ export class CertificationList {
       resolved.add(found ?? null);
       start += length;
     }
-    return { catalog, abbreviations: [...resolved] };
+    return [...resolved];
   }
 
   async #read(): Promise<Certifications> {

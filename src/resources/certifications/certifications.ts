@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { listResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
+import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import {
   ABBREVIATION_PATTERN,
   filledText,
@@ -8,17 +8,12 @@ import {
   openEnum,
   refTo,
 } from '../../http/openapi/openapi-schemas.ts';
-import {
-  cursorParameter,
-  freeText,
-  limitParameter,
-  oneOfParameter,
-  querystringSchema,
-} from '../../http/request/parameters.ts';
+import { freeText, oneOfParameter, type Filter } from '../../http/request/parameters.ts';
+import { hasAllWords, queryWords } from '../../index/words.ts';
 import { storedWhole } from '../../paging/pages.ts';
-import { sendList } from '../../paging/send-list.ts';
+import { listRoute } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
-import type { CertificationFilters, CertificationList } from './certification-list.ts';
+import type { CertificationCondition, CertificationList } from './certification-list.ts';
 
 /** An abbreviation, as certifications and suppliers return it. */
 export function abbreviationText(description: string) {
@@ -52,11 +47,20 @@ const certification = object(
 
 const certificationPage = pageOf(certification, 'A page of certifications.');
 
-const parameters = {
-  q: freeText,
-  type: oneOfParameter(certificationType, 'Only certifications of this family.'),
-  cursor: cursorParameter,
-  limit: limitParameter,
+type CertificationFilter = Filter<string, null, CertificationCondition>;
+
+const filters: { q: CertificationFilter; type: CertificationFilter } = {
+  q: {
+    ...freeText,
+    conditions(q) {
+      const words = queryWords(q);
+      return [({ terms }) => hasAllWords(terms, words)];
+    },
+  },
+  type: {
+    ...oneOfParameter(certificationType, 'Only certifications of this family.'),
+    conditions: (type) => [(certification) => certification.type === type],
+  },
 };
 
 /** GET /v1/certifications. */
@@ -67,21 +71,23 @@ export function registerCertifications(
 ): void {
   for (const schema of [certificationType, certification, certificationPage]) v1.addSchema(schema);
 
-  v1.get('/certifications', {
-    schema: {
-      operationId: 'listCertifications',
-      tags: ['Reference lists'],
-      summary: 'List certifications',
-      description: 'All certifications, ordered by abbreviation; `q` searches names and abbreviations.',
-      querystring: querystringSchema(parameters),
-      response: listResponses(certificationPage),
-    },
-    config: { kind: 'certifications', parameters },
-    handler: (request, reply) =>
-      sendList(services, request, reply, (filters: CertificationFilters) => ({
+  v1.get(
+    '/certifications',
+    listRoute(services, {
+      kind: 'certifications',
+      schema: {
+        operationId: 'listCertifications',
+        tags: ['Reference lists'],
+        summary: 'List certifications',
+        description: 'All certifications, ordered by abbreviation; `q` searches names and abbreviations.',
+      },
+      page: certificationPage,
+      filters,
+      listingOf: (conditionsIn) => ({
         records: storedWhole('certifications', 'abbreviation'),
-        find: (_scope, after, limit) => certifications.find(filters, after, limit),
+        find: async (_scope, _since, after, limit) => certifications.find(await conditionsIn(null), after, limit),
         forget: () => certifications.forget(),
-      })),
-  });
+      }),
+    }),
+  );
 }

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Database } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
-import { detailResponses, listResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
+import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
 import {
   describedRef,
   filledText,
@@ -15,20 +15,11 @@ import {
   refTo,
   timestamp,
 } from '../../http/openapi/openapi-schemas.ts';
-import {
-  cursorParameter,
-  freeText,
-  idParameter,
-  limitParameter,
-  querystringSchema,
-  updatedSinceParameter,
-} from '../../http/request/parameters.ts';
-import { ListConditions, type ListFilters } from '../../index/conditions.ts';
+import { idParameter } from '../../http/request/parameters.ts';
 import { RecordIndex } from '../../index/record-index.ts';
-import type { SetCache } from '../../index/set-cache.ts';
-import { indexedListing, type ListedRecords } from '../../paging/pages.ts';
-import { sendList } from '../../paging/send-list.ts';
-import { sendRecord, type RecordQuery } from '../../paging/send-record.ts';
+import type { SetCache } from '../../index/block-query.ts';
+import { indexedListing, type ListedRecords, updatedSince, withValue, words } from '../../paging/pages.ts';
+import { listRoute, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { withUpdatedAt } from '../finished-text.ts';
 import { isGranted, scopeKey, scopeValues } from '../granted.ts';
@@ -69,39 +60,37 @@ const contract = object(
 
 const contractPage = pageOf(contract, 'A page of contracts.');
 
-const parameters = {
-  q: freeText,
-  lead_entity: idParameter('/v1/lead-entities', 'Only contracts of this lead entity'),
-  coop: idParameter('/v1/coops', 'Only contracts of this cooperative'),
-  supplier: idParameter('/v1/suppliers', 'Only contracts with this supplier'),
-  city_service: idParameter('/v1/city-services', 'Only contracts for this city service'),
-  updated_since: updatedSinceParameter('contracts'),
-  cursor: cursorParameter,
-  limit: limitParameter,
+export const contractFilters = {
+  q: words,
+  lead_entity: withValue('lead_entity', idParameter('/v1/lead-entities', 'Only contracts of this lead entity')),
+  coop: withValue('coop', idParameter('/v1/coops', 'Only contracts of this cooperative')),
+  supplier: withValue('supplier', idParameter('/v1/suppliers', 'Only contracts with this supplier')),
+  city_service: withValue('city_service', idParameter('/v1/city-services', 'Only contracts for this city service')),
+  updated_since: updatedSince('contracts'),
 };
 
 /** GET /v1/contracts and /v1/contracts/{id}. */
 export function registerContracts(v1: FastifyInstance, services: Services, sets: SetCache): void {
   const { database } = services;
   const index = new RecordIndex(database, 'contracts', sets);
-  const conditions = new ListConditions('contracts');
   for (const schema of [contract, contractPage]) v1.addSchema(schema);
 
-  v1.get('/contracts', {
-    schema: {
-      operationId: 'listContracts',
-      tags: ['Contracts'],
-      summary: 'List contracts',
-      description: 'Searches cooperative purchasing contracts by keyword, lead entity, coop, supplier or city service.',
-      querystring: querystringSchema(parameters),
-      response: listResponses(contractPage),
-    },
-    config: { kind: 'contracts', parameters },
-    handler: (request, reply) =>
-      sendList(services, request, reply, (filters: ListFilters, since) =>
-        indexedListing(index, listedContracts, (scope) => conditions.of(scope, filters, since)),
-      ),
-  });
+  v1.get(
+    '/contracts',
+    listRoute(services, {
+      kind: 'contracts',
+      schema: {
+        operationId: 'listContracts',
+        tags: ['Contracts'],
+        summary: 'List contracts',
+        description:
+          'Searches cooperative purchasing contracts by keyword, lead entity, coop, supplier or city service.',
+      },
+      page: contractPage,
+      filters: contractFilters,
+      listingOf: (conditionsIn) => indexedListing(index, listedContracts, conditionsIn),
+    }),
+  );
 
   v1.get<{ Params: { id: string } }>('/contracts/:id', {
     schema: {
@@ -114,7 +103,7 @@ export function registerContracts(v1: FastifyInstance, services: Services, sets:
     },
     config: { kind: 'contracts', parameters: {} },
     handler: (request, reply) =>
-      sendRecord(services, request, reply, findContract(database, request.partner.scope, request.params.id)),
+      sendRecord(services, request, reply, (scope) => findContract(database, scope, request.params.id)),
   });
 }
 

@@ -15,13 +15,13 @@ import {
   refTo,
   timestamp,
 } from '../../http/openapi/openapi-schemas.ts';
-import { EncodedText } from '../../http/response/encoded-text.ts';
+import { EncodedText, sendText, JSON_TYPE } from '../../http/response/send-text.ts';
 import { unauthorized } from '../../http/response/errors.ts';
-import { JSON_TYPE } from '../../http/response/headers.ts';
-import { sendText } from '../../http/response/send-text.ts';
 import { KINDS_AS_LISTED } from '../../kinds.ts';
+import { seenEvents, type SeenEvents } from '../../paging/watermark.ts';
+import { readInOneState } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
-import { lastDays } from '../../timestamp.ts';
+import { EPOCH, lastDays } from '../../timestamp.ts';
 
 /** How many days of requests are shown, if usage is kept that long. */
 const MAX_DAYS = 30;
@@ -139,29 +139,33 @@ export function registerKey(v1: FastifyInstance, { database, clock, config }: Se
     },
     config: { kind: null, parameters: {} },
     handler: async (request, reply) => {
-      const { keyId, partner } = request;
       const days = lastDays(clock(), dayCount);
-      const values = { partner_id: partner.id, key_id: keyId, days };
-      // A cached key is not looked up, and a replica can lag behind its rotation.
-      const rows = await database.run('own key', () => ownKey(database.engine), values, 'primary');
-      const [first] = rows;
-      // Deleted since it was authenticated.
-      if (first === undefined) throw unauthorized();
+      const { row } = await readInOneState(database, request, {
+        read: async (partner) => {
+          const values = { partner_id: partner.id, key_id: request.keyId, days };
+          // A cached key is not looked up, and a replica can lag behind its rotation.
+          const rows = await database.run('own key', () => ownKey(database.engine), values, 'primary');
+          const [first] = rows;
+          // Deleted since it was authenticated.
+          if (first === undefined) throw unauthorized();
+          return { ...first, rows, partner };
+        },
+      });
+      const { rows, partner } = row;
       const requests = new Map(rows.map((row) => [row.day, row.requests]));
       const usage = days.map((day) => ({ day, requests: requests.get(day) ?? 0 }));
       // Not through the response cache: usage changes without a new revision.
-      return sendText(request, reply, new EncodedText(renderKey(first, partner, usage)), JSON_TYPE);
+      return sendText(request, reply, new EncodedText(renderKey(row, partner, usage)), JSON_TYPE);
     },
   });
 }
 
-interface OwnKeyRow {
+interface OwnKeyRow extends SeenEvents {
   readonly id: string;
   readonly environment: KeyEnvironment;
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly replaced_by: string | null;
-  readonly published_at: string | null;
   /** Null in the only row of a key without requests. */
   readonly day: string | null;
   readonly requests: number | null;
@@ -170,17 +174,16 @@ interface OwnKeyRow {
 /** A key of a partner, in a row for each of the days with requests. One index lookup per day, in usage's primary key. */
 export function ownKey(engine: Engine): RawBuilder<OwnKeyRow> {
   return sql<OwnKeyRow>`
-    select own.id, own.environment, own.created_at, own.expires_at, own.replaced_by,
-      (select max(instant) from catalog.publications) as published_at, used.day, used.requests
-    from access.keys as own
+    select seen.*, own.id, own.environment, own.created_at, own.expires_at, own.replaced_by, used.day, used.requests
+    from (${seenEvents}) as seen
+    inner join access.keys as own on own.id = ${parameter('key_id')} and own.partner_id = ${parameter('partner_id')}
     left join (
       select usage.day, cast(sum(usage.requests) as bigint) as requests
       from access.usage as usage
       where ${isInList(engine, sql.ref('usage.day'), 'days')}
         and usage.partner_id = ${parameter('partner_id')} and usage.key_id = ${parameter('key_id')}
       group by usage.day
-    ) as used on 1 = 1
-    where own.id = ${parameter('key_id')} and own.partner_id = ${parameter('partner_id')}`;
+    ) as used on 1 = 1`;
 }
 
 function renderKey(
@@ -189,7 +192,11 @@ function renderKey(
   usage: readonly { day: string; requests: number }[],
 ): string {
   return JSON.stringify({
-    ...{ id, environment, created_at, expires_at, replaced_by },
+    id,
+    environment,
+    created_at,
+    expires_at,
+    replaced_by,
     overlap_ends_at: replaced_by === null ? null : expires_at,
     partner: name,
     kinds: KINDS_AS_LISTED.filter((kind) => kinds?.has(kind) ?? true),
@@ -198,6 +205,6 @@ function renderKey(
     granted_coops: scope.coops.size,
     requests_per_minute: requestsPerMinute,
     usage,
-    data_published_at: published_at,
+    data_published_at: published_at === EPOCH ? null : published_at,
   });
 }

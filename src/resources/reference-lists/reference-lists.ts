@@ -4,13 +4,12 @@ import type { Scope } from '../../access/scope.ts';
 import type { Engine, OpenDatabase } from '../../database/database.ts';
 import { catalogState } from '../../database/revision.ts';
 import { firstRow, isInList, limitParameter as rowLimit, parameter } from '../../database/statement.ts';
-import { listResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
+import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import { filledText, idText, object } from '../../http/openapi/openapi-schemas.ts';
-import { cursorParameter, limitParameter, querystringSchema } from '../../http/request/parameters.ts';
 import type { FoundRecords } from '../../index/record-index.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
 import { storedWhole } from '../../paging/pages.ts';
-import { sendList } from '../../paging/send-list.ts';
+import { listRoute } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { scopeKey, scopeValues } from '../granted.ts';
 
@@ -24,8 +23,6 @@ export const namedRef = object(
 );
 
 const namedRefPage = pageOf(namedRef, 'A page of lead entities, cooperatives or city services.');
-
-const parameters = { cursor: cursorParameter, limit: limitParameter };
 
 /** For the OpenAPI document. */
 export const LEAD_ENTITY_EXAMPLE = { id: 'le_city_of_pittsburgh_d85d', name: 'City of Pittsburgh' };
@@ -62,21 +59,20 @@ export function registerReferenceLists(v1: FastifyInstance, services: Services):
   for (const { kind, example, ...documentation } of LISTS) {
     const table = TABLE_OF[kind];
     const records = storedWhole(table, 'id');
-    v1.get(`/${kind}`, {
-      schema: {
-        ...documentation,
-        tags: ['Reference lists'],
-        querystring: querystringSchema(parameters),
-        response: listResponses(namedRefPage, [example]),
-      },
-      config: { kind, parameters },
-      handler: (request, reply) =>
-        sendList(services, request, reply, () => ({
+    v1.get(
+      `/${kind}`,
+      listRoute(services, {
+        kind,
+        schema: { ...documentation, tags: ['Reference lists'] },
+        page: namedRefPage,
+        examples: [example],
+        filters: {},
+        listingOf: () => ({
           records,
-          find: (scope, after, limit) => findNamedRefs(services.database, table, { scope, after, limit }),
-          forget: () => undefined,
-        })),
-    });
+          find: (scope, _since, after, limit) => findNamedRefs(services.database, table, { scope, after, limit }),
+        }),
+      }),
+    );
   }
 }
 

@@ -3,74 +3,65 @@ import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Database } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
-import { detailResponses, listResponses, objectResponses } from '../../http/openapi/openapi-responses.ts';
+import { detailResponses, objectResponses } from '../../http/openapi/openapi-responses.ts';
 import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
-import {
-  cursorParameter,
-  freeText,
-  idParameter,
-  limitParameter,
-  oneOfParameter,
-  querystringSchema,
-  timestampParameter,
-  updatedSinceParameter,
-} from '../../http/request/parameters.ts';
-import { ListConditions, type ListFilters } from '../../index/conditions.ts';
+import { idParameter, oneOfParameter, querystringSchema } from '../../http/request/parameters.ts';
 import { RecordIndex } from '../../index/record-index.ts';
-import type { SetCache } from '../../index/set-cache.ts';
-import { readSince } from '../../paging/events.ts';
-import { indexedListing, type ListedRecords } from '../../paging/pages.ts';
-import { sendList } from '../../paging/send-list.ts';
-import { sendCount, sendRecord, type RecordQuery } from '../../paging/send-record.ts';
+import type { SetCache } from '../../index/block-query.ts';
+import { indexedListing, type ListedRecords, closing, updatedSince, withValue, words } from '../../paging/pages.ts';
+import { listRoute, sendCount, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { withUpdatedAt } from '../finished-text.ts';
 import { isGranted, scopeKey, scopeValues } from '../granted.ts';
 import { count, solicitationDetail, solicitationPage, solicitationSchemas, solicitationStatus } from './schema.ts';
 
-const filterParameters = {
-  q: freeText,
-  status: oneOfParameter(
-    solicitationStatus,
-    'Only solicitations with this stored status. It stays `open` after the deadline.',
+export const solicitationFilters = {
+  q: words,
+  status: withValue(
+    'status',
+    oneOfParameter(
+      solicitationStatus,
+      'Only solicitations with this stored status. It stays `open` after the deadline.',
+    ),
   ),
-  lead_entity: idParameter('/v1/lead-entities', 'Only solicitations of this issuer'),
-  closing_after: timestampParameter(
+  lead_entity: withValue('lead_entity', idParameter('/v1/lead-entities', 'Only solicitations of this issuer')),
+  closing_after: closing(
+    'at least',
     'Only solicitations that close at this time or later. Those without a close date never match.',
   ),
-  closing_before: timestampParameter(
+  closing_before: closing(
+    'at most',
     'Only solicitations that close at this time or earlier. Those without a close date never match.',
   ),
-  updated_since: updatedSinceParameter(
+  updated_since: updatedSince(
     'solicitations',
     'New notices, documents and questions do not count: request the detail again for them.',
   ),
 };
-const listParameters = { ...filterParameters, cursor: cursorParameter, limit: limitParameter };
 
 /** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
 export function registerSolicitations(v1: FastifyInstance, services: Services, sets: SetCache): void {
   for (const schema of solicitationSchemas) v1.addSchema(schema);
   const { database } = services;
   const index = new RecordIndex(database, 'solicitations', sets);
-  const conditions = new ListConditions('solicitations');
 
-  v1.get('/solicitations', {
-    schema: {
-      operationId: 'listSolicitations',
-      tags: ['Solicitations'],
-      summary: 'List solicitations',
-      description:
-        'Open and historic solicitations of the lead entities in your scope, ordered by id, without drafts. Restrict to a ' +
-        'window of deadlines with `closing_after` and `closing_before`.',
-      querystring: querystringSchema(listParameters),
-      response: listResponses(solicitationPage),
-    },
-    config: { kind: 'solicitations', parameters: listParameters },
-    handler: (request, reply) =>
-      sendList(services, request, reply, (filters: ListFilters, since) =>
-        indexedListing(index, listedSolicitations, (scope) => conditions.of(scope, filters, since)),
-      ),
-  });
+  v1.get(
+    '/solicitations',
+    listRoute(services, {
+      kind: 'solicitations',
+      schema: {
+        operationId: 'listSolicitations',
+        tags: ['Solicitations'],
+        summary: 'List solicitations',
+        description:
+          'Open and historic solicitations of the lead entities in your scope, ordered by id, without drafts. Restrict ' +
+          'to a window of deadlines with `closing_after` and `closing_before`.',
+      },
+      page: solicitationPage,
+      filters: solicitationFilters,
+      listingOf: (conditionsIn) => indexedListing(index, listedSolicitations, conditionsIn),
+    }),
+  );
 
   v1.get('/solicitations/count', {
     schema: {
@@ -78,16 +69,11 @@ export function registerSolicitations(v1: FastifyInstance, services: Services, s
       tags: ['Solicitations'],
       summary: 'Count solicitations',
       description: 'The number of solicitations that the list returns for the same filters.',
-      querystring: querystringSchema(filterParameters),
+      querystring: querystringSchema(solicitationFilters),
       response: objectResponses(count),
     },
-    config: { kind: 'solicitations', parameters: filterParameters },
-    handler: async (request, reply) => {
-      const { partner } = request;
-      const filters: ListFilters & { updated_since?: string } = request.parameters;
-      const since = await readSince(database, partner.id, filters.updated_since, null);
-      return sendCount(services, request, reply, index, conditions.of(partner.scope, filters, since));
-    },
+    config: { kind: 'solicitations', parameters: solicitationFilters },
+    handler: (request, reply) => sendCount(services, request, reply, index, solicitationFilters),
   });
 
   v1.get<{ Params: { id: string } }>('/solicitations/:id', {
@@ -101,7 +87,7 @@ export function registerSolicitations(v1: FastifyInstance, services: Services, s
     },
     config: { kind: 'solicitations', parameters: {} },
     handler: (request, reply) =>
-      sendRecord(services, request, reply, findSolicitation(database, request.partner.scope, request.params.id)),
+      sendRecord(services, request, reply, (scope) => findSolicitation(database, scope, request.params.id)),
   });
 }
 

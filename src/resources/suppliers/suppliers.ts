@@ -3,25 +3,21 @@ import { sql, type RawBuilder } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Database } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
-import { detailResponses, listResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
+import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
 import { filledText, idPathSchema, idText, nullable, object, timestamp } from '../../http/openapi/openapi-schemas.ts';
-import {
-  certificationsParameter,
-  cursorParameter,
-  freeText,
-  idParameter,
-  limitParameter,
-  querystringSchema,
-  stateParameter,
-  updatedSinceParameter,
-} from '../../http/request/parameters.ts';
-import { ListConditions, type ListFilters } from '../../index/conditions.ts';
-import { OtherStateError } from '../../index/one-state.ts';
+import { certificationsParameter, idParameter, stateParameter } from '../../http/request/parameters.ts';
+import { hasValue, NEVER } from '../../index/conditions.ts';
 import { RecordIndex } from '../../index/record-index.ts';
-import type { SetCache } from '../../index/set-cache.ts';
-import { indexedListing, type ListedRecords } from '../../paging/pages.ts';
-import { sendList } from '../../paging/send-list.ts';
-import { sendRecord, type RecordQuery } from '../../paging/send-record.ts';
+import type { SetCache } from '../../index/block-query.ts';
+import {
+  indexedListing,
+  type ListedRecords,
+  updatedSince,
+  withValue,
+  words,
+  type IndexFilter,
+} from '../../paging/pages.ts';
+import { listRoute, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { STATES } from '../../us-states.ts';
 import type { CertificationList } from '../certifications/certification-list.ts';
@@ -82,20 +78,27 @@ const supplier = object(
 
 const supplierPage = pageOf(supplier, 'A page of suppliers.');
 
-const parameters = {
-  q: freeText,
-  state: stateParameter,
-  certifications: certificationsParameter,
-  city_service: idParameter('/v1/city-services', 'Only suppliers that offer this city service'),
-  updated_since: updatedSinceParameter('suppliers'),
-  cursor: cursorParameter,
-  limit: limitParameter,
-};
-
-interface SupplierFilters extends ListFilters {
-  /** Comma-separated names and abbreviations. */
-  readonly certifications?: string;
+/** Suppliers that hold all certifications of a list, by their names in the catalog state in which they are found. */
+function holding(certifications: CertificationList): IndexFilter {
+  return {
+    ...certificationsParameter,
+    async conditions(names, { catalog }) {
+      const abbreviations = await certifications.resolve(names, catalog);
+      return abbreviations.map((held) => (held === null ? NEVER : hasValue('certification', held)));
+    },
+  };
 }
+
+export const supplierFilters = (certifications: CertificationList) => ({
+  q: words,
+  state: withValue('state', stateParameter),
+  certifications: holding(certifications),
+  city_service: withValue(
+    'city_service',
+    idParameter('/v1/city-services', 'Only suppliers that offer this city service'),
+  ),
+  updated_since: updatedSince('suppliers'),
+});
 
 /** GET /v1/suppliers and /v1/suppliers/{id}. */
 export function registerSuppliers(
@@ -106,40 +109,23 @@ export function registerSuppliers(
 ): void {
   const { database } = services;
   const index = new RecordIndex(database, 'suppliers', sets);
-  const conditions = new ListConditions('suppliers');
   for (const schema of [embeddedSupplier, supplier, supplierPage]) v1.addSchema(schema);
 
-  v1.get('/suppliers', {
-    schema: {
-      operationId: 'listSuppliers',
-      tags: ['Suppliers'],
-      summary: 'List suppliers',
-      description: 'Searches suppliers by keyword, state, certification or city service.',
-      querystring: querystringSchema(parameters),
-      response: listResponses(supplierPage),
-    },
-    config: { kind: 'suppliers', parameters },
-    handler: (request, reply) =>
-      sendList(services, request, reply, (filters: SupplierFilters, since) => {
-        const { certifications: names, ...others } = filters;
-        const listing = indexedListing(index, listedSuppliers, (scope) => conditions.of(scope, others, since));
-        if (names === undefined) return listing;
-        return {
-          ...listing,
-          // The names are resolved in the same catalog state in which the suppliers are found.
-          find: async (scope, after, limit) => {
-            const { catalog, abbreviations: held } = await certifications.resolve(names);
-            const found = await index.find(conditions.of(scope, { ...others, held }, since), after, limit);
-            if (found.catalog !== catalog) throw new OtherStateError();
-            return found;
-          },
-          forget: () => {
-            index.forget();
-            certifications.forget();
-          },
-        };
-      }),
-  });
+  v1.get(
+    '/suppliers',
+    listRoute(services, {
+      kind: 'suppliers',
+      schema: {
+        operationId: 'listSuppliers',
+        tags: ['Suppliers'],
+        summary: 'List suppliers',
+        description: 'Searches suppliers by keyword, state, certification or city service.',
+      },
+      page: supplierPage,
+      filters: supplierFilters(certifications),
+      listingOf: (conditionsIn) => indexedListing(index, listedSuppliers, conditionsIn),
+    }),
+  );
 
   v1.get<{ Params: { id: string } }>('/suppliers/:id', {
     schema: {
@@ -152,7 +138,7 @@ export function registerSuppliers(
     },
     config: { kind: 'suppliers', parameters: {} },
     handler: (request, reply) =>
-      sendRecord(services, request, reply, findSupplier(database, request.partner.scope, request.params.id)),
+      sendRecord(services, request, reply, (scope) => findSupplier(database, scope, request.params.id)),
   });
 }
 

@@ -24,8 +24,7 @@ export class ServicePart {
   /** @param main the program of another version, which may not know every setting of this one. */
   async start(main?: string): Promise<void> {
     const settings = { ...this.#environment, PDS_PORT: String(this.port) };
-    const serving =
-      main === undefined ? startServingOf(MAIN, { PDS_ADMIN_PORT: '0', ...settings }) : startServingOf(main, settings);
+    const serving = startServingOf(main ?? MAIN, { PDS_ADMIN_PORT: '0', ...settings });
     this.#workspace.guard(serving.pid, 'SIGKILL', serving.exited);
     this.#serving = serving;
     await serving.port();
@@ -50,7 +49,7 @@ export class ServicePart {
   async countsInRedis(): Promise<void> {
     const isCounting = (): boolean => {
       const output = this.output();
-      return output.lastIndexOf('requests are counted in Redis') > output.lastIndexOf('Redis does not count requests');
+      return output.lastIndexOf('Redis counts requests') > output.lastIndexOf('Redis does not count requests');
     };
     while (!isCounting()) await delay(20);
   }

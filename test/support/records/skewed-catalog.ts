@@ -45,6 +45,8 @@ export const SKEWED = {
   twoWords: 'northern southern',
   /** A short prefix of very many words. */
   shortPrefix: 'co',
+  /** Begins a different number in each solicitation. */
+  sequentialPrefix: '2024',
   commonState: 'TX',
   rareState: 'GU',
   commonCertifications: 'MBE,ISO',
@@ -91,7 +93,7 @@ export function skewedCatalog(): Catalog {
     solicitations: Array.from({ length: SIZES.solicitations }, (_, index) => ({
       id: idOf('sol', index),
       ref: index + 1,
-      reference_number: `RFP-${2_020 + (index % 7)}-${index}`,
+      reference_number: `RFP-${SKEWED.sequentialPrefix}${String(index).padStart(6, '0')}`,
       title: text.title(3, 8),
       status: statusOf(random),
       lead_entity_id: ownerOf(index, SIZES.solicitations, random),

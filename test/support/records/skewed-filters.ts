@@ -28,7 +28,7 @@ export function skewedFilters(updatedSince: readonly string[]) {
       updated_since: updatedSince,
     },
     '/v1/solicitations': {
-      q: Q,
+      q: [...Q, SKEWED.sequentialPrefix],
       status: ['open', 'cancelled'],
       lead_entity: LEAD_ENTITY,
       closing_after: ['2024-03-10T12:00:00Z'],

@@ -1,15 +1,46 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
-import type { Database } from '../../../src/database/database.ts';
+import type { Database, Engine } from '../../../src/database/database.ts';
 import type { TableGroup } from '../../../src/database/migrations/migration.ts';
-import { MIGRATIONS } from '../../../src/database/migrations/migrations.ts';
+import { ledgerStatement } from '../../../src/database/migrations/migrator.ts';
+import { runPdsOf } from '../../commands/run-pds.ts';
+import { takeOutVersionBefore } from '../../upgrade/version-before.ts';
+import { withImportDirectory, type ImportLines } from '../publishing.ts';
 
-/** Creates the schema of an older version: the first N steps of each group. */
+/** The ledger of a database that version 1.2 migrated, before and after `pds migrate --finish`. */
+export const UNFINISHED = { catalog: 5, access: 7 };
+export const FINISHED = { catalog: 6, access: 7 };
+
+interface MigrationBefore {
+  readonly number: number;
+  readonly name: string;
+  statements?(engine: Engine): string[];
+}
+
+let before: string | null = null;
+
+/** The command of the version before, taken out once for each test file. */
+export function versionBefore(): string {
+  if (before === null) {
+    const folder = mkdtempSync(join(tmpdir(), 'pds-before-'));
+    process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+    before = takeOutVersionBefore(folder);
+  }
+  return before;
+}
+
+/** Creates an empty database in the schema of version 1.2 or older: the first N steps of each group. */
 export async function makeOlderSchema({ kysely, engine }: Database, steps: Record<TableGroup, number>): Promise<void> {
+  const path = join(dirname(versionBefore()), 'database', 'migrations', 'migrations.ts');
+  const { MIGRATIONS } = (await import(/* @vite-ignore */ pathToFileURL(path).href)) as {
+    MIGRATIONS: Record<TableGroup, readonly MigrationBefore[]>;
+  };
   for (const group of ['catalog', 'access'] as const) {
     if (engine === 'postgres') await sql.raw(`create schema ${group}`).execute(kysely);
-    await sql
-      .raw(`create table ${group}.migrations (number bigint primary key, name text not null, applied_at text not null)`)
-      .execute(kysely);
+    await sql.raw(ledgerStatement(group)).execute(kysely);
     for (const migration of MIGRATIONS[group].slice(0, steps[group])) {
       const { number, name } = migration;
       for (const statement of migration.statements?.(engine) ?? []) await sql.raw(statement).execute(kysely);
@@ -18,23 +49,10 @@ export async function makeOlderSchema({ kysely, engine }: Database, steps: Recor
   }
 }
 
-/** Inserts suppliers in the schema of the catalog's first two steps. */
-export async function insertOlderSuppliers({ kysely }: Database, ids: readonly string[]): Promise<void> {
-  for (const [index, id] of ids.entries()) {
-    await sql`insert into catalog.suppliers
-      (number, id, hash, changed_publication, document, certifications_preview, certifications_all)
-      values (${index + 1}, ${id}, 'h', 1, ${olderDocument(id)}, '[]', '[]')`.execute(kysely);
-  }
-}
-
-/** The stored document of one of these suppliers. */
-export function olderDocument(id: string): string {
-  return `{"id":"${id}","name":"${id}","states_served":[],"location":null,"logo":null,"email":null,"website":null`;
-}
-
-/** Inserts a publication in the schema of the catalog's first three steps. */
-export async function insertOlderPublication({ kysely }: Database, number = 1): Promise<void> {
-  const timestamp = `2026-01-0${number}T00:00:00.000Z`;
-  await sql`insert into catalog.publications (number, instant) values (${number}, ${timestamp})`.execute(kysely);
-  await sql`update access.clock set last_publication = ${timestamp}, last_instant = ${timestamp}`.execute(kysely);
+/** Imports records with version 1.2. */
+export async function importBefore(url: string, lines: ImportLines): Promise<void> {
+  await withImportDirectory(lines, async (directory) => {
+    const { code, stderr } = await runPdsOf(versionBefore(), ['import', directory], { PDS_DATABASE_URL: url });
+    if (code !== 0) throw new Error(stderr);
+  });
 }

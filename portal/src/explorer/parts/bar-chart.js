@@ -7,7 +7,7 @@ import { formatNumber } from '../format.js';
 /**
  * @typedef {object} Bar
  * @property {string} name
- * @property {string} address of the list of its records
+ * @property {string} [address] of the list of its records
  * @property {number} count
  * @property {string} [tone] a class for its colour
  */
@@ -36,7 +36,7 @@ function row({ name, address, count, tone = '' }, most) {
   return element(
     'tr',
     {},
-    element('th', { scope: 'row' }, element('a', { href: address }, name)),
+    element('th', { scope: 'row' }, address === undefined ? name : element('a', { href: address }, name)),
     element('td', { class: 'number' }, formatNumber(count)),
     element('td', { class: 'bar' }, drawing('svg', { 'aria-hidden': 'true', focusable: 'false' }, shape)),
   );

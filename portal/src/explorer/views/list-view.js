@@ -64,7 +64,7 @@ function showPage(list, parameters, { data, meta }, previousPages) {
         `${number === null ? '' : ` on page ${formatNumber(number)}`}${next === null ? ', the last' : '; more follow'}.`;
   return [
     element('p', { class: 'count' }, said),
-    data.length > 0 && table(list.title, list.titles, data.map(list.cells)),
+    data.length > 0 && table(list.title, list.titles, data.map(list.cells), list.brief),
     element(
       'nav',
       { class: 'pages', 'aria-label': 'Pages' },

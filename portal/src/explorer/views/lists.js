@@ -32,6 +32,7 @@ import { status, STATUSES } from '../parts/status.js';
  * @property {string} path
  * @property {readonly Filter[]} filters
  * @property {readonly string[]} titles of the columns
+ * @property {readonly string[]} [brief] titles of the columns that a phone shows; all unless given
  * @property {(record: any) => (Child | readonly Child[])[]} cells of a record; the first names it
  */
 
@@ -58,6 +59,7 @@ const SOLICITATIONS = {
     UPDATED_SINCE,
   ],
   titles: ['Title', 'Reference number', 'Status', 'Accepts bids now', 'Closes', 'Lead entity', 'Updated'],
+  brief: ['Status', 'Closes'],
   cells: (/** @type {Solicitation} */ record) => [
     recordLink('solicitations', record.id, record.title),
     record.reference_number,
@@ -83,6 +85,7 @@ const CONTRACTS = {
     UPDATED_SINCE,
   ],
   titles: ['Name', 'Summary', 'Lead entity', 'Cooperative', 'Suppliers', 'Updated'],
+  brief: ['Summary', 'Lead entity'],
   cells: (/** @type {Contract} */ record) => [
     recordLink('contracts', record.id, record.name),
     record.summary,
@@ -106,6 +109,7 @@ const SUPPLIERS = {
     UPDATED_SINCE,
   ],
   titles: ['Name', 'Location', 'States served', 'Certifications', 'Website', 'Updated'],
+  brief: ['Location', 'Certifications'],
   cells: (/** @type {Supplier} */ record) => [
     recordLink('suppliers', record.id, record.name),
     record.location,

@@ -14,9 +14,13 @@ import { STATUSES } from '../parts/status.js';
  * @returns {Promise<Node[]>}
  */
 export async function showOverview(view) {
-  const counts = await view.askEach(STATUSES, (status) => view.count({ status }));
-  const live = { status: 'open', closing_after: new Date(await view.now()).toISOString() };
-  const liveCount = await view.count(live);
+  const nowMs = await view.now();
+  const live = { status: 'open', closing_after: new Date(nowMs).toISOString() };
+  const past = { status: 'open', closing_before: new Date(nowMs - 1).toISOString() };
+  const filters = [...STATUSES.map((status) => ({ status })), live, past];
+  const numbers = await view.askEach(filters, (each) => view.count(each));
+  const [liveCount = 0, pastCount = 0] = numbers.splice(STATUSES.length);
+  const counts = numbers;
   const total = counts.reduce((sum, it) => sum + it, 0);
   const byStatus = STATUSES.map((status, index) => ({
     name: status,
@@ -24,6 +28,8 @@ export async function showOverview(view) {
     count: counts[index] ?? 0,
     tone: `bar-${status}`,
   }));
+  // No filter of the API selects those without a deadline.
+  const endless = Math.max(0, (counts[STATUSES.indexOf('open')] ?? 0) - liveCount - pastCount);
   return [
     element('h2', { tabindex: '-1' }, 'Overview'),
     element(
@@ -40,6 +46,11 @@ export async function showOverview(view) {
       ' says whether a solicitation accepts bids now.',
     ),
     barChart('Solicitations by status', 'Status', byStatus),
+    barChart('Solicitations with the status open', 'Deadline', [
+      { name: 'accepts bids now', count: liveCount + endless, tone: 'bar-open' },
+      { name: 'no deadline, among these', count: endless, tone: 'bar-open' },
+      { name: 'past its deadline', count: pastCount, address: listAddress('solicitations', past), tone: 'bar-closed' },
+    ]),
     new LeadEntityCounts(view).node,
   ];
 }

@@ -35,6 +35,7 @@ export async function showTimeline(view) {
     ? periods.map((period) => page.data.filter(({ close_at }) => isWithin(Date.parse(close_at ?? ''), period)).length)
     : await view.askEach(periods, (period) => view.count(closingWithin([period])));
   const total = counts.reduce((sum, it) => sum + it, 0);
+  if (total === 0) return emptyTimeline();
   const near = isAll ? periods : periods.slice(0, countFitting(counts));
   const { data } = isAll || near.length === 0 ? page : await readPage(view, near);
   return [
@@ -56,6 +57,19 @@ export async function showTimeline(view) {
       })),
     ),
     ...(near.length > 0 && data.length > 0 ? deadlines(near, data, nowMs) : []),
+  ];
+}
+
+function emptyTimeline() {
+  return [
+    element('h2', { tabindex: '-1' }, 'Timeline of deadlines'),
+    element(
+      'p',
+      { class: 'empty' },
+      `No solicitation that you see has the status open and a deadline in the next ${WEEKS} weeks. `,
+      element('a', { href: listAddress('solicitations', { status: 'open' }) }, 'All with the status open'),
+      ' include those without a deadline and those past it.',
+    ),
   ];
 }
 

@@ -3,7 +3,7 @@ import { isOneOf } from '../../../database/engine-sql.ts';
 import type { ContractRow } from '../../../database/tables.ts';
 import { renderContract } from '../../../resources/contracts/render.ts';
 import type { ImportContext } from '../../import-context.ts';
-import type { ContractRecord } from '../../records.ts';
+import type { ContractRecord } from '../../../resources/contracts/fields.ts';
 import { publishedColumns, type KindRules, type Report } from '../record-writer.ts';
 import { getFrom, loadSupplierBytes, type ReferenceData } from '../references.ts';
 
@@ -21,9 +21,9 @@ const MAX_BATCH_BYTES = 16 * 1024 * 1024;
 export function contractRules(
   context: ImportContext,
   report: Report,
-): KindRules<'contracts', Pick<ContractRow, 'number' | 'position' | 'hash'>> {
+): KindRules<'contracts', Pick<ContractRow, 'position' | 'hash'>> {
   return {
-    columns: ['number', 'position', 'hash'],
+    columns: ['position', 'hash'],
     check({ record, line }, supplierBytes) {
       const bytes = contractBytes(record, context.referenceData, supplierBytes);
       if (bytes <= MAX_CONTRACT_BYTES) return;
@@ -76,7 +76,10 @@ function render(
   suppliers: ReadonlyMap<string, string>,
 ): string {
   return renderContract({
-    ...{ id, name, summary, description },
+    id,
+    name,
+    summary,
+    description,
     leadEntity: getFrom(named['lead-entities'], lead_entity_id),
     coop: coop_id === null ? null : getFrom(named.coops, coop_id),
     suppliers: supplier_ids.map((supplier) => `${getFrom(suppliers, supplier)}}`),

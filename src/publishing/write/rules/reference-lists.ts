@@ -1,7 +1,8 @@
 import type { CertificationRow, NamedRefRow } from '../../../database/tables.ts';
 import type { NamedRefKind } from '../../../kinds.ts';
 import type { ImportContext } from '../../import-context.ts';
-import type { CertificationRecord, NamedRecord } from '../../records.ts';
+import type { CertificationRecord } from '../../../resources/certifications/fields.ts';
+import type { NamedRecord } from '../../../resources/reference-lists/fields.ts';
 import { renderAtOnce, type KindRules, type Report } from '../record-writer.ts';
 
 /** Lead entities, coops and city services. */
@@ -26,23 +27,17 @@ export function namedRefRules(
 export function certificationRules(
   { database: { kysely }, changed, referenceData }: ImportContext,
   report: Report,
-): KindRules<'certifications', Pick<CertificationRow, 'number' | 'type' | 'document'>> {
+): KindRules<'certifications', Pick<CertificationRow, 'type' | 'document'>> {
   return {
-    columns: ['number', 'type', 'document'],
+    columns: ['type', 'document'],
     isUnchanged: (before, { record }) => before.document === renderCertification(record),
-    async *render(changes) {
-      const { last } = await kysely
-        .selectFrom('catalog.certifications')
-        .select((eb) => eb.fn.max('number').as('last'))
-        .executeTakeFirstOrThrow();
-      let lastNumber = (last as number | null) ?? 0;
-      yield* renderAtOnce(changes, ({ entry: { record }, before }) => {
+    render: (changes) =>
+      renderAtOnce(changes, ({ entry: { record }, before }) => {
         // Suppliers show only abbreviations, but sort them by type.
         if (before !== null && before.type !== record.type) changed.certifications.add(record.abbreviation);
         referenceData.certifications.set(record.abbreviation, record.type);
-        return { ...record, number: before?.number ?? (lastNumber += 1), document: renderCertification(record) };
-      });
-    },
+        return { ...record, document: renderCertification(record) };
+      }),
     /** The supplier filter accepts names and abbreviations, so a name must identify one certification. */
     async checkStored(lines) {
       const rows = await kysely

@@ -10,7 +10,7 @@ import { getFrom } from '../references.ts';
 const REFS_AT_ONCE = 5_000;
 
 const COLUMNS = [
-  ...(['number', 'position', 'hash', 'own_hash', 'changed_publication', 'updated_publication'] as const),
+  ...(['position', 'hash', 'own_hash', 'changed_publication', 'updated_publication'] as const),
   'updated_at' as const,
 ];
 
@@ -19,7 +19,7 @@ export function solicitationRules(
   context: ImportContext,
   report: Report,
 ): KindRules<'solicitations', Pick<SolicitationRow, (typeof COLUMNS)[number]>> {
-  const { database, publication, referenceData, renamed } = context;
+  const { database, release, referenceData, renamed } = context;
   // Plain lists: a map of millions would take several times the memory.
   const refs: number[] = [];
   const lines: number[] = [];
@@ -48,8 +48,13 @@ export function solicitationRules(
         const keptFrom = change.before?.own_hash === own_hash ? change.before : null;
         const row = {
           ...publishedColumns(context, 'solicitations', change),
-          updated_publication: publication,
-          ...{ own_hash, ref, lead_entity_id, status, close_at, detail },
+          updated_publication: release,
+          own_hash,
+          ref,
+          lead_entity_id,
+          status,
+          close_at,
+          detail,
           document: insertLeadEntity(
             change.entry.record,
             getFrom(referenceData.named['lead-entities'], lead_entity_id),
@@ -60,8 +65,10 @@ export function solicitationRules(
         // A renamed lead entity makes it appear in a sync, without changing `updated_at`.
         const isRenamed = renamed['lead-entities'].has(lead_entity_id);
         return {
-          ...{ ...row, updated_at, updated_publication },
-          changed_publication: isRenamed ? publication : changed_publication,
+          ...row,
+          updated_at,
+          updated_publication,
+          changed_publication: isRenamed ? release : changed_publication,
         };
       }),
     /** Reports refs that a stored record outside the import already has. Served by the index on ref. */

@@ -6,7 +6,7 @@ import { publishedColumns, renderAtOnce, type KindRules } from '../record-writer
 import { getFrom } from '../references.ts';
 
 const COLUMNS = [
-  ...(['number', 'position', 'hash', 'document', 'certifications_preview', 'certifications_all'] as const),
+  ...(['position', 'hash', 'document', 'certifications_preview', 'certifications_all'] as const),
   ...(['changed_publication', 'updated_at'] as const),
 ];
 

@@ -1,0 +1,137 @@
+import cluster from 'node:cluster';
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { ConfigError, type Origin, type OriginOf } from '../../config.ts';
+import { parseSettingsFile, type FileVariable } from './settings-syntax.ts';
+
+/** The file that is read without `--config`, in the working directory. */
+const DEFAULT_FILE = '.env';
+
+/**
+ * The environment variable that records which variables are from the file, as a `LoadedFile`. Workers inherit it with
+ * the variables: a file that has changed since the start, or a pipe, must not give them other settings.
+ */
+const RECORD = '_PDS_SETTINGS_FILE';
+
+/** A settings file that was read. */
+interface LoadedFile {
+  readonly file: string;
+  /** The line of each variable that is in force. */
+  readonly lines: Readonly<Record<string, number>>;
+}
+
+/**
+ * Reads the settings file into the environment of this process, as `process.loadEnvFile` does: a variable that is set
+ * keeps its value.
+ *
+ * @param given the file named by `--config`; otherwise `.env` in the working directory, if there is one.
+ * @throws ConfigError if the file cannot be read or parsed, or was found and others could have written it; the
+ *   environment is unchanged.
+ */
+export function loadSettingsFile(given: string | undefined): void {
+  if (cluster.isWorker) return;
+  Reflect.deleteProperty(process.env, RECORD);
+  if (given === undefined && !isFile(DEFAULT_FILE)) return;
+  const file = resolve(given ?? DEFAULT_FILE);
+  const variables = given === undefined ? parseContents(file, readFoundFile(file)) : readSettingsFile(file);
+  const lines: Record<string, number> = {};
+  for (const { name, value, line } of variables) {
+    if (process.env[name] !== undefined) continue;
+    process.env[name] = value;
+    lines[name] = line;
+  }
+  const loaded: LoadedFile = { file, lines };
+  process.env[RECORD] = JSON.stringify(loaded);
+}
+
+/**
+ * Reads the variables of a settings file that are ours.
+ *
+ * @throws ConfigError if the file cannot be read or parsed.
+ */
+export function readSettingsFile(file: string): FileVariable[] {
+  return parseContents(
+    file,
+    reading(file, () => readFileSync(file)),
+  );
+}
+
+function parseContents(file: string, contents: Buffer): FileVariable[] {
+  const { variables, problems } = parseSettingsFile(contents);
+  if (problems.length > 0) throw new ConfigError(problems.map(({ line, problem }) => `${file}:${line}: ${problem}`));
+  return variables;
+}
+
+/** Settings given as options of a command, by the names of their variables. */
+export type SettingOptions = Readonly<Record<string, string | undefined>>;
+
+/** The variables of this process, overridden by the options of its command, and where each is from. */
+export function variablesOfProcess(options: SettingOptions = {}): [SettingOptions, OriginOf] {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const originOf: OriginOf = (name) => (Object.hasOwn(given, name) ? { from: 'option' } : originOfVariable(name));
+  return [{ ...process.env, ...given }, originOf];
+}
+
+/** The origin of a variable of this process. */
+export function originOfVariable(name: string): Origin {
+  const loaded = loadedFile();
+  const line = loaded?.lines[name];
+  return loaded === null || line === undefined ? { from: 'environment' } : { from: 'file', file: loaded.file, line };
+}
+
+/** The settings file that this process has read; null if there is none. */
+export function loadedFile(): LoadedFile | null {
+  const record = process.env[RECORD];
+  return record === undefined ? null : (JSON.parse(record) as LoadedFile);
+}
+
+/** False also for a folder, such as a virtual environment of Python, and in a working directory without access. */
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+const OTHERS_CAN_WRITE = 0o022;
+
+/**
+ * Reads a file that nobody named. Its writer chooses the server that a password of this user in `PGPASSWORD` or
+ * `~/.pgpass` is sent to, so only this user or root can be its writer. The opened file is checked, not its path, and no
+ * link is followed: a stranger's link can lead to a file of root's with the stranger's words, `/proc/PID/cmdline`. So
+ * the folder needs no check: those who can write to it can only put a file of this user or root there.
+ */
+function readFoundFile(file: string): Buffer {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const descriptor = reading(file, () => openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  try {
+    const { uid, mode } = fstatSync(descriptor);
+    // Undefined on Windows, where files have neither.
+    const user = process.geteuid?.();
+    if (user !== undefined && uid !== user && uid !== 0) throw untrusted(file, `belongs to another user (${uid})`);
+    if (user !== undefined && (mode & OTHERS_CAN_WRITE) !== 0) throw untrusted(file, 'can be written by other users');
+    return reading(file, () => readFileSync(descriptor));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function reading<T>(file: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    if ((error as NodeJS.ErrnoException).code === 'ELOOP') throw untrusted(file, 'is a symbolic link');
+    throw new ConfigError([
+      `the settings file ${file} cannot be read: ${error.message}. Correct --config, or the permissions of the file`,
+    ]);
+  }
+}
+
+function untrusted(file: string, problem: string): ConfigError {
+  return new ConfigError([
+    `the settings file ${file} ${problem}, so it was not read. If you trust it, name it: --config ${file}. ` +
+      'To run without it: --config /dev/null',
+  ]);
+}

@@ -1,0 +1,95 @@
+import { prettyFactory } from 'pino-pretty';
+import { DOCS_PATH } from '../../portal/portal.ts';
+import { printable } from '../../printable.ts';
+
+/** Fields that are in the message instead, or only in JSON. */
+const REQUEST_FIELDS = [
+  'method',
+  'route',
+  'status',
+  'durationMs',
+  'partner',
+  'keyId',
+  'rows',
+  'code',
+  'reason',
+  'keyState',
+];
+
+/** A start that takes longer, such as one with a migration, shows its progress. */
+const MAX_HOLDING_MS = 10_000;
+
+/**
+ * Writes the log for people: one line for each entry. Holds lines back until `release`, so that they appear below what
+ * a starting service prints.
+ */
+export class TerminalLog {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #format: (entry: object) => string;
+  #held: string[] | null = [];
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream;
+    setTimeout(() => this.release(), MAX_HOLDING_MS).unref();
+    this.#format = prettyFactory({
+      colorize: stream.hasColors(),
+      ignore: ['pid', 'hostname', 'requestId', ...REQUEST_FIELDS].join(','),
+      translateTime: 'SYS:HH:MM:ss',
+      singleLine: true,
+      messageFormat: (entry) => messageOf(entry),
+    });
+  }
+
+  /** Takes a JSON line. */
+  write(json: string): void {
+    const entry = printableStrings(JSON.parse(json)) as Record<string, unknown>;
+    if (isPortalFile(entry)) return;
+    const line = this.#format(entry);
+    if (this.#held === null) this.#stream.write(line);
+    else this.#held.push(line);
+  }
+
+  /** Writes the lines held back, and from now on each at once. */
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = null;
+    for (const line of held) this.#stream.write(line);
+  }
+
+  /** For pino: lines are written at once. */
+  flush(done: () => void): void {
+    done();
+  }
+}
+
+/** A page of the portal loads some twenty files, whose lines would push what the start printed off the screen. */
+function isPortalFile({ route, status }: Record<string, unknown>): boolean {
+  return typeof route === 'string' && route.startsWith(`${DOCS_PATH}/`) && /\.\w+$/.test(route) && Number(status) < 400;
+}
+
+function messageOf(entry: Record<string, unknown>): string {
+  const text = (name: string): string | null => {
+    const value = entry[name];
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : null;
+  };
+  const isRequest = text('method') !== null;
+  const parts = isRequest
+    ? [
+        ...[text('method'), text('route') ?? '(no route)', text('status') ?? 'aborted'],
+        `in ${text('durationMs')} ms`,
+        entry['rows'] === 0 ? null : `with ${text('rows')} ${entry['rows'] === 1 ? 'record' : 'records'}`,
+        text('partner'),
+      ]
+    : [text('msg')];
+  const why = text('keyState') === null ? text('reason') : `key ${text('keyState')}`;
+  const message = [...parts, text('requestId')].filter((part) => part !== null).join(' ');
+  return why === null ? message : `${message}: ${why}`;
+}
+
+/** Escapes what a terminal would interpret, in every string of a value. */
+function printableStrings(value: unknown): unknown {
+  if (typeof value === 'string') return value.split('\n').map(printable).join('\n');
+  if (Array.isArray(value)) return value.map(printableStrings);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [printable(name), printableStrings(inner)]));
+}

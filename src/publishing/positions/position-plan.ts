@@ -1,0 +1,206 @@
+import type { Database } from '../../database/database.ts';
+import { isOneOf } from '../../database/engine-sql.ts';
+import { BLOCK_SIZE } from '../../index/position-set.ts';
+import { lineKey, readLines } from '../read/lines.ts';
+import type { MovedRecord } from '../../index/write/index-changes.ts';
+import { placeInBlocks } from './place-records.ts';
+import type { ImportContext } from '../import-context.ts';
+import { MAX_LINE_BYTES } from '../read/record-schemas.ts';
+import type { Source } from '../read/source.ts';
+import type { IndexedKind } from '../../kinds.ts';
+
+/** Above this number of keys in a block, reading the whole block is as fast. */
+const MAX_KEYS_TO_LOOK_UP = 4_096;
+
+/** A key of the plan. */
+export interface PlannedKey {
+  readonly key: string;
+  /** The new record's position; null if the record is already stored. */
+  readonly position: number | null;
+  /** Index of the key in the plan's sorted keys. */
+  readonly place: number;
+}
+
+/** The line number of each key of a source. */
+export interface KeyLines {
+  get(key: string): number | undefined;
+}
+
+/** A source's keys, with the positions of new records, and the keys' line numbers once set. */
+class PositionPlan implements KeyLines {
+  /** Sorted and distinct. */
+  readonly keys: readonly string[];
+  /** By key index; NaN for stored records. */
+  readonly #positions: Float64Array;
+  /** 0 until set. There can be millions: four bytes each. */
+  readonly #lines: Uint32Array;
+  #next = 0;
+
+  constructor(keys: readonly string[]) {
+    this.keys = keys;
+    this.#positions = new Float64Array(keys.length).fill(Number.NaN);
+    this.#lines = new Uint32Array(keys.length);
+  }
+
+  /** Assigns a new record its position. */
+  assign(place: number, position: number): void {
+    this.#positions[place] = position;
+  }
+
+  keyAt(place: number): string {
+    return getAt(this.keys, place);
+  }
+
+  /** Finds a key; null if the source does not contain it. */
+  find(key: string): PlannedKey | null {
+    // Fast path: most files are sorted.
+    const place = this.keys[this.#next] === key ? this.#next : lowerBound(this.keys, key);
+    const known = this.keys[place];
+    if (known !== key) return null;
+    this.#next = place + 1;
+    const position = this.#positions[place] ?? Number.NaN;
+    return { key: known, position: Number.isNaN(position) ? null : position, place };
+  }
+
+  get(key: string): number | undefined {
+    const planned = this.find(key);
+    return planned === null ? undefined : this.lineAt(planned);
+  }
+
+  /** The line of a key; undefined until set. */
+  lineAt({ place }: PlannedKey): number | undefined {
+    const line = this.#lines[place];
+    return line === 0 ? undefined : line;
+  }
+
+  setLine({ place }: PlannedKey, line: number): void {
+    this.#lines[place] = line;
+  }
+}
+
+/**
+ * Reads a source's keys and assigns each new one a position between its neighbors. If there is no room, a few records
+ * around it move; if its block is full, the block is split. No other block changes.
+ */
+export async function planPositions(
+  context: ImportContext,
+  source: Source & { kind: IndexedKind },
+): Promise<PositionPlan> {
+  const plan = new PositionPlan(await readKeys(source));
+  const blocks = await context.index[source.kind].blocks();
+  let place = 0;
+  for (const [index, block] of blocks.entries()) {
+    const nextId = blocks[index + 1]?.firstId ?? null;
+    const end = nextId === null ? plan.keys.length : lowerBound(plan.keys, nextId);
+    if (end > place && (await mayHaveNew(context.database, source.kind, plan.keys.slice(place, end))))
+      await planBlock(context, source.kind, plan, { place, end, block, nextId });
+    await context.pause();
+    place = end;
+  }
+  await context.index[source.kind].write();
+  return plan;
+}
+
+interface BlockOfKeys {
+  readonly place: number;
+  readonly end: number;
+  readonly block: { readonly number: number; readonly firstId: string };
+  /** Null for the last block. */
+  readonly nextId: string | null;
+}
+
+async function planBlock(
+  context: ImportContext,
+  kind: IndexedKind,
+  plan: PositionPlan,
+  { place: start, end, block, nextId }: BlockOfKeys,
+): Promise<void> {
+  const stored = await context.database.kysely
+    .selectFrom(`catalog.${kind}`)
+    .select(['id', 'position'])
+    .where('id', '>=', block.firstId)
+    .$if(nextId !== null, (query) => query.where('id', '<', nextId))
+    .orderBy('id')
+    .execute();
+  /** All of the block's records in id order: a stored record, or the place in the plan of a new one. */
+  const records: ((typeof stored)[number] | number)[] = [];
+  let place = start;
+  for (const record of stored) {
+    for (; place < end && plan.keyAt(place) < record.id; place += 1) records.push(place);
+    if (place < end && plan.keyAt(place) === record.id) place += 1;
+    records.push(record);
+  }
+  for (; place < end; place += 1) records.push(place);
+  if (records.length === stored.length) return;
+  const idOf = (record: (typeof records)[number]): string =>
+    typeof record === 'number' ? plan.keyAt(record) : record.id;
+  const positions = records.map((record) => (typeof record === 'number' ? null : record.position % BLOCK_SIZE));
+  const placed = placeInBlocks(positions, context.blockSize, nextId === null);
+  const index = context.index[kind];
+  const blockNumbers = [block.number];
+  const moved: MovedRecord[] = [];
+  for (const [at, record] of records.entries()) {
+    const position = getAt(placed, at);
+    const blockNumber = (blockNumbers[Math.floor(position / context.blockSize)] ??= await index.addBlock(idOf(record)));
+    const to = blockNumber * BLOCK_SIZE + (position % context.blockSize);
+    if (typeof record === 'number') {
+      plan.assign(record, to);
+      index.expectNew(blockNumber);
+    } else if (record.position !== to) moved.push({ ...record, to });
+  }
+  await index.move(moved);
+}
+
+/**
+ * Whether one of these keys is new; if not, the block need not be read. Returns true without checking if there are too
+ * many keys.
+ */
+async function mayHaveNew({ engine, kysely }: Database, kind: IndexedKind, keys: readonly string[]): Promise<boolean> {
+  if (keys.length > MAX_KEYS_TO_LOOK_UP) return true;
+  const stored = await kysely
+    .selectFrom(`catalog.${kind}`)
+    .select('id')
+    .where((eb) => isOneOf(engine, eb.ref('id'), keys))
+    .execute();
+  return stored.length < keys.length;
+}
+
+async function readKeys(source: Source & { kind: IndexedKind }): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const lines of readLines(source.open())) {
+    for (const { bytes } of lines) {
+      // Skip parsing: this line will be refused.
+      if (bytes.length > MAX_LINE_BYTES[source.kind]) continue;
+      const key = lineKey(bytes);
+      if (key !== null) keys.push(key);
+    }
+  }
+  // Ids are ASCII, so the default order is bytewise.
+  keys.sort();
+  let kept = 0;
+  for (const key of keys) {
+    if (kept > 0 && keys[kept - 1] === key) continue;
+    keys[kept] = key;
+    kept += 1;
+  }
+  keys.length = kept;
+  return keys;
+}
+
+function getAt<T>(list: readonly T[], place: number): T {
+  const item = list[place];
+  if (item === undefined) throw new Error(`there is no place ${place}`);
+  return item;
+}
+
+/** The index of the first key that is not less than this one. */
+function lowerBound(keys: readonly string[], key: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (getAt(keys, middle) < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

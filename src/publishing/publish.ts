@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { recordChange } from '../database/audit.ts';
+import { rollBack, type Database, type OpenDatabase } from '../database/database.ts';
+import { buildBlocks, type BlockOfKind } from '../index/write/build-blocks.ts';
+import { IndexChanges } from '../index/write/index-changes.ts';
+import { BLOCK_SIZE } from '../index/position-set.ts';
+import type { Clock } from '../timestamp.ts';
+import { announceRelease, nextReleaseNumber } from './releases.ts';
+import { vacuum } from '../database/vacuum.ts';
+import { lockCatalog } from '../database/catalog-lock.ts';
+import { ChangeRecorder } from './preview/change-recorder.ts';
+import type { ChangeSink } from './preview/record-changes.ts';
+import { refuseOtherFormats } from './read/file-format.ts';
+import { ProblemList } from './problems.ts';
+import { publishKind, type PublishedKind } from './publish-kind.ts';
+import { applyRemovals, type RemovalOptions } from './write/removals.ts';
+import { rerender } from './write/rerender.ts';
+import type { Counts, ImportContext } from './import-context.ts';
+import { RecordWriter, type KindRules, type Report } from './write/record-writer.ts';
+import { ReferenceData } from './write/references.ts';
+import type { Source } from './read/source.ts';
+import { updateSupplierVisibility } from './write/supplier-visibility.ts';
+import { contractRules } from './write/rules/contracts.ts';
+import { certificationRules, namedRefRules } from './write/rules/reference-lists.ts';
+import { solicitationRules } from './write/rules/solicitations.ts';
+import { supplierRules } from './write/rules/suppliers.ts';
+import { INDEXED_KINDS, KINDS, type Kind } from '../kinds.ts';
+
+export interface PublishOptions extends RemovalOptions {
+  clock: Clock;
+  /** The sources' directory, for the audit trail. */
+  directory?: string;
+  /** Receives each record that is added, changed or removed, but not those that are only rerendered. */
+  changes?: ChangeSink;
+  /** Positions per index block; tests lower it to fill blocks. */
+  blockSize?: number;
+  /** Called once if another import holds the lock. */
+  onWaiting?: () => void;
+  /** Called regularly. If it throws, the import ends with that error and nothing is published. */
+  throwIfInterrupted?: () => void;
+  /** Called just before the commit, the last point at which throwing prevents publication. */
+  onCommit?: () => void;
+  /** Called as a source's bytes are read and its lines processed. */
+  onRead?: (source: Source, bytes: number, lines: number) => void;
+}
+
+/** The result of an import, or with `dryRun` its preview. */
+export interface ImportReport {
+  /** The release's timestamp; null if nothing changed, and for a dry run. */
+  timestamp: string | null;
+  kinds: Partial<Record<Kind, Counts>>;
+  /** Records that changed only because one that they embed did. */
+  rerendered: number;
+  notes: string[];
+}
+
+/**
+ * Publishes sources atomically: readers see all of it at once, or nothing. If nothing changed, nothing is published.
+ *
+ * The commit timestamp is drawn last, just before the commit, under the lock that grants also take. SQLite commits its
+ * two files one after the other, the catalog first: a reader that sees the timestamp in `access` finds the release
+ * in `catalog`.
+ *
+ * @throws ImportRefusedError with the input's problems; nothing was written.
+ * @throws LargeRemovalsError if `replace` would remove more than a fifth of a kind, unless that is allowed.
+ * @throws OperatorError if another import ran for over a minute.
+ */
+export async function publish(
+  database: OpenDatabase,
+  sources: readonly Source[],
+  options: PublishOptions,
+): Promise<ImportReport> {
+  const transaction = await database.kysely.startTransaction().execute();
+  try {
+    const report = await publishWithin({ ...database, kysely: transaction }, sources, options);
+    await pauseOf(options)();
+    if (report.timestamp !== null) options.onCommit?.();
+    await (report.timestamp === null ? rollBack(database, transaction) : transaction.commit().execute());
+    const changes = changesIn(Object.values(report.kinds)) + report.rerendered;
+    // Also after an import that changed nothing: an earlier cleanup may have failed.
+    const vacuumProblem = options.dryRun === true ? null : await vacuum(database, changes).catch(() => null);
+    if (vacuumProblem !== null) report.notes.push(vacuumProblem);
+    return report;
+  } catch (error) {
+    await rollBack(database, transaction);
+    throw error;
+  }
+}
+
+/**
+ * SQLite's statements resolve in microtasks, so a loop over them keeps signals from being handled. Pausing handles
+ * them, and ends an interrupted import.
+ */
+function pauseOf({ throwIfInterrupted }: PublishOptions): ImportContext['pause'] {
+  return async () => {
+    await setImmediate();
+    throwIfInterrupted?.();
+  };
+}
+
+async function publishWithin(
+  database: Database,
+  sources: readonly Source[],
+  options: PublishOptions,
+): Promise<ImportReport> {
+  await lockCatalog(database, options);
+  await refuseOtherFormats(sources);
+  const context = await createImportContext(database, options);
+  const notes: string[] = [];
+  const published = new Map<Kind, PublishedKind>();
+  for (const kind of KINDS) {
+    const source = sources.find((candidate) => candidate.kind === kind);
+    if (source === undefined) continue;
+    const report: Report = (line, field, reason) => context.problems.add({ file: source.name, line, field, reason });
+    const writer = new RecordWriter(context, kind, rulesOf(context, kind, report), report);
+    const onRead = (bytes: number, lines: number): void => options.onRead?.(source, bytes, lines);
+    published.set(kind, await publishKind(context, source, writer, onRead));
+    await context.pause();
+  }
+  context.problems.throwIfAny();
+  await applyRemovals(context, published, options, notes);
+  for (const { writer, lines } of published.values()) await writer.rules.checkStored?.(lines);
+  context.problems.throwIfAny();
+  const rerendered = await rerender(context, published);
+  context.problems.throwIfAny();
+
+  if (context.locationsWithoutState > 0) {
+    notes.push(`${context.locationsWithoutState} locations are not of the form "City, ST", and give no state`);
+  }
+  const kinds: ImportReport['kinds'] = Object.fromEntries([...published].map(([kind, { counts }]) => [kind, counts]));
+  const isChanged = changesIn(Object.values(kinds)) + rerendered > 0;
+  if (!isChanged || options.dryRun === true) return { timestamp: null, kinds, rerendered, notes };
+  if (changesIn(kinds.contracts === undefined ? [] : [kinds.contracts]) > 0) await updateSupplierVisibility(context);
+  const rebuilt: BlockOfKind[] = [];
+  for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
+  await buildBlocks(database, rebuilt, context.pause);
+  const timestamp = await announce(context, options.clock);
+  const details = {
+    directory: options.directory,
+    published_at: timestamp,
+    ...(options.replace === true && { replace: true }),
+    kinds: countsThatAreNotZero(kinds),
+    rendered_anew: rerendered,
+  };
+  await recordChange(database, options.clock, { action: 'import', details });
+  return { timestamp, kinds, rerendered, notes };
+}
+
+function countsThatAreNotZero(kinds: ImportReport['kinds']): Record<string, Partial<Counts>> {
+  const entries = Object.entries(kinds).map(([kind, counts]) => [
+    kind,
+    Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
+  ]);
+  return Object.fromEntries(entries) as Record<string, Partial<Counts>>;
+}
+
+async function createImportContext(database: Database, options: PublishOptions): Promise<ImportContext> {
+  const { kysely } = database;
+  const emptyKinds = new Set<Kind>();
+  const token = randomUUID();
+  for (const kind of INDEXED_KINDS) {
+    if ((await kysely.selectFrom(`catalog.${kind}`).select('id').limit(1).execute()).length === 0) emptyKinds.add(kind);
+  }
+  return {
+    database,
+    release: await nextReleaseNumber(database),
+    problems: new ProblemList(),
+    referenceData: await ReferenceData.load(database),
+    renamed: { 'lead-entities': new Map(), coops: new Map(), 'city-services': new Map() },
+    changed: { certifications: new Set(), suppliers: new Set() },
+    emptyKinds,
+    locationsWithoutState: 0,
+    latestUpdatedAt: '',
+    index: {
+      suppliers: await IndexChanges.open(database, 'suppliers', token),
+      contracts: await IndexChanges.open(database, 'contracts', token),
+      solicitations: await IndexChanges.open(database, 'solicitations', token),
+    },
+    token,
+    changes: options.changes === undefined ? null : new ChangeRecorder(database, options.changes),
+    blockSize: options.blockSize ?? BLOCK_SIZE,
+    pause: pauseOf(options),
+  };
+}
+
+function rulesOf(context: ImportContext, kind: Kind, report: Report): KindRules<Kind> {
+  switch (kind) {
+    case 'certifications':
+      return certificationRules(context, report);
+    case 'suppliers':
+      return supplierRules(context);
+    case 'contracts':
+      return contractRules(context, report);
+    case 'solicitations':
+      return solicitationRules(context, report);
+    default:
+      return namedRefRules(context, kind);
+  }
+}
+
+/** Completes the release. An imported `updated_at` later than its timestamp is replaced by it. */
+async function announce(context: ImportContext, clock: Clock): Promise<string> {
+  const { database, release, token, emptyKinds, latestUpdatedAt } = context;
+  const timestamp = await announceRelease(database, { number: release, token }, clock);
+  if (latestUpdatedAt <= timestamp) return timestamp;
+  for (const kind of emptyKinds) {
+    await sql`update ${sql.table(`catalog.${kind}`)} set updated_at = null
+      where changed_publication = ${release} and updated_at > ${timestamp}`.execute(database.kysely);
+  }
+  return timestamp;
+}
+
+function changesIn(counts: readonly Counts[]): number {
+  return counts.reduce((sum, { added, changed, removed }) => sum + added + changed + removed, 0);
+}

@@ -1,0 +1,64 @@
+import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
+import { nextCommitTimestamp, bumpRevision } from '../database/commit-timestamps.ts';
+import type { Clock } from '../timestamp.ts';
+
+/** The next release's number. `lockCatalog` keeps other imports from taking it. */
+export async function nextReleaseNumber({ kysely }: Database): Promise<number> {
+  const { last } = await kysely
+    .selectFrom('catalog.publications')
+    .select((eb) => eb.fn.max('number').as('last'))
+    .executeTakeFirstOrThrow();
+  return ((last as number | null) ?? 0) + 1;
+}
+
+/**
+ * Draws a release's timestamp and makes it known to servers: the last step before the commit.
+ *
+ * @param after a timestamp that the release's must also exceed.
+ */
+export async function announceRelease(
+  transaction: Database,
+  release: { number: number; token: string },
+  clock: Clock,
+  after?: string,
+): Promise<string> {
+  const { kysely } = transaction;
+  const timestamp = await nextCommitTimestamp(transaction, clock, after);
+  await kysely
+    .insertInto('catalog.publications')
+    .values({ ...release, instant: timestamp })
+    .execute();
+  await kysely.updateTable('access.clock').set({ last_publication: timestamp }).execute();
+  return timestamp;
+}
+
+/**
+ * Announces a release that is in `catalog` but not in `access`, because the importing process died between SQLite's
+ * two commits. Partners see the new records already, but servers still serve stale cache entries, since only `access`
+ * signals a change.
+ *
+ * @returns the release's timestamp; null if there is none to announce.
+ */
+export async function announceInterrupted(database: OpenDatabase): Promise<string | null> {
+  if (database.engine === 'postgres' || (await findUnannounced(database)) === null) return null;
+  return inTransaction(database, async (transaction) => {
+    // Waits for an import that is between its two commits: it holds the lock on `access` until the second.
+    await bumpRevision(transaction);
+    const timestamp = await findUnannounced(transaction);
+    if (timestamp !== null)
+      await transaction.kysely.updateTable('access.clock').set({ last_publication: timestamp }).execute();
+    return timestamp;
+  });
+}
+
+async function findUnannounced({ kysely }: Database): Promise<string | null> {
+  const { last_publication: announced } = await kysely
+    .selectFrom('access.clock')
+    .select('last_publication')
+    .executeTakeFirstOrThrow();
+  const { published } = await kysely
+    .selectFrom('catalog.publications')
+    .select((eb) => eb.fn.max('instant').as('published'))
+    .executeTakeFirstOrThrow();
+  return (published as string | null) !== null && published > announced ? published : null;
+}

@@ -1,0 +1,116 @@
+import type { Logger } from 'pino';
+import type { RateLimiterAbstract } from 'rate-limiter-flexible';
+import { InMemoryRateLimiter, rateLimitResult, type RateLimiter, type RateLimitResult } from './request-limits.ts';
+
+/** How long counts must not have failed before requests wait for them again. */
+const RETURN_MS = 1_000;
+
+interface SharedRateLimiterOptions {
+  /** Counts for all processes. Its `duration` is the window, its `points` are not used. */
+  readonly limiter: RateLimiterAbstract;
+  /** What counts, for the log: "Redis", "the primary process". */
+  readonly counter: string;
+  /** Whether a request sent to the counter now could be counted. If not, no request waits for it. */
+  readonly isConnected: () => boolean;
+  /** The reason for a failure, safe to log. */
+  readonly reasonOf: (error: unknown) => string;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+}
+
+/**
+ * Counts with other processes, by a limiter of rate-limiter-flexible. If that fails or takes too long, this process
+ * counts by itself, up to the full limit, and no request waits any more until later counts have succeeded for a while: a
+ * failure of the counting must not become a failure of the service.
+ *
+ * Not the library's `insuranceLimiter`, which only its stores have and which does not report that it is in use.
+ */
+export class SharedRateLimiter implements RateLimiter {
+  readonly windowSeconds: number;
+  readonly #options: SharedRateLimiterOptions;
+  readonly #local: InMemoryRateLimiter;
+  #isShared: boolean | null = null;
+  #fallbacks = 0;
+  #failedAtMs = -Infinity;
+  #isClosed = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: SharedRateLimiterOptions) {
+    this.#options = options;
+    this.windowSeconds = options.limiter.duration;
+    this.#local = new InMemoryRateLimiter(this.windowSeconds);
+  }
+
+  /** Whether requests are currently counted for all processes together. */
+  get isShared(): boolean {
+    return this.#isShared === true && this.#options.isConnected();
+  }
+
+  /** How many times this process fell back to counting on its own. */
+  get fallbacks(): number {
+    return this.#fallbacks;
+  }
+
+  /** Reports the current state, even without requests. */
+  probe(): void {
+    void this.count('probe', 1);
+  }
+
+  /** From now on this process counts on its own, and nothing is logged. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  count(key: string, quota: number): RateLimitResult | Promise<RateLimitResult> {
+    const { isConnected, limiter } = this.#options;
+    if (!isConnected()) {
+      this.#noteFailure(new Error('not connected'));
+      return this.#local.count(key, quota);
+    }
+    // `consume` would apply one quota to all partners.
+    const counted = limiter.penalty(key).then(
+      ({ consumedPoints, msBeforeNext }) => {
+        this.#noteSuccess();
+        // A clock that was set back must not lengthen the window.
+        return rateLimitResult(consumedPoints, quota, Math.min(msBeforeNext, 1000 * this.windowSeconds));
+      },
+      (error: unknown) => {
+        this.#noteFailure(error);
+        return null;
+      },
+    );
+    if (this.#isShared === false) return this.#local.count(key, quota);
+    return counted.then((result) => result ?? this.#local.count(key, quota));
+  }
+
+  #probeLater(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.probe();
+    }, RETURN_MS).unref();
+  }
+
+  /** A counter that responds now and then too late must not be logged each time. */
+  #noteSuccess(): void {
+    if (this.#isShared === true || this.#isClosed) return;
+    if (performance.now() - this.#failedAtMs < RETURN_MS) {
+      this.#probeLater();
+      return;
+    }
+    const { counter, logger } = this.#options;
+    logger.info(`${counter} counts requests${this.#isShared === null ? '' : ' again'}`);
+    this.#isShared = true;
+  }
+
+  #noteFailure(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#failedAtMs = performance.now();
+    this.#probeLater();
+    if (this.#isShared === false) return;
+    const { counter, reasonOf, logger } = this.#options;
+    this.#isShared = false;
+    this.#fallbacks += 1;
+    const message = `${counter} does not count requests: this process counts by itself, up to the full limit`;
+    logger.warn({ reason: reasonOf(error) }, message);
+  }
+}

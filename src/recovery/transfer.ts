@@ -1,0 +1,190 @@
+import { setImmediate } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { recordChange } from '../database/audit.ts';
+import { lockCatalog } from '../database/catalog-lock.ts';
+import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
+import { prepareSchema } from '../database/migrations/migrator.ts';
+import { hasTimelineChanged, HISTORY, recordTimeline } from '../database/postgres/timeline.ts';
+import { insertRows } from '../database/rows.ts';
+import type { Tables } from '../database/tables.ts';
+import { OperatorError } from '../operator-error.ts';
+import type { OnProgress } from '../progress.ts';
+import { vacuum } from '../database/vacuum.ts';
+import { EPOCH, type Clock } from '../timestamp.ts';
+
+interface TransferOptions {
+  readonly clock: Clock;
+  /** Called once if an import holds the lock of the source. */
+  readonly onWaiting?: () => void;
+  /** Receives the rows copied so far. An error it throws ends the transfer. */
+  readonly onProgress?: OnProgress;
+  /** Called just before the commit, the last point at which throwing leaves the target empty. */
+  readonly onCommit?: () => void;
+}
+
+export interface Transfer {
+  /** The number of rows by table, such as `access.keys`. */
+  readonly tables: Readonly<Record<string, number>>;
+  /** A note for the operator about the target; null if there is none. */
+  readonly note: string | null;
+}
+
+interface TableColumns {
+  readonly table: keyof Tables;
+  readonly columns: readonly string[];
+}
+
+/** Records are up to a few MB; most are a few kB. */
+const ROWS_AT_ONCE = 200;
+
+/**
+ * Copies every row of every table into an empty database, of the same or the other engine: records and index, releases,
+ * partners, keys, grants, usage, the audit trail, the secret of the cursors and the clock. So the service continues on
+ * the target with the same keys, cursors and watermarks.
+ *
+ * Imports and changes of partners, keys and grants in the source wait until it is done; servers continue. The tables and
+ * columns are those that the databases have, in the order in which the migrations created them.
+ *
+ * @throws OperatorError if the target is not empty, or the source must be recovered first.
+ */
+export async function transfer(source: Database, target: OpenDatabase, options: TransferOptions): Promise<Transfer> {
+  const { clock, onWaiting, onCommit } = options;
+  if (await hasTimelineChanged(source)) {
+    throw new OperatorError('the source was promoted or restored, and may have lost changes: run "pds recover" first');
+  }
+  await prepareSchema(target, clock);
+  await refuseUsed(target);
+  const tables = await inTransaction(source, async (from) => {
+    await lockCatalog(from, onWaiting === undefined ? {} : { onWaiting });
+    // Changes of partners, keys and grants begin with this row.
+    await from.kysely
+      .updateTable('access.clock')
+      .set({ version: sql<number>`version` })
+      .execute();
+    return inTransaction(target, async (into) => {
+      await lockCatalog(into, {});
+      await refuseUsed(into);
+      const copied = await copyTables(from, into, options);
+      await into.kysely.deleteFrom('access.settings').where('name', '=', HISTORY).execute();
+      await recordTimeline(into);
+      if (into.engine === 'postgres') await continueIdentities(into);
+      await recordChange(into, clock, { action: 'transfer', details: { from: source.engine } });
+      await setImmediate();
+      onCommit?.();
+      return copied;
+    });
+  });
+  const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
+  return { tables, note: await vacuum(target, rows).catch(() => null) };
+}
+
+/**
+ * Reads `access` only: SQLite commits the catalog first, so a transfer killed between the two commits leaves records
+ * without a clock that knows of a release, which the next one replaces.
+ *
+ * @throws OperatorError if the database has been used.
+ */
+async function refuseUsed({ kysely }: Database): Promise<void> {
+  const partners = await kysely.selectFrom('access.partners').select('id').limit(1).execute();
+  const { last_instant: last } = await kysely
+    .selectFrom('access.clock')
+    .select('last_instant')
+    .executeTakeFirstOrThrow();
+  if (partners.length === 0 && last === EPOCH) return;
+  throw new OperatorError('the target holds partners or records: name a database that is empty. Nothing was changed');
+}
+
+async function copyTables(
+  from: Database,
+  into: Database,
+  { onProgress = () => undefined }: TransferOptions,
+): Promise<Record<string, number>> {
+  const tables = await readTables(into);
+  const columnsOf = new Map((await readTables(from)).map(({ table, columns }) => [table, columns]));
+  for (const { table, columns } of tables) {
+    if (columns.toSorted().join() === columnsOf.get(table)?.toSorted().join()) continue;
+    throw new OperatorError(`${table} has other columns in the source than in the target. Nothing was transferred`);
+  }
+  // Later tables refer to earlier ones.
+  for (const { table } of tables.toReversed()) await sql`delete from ${sql.table(table)}`.execute(into.kysely);
+  const totals = new Map<string, number>();
+  for (const { table } of tables) totals.set(table, await countRows(from, table));
+  const total = totals.values().reduce((sum, count) => sum + count, 0);
+  const copied: Record<string, number> = {};
+  let done = 0;
+  for (const described of tables) {
+    const { table } = described;
+    copied[table] = 0;
+    for await (const rows of readRows(from, described)) {
+      onProgress({ done, total, what: table });
+      await insertRows(into, table, rows as never[]);
+      copied[table] += rows.length;
+      done += rows.length;
+      // SQLite's statements resolve in microtasks, during which no signal is handled.
+      await setImmediate();
+    }
+  }
+  return copied;
+}
+
+/** All tables with their columns, in the order of creation. */
+async function readTables({ engine, kysely }: Database): Promise<TableColumns[]> {
+  const tables: TableColumns[] = [];
+  for (const group of ['catalog', 'access']) {
+    const found =
+      engine === 'sqlite'
+        ? sql`select entry.name as "table", info.name as "column"
+            from ${sql.table(`${group}.sqlite_schema`)} as entry join pragma_table_info(entry.name, ${group}) as info
+            where entry.type = 'table' and entry.name not like 'sqlite!_%' escape '!' order by entry.rowid, info.cid`
+        : sql`select relname as "table", attname as "column"
+            from pg_catalog.pg_class as entry join pg_catalog.pg_attribute on attrelid = entry.oid
+            where relnamespace = ${group}::regnamespace and relkind = 'r' and attnum > 0 and not attisdropped
+            order by entry.oid, attnum`;
+    const { rows } = await found.execute(kysely);
+    const columnsOf = Map.groupBy(rows as { table: string; column: string }[], ({ table }) => table);
+    for (const [name, columns] of columnsOf)
+      tables.push({ table: `${group}.${name}` as keyof Tables, columns: columns.map(({ column }) => column) });
+  }
+  return tables;
+}
+
+async function countRows({ kysely }: Database, table: string): Promise<number> {
+  const { rows } = await sql<{ total: number }>`select count(*) as total from ${sql.table(table)}`.execute(kysely);
+  return rows[0]?.total ?? 0;
+}
+
+/** All rows of a table, as of the beginning. Call it in a transaction. */
+async function* readRows({ engine, kysely }: Database, { table, columns }: TableColumns): AsyncGenerator<object[]> {
+  const names = sql.join(columns.map((column) => sql.ref(column)));
+  if (engine === 'postgres') {
+    await sql`declare rows no scroll cursor for select ${names} from ${sql.table(table)}`.execute(kysely);
+    for (;;) {
+      const { rows } = await sql<object>`fetch ${sql.lit(ROWS_AT_ONCE)} from rows`.execute(kysely);
+      if (rows.length > 0) yield rows;
+      if (rows.length < ROWS_AT_ONCE) break;
+    }
+    await sql`close rows`.execute(kysely);
+    return;
+  }
+  let last = Number.MIN_SAFE_INTEGER;
+  for (;;) {
+    const { rows } = await sql<{ rowid_read: number }>`select ${names}, rowid as rowid_read from ${sql.table(table)}
+      where rowid > ${last} order by rowid limit ${sql.lit(ROWS_AT_ONCE)}`.execute(kysely);
+    if (rows.length > 0) yield rows.map(({ rowid_read: _, ...row }) => row);
+    if (rows.length < ROWS_AT_ONCE) return;
+    last = rows.at(-1)?.rowid_read ?? last;
+  }
+}
+
+/** Makes generated ids continue after the copied ones. */
+async function continueIdentities({ kysely }: Database): Promise<void> {
+  const { rows } = await sql<{ table: string; column: string }>`
+    select table_schema || '.' || table_name as "table", column_name as "column"
+    from information_schema.columns where is_identity = 'YES' and table_schema in ('catalog', 'access')`.execute(
+    kysely,
+  );
+  for (const { table, column } of rows) {
+    await sql`select setval(pg_get_serial_sequence(${table}, ${column}), coalesce(max(${sql.ref(column)}), 0) + 1, false)
+      from ${sql.table(table)}`.execute(kysely);
+  }
+}

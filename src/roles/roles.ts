@@ -1,0 +1,83 @@
+import { readFile } from 'node:fs/promises';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { recordChange } from '../database/audit.ts';
+import { inTransaction, type Database } from '../database/database.ts';
+import { SERVING_SETTINGS } from '../database/postgres/postgres.ts';
+import { OperatorError } from '../operator-error.ts';
+import type { Clock } from '../timestamp.ts';
+
+/** Names of PostgreSQL's roles. */
+export interface Roles {
+  /** For `pds serve`. */
+  readonly reader: string;
+  /** For commands. */
+  readonly writer: string;
+}
+
+const SCRIPT = new URL('roles.sql', import.meta.url);
+
+/** Of `raise exception`. */
+const RAISED = 'P0001';
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+/**
+ * Creates the two roles or updates existing ones, in one transaction: exactly the privileges that each needs, by
+ * `roles.sql`. The reader also gets the settings of a serving connection, which PgBouncer does not pass on. Leaves
+ * passwords alone.
+ *
+ * @returns the names of the roles it created; they have no password.
+ * @throws OperatorError if the current role lacks the privilege, or if one of the two would have more than it should.
+ */
+export async function makeRoles(database: Database, clock: Clock, roles: Roles): Promise<string[]> {
+  const { reader, writer } = roles;
+  if (reader === writer) throw new OperatorError('the two roles must be different');
+  const script = await readFile(SCRIPT, 'utf8');
+  const statements = script.replace(/:'(reader|writer)'/g, (_, name: keyof Roles) => pg.escapeLiteral(roles[name]));
+  return inTransaction(database, async (transaction) => {
+    const { kysely } = transaction;
+    const { rows: existing } = await sql<{ rolname: string }>`
+      select rolname from pg_catalog.pg_roles where rolname in (${reader}, ${writer})`.execute(kysely);
+    await sql
+      .raw(statements)
+      .execute(kysely)
+      .catch((error: unknown) => {
+        if (error instanceof pg.DatabaseError && error.code === RAISED) throw new OperatorError(error.message);
+        throw error;
+      });
+    await setForServing(transaction, reader);
+    const created = [reader, writer].filter((role) => !existing.some(({ rolname }) => rolname === role));
+    await recordChange(transaction, clock, { action: 'roles', details: { ...roles, created } });
+    return created;
+  });
+}
+
+/** True if anyone but the owner has privileges: `makeRoles` must run again after a migration. */
+export async function hasRoles({ kysely }: Database): Promise<boolean> {
+  const { rows } = await sql`select from pg_catalog.pg_namespace, aclexplode(nspacl)
+    where nspname = 'access' and grantee <> nspowner limit 1`.execute(kysely);
+  return rows.length > 0;
+}
+
+/** Sets only missing settings, so that a superuser can make them first if the owner cannot. */
+async function setForServing({ kysely }: Database, reader: string): Promise<void> {
+  const settings = Object.entries(SERVING_SETTINGS).map(([name, value]) => `${name}=${value}`);
+  const { rows } = await sql<{ me: string; statement: string }>`
+    select current_user::text as me, format('alter role %I in database %I set %s = %L', ${reader}::text,
+      current_database(), split_part(setting, '=', 1), split_part(setting, '=', 2)) as statement
+    from unnest(${settings}::text[]) as setting
+    where setting not in (select unnest(setconfig) from pg_catalog.pg_db_role_setting
+      where setrole = quote_ident(${reader})::regrole
+        and setdatabase = (select oid from pg_catalog.pg_database where datname = current_database()))`.execute(kysely);
+  const statements = rows.map(({ statement }) => statement).join('; ');
+  await sql
+    .raw(statements)
+    .execute(kysely)
+    .catch((error: unknown) => {
+      if (!(error instanceof pg.DatabaseError) || error.code !== INSUFFICIENT_PRIVILEGE) throw error;
+      throw new OperatorError(
+        `${rows[0]?.me} cannot change settings of ${reader}: have a superuser run "${statements}", and then this again`,
+      );
+    });
+}

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { GUIDE_PATHS, PAGES } from './site.ts';
+
+let service: TestApp;
+
+beforeAll(async () => {
+  service = await createTestApp();
+});
+afterAll(() => service.close());
+
+test('each guide is also Markdown, at its address with .md, and leads to Markdown', async () => {
+  for (const path of GUIDE_PATHS) {
+    const address = path === '/docs' ? '/docs/index.md' : `${path}.md`;
+    const { statusCode, headers, payload } = await service.app.inject(address);
+    expect([statusCode, headers['content-type']], address).toEqual([200, 'text/markdown; charset=utf-8']);
+    expect(payload).toMatch(/^# \S.*\n\n\S/);
+    expect(PAGES.get(path)).toContain(`<link rel="alternate" type="text/markdown" href="${address}"`);
+    expect(PAGES.get(path)).toMatch(new RegExp(`<a href="${address}"[^>]*>.*This page as Markdown`, 's'));
+    const targets = [...payload.matchAll(/\]\((?!https:|#)([^)#]+)/g)].map(([, target = '']) => target);
+    for (const target of targets) {
+      expect(target, address).toMatch(/\.md$|^\/docs\/(?:reference|explorer)$|^\/openapi/);
+      expect((await service.app.inject(target)).statusCode, `${address}: ${target}`).toBeLessThan(400);
+    }
+  }
+  expect((await service.app.inject('/docs.md')).headers.location).toBe('/docs/index.md');
+});
+
+test('llms.txt lists every guide', async () => {
+  expect((await service.app.inject('/llms.txt')).headers.location).toBe('/docs/llms.txt');
+  const { headers, payload } = await service.app.inject('/docs/llms.txt');
+  expect(headers['content-type']).toBe('text/plain; charset=utf-8');
+  expect(payload).toMatch(/^# Partner data service\n\n> \S/);
+  for (const path of GUIDE_PATHS.filter((path) => /\/guides\/|\/errors$/.test(path)))
+    expect(payload).toMatch(new RegExp(`^- \\[[^\\]]+\\]\\(${path}\\.md\\): \\S`, 'm'));
+  for (const [, target = ''] of payload.matchAll(/\]\(([^)]+)\)/g))
+    expect((await service.app.inject(target)).statusCode, target).toBe(200);
+});

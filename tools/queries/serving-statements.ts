@@ -1,0 +1,203 @@
+import type { RawBuilder } from 'kysely';
+import { partnerById, storedKey } from '../../src/access/partner-records.ts';
+import type { Scope } from '../../src/access/scope.ts';
+import type { Engine, OpenDatabase } from '../../src/database/database.ts';
+import { readSchemaState } from '../../src/database/migrations/migrator.ts';
+import { READ_REVISION } from '../../src/database/revision.ts';
+import { StatementCache } from '../../src/database/statement.ts';
+import { openUsageStore, SQLITE_USAGE_STATEMENTS, type UsageStore } from '../../src/usage/usage-store.ts';
+import { readBlocks, readPosition, readSets } from '../../src/index/statements.ts';
+import { listExpiringKeys } from '../../src/access/key-expiry.ts';
+import { readLastRelease } from '../../src/monitoring/serving-metrics.ts';
+import { recordStatement, type RecordQuery } from '../../src/paging/send.ts';
+import { readCursorSecret, knownEvents, seenEvents } from '../../src/paging/watermark.ts';
+import { pageStatement, sizesStatement, storedWhole, type ListedRecords } from '../../src/paging/pages.ts';
+import { readCertifications } from '../../src/resources/certifications/certification-list.ts';
+import { findContract, listedContracts } from '../../src/resources/contracts/contracts.ts';
+import { ownKey } from '../../src/resources/key/key.ts';
+import { NAMED_REF_KINDS, TABLE_OF } from '../../src/kinds.ts';
+import { namedRefIds } from '../../src/resources/reference-lists/reference-lists.ts';
+import { findSolicitation, listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';
+import { findSupplier, listedSuppliers } from '../../src/resources/suppliers/suppliers.ts';
+import { watchStatements } from './watched-database.ts';
+
+/** The documents that list the statements. */
+export const AREAS = ['index', 'pages', 'records', 'lists', 'service'] as const;
+
+export type Area = (typeof AREAS)[number];
+
+/** A statement that a serving process can run. */
+export interface ServingStatement {
+  readonly area: Area;
+  readonly name: string;
+  readonly purpose: string;
+  readonly text: string;
+  /** Parameter names, in order. */
+  readonly parameters: readonly string[];
+}
+
+const EVERYTHING: Scope = { everythingSince: '', leadEntities: new Map(), coops: new Map(), changedAt: '' };
+const SCOPES: readonly Scope[] = [EVERYTHING, { ...EVERYTHING, everythingSince: null }];
+
+const INDEXED = ['suppliers', 'contracts', 'solicitations'] as const;
+const NAMED_REFS = NAMED_REF_KINDS.map((kind) => TABLE_OF[kind]);
+
+const LISTED: readonly ListedRecords[] = [
+  listedSuppliers,
+  listedContracts,
+  listedSolicitations,
+  storedWhole('certifications', 'abbreviation'),
+  ...NAMED_REFS.map((table) => storedWhole(table, 'id')),
+];
+
+type Template = [area: Area, name: string, purpose: string, statement: RawBuilder<unknown>];
+
+/** All statements that `OpenDatabase.run` runs, under the same keys. */
+function templates(engine: Engine): Template[] {
+  const records = SCOPES.flatMap((scope): (RecordQuery | null)[] => [
+    findSupplier({ engine }, scope, ''),
+    findContract({ engine }, scope, ''),
+    findSolicitation({ engine }, scope, ''),
+    findSolicitation({ engine }, scope, '1'),
+  ]).filter((query) => query !== null);
+  return [
+    [
+      'index',
+      'index blocks',
+      'The blocks of a kind. Cached until a statement sees another state of the catalog.',
+      readBlocks,
+    ],
+    ...INDEXED.map((kind): Template => [
+      'index',
+      `sets of ${kind}`,
+      'The sets of terms, and of the first terms in ranges, in some blocks. Results are cached until a block changes.',
+      readSets(engine, kind),
+    ]),
+    ...INDEXED.map((kind): Template => [
+      'index',
+      `position of ${kind}`,
+      "The position of a cursor's record, or of the last before it if it was removed.",
+      readPosition(kind),
+    ]),
+    ...LISTED.map((listed): Template => [
+      'pages',
+      `${listed.table} page`,
+      'The finished texts of a page, with the events and the revision of the same moment.',
+      pageStatement(engine, listed),
+    ]),
+    ...LISTED.map((listed): Template => [
+      'pages',
+      `sizes of ${listed.table}`,
+      'Runs only if the texts of a page are larger than a page may be: which of them fit.',
+      sizesStatement(engine, listed),
+    ]),
+    ...records.map(({ statementKey, build }): Template => [
+      'records',
+      statementKey,
+      statementKey.endsWith('granted')
+        ? 'A record by its key, if it is in the scope of a partner with grants.'
+        : 'A record by its key, for a partner that sees everything.',
+      recordStatement(build()),
+    ]),
+    ...NAMED_REFS.flatMap((table) =>
+      (table === 'city_services' ? (['everything'] as const) : (['everything', 'granted'] as const)).map(
+        (key): Template => [
+          'lists',
+          `ids of ${table}, ${key}`,
+          key === 'everything'
+            ? 'The next ids of a reference list that the partner sees all of.'
+            : 'The next ids of a reference list: granted, or named by a contract that the partner sees.',
+          namedRefIds(engine, table, key),
+        ],
+      ),
+    ),
+    [
+      'lists',
+      'certifications',
+      'All certifications. Cached until a statement sees another state of the catalog.',
+      readCertifications,
+    ],
+    [
+      'lists',
+      'events',
+      'The last events, and what an `updated_since` means, before the first page of a sync.',
+      knownEvents,
+    ],
+    ['service', 'own key', 'The key of a request to `/v1/key`, with its requests per day.', ownKey(engine)],
+    ['service', 'key', 'A key that is not cached, with its partner and grants.', storedKey],
+    ['service', 'partner', 'A partner whose grants changed while a page was read.', partnerById],
+    ['lists', 'seen events', 'The last events, after a count.', seenEvents],
+  ];
+}
+
+/** Runs and lists the serving statements that bypass `run`. */
+async function otherStatements(database: OpenDatabase): Promise<ServingStatement[]> {
+  const statements: ServingStatement[] = [
+    {
+      area: 'service',
+      name: 'revision',
+      purpose: 'Every 500 ms: whether anything changed, and whether the database is there.',
+      text: READ_REVISION,
+      parameters: [],
+    },
+  ];
+  /** Names, in order, the statements that `work` runs for the first time. */
+  const record = async (
+    purpose: string,
+    named: readonly [name: string, ...parameters: string[]][],
+    work: (watched: OpenDatabase) => Promise<unknown>,
+  ): Promise<void> => {
+    const texts = new Set<string>();
+    await work(watchStatements(database, (text) => texts.add(text)));
+    const added = [...texts].filter((text) => statements.every((statement) => statement.text !== text));
+    if (added.length !== named.length) throw new Error(`not ${named.length} statements: ${added.join('; ')}`);
+    for (const [index, [name, ...parameters]] of named.entries()) {
+      statements.push({ area: 'service', name, purpose, text: added[index] ?? '', parameters });
+    }
+  };
+  await record(
+    'At the start the secret that signs cursors. During an upgrade the oldest version that can serve.',
+    [['setting', 'name']],
+    readCursorSecret,
+  );
+  await record('For the metrics, when the revision has changed.', [['last release']], readLastRelease);
+  await record(
+    'For the metrics, when the revision has changed: which keys end, and when.',
+    [['keys that end', 'environment', 'at']],
+    (it) => listExpiringKeys(it, 'live', ''),
+  );
+  await record(
+    'For `/readyz`, at most every ten seconds: which migrations ran.',
+    database.engine === 'postgres'
+      ? [['tables', 'group'], ['migrations of the catalog'], ['migrations of access']]
+      : [['tables'], ['migrations of the catalog'], ['tables of access'], ['migrations of access']],
+    (it) => readSchemaState(it, 'serve'),
+  );
+  const columns = ['day', 'partner_id', 'key_id', 'endpoint', 'requests', 'records', 'limited', 'failed'];
+  const usage = {
+    add: 'Every five seconds: the counts of requests. On PostgreSQL with a row for each count.',
+    deleteOneDay: 'Once a day: deletes the oldest day, if it is older than is kept.',
+  };
+  if (database.engine === 'sqlite') {
+    const { add, deleteOneDay } = SQLITE_USAGE_STATEMENTS;
+    return [
+      ...statements,
+      { area: 'service', name: 'usage', purpose: usage.add, text: add, parameters: columns },
+      { area: 'service', name: 'old usage', purpose: usage.deleteOneDay, text: deleteOneDay, parameters: ['day'] },
+    ];
+  }
+  const storeOf = (it: OpenDatabase): UsageStore => openUsageStore({ engine: 'postgres', url: '' }, it);
+  const row = { day: '', partner_id: 0, key_id: '', endpoint: '', requests: 0, records: 0, limited: 0, failed: 0 };
+  await record(usage.add, [['usage', ...columns]], (it) => storeOf(it).add([row]));
+  await record(usage.deleteOneDay, [['old usage', 'day']], (it) => storeOf(it).deleteOneDayBefore(''));
+  return statements;
+}
+/** Lists all serving statements. Executes those that bypass `run`, so the database must not be shared. */
+export async function listServingStatements(database: OpenDatabase): Promise<ServingStatement[]> {
+  const cache = new StatementCache();
+  const named = templates(database.engine).map(([area, name, purpose, statement]) => {
+    const { text, parameterNames } = cache.get(database.kysely, name, () => statement);
+    return { area, name, purpose, text, parameters: parameterNames };
+  });
+  return [...named, ...(await otherStatements(database))];
+}
