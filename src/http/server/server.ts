@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Admission } from './admission.ts';
 import { createServer } from './node-http.ts';
 import { type Socket, Server as NetServer } from 'node:net';
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 
 /** Maximum size of the request line and all headers together. */
@@ -113,18 +113,6 @@ const LINGER_MS = 500;
 /** The same after `linger()`: the first request of a connection accepted last may still be on its way. */
 const LAST_REQUESTS_MS = 100;
 
-/** Maximum wait for a moment at which no connection is waiting to be accepted. */
-const QUIET_WITHIN_MS = 500;
-
-/**
- * How long requests are held after the listener closed. With workers, the primary process closes the listening socket a
- * moment later.
- */
-const HELD_AFTER_MS = 50;
-
-/** An event-loop tick shorter than this did next to nothing. */
-const SHORT_TURN_MS = 0.5;
-
 /** How long to wait for the rest of a request that has begun to arrive. It may never come. */
 const HALF_SENT_MS = 2_000;
 
@@ -143,14 +131,6 @@ export function addDraining(app: FastifyInstance, connections: Connections): voi
     await delay(LINGER_MS);
     hasLingered = true;
   });
-  /** Settles once the listener is closed; null until closing begins. */
-  let closing: Promise<unknown> | null = null;
-  app.addHook('onRequest', (_request, _reply, done) => {
-    // Requests are held: a client that gets a response connects again, so under load some connection would always be
-    // waiting.
-    if (closing === null) done();
-    else closing.then(() => done(), done);
-  });
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (connections.isDraining) reply.header('connection', 'close');
     done();
@@ -158,12 +138,7 @@ export function addDraining(app: FastifyInstance, connections: Connections): voi
   app.addHook('preClose', async () => {
     connections.isDraining = true;
     if (!app.server.listening) return;
-    const closed = Promise.withResolvers<null>();
-    closing = closed.promise.then(() => delay(HELD_AFTER_MS));
-    await untilNoneWaits(app.server);
-    const drained = drain(app.server, connections, hasLingered ? LAST_REQUESTS_MS : LINGER_MS);
-    closed.resolve(null);
-    await drained;
+    await drain(app.server, connections, hasLingered ? LAST_REQUESTS_MS : LINGER_MS);
   });
 }
 
@@ -182,26 +157,4 @@ async function drain(server: Server, connections: Connections, lingerMs: number)
     }
     outcome = await Promise.race([ended, delay(CHECK_INTERVAL_MS)]);
   }
-}
-
-/**
- * Resolves right after a short event-loop tick in which no connection was accepted, so that none is waiting: when a
- * listener closes, the system resets all connections in its accept queue. During a long tick, whose responses make
- * clients connect again, many may have arrived.
- */
-async function untilNoneWaits(server: Server): Promise<void> {
-  const untilMs = performance.now() + QUIET_WITHIN_MS;
-  let accepted = 0;
-  const count = (): void => {
-    accepted += 1;
-  };
-  server.on('connection', count);
-  let before: number;
-  let turnedMs: number;
-  do {
-    before = accepted;
-    turnedMs = performance.now();
-    await nextTurn();
-  } while ((accepted > before || performance.now() - turnedMs > SHORT_TURN_MS) && performance.now() < untilMs);
-  server.off('connection', count);
 }
