@@ -1,6 +1,7 @@
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { addOpenApi, registerOpenApi } from './http/openapi/openapi.ts';
-import { addCommonSteps, addPartnerPipeline, addPublicPipeline, logRequests } from './http/request/pipeline.ts';
+import { logRequests } from './http/request/observers.ts';
+import { addCommonSteps, addPartnerPipeline, addPublicPipeline } from './http/request/pipeline.ts';
 import { sendError } from './http/response/errors.ts';
 import { requestIds } from './http/response/send-text.ts';
 import { ResponseCache } from './http/response/response-cache.ts';
@@ -11,6 +12,7 @@ import { routedUrl } from './http/request/request-head.ts';
 import { UnparsedRequests } from './http/server/unparsed-requests.ts';
 import { SetCache } from './index/block-query.ts';
 import { makeCursorCheck } from './paging/watermark.ts';
+import { OpenStreams } from './paging/stream.ts';
 import { registerPortal } from './portal/portal.ts';
 import { InMemoryRateLimiter, RequestLimits } from './rate-limiting/request-limits.ts';
 import { CertificationList } from './resources/certifications/certification-list.ts';
@@ -62,7 +64,10 @@ export async function buildApp(
     },
     return503OnClosing: false,
   });
-  app.decorate('admission', admission).decorate('responseCache', new ResponseCache(clock));
+  app
+    .decorate('admission', admission)
+    .decorate('responseCache', new ResponseCache(clock))
+    .decorate('openStreams', new OpenStreams());
   app.setErrorHandler(sendError);
   app.server.on('connect', (_request, socket) => unparsed.refuseConnect(socket));
   addDraining(app, connections);

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { PartnerDirectory } from './access/partner-directory.ts';
 import type { Config } from './config.ts';
 import type { OpenDatabase } from './database/database.ts';
-import type { RequestObserver } from './http/request/pipeline.ts';
+import type { RequestObserver } from './http/request/observers.ts';
 import type { Clock } from './timestamp.ts';
 
 /** The dependencies of a running server, passed to `buildApp` and from there to the routes. */

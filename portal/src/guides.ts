@@ -37,7 +37,12 @@ export const SIDEBAR = [
   },
   {
     label: 'Read',
-    items: [guide('paging', 'Paging'), guide('searching', 'Searching'), guide('syncing', 'Keeping a copy')],
+    items: [
+      guide('paging', 'Paging'),
+      guide('streams', 'Streams'),
+      guide('searching', 'Searching'),
+      guide('syncing', 'Keeping a copy'),
+    ],
   },
   {
     label: 'Programs',

@@ -72,6 +72,16 @@ export interface OpenDatabase extends Database, AsyncDisposable {
     source?: ReadSource,
   ): Row[] | Promise<Row[]>;
   /**
+   * Like `run`, for many texts that are sent on as bytes: a string for each would cost more than reading it.
+   *
+   * @param build must depend on `statementKey` alone.
+   */
+  readTexts<Row extends { revision: Revision }>(
+    statementKey: string,
+    build: () => TextsQuery<Row>,
+    values: ParameterValues,
+  ): Promise<TextsRead<Row>>;
+  /**
    * The revision of `access.clock`, which every change of partners, keys or grants and every release replaces. A
    * serving process reads it twice a second, which also checks that the database is up.
    */
@@ -87,6 +97,19 @@ export interface OpenDatabase extends Database, AsyncDisposable {
    */
   readonly servers?: () => readonly ServerState[];
   close(): Promise<void>;
+}
+
+/** A row, and texts in the order of `place`. */
+export interface TextsQuery<Row> {
+  readonly head: RawBuilder<Row>;
+  readonly texts: RawBuilder<{ readonly place: number; readonly text: string }>;
+}
+
+/** Texts as UTF-8, each followed by a line feed, and the row read by the same statement. */
+export interface TextsRead<Row> {
+  readonly head: Row;
+  readonly count: number;
+  readonly bytes: Uint8Array;
 }
 
 /** A server of PostgreSQL, as this process sees it. */

@@ -63,17 +63,28 @@ export class RecordIndex {
    * The first records after an id that meet all conditions.
    *
    * @param after null for the start of the list.
+   * @param until the last id to find; null for the end of the list.
    */
-  async find(conditions: readonly Condition[], after: string | null, limit: number): Promise<FoundRecords> {
+  async find(
+    conditions: readonly Condition[],
+    after: string | null,
+    limit: number,
+    until: string | null = null,
+  ): Promise<FoundRecords> {
     const state = await this.#getState();
     const { catalog, blocks } = state;
     const positions: number[] = [];
     const start = await this.#startAfter(state, after);
-    for (let index = start.index, count = 1; index < blocks.length; index += count, count *= BLOCKS_GROWTH) {
-      for await (const query of this.#queries(state, blocks.slice(index, index + count), conditions)) {
+    const end = until === null ? null : await this.#startAfter(state, until);
+    const lastIndex = end?.index ?? blocks.length - 1;
+    for (let index = start.index, count = 1; index <= lastIndex; index += count, count *= BLOCKS_GROWTH) {
+      const some = blocks.slice(index, Math.min(index + count, lastIndex + 1));
+      for await (const query of this.#queries(state, some, conditions)) {
         const { block } = query;
         const from = block === blocks[start.index] ? start.from : 0;
+        const to = end !== null && block === blocks[end.index] ? end.from : BLOCK_SIZE;
         for (const position of query.first(from, limit + 1 - positions.length)) {
+          if (position >= to) break;
           positions.push(block.number * BLOCK_SIZE + position);
         }
         if (positions.length > limit) return { catalog, positions: positions.slice(0, limit), hasMore: true };

@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { RequestObserver } from '../http/request/pipeline.ts';
+import type { RequestObserver } from '../http/request/observers.ts';
 
 /** In seconds. A cached response takes a tenth of the first bound; the last is the query timeout. */
 const DURATION_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];

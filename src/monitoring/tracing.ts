@@ -33,7 +33,7 @@ import {
 import type { Logger } from 'pino';
 import manifest from '../../package.json' with { type: 'json' };
 import type { OpenDatabase } from '../database/database.ts';
-import type { RequestObserver } from '../http/request/pipeline.ts';
+import type { RequestObserver } from '../http/request/observers.ts';
 import { throttleWarning } from '../throttle-warning.ts';
 import { readSampler } from './trace-sampler.ts';
 

@@ -1,5 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
+import { compareBytewise } from '../bytewise.ts';
 import type { Engine, OpenDatabase } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
 import { firstRow, joinedTexts, listedKeys, parameter } from '../database/statement.ts';
@@ -71,6 +72,11 @@ export function closing(comparison: 'at least' | 'at most', description: string)
   return { ...timestampParameter(description), conditions: (timestamp) => [closes(comparison, timestamp)] };
 }
 
+/** All solicitations whose deadline has passed, whoever can see them. */
+function passedBy(now: string): Condition[] {
+  return [closes('at most', now)];
+}
+
 /** The sync filter of a list of `records`, with a note on what else it does. `readSince` interprets its value. */
 export function updatedSince(records: string, note = ''): IndexFilter {
   return {
@@ -90,7 +96,7 @@ export function updatedSince(records: string, note = ''): IndexFilter {
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 /** More than a text can have: the largest integer of a comparison with `octet_length` on PostgreSQL. */
-const ANY_SIZE = 2 ** 31 - 1;
+export const ANY_SIZE = 2 ** 31 - 1;
 
 /** How a list's records are read and served. The expressions refer to the table as `record`. */
 export interface ListedRecords {
@@ -114,6 +120,13 @@ export function storedWhole(table: string, key: string): ListedRecords {
   return { table, key, foundBy: 'key', text, bytes: sql<number>`octet_length(${text})` };
 }
 
+/** Records found by key, up to a key; null for all of them. */
+export function upTo(until: string | null, found: FoundRecords): FoundRecords {
+  if (until === null) return found;
+  const positions = found.positions.filter((key) => compareBytewise(String(key), until) <= 0);
+  return { ...found, positions, hasMore: found.hasMore && positions.length === found.positions.length };
+}
+
 /** The records of a list, and how to find them. */
 export interface Listing {
   readonly records: ListedRecords;
@@ -121,8 +134,17 @@ export interface Listing {
    * Finds the first records after a key that the scope can see; null starts at the beginning.
    *
    * @param since null for all of them, whenever they changed.
+   * @param until the last key to find; null for no limit.
    */
-  find(scope: Scope, since: Since | null, after: string | null, limit: number): Promise<FoundRecords>;
+  find(
+    scope: Scope,
+    since: Since | null,
+    after: string | null,
+    limit: number,
+    until: string | null,
+  ): Promise<FoundRecords>;
+  /** The number of deadlines that have passed, each of which changed a record without a release. */
+  countPassed?(now: string): Promise<number>;
   /** Call when the texts were read in another catalog state than the one in which the records were found. */
   forget?(): void;
   /** Called with the last record of each page. */
@@ -137,8 +159,11 @@ export function indexedListing(
 ): Listing {
   return {
     records,
-    find: (scope, since, after, limit) =>
-      findInScope({ index, scope, since }, conditionsIn, (conditions) => index.find(conditions, after, limit)),
+    find: (scope, since, after, limit, until) =>
+      findInScope({ index, scope, since }, conditionsIn, (conditions) => index.find(conditions, after, limit, until)),
+    ...(records.changesAt !== undefined && {
+      countPassed: async (now: string) => (await index.count(passedBy(now))).total,
+    }),
     forget: () => index.forget(),
     remember: (catalog, key, position) => index.remember(catalog, key, Number(position)),
   };
@@ -158,6 +183,15 @@ export interface PageRow extends StatedPage {
   readonly hasMore: boolean;
 }
 
+/** Which records of a list to read. */
+export interface PageRequest {
+  readonly since: Since | null;
+  /** The key before the first; null for the start of the list. */
+  readonly after: string | null;
+  readonly limit: number;
+  readonly now: string;
+}
+
 /**
  * Reads a page.
  *
@@ -167,11 +201,11 @@ export async function readPage(
   database: OpenDatabase,
   listing: Listing,
   { id, scope }: Pick<Partner, 'id' | 'scope'>,
-  request: { since: Since | null; after: string | null; limit: number; now: string },
+  request: PageRequest,
 ): Promise<PageRow> {
   const { records } = listing;
   const { since, after, limit, now } = request;
-  const { catalog, positions, hasMore } = await listing.find(scope, since, after, limit);
+  const { catalog, positions, hasMore } = await listing.find(scope, since, after, limit, null);
   const read = async (found: FoundRecords['positions'], bytes: number): Promise<StatedPage> => {
     const values = { partner_id: id, now, found, bytes };
     const name = `${records.table} page`;
@@ -185,7 +219,13 @@ export async function readPage(
     const name = `sizes of ${records.table}`;
     const sizes = await database.run(name, () => sizesStatement(database.engine, records), { found });
     inState(catalog, firstRow(sizes));
-    found = found.slice(0, countFitting(sizes.map(({ bytes }) => bytes ?? 0)));
+    found = found.slice(
+      0,
+      countFitting(
+        sizes.map(({ bytes }) => bytes ?? 0),
+        MAX_PAGE_BYTES,
+      ),
+    );
     page = await read(found, ANY_SIZE);
   }
   if (page.shown !== found.length)
@@ -195,15 +235,16 @@ export async function readPage(
   return { ...page, hasMore: hasMore || found.length < positions.length };
 }
 
-function inState<Row extends { readonly catalog: string }>(catalog: string, row: Row): Row {
+/** @throws OtherStateError if a row was read in another state of the catalog. */
+export function inState<Row extends { readonly catalog: string }>(catalog: string, row: Row): Row {
   if (row.catalog !== catalog) throw new OtherStateError();
   return row;
 }
 
-/** How many of the first texts fit into a page: at least one, whatever its size. */
-function countFitting(sizes: readonly number[]): number {
+/** How many of the first texts fit into a page of a size: at least one, whatever its own. */
+export function countFitting(sizes: readonly number[], maxBytes: number): number {
   let bytes = 0;
-  const firstTooMany = sizes.findIndex((size) => (bytes += size) > MAX_PAGE_BYTES);
+  const firstTooMany = sizes.findIndex((size) => (bytes += size) > maxBytes);
   return firstTooMany === -1 ? sizes.length : Math.max(1, firstTooMany);
 }
 
@@ -213,20 +254,24 @@ function countFitting(sizes: readonly number[]): number {
  * read nor returned.
  */
 export function pageStatement(engine: Engine, listed: ListedRecords): RawBuilder<StatedPage> {
-  const { key, text, bytes, changesAt = sql<null>`null` } = listed;
   // A cross join, since SQLite joins it in this order: its own choice was to scan the whole table if the key was text.
   return sql<StatedPage>`
     select seen.*, page.*
     from (${seenEvents}) as seen cross join (
       select count(*) as shown, ${joinedTexts(engine, 'shown.text', 'shown.place')} as data,
         max(shown.key) as last_key, min(shown.changes_at) as changes_at
-      from (
+      from (${listedTexts(engine, listed)}) as shown
+    ) as page`;
+}
+
+/** The texts of the records in the parameter `found` that are no larger than the parameter `bytes`. */
+export function listedTexts(engine: Engine, listed: ListedRecords): RawBuilder<unknown> {
+  const { key, text, bytes, changesAt = sql<null>`null` } = listed;
+  return sql`
         select listed.place, ${sql.ref(`record.${key}`)} as key, ${text} as text, ${changesAt} as changes_at
         from ${listedKeys(engine, 'found', typeOf(listed), 'listed')}
         cross join ${sql.table(`catalog.${listed.table}`)} as record
-        where ${foundColumn(listed)} = listed.value and ${bytes} <= ${parameter('bytes')}
-      ) as shown
-    ) as page`;
+        where ${foundColumn(listed)} = listed.value and ${bytes} <= ${parameter('bytes')}`;
 }
 
 /** Reads the sizes of the records in the parameter `found`, in that order; null for one that is not stored. */
@@ -240,7 +285,8 @@ export function sizesStatement(
     order by listed.place`;
 }
 
-function foundColumn({ foundBy, key }: ListedRecords): RawBuilder<unknown> {
+/** The column by which the records of a list are found. */
+export function foundColumn({ foundBy, key }: ListedRecords): RawBuilder<unknown> {
   return sql.ref(`record.${foundBy === 'position' ? 'position' : key}`);
 }
 

@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest, FastifySchema, RouteShorthandOptionsWithHandler } from 'fastify';
 import { listResponses } from '../http/openapi/openapi-responses.ts';
 import type { NamedSchema } from '../http/openapi/openapi-schemas.ts';
-import { DEFAULT_LIMIT, PAGE_PARAMETERS, querystringSchema, type Filters } from '../http/request/parameters.ts';
+import { DEFAULT_LIMIT, PAGE_PARAMETERS } from '../http/request/page-parameters.ts';
+import { querystringSchema, type Filters } from '../http/request/parameters.ts';
 import { sendResponse } from '../http/response/response-cache.ts';
 import type { Kind } from '../kinds.ts';
 import type { Services } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
-import { encodeCursor, lastEvent, readSince, seenEvents, type SeenEvents, isWhole, watermarkOf } from './watermark.ts';
+import { encodeCursor, lastEvent, readSince, seenEvents, type SeenEvents } from './watermark.ts';
 import {
   readPage,
   type Listing,
@@ -17,15 +18,16 @@ import {
   type IndexQuery,
 } from './pages.ts';
 import { sql, type RawBuilder } from 'kysely';
-import type { Scope, Partner } from '../access/scope.ts';
+import type { Scope } from '../access/scope.ts';
 import { notFound } from '../http/response/errors.ts';
-import type { ParameterValues, OpenDatabase } from '../database/database.ts';
+import type { ParameterValues } from '../database/database.ts';
 import { firstRow } from '../database/statement.ts';
 import type { Condition } from '../index/conditions.ts';
 import type { RecordIndex } from '../index/record-index.ts';
 import { OtherStateError } from '../index/statements.ts';
-import type { Revision } from '../database/revision.ts';
-import { callerOf } from '../http/request/pipeline.ts';
+import { readInOneState } from './one-state.ts';
+import type { CsvColumn } from './csv.ts';
+import { sendStream } from './stream.ts';
 
 const NO_RECORDS = { shown: 0, data: null, last_key: null, changes_at: null, hasMore: false };
 
@@ -39,6 +41,8 @@ interface ListRoute<Query, C> {
   /** Records, if the schema's own examples do not suit this list. */
   readonly examples?: readonly object[];
   readonly filters: Filters<Query, C>;
+  /** Its columns as CSV. */
+  readonly columns: readonly CsvColumn[];
   /** The listing of the records that meet the conditions of a request's filters. */
   readonly listingOf: (conditionsIn: ConditionsIn<Query, C>) => Listing;
 }
@@ -46,14 +50,17 @@ interface ListRoute<Query, C> {
 /** The route of a list: what it documents, accepts and sends follows from the same filters. */
 export function listRoute<Query, C>(
   services: Services,
-  { kind, schema, page, examples, filters, listingOf }: ListRoute<Query, C>,
+  { kind, schema, page, examples, filters, columns, listingOf }: ListRoute<Query, C>,
 ): RouteShorthandOptionsWithHandler {
   const parameters = { ...filters, ...PAGE_PARAMETERS };
   return {
     schema: { ...schema, querystring: querystringSchema(parameters), response: listResponses(page, examples) },
     config: { kind, parameters },
-    handler: (request, reply) =>
-      sendList(services, request, reply, listingOf(conditionsOf(filters, request.parameters))),
+    handler: (request, reply) => {
+      const listing = listingOf(conditionsOf(filters, request.parameters));
+      if (request.format === 'json') return sendList(services, request, reply, listing);
+      return sendStream(services, request, reply, { listing, columns, name: kind });
+    },
   };
 }
 
@@ -172,91 +179,4 @@ export async function sendCount(
 /** The events, with the found record if there is one. */
 export function recordStatement(found: RawBuilder<FoundRecord>): RawBuilder<RecordRow> {
   return sql<RecordRow>`select seen.*, found.* from (${seenEvents}) as seen left join (${found}) as found on 1 = 1`;
-}
-
-/** Each failed attempt met a release, a change of the partner or a lagging replica, so ten in a row are no chance. */
-const MAX_ATTEMPTS = 10;
-
-/** How to read a response. */
-export interface Reading<Row extends SeenEvents> {
-  /**
-   * Reads what this partner can see, and the events by the statement that read the result.
-   *
-   * @throws OtherStateError if two of its statements saw different states of the catalog.
-   */
-  readonly read: (partner: Partner) => Promise<Row>;
-  /** Drops what is cached of another state of the catalog. */
-  readonly forget?: () => void;
-  /** The watermark in the request's cursor; null without one. */
-  readonly cursorWatermark?: string | null;
-}
-
-/** A result that was read in one state of the catalog and of the partner. */
-export interface OneState<Row> {
-  readonly row: Row;
-  /** One millisecond after the last event that the row reflects; that of the cursor, if there is one. */
-  readonly watermark: string;
-  /** The revision under which to cache the response; null if it must not be cached. */
-  readonly revision: Revision | null;
-}
-
-/**
- * Reads a response, again and again until it is proven to be of one state: the only place that hands out a partner's
- * scope. The row's own events must show that
- *
- * - all of it was read in one state of the catalog;
- * - the partner's grants, kinds and suspension are those that it was read for. If not, the partner is read again.
- *   Continuous changes of grants do not prevent a response: if the catalog did not change while the partner was read
- *   again, the row is what the partner saw at that moment, and its watermark that of the moment.
- * - SQLite, which reads its two files one after the other, read no commit in between: `catalog` and `access` name the
- *   same last release. If they differ twice, in the same way, a process died between its two commits.
- * - nothing is missing that the watermark in the cursor claims. If the primary lacks it too, it was lost in a restore.
- *
- * @throws ApiError if the partner turns out to be suspended, deleted or limited to other kinds.
- */
-export async function readInOneState<Row extends SeenEvents>(
-  database: OpenDatabase,
-  request: Pick<FastifyRequest, 'id' | 'caller' | 'refreshPartner'>,
-  { read, forget, cursorWatermark = null }: Reading<Row>,
-): Promise<OneState<Row>> {
-  let before: SeenEvents | null = null;
-  /** The state of the catalog before the partner was read again. */
-  let refreshedIn: string | null = null;
-  let isFromPrimary = false;
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const { partner } = callerOf(request);
-    const row: Row | null = await read(partner).catch((error: unknown) => {
-      if (!(error instanceof OtherStateError)) throw error;
-      forget?.();
-      return null;
-    });
-    let isBehind = false;
-    if (row !== null) {
-      const { changedAt } = partner.scope;
-      const isCurrent = row.partner_state === partner.state;
-      const wasCurrent = row.catalog === refreshedIn && row.grants_changed_at >= changedAt;
-      if (isCurrent ? isWhole(row) || isSame(row, before) : wasCurrent) {
-        const watermark = watermarkOf({ published_at: row.published_at, grants_changed_at: changedAt });
-        isBehind = cursorWatermark !== null && watermark < cursorWatermark;
-        if (!isBehind || isFromPrimary) {
-          const revision = isCurrent && isWhole(row) ? row.revision : null;
-          return { row, watermark: cursorWatermark ?? watermark, revision };
-        }
-      } else if (!isCurrent) {
-        refreshedIn = row.catalog;
-        await request.refreshPartner();
-      }
-    }
-    before = row;
-    // The first failure is a change in between; a second one means that one of two servers lags behind.
-    if (isBehind || attempt > 0) {
-      database.bypassReplicas();
-      isFromPrimary = true;
-    }
-  }
-  throw new Error(`no response in one state after ${MAX_ATTEMPTS} attempts: changes follow each other too fast`);
-}
-
-function isSame(row: SeenEvents, before: SeenEvents | null): boolean {
-  return row.published_at === before?.published_at && row.announced_at === before.announced_at;
 }

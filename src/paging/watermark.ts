@@ -8,6 +8,8 @@ import { addMilliseconds, EPOCH, nextMillisecond, formatTimestamp } from '../tim
 import type { FastifyRequest, FastifyInstance } from 'fastify';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { validationFailed } from '../http/response/errors.ts';
+import { acceptedFormat, type Format } from '../http/request/page-parameters.ts';
+import { checkLimit } from '../http/request/page-parameters.ts';
 import type { Check } from '../http/request/pipeline.ts';
 
 /**
@@ -209,8 +211,10 @@ export function makeCursorCheck(v1: FastifyInstance, cursorSecret: Buffer): Chec
   return (request) => {
     const { url, config } = request.routeOptions;
     if (url === undefined || config.parameters?.['cursor'] === undefined) return;
-    // The page size can change between pages; everything else is bound to the cursor.
-    const { cursor, limit, ...filters } = request.parameters;
+    // Page size and format can change between pages; everything else is bound to the cursor.
+    const { cursor, limit, format, ...filters } = request.parameters;
+    request.format = (format as Format | undefined) ?? acceptedFormat(request.headers.accept);
+    checkLimit(limit as number | undefined, request.format);
     request.cursorBinding = { endpoint: url, partnerId: request.partner.id, filters };
     if (cursor === undefined) return;
     request.position = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);

@@ -40,6 +40,14 @@ export class RequestLimits {
     return result;
   }
 
+  /** Counts a request that is being served as more than the one that it was counted as. */
+  async countMore(
+    { id, requestsPerMinute }: Pick<Partner, 'id' | 'requestsPerMinute'>,
+    units: number,
+  ): Promise<RateLimitResult> {
+    return this.#rateLimiter.count(`partner:${id}`, requestsPerMinute, units);
+  }
+
   /** Counts one failed authentication from an address, IPv6 by /64 network. */
   async countFailure(address: string): Promise<RateLimitResult> {
     const result = await this.#rateLimiter.count(`failures:${networkOf(address)}`, FAILURES_PER_MINUTE);
@@ -100,8 +108,9 @@ export interface RateLimiter {
    * Counts one request. A result that is known in this process is returned synchronously.
    *
    * @param quota requests per window. Each partner has its own, and it can change within a window.
+   * @param units how many requests it counts as.
    */
-  count(key: string, quota: number): RateLimitResult | Promise<RateLimitResult>;
+  count(key: string, quota: number, units?: number): RateLimitResult | Promise<RateLimitResult>;
 }
 
 /**
@@ -140,10 +149,10 @@ export class InMemoryRateLimiter implements RateLimiter {
     this.windowSeconds = windowSeconds;
   }
 
-  count(key: string, quota: number): RateLimitResult {
+  count(key: string, quota: number, units = 1): RateLimitResult {
     const nowMs = performance.now();
     const window = this.#find(key, nowMs) ?? this.#begin(key, nowMs);
-    window.count += 1;
+    window.count += units;
     return rateLimitResult(window.count, quota, window.endsAtMs - nowMs);
   }
 

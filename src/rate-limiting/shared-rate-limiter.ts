@@ -61,14 +61,14 @@ export class SharedRateLimiter implements RateLimiter {
     clearTimeout(this.#timer);
   }
 
-  count(key: string, quota: number): RateLimitResult | Promise<RateLimitResult> {
+  count(key: string, quota: number, units = 1): RateLimitResult | Promise<RateLimitResult> {
     const { isConnected, limiter } = this.#options;
     if (!isConnected()) {
       this.#noteFailure(new Error('not connected'));
-      return this.#local.count(key, quota);
+      return this.#local.count(key, quota, units);
     }
     // `consume` would apply one quota to all partners.
-    const counted = limiter.penalty(key).then(
+    const counted = limiter.penalty(key, units).then(
       ({ consumedPoints, msBeforeNext }) => {
         this.#noteSuccess();
         // A clock that was set back must not lengthen the window.
@@ -79,8 +79,8 @@ export class SharedRateLimiter implements RateLimiter {
         return null;
       },
     );
-    if (this.#isShared === false) return this.#local.count(key, quota);
-    return counted.then((result) => result ?? this.#local.count(key, quota));
+    if (this.#isShared === false) return this.#local.count(key, quota, units);
+    return counted.then((result) => result ?? this.#local.count(key, quota, units));
   }
 
   #probeLater(): void {

@@ -2,7 +2,7 @@ import { setImmediate as yieldToRequests, setTimeout as delay } from 'node:timer
 import type { Logger } from 'pino';
 import type { UsageRow } from '../database/tables.ts';
 import type { UsageStore } from './usage-store.ts';
-import type { RequestObserver, ObservedRequest } from '../http/request/pipeline.ts';
+import type { RequestObserver, ObservedRequest } from '../http/request/observers.ts';
 import { DAY_MS, dayOf, type Clock } from '../timestamp.ts';
 
 /** A killed process can lose up to two intervals of counts. */

@@ -96,7 +96,10 @@ export class ResponseContract {
       if (method !== 'HEAD' && !isPage) faults.push(...this.#faultsOfError(response));
     }
     if (isPartners && !isUnread) {
-      expect(headers.get('vary') === 'Authorization, Accept-Encoding', `Vary is ${headers.get('vary') ?? 'missing'}`);
+      expect(
+        headers.get('vary') === 'Authorization, Accept, Accept-Encoding',
+        `Vary is ${headers.get('vary') ?? 'missing'}`,
+      );
       expect(
         headers.get('cache-control') === 'private, no-cache',
         `Cache-Control is ${headers.get('cache-control') ?? 'missing'}`,

@@ -68,7 +68,7 @@ describe('If-None-Match', () => {
         expect(response.payload).toBe('');
         expect(response.headers).toMatchObject({
           etag: tag,
-          vary: 'Authorization, Accept-Encoding',
+          vary: 'Authorization, Accept, Accept-Encoding',
           'cache-control': 'private, no-cache',
           'x-sync-watermark': '2026-04-15T09:00:00.000Z',
           'ratelimit-policy': '"partner";q=600;w=60',
@@ -98,7 +98,7 @@ describe('compression', () => {
     async (encoding, decompress) => {
       const response = await send({ 'accept-encoding': encoding });
       expect(response.headers['content-encoding']).toBe(encoding);
-      expect(response.headers.vary).toBe('Authorization, Accept-Encoding');
+      expect(response.headers.vary).toBe('Authorization, Accept, Accept-Encoding');
       expect(response.headers['content-length']).toBe(String(response.rawPayload.length));
       expect(response.rawPayload.length).toBeLessThan(LONG.length / 5);
       expect(decompress(response.rawPayload).toString()).toBe(LONG);
@@ -113,7 +113,7 @@ describe('compression', () => {
       const response = await send(header);
       expect(response.headers['content-encoding']).toBeUndefined();
       expect(response.payload).toBe(LONG);
-      expect(response.headers.vary).toBe('Authorization, Accept-Encoding');
+      expect(response.headers.vary).toBe('Authorization, Accept, Accept-Encoding');
     }
     const short = await send({ 'accept-encoding': 'br' }, 'GET', '/v1/coops');
     expect(short.headers['content-encoding']).toBeUndefined();

@@ -255,7 +255,7 @@ describe('every response', () => {
       for (const headers of [{}, service.authorization]) {
         const response = await send(path, headers);
         expect(response.headers['cache-control']).toBe('private, no-cache');
-        expect(response.headers.vary).toBe('Authorization, Accept-Encoding');
+        expect(response.headers.vary).toBe('Authorization, Accept, Accept-Encoding');
       }
     },
   );

@@ -90,7 +90,7 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(document.components.schemas).sort()).toEqual([
       ...['Certification', 'CertificationPage', 'CertificationType', 'Contract', 'ContractPage', 'Count'],
       ...['EmbeddedSupplier', 'Error', 'ErrorCode', 'ErrorDetail', 'Health', 'Key', 'KeyEnvironment', 'KeyUsage'],
-      ...['NamedRef', 'NamedRefPage', 'PageMeta', 'ResourceKind'],
+      ...['ListFormat', 'NamedRef', 'NamedRefPage', 'PageMeta', 'ResourceKind'],
       ...['Solicitation', 'SolicitationDetail', 'SolicitationDocument', 'SolicitationNigpCode', 'SolicitationNotice'],
       ...['SolicitationPage', 'SolicitationQuestion', 'SolicitationRequestedItem', 'SolicitationStatus'],
       ...['Supplier', 'SupplierPage'],
@@ -114,7 +114,11 @@ describe('the OpenAPI document', () => {
   test('names every object schema', () => {
     for (const [path, { responses }] of operations()) {
       for (const { content } of Object.values(responses)) {
-        for (const { schema } of Object.values(content ?? {})) expect(Object.keys(schema), path).toEqual(['$ref']);
+        const { 'application/x-ndjson': ndjson, 'text/csv': csv, ...objects } = content ?? {};
+        for (const { schema } of Object.values(objects)) expect(Object.keys(schema), path).toEqual(['$ref']);
+        expect([ndjson?.schema.type, csv?.schema.type], path).toEqual(
+          ndjson ? ['string', 'string'] : [undefined, undefined],
+        );
       }
     }
     for (const [name, schema] of Object.entries(document.components.schemas)) {
@@ -127,7 +131,8 @@ describe('the OpenAPI document', () => {
   test('gives every enum a type, and marks those that can gain values', () => {
     const enums = allSchemas().filter(([, schema]) => schema.enum !== undefined);
     expect(enums.map(([where]) => where)).toEqual([
-      ...['ErrorCode', 'Health.status', 'SolicitationStatus', 'CertificationType', 'KeyEnvironment', 'ResourceKind'],
+      ...['ErrorCode', 'ListFormat', 'Health.status', 'SolicitationStatus', 'CertificationType', 'KeyEnvironment'],
+      'ResourceKind',
     ]);
     for (const [where, schema] of enums) {
       expect(schema.type, where).toBe('string');

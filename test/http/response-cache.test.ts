@@ -86,7 +86,7 @@ describe('a repeated request', () => {
     for (let time = 0; time < 3; time += 1) expect(lasting(await send(headers, method))).toEqual(lasting(first));
     expect(handled).toBe(1);
     expect(first.headers).toMatchObject({
-      vary: 'Authorization, Accept-Encoding',
+      vary: 'Authorization, Accept, Accept-Encoding',
       'cache-control': 'private, no-cache',
       'x-sync-watermark': WATERMARK,
     });

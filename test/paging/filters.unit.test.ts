@@ -1,6 +1,7 @@
 import type { FastifyContextConfig } from 'fastify';
 import { expect, test } from 'vitest';
-import { freeText, PAGE_PARAMETERS, type Filters, type Parameters } from '../../src/http/request/parameters.ts';
+import { PAGE_PARAMETERS } from '../../src/http/request/page-parameters.ts';
+import { freeText, type Filters, type Parameters } from '../../src/http/request/parameters.ts';
 import { hasWords } from '../../src/index/conditions.ts';
 import { conditionsOf, words } from '../../src/paging/pages.ts';
 

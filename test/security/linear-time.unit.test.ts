@@ -4,13 +4,13 @@ import { networkOf } from '../../src/rate-limiting/request-limits.ts';
 import { readBearerKey, readPath, routedUrl } from '../../src/http/request/request-head.ts';
 import { chooseEncoding, entityTag, isUnchanged } from '../../src/http/response/send-text.ts';
 import { openEnum } from '../../src/http/openapi/openapi-schemas.ts';
+import { PAGE_PARAMETERS } from '../../src/http/request/page-parameters.ts';
 import {
   certificationsParameter,
   freeText,
   idParameter,
   timestampParameter,
   oneOfParameter,
-  PAGE_PARAMETERS,
   parseParameters,
   stateParameter,
 } from '../../src/http/request/parameters.ts';

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import type { Partner } from '../../src/access/scope.ts';
-import type { ObservedRequest } from '../../src/http/request/pipeline.ts';
+import type { ObservedRequest } from '../../src/http/request/observers.ts';
 import { UsageCounts } from '../../src/usage/usage-recorder.ts';
 
 const NOON_MS = Date.parse('2026-04-15T12:00:00.000Z');

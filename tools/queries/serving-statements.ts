@@ -3,7 +3,9 @@ import { partnerById, storedKey } from '../../src/access/partner-records.ts';
 import type { Scope } from '../../src/access/scope.ts';
 import type { Engine, OpenDatabase } from '../../src/database/database.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
+import { withHead } from '../../src/database/postgres/postgres.ts';
 import { READ_REVISION } from '../../src/database/revision.ts';
+import { joinTexts } from '../../src/database/sqlite/sqlite.ts';
 import { StatementCache } from '../../src/database/statement.ts';
 import { openUsageStore, SQLITE_USAGE_STATEMENTS, type UsageStore } from '../../src/usage/usage-store.ts';
 import { readBlocks, readPosition, readSets } from '../../src/index/statements.ts';
@@ -12,6 +14,7 @@ import { readLastRelease } from '../../src/monitoring/serving-metrics.ts';
 import { recordStatement, type RecordQuery } from '../../src/paging/send.ts';
 import { readCursorSecret, knownEvents, seenEvents } from '../../src/paging/watermark.ts';
 import { pageStatement, sizesStatement, storedWhole, type ListedRecords } from '../../src/paging/pages.ts';
+import { keyStatement, pieceQuery } from '../../src/paging/pieces.ts';
 import { readCertifications } from '../../src/resources/certifications/certification-list.ts';
 import { findContract, listedContracts } from '../../src/resources/contracts/contracts.ts';
 import { ownKey } from '../../src/resources/key/key.ts';
@@ -52,8 +55,9 @@ const LISTED: readonly ListedRecords[] = [
 
 type Template = [area: Area, name: string, purpose: string, statement: RawBuilder<unknown>];
 
-/** All statements that `OpenDatabase.run` runs, under the same keys. */
+/** All statements that `OpenDatabase.run` and `readTexts` run, under the same keys. */
 function templates(engine: Engine): Template[] {
+  const textsOf = engine === 'sqlite' ? joinTexts : withHead;
   const records = SCOPES.flatMap((scope): (RecordQuery | null)[] => [
     findSupplier({ engine }, scope, ''),
     findContract({ engine }, scope, ''),
@@ -90,6 +94,26 @@ function templates(engine: Engine): Template[] {
       `sizes of ${listed.table}`,
       'Runs only if the texts of a page are larger than a page may be: which of them fit.',
       sizesStatement(engine, listed),
+    ]),
+    ...LISTED.map((listed): Template => [
+      'pages',
+      `${listed.table} piece by list`,
+      'The finished texts of a piece of a stream, with the events of the same moment.',
+      textsOf(pieceQuery(engine, listed, 'list')),
+    ]),
+    ...LISTED.filter(({ foundBy }) => foundBy === 'position').flatMap((listed): Template[] => [
+      [
+        'pages',
+        `${listed.table} piece by range`,
+        'The same for records whose positions are close to each other, if there is no other record among them.',
+        textsOf(pieceQuery(engine, listed, 'range')),
+      ],
+      [
+        'pages',
+        `key of ${listed.table}`,
+        'The key of the last record of a piece, before it is sent.',
+        keyStatement(listed),
+      ],
     ]),
     ...records.map(({ statementKey, build }): Template => [
       'records',

@@ -28,7 +28,11 @@ test.each(['sqlite', 'postgres'] as const)(
           seed: 1,
           numRuns: REQUESTS_PER_PARTNER,
         });
-        for (const request of requests) await started.service.get(pathOf(request), { key });
+        for (const request of requests) {
+          await started.service.get(pathOf(request), { key });
+          const accept = 'application/x-ndjson';
+          if (request.type === 'list') await started.service.get(pathOf(request), { key, headers: { accept } });
+        }
         await started.service.get('/v1/key', { key });
       }
     } finally {

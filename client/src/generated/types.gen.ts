@@ -49,6 +49,11 @@ export type PageMeta = {
 };
 
 /**
+ * `json` is a page of the list. `ndjson` and `csv` stream all of it, or `limit` records. New values can be added: accept ones that you do not know.
+ */
+export type ListFormat = 'json' | 'ndjson' | 'csv';
+
+/**
  * The process responds.
  */
 export type Health = {
@@ -714,9 +719,13 @@ export type ListContractsData = {
          */
         cursor?: string;
         /**
-         * Maximum number of records on a page. It can change from page to page.
+         * Maximum number of records on a page. It can change from page to page. With `format=ndjson` or `format=csv` it can be up to 100000, and without it the response is the whole list.
          */
         limit?: number;
+        /**
+         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         */
+        format?: ListFormat;
     };
     url: '/v1/contracts';
 };
@@ -752,7 +761,7 @@ export type ListContractsError = ListContractsErrors[keyof ListContractsErrors];
 
 export type ListContractsResponses = {
     /**
-     * A page of the list.
+     * A page of the list, or a stream of its records.
      */
     200: ContractPage;
 };
@@ -854,9 +863,13 @@ export type ListSuppliersData = {
          */
         cursor?: string;
         /**
-         * Maximum number of records on a page. It can change from page to page.
+         * Maximum number of records on a page. It can change from page to page. With `format=ndjson` or `format=csv` it can be up to 100000, and without it the response is the whole list.
          */
         limit?: number;
+        /**
+         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         */
+        format?: ListFormat;
     };
     url: '/v1/suppliers';
 };
@@ -892,7 +905,7 @@ export type ListSuppliersError = ListSuppliersErrors[keyof ListSuppliersErrors];
 
 export type ListSuppliersResponses = {
     /**
-     * A page of the list.
+     * A page of the list, or a stream of its records.
      */
     200: SupplierPage;
 };
@@ -998,9 +1011,13 @@ export type ListSolicitationsData = {
          */
         cursor?: string;
         /**
-         * Maximum number of records on a page. It can change from page to page.
+         * Maximum number of records on a page. It can change from page to page. With `format=ndjson` or `format=csv` it can be up to 100000, and without it the response is the whole list.
          */
         limit?: number;
+        /**
+         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         */
+        format?: ListFormat;
     };
     url: '/v1/solicitations';
 };
@@ -1036,7 +1053,7 @@ export type ListSolicitationsError = ListSolicitationsErrors[keyof ListSolicitat
 
 export type ListSolicitationsResponses = {
     /**
-     * A page of the list.
+     * A page of the list, or a stream of its records.
      */
     200: SolicitationPage;
 };
@@ -1202,9 +1219,13 @@ export type ListCertificationsData = {
          */
         cursor?: string;
         /**
-         * Maximum number of records on a page. It can change from page to page.
+         * Maximum number of records on a page. It can change from page to page. With `format=ndjson` or `format=csv` it can be up to 100000, and without it the response is the whole list.
          */
         limit?: number;
+        /**
+         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         */
+        format?: ListFormat;
     };
     url: '/v1/certifications';
 };
@@ -1240,7 +1261,7 @@ export type ListCertificationsError = ListCertificationsErrors[keyof ListCertifi
 
 export type ListCertificationsResponses = {
     /**
-     * A page of the list.
+     * A page of the list, or a stream of its records.
      */
     200: CertificationPage;
 };
@@ -1262,9 +1283,13 @@ export type ListLeadEntitiesData = {
          */
         cursor?: string;
         /**
-         * Maximum number of records on a page. It can change from page to page.
+         * Maximum number of records on a page. It can change from page to page. With `format=ndjson` or `format=csv` it can be up to 100000, and without it the response is the whole list.
          */
         limit?: number;
+        /**
+         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         */
+        format?: ListFormat;
     };
     url: '/v1/lead-entities';
 };
@@ -1300,7 +1325,7 @@ export type ListLeadEntitiesError = ListLeadEntitiesErrors[keyof ListLeadEntitie
 
 export type ListLeadEntitiesResponses = {
     /**
-     * A page of the list.
+     * A page of the list, or a stream of its records.
      */
     200: NamedRefPage;
 };
@@ -1322,9 +1347,13 @@ export type ListCityServicesData = {
          */
         cursor?: string;
         /**
-         * Maximum number of records on a page. It can change from page to page.
+         * Maximum number of records on a page. It can change from page to page. With `format=ndjson` or `format=csv` it can be up to 100000, and without it the response is the whole list.
          */
         limit?: number;
+        /**
+         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         */
+        format?: ListFormat;
     };
     url: '/v1/city-services';
 };
@@ -1360,7 +1389,7 @@ export type ListCityServicesError = ListCityServicesErrors[keyof ListCityService
 
 export type ListCityServicesResponses = {
     /**
-     * A page of the list.
+     * A page of the list, or a stream of its records.
      */
     200: NamedRefPage;
 };
@@ -1382,9 +1411,13 @@ export type ListCoopsData = {
          */
         cursor?: string;
         /**
-         * Maximum number of records on a page. It can change from page to page.
+         * Maximum number of records on a page. It can change from page to page. With `format=ndjson` or `format=csv` it can be up to 100000, and without it the response is the whole list.
          */
         limit?: number;
+        /**
+         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         */
+        format?: ListFormat;
     };
     url: '/v1/coops';
 };
@@ -1420,7 +1453,7 @@ export type ListCoopsError = ListCoopsErrors[keyof ListCoopsErrors];
 
 export type ListCoopsResponses = {
     /**
-     * A page of the list.
+     * A page of the list, or a stream of its records.
      */
     200: NamedRefPage;
 };

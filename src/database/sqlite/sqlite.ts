@@ -1,14 +1,14 @@
 import { statSync } from 'node:fs';
 import type * as sqlite from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { Kysely, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
+import { Kysely, sql, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import type { OpenDatabase, ParameterValues } from '../database.ts';
+import type { OpenDatabase, ParameterValues, TextsQuery } from '../database.ts';
 import { DatabaseUnavailableError } from '../errors.ts';
 import { readRevision } from '../revision.ts';
 import { describeSqliteError, makePrivateFile, prepareFolder, SqliteConnection, sqliteFiles } from './sqlite-files.ts';
 import { emptyCatalogLog, makeRoom } from './sqlite-log.ts';
-import { bindParameters, StatementCache } from '../statement.ts';
+import { bindParameters, firstRow, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 
 /**
@@ -75,6 +75,12 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       const statement = statements.get(kysely, statementKey, build);
       return prepared.prepare(statement.text).all(bindParameters('sqlite', statement, values)) as Row[];
     },
+    readTexts: async <Row>(statementKey: string, build: () => TextsQuery<Row>, values: ParameterValues) => {
+      const statement = statements.get(kysely, statementKey, () => joinTexts(build()));
+      const rows = prepared.prepare(statement.text).all(bindParameters('sqlite', statement, values));
+      const { text_count: count, bytes, ...head } = firstRow(rows as (Row & JoinedTexts)[]);
+      return { head: head as Row, count, bytes: bytes ?? new Uint8Array() };
+    },
     runEach: (text, parameterLists) => {
       const statement = prepared.prepare(text);
       for (const parameters of parameterLists) statement.run(parameters);
@@ -85,6 +91,18 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+interface JoinedTexts {
+  readonly text_count: number;
+  readonly bytes: Uint8Array | null;
+}
+
+/** The statement of `readTexts`: a single row. SQLite keeps the order of a subquery whose texts are joined. */
+export function joinTexts<Row>({ head, texts }: TextsQuery<Row>): RawBuilder<Row & JoinedTexts> {
+  return sql`select head.*, joined.* from (${head}) as head cross join (
+    select count(*) as text_count, cast(group_concat(text || char(10), '') as blob) as bytes
+    from (${texts} order by place)) as joined`;
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   type NamedSchema,
   type Schema,
 } from './openapi-schemas.ts';
-import { MAX_LIMIT } from '../request/parameters.ts';
+import { listFormat, MAX_LIMIT } from '../request/page-parameters.ts';
 
 /** A response in a route's schema; `headers` are keys of {@link HEADERS}. */
 interface ResponseSchema {
@@ -24,6 +24,22 @@ interface ResponseSchema {
 type ResponseSchemas = Readonly<Record<number, ResponseSchema>>;
 
 const JSON_MEDIA = 'application/json';
+
+/** The formats of a list beside pages. */
+const STREAMS = {
+  'application/x-ndjson': {
+    schema: {
+      type: 'string',
+      description: 'An addition to the interface, new in 1.3.0: a record as JSON on each line.',
+    },
+  },
+  'text/csv': {
+    schema: {
+      type: 'string',
+      description: 'An addition to the interface, new in 1.3.0: a header line, then a record on each line (RFC 4180).',
+    },
+  },
+} as const;
 
 const errorCode = openEnum(
   'ErrorCode',
@@ -74,7 +90,7 @@ const pageMeta = object(
 );
 
 /** Named schemas shared by the responses of all resources. */
-export const SHARED_SCHEMAS = [errorCode, errorDetail, errorSchema, pageMeta];
+export const SHARED_SCHEMAS = [errorCode, errorDetail, errorSchema, pageMeta, listFormat];
 
 /** The response headers described in the document. */
 export const HEADERS = {
@@ -86,6 +102,11 @@ export const HEADERS = {
     'Pass it as `updated_since` in the next sync to receive everything that changed since this one began. The same on ' +
       'all pages of a sync.',
     { type: 'string', format: 'date-time', maxLength: 24, pattern: TIMESTAMP_PATTERN },
+  ),
+  Link: header(
+    'An addition to the interface, new in 1.3.0. In a stream with `limit`, the next piece: `</v1/…>; rel="next"`. Absent ' +
+      'after the last.',
+    { type: 'string' },
   ),
   ETag: header('Identifies this content. Send it as `If-None-Match` to get 304 if nothing has changed.', {
     type: 'string',
@@ -147,8 +168,11 @@ export function pageOf(item: NamedSchema, description: string) {
  */
 export function listResponses(page: NamedSchema, examples?: readonly object[]): ResponseSchemas {
   const example = examples && { data: examples, meta: { next_cursor: null, limit: 25 } };
+  const headers = ['X-Sync-Watermark', 'Link'] as const;
+  const responses = successResponses('A page of the list, or a stream of its records.', page, headers, example);
   return {
-    ...successResponses('A page of the list.', page, ['X-Sync-Watermark'], example),
+    ...responses,
+    200: { ...responses[200], content: { ...responses[200].content, ...STREAMS } },
     ...errorResponses({ detail: false }),
   };
 }
@@ -200,7 +224,7 @@ function successResponses(
   schema: NamedSchema,
   more: readonly HeaderName[] = [],
   example?: object,
-): ResponseSchemas {
+): Readonly<Record<200 | 304, ResponseSchema>> {
   const headers = headersNamed(['ETag', ...KEY_HEADERS, ...more]);
   return {
     200: { description, headers, content: jsonOf(schema, example) },

@@ -31,7 +31,7 @@ export interface Filter<T, Query, Condition> extends Parameter<T> {
 export type Filters<Query = unknown, Condition = unknown> = Readonly<Record<string, Filter<unknown, Query, Condition>>>;
 
 /** A parameter that selects the page of a list, rather than its records. */
-interface PageParameter<T> extends Parameter<T> {
+export interface PageParameter<T> extends Parameter<T> {
   readonly isOfPage: true;
 }
 
@@ -42,13 +42,9 @@ export type Parameters = Readonly<Record<string, Filter<unknown, unknown, unknow
 export type ParameterValues = Readonly<Record<string, unknown>>;
 
 /** A value is invalid for its parameter. The message continues the parameter's name: "must be …". */
-class InvalidParameter extends Error {
+export class InvalidParameter extends Error {
   override name = 'InvalidParameter';
 }
-
-/** Page size if the client gives none. */
-export const DEFAULT_LIMIT = 25;
-export const MAX_LIMIT = 100;
 
 /** Maximum edit distance of a suggestion: a parameter name is still recognizable with two typos. */
 const FARTHEST_SUGGESTION = 2;
@@ -98,7 +94,7 @@ function parseValue<T>(name: string, text: string, parameter: Parameter<T>): T |
   }
 }
 
-function isBlank(text: string): boolean {
+export function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
@@ -165,43 +161,6 @@ export function querystringSchema(parameters: Parameters): Schema {
   const schemas = Object.entries(parameters).map(([name, { schema }]) => [name, schema] as const);
   return { type: 'object', properties: Object.fromEntries(schemas), additionalProperties: false };
 }
-
-/** Page size. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
-const limitParameter: PageParameter<number> = {
-  isOfPage: true,
-  schema: {
-    type: 'integer',
-    format: 'int32',
-    minimum: 1,
-    maximum: MAX_LIMIT,
-    default: DEFAULT_LIMIT,
-    description: 'Maximum number of records on a page. It can change from page to page.',
-  },
-  parse(value) {
-    const limit = /^[1-9]\d{0,2}$/.test(value) ? Number(value) : Number.NaN;
-    if (!(limit <= MAX_LIMIT)) {
-      throw new InvalidParameter(`must be a whole number from 1 to ${MAX_LIMIT}, in plain digits`);
-    }
-    return limit;
-  },
-};
-
-/** The position after which the page begins. `paging/` checks that the cursor belongs to this list. */
-const cursorParameter: PageParameter<string> = {
-  isOfPage: true,
-  schema: {
-    type: 'string',
-    minLength: 1,
-    description: 'The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.',
-  },
-  parse(value) {
-    if (isBlank(value)) throw new InvalidParameter('must be the "meta.next_cursor" of the previous page, unchanged');
-    return value;
-  },
-};
-
-/** The parameters of every list, beside its filters. */
-export const PAGE_PARAMETERS = { cursor: cursorParameter, limit: limitParameter };
 
 /** Free text to search for, in Unicode's composed form; blank text counts as not given. */
 export const freeText: Parameter<string> = {

@@ -18,9 +18,9 @@ import { keyHeaders, partnerHeaders, publicHeaders } from '../response/send-text
 import { sendCached } from '../response/response-cache.ts';
 import { leaveWhenSent, type Admission } from '../server/admission.ts';
 import { isPartnerPath, readPath, hasUnknownEnd, problemOfHead, readBearerKey } from './request-head.ts';
+import { acceptedFormat, type Format } from './page-parameters.ts';
 import { parseParameters, type Parameters, type ParameterValues } from './parameters.ts';
-import type { IncomingMessage } from 'node:http';
-import type { Logger } from 'pino';
+import { observeWhenClosed, type RequestObserver } from './observers.ts';
 
 declare module 'fastify' {
   /** Facts about a route that the checks before its handler need. */
@@ -41,6 +41,10 @@ declare module 'fastify' {
      * @throws ApiError if it was deleted, or must not request this route any more.
      */
     refreshPartner(): Promise<void>;
+    /** Counts the request as more than one, for a stream. It is not refused, even if the limit is exceeded. */
+    countMore(reply: FastifyReply, units: number): Promise<void>;
+    /** The format that was requested, by parameter or by `Accept`. */
+    format: Format;
     /** The public id of its key. Throws outside /v1. */
     readonly keyId: string;
     /** The 4xx that it is refused with. */
@@ -97,6 +101,11 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
     this.caller = { ...callerOf(this), partner };
     checkPermission(this);
   });
+  v1.decorateRequest('format', 'json');
+  v1.decorateRequest('countMore', async function (this: FastifyRequest, reply, units) {
+    const { partner } = callerOf(this);
+    reply.headers(limitHeaders(partner, limits, await limits.countMore(partner, units)));
+  });
   v1.addHook('onRequest', async (request, reply) => {
     reply.headers(partnerHeaders(request.id));
     request.caller = await authenticate(request, parts); // 401, or 429 after many
@@ -106,8 +115,12 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
   // A cached response has passed the checks below, for the same partner, revision and URL. Without a promise: Fastify
   // would continue to the handler if the client left before an awaited reply was sent.
   v1.addHook('onRequest', (request, reply, done) => {
-    const isRefused = request.is404 || problemOfHead(request.raw) !== null;
-    const cached = isRefused ? null : request.server.responseCache.find(request.partner, request.originalUrl);
+    // Only JSON is cached.
+    const isOther = request.is404 || acceptedFormat(request.headers.accept) !== 'json';
+    const cached =
+      isOther || problemOfHead(request.raw) !== null
+        ? null
+        : request.server.responseCache.find(request.partner, request.originalUrl);
     if (cached === null) done();
     else sendCached(request, reply, cached); // 200, 304
   });
@@ -223,74 +236,4 @@ function checkPermission({ partner: { isSuspended, kinds }, routeOptions }: Fast
 
 function throwUnknownPath(): never {
   throw unknownPath();
-}
-
-/** A finished request. */
-export interface ObservedRequest {
-  /** The raw request. */
-  readonly message: IncomingMessage;
-  readonly id: string;
-  readonly method: string;
-  readonly route: string | null;
-  readonly durationMs: number;
-  readonly partner: Partner | null;
-  /** The key's public ID; null if no key was accepted. */
-  readonly keyId: string | null;
-  /** Null if the client disconnected before it received the whole response. */
-  readonly status: number | null;
-  /** Number of records in the response; a 304 has none. */
-  readonly rows: number;
-  /** The 4xx that the request was refused with. */
-  readonly refusal: ApiError | null;
-}
-
-/** Called for each finished request. Must be fast and must not throw. */
-export type RequestObserver = (request: ObservedRequest) => void;
-
-/** Notifies the observers once the response is sent or its connection is closed. */
-export function observeWhenClosed(
-  observers: readonly RequestObserver[],
-  request: FastifyRequest,
-  reply: FastifyReply,
-): void {
-  const { raw: response } = reply;
-  response.on('close', () => {
-    const { raw: message, id, method, caller, sentRows, refusal } = request;
-    const status = response.writableFinished ? response.statusCode : null;
-    const observed = {
-      message,
-      id,
-      method,
-      route: request.routeOptions.url ?? null,
-      durationMs: reply.elapsedTime,
-      partner: caller?.partner ?? null,
-      keyId: caller?.keyId ?? null,
-      status,
-      rows: status === 200 ? sentRows : 0,
-      refusal,
-    };
-    for (const observe of observers) observe(observed);
-  });
-}
-
-/**
- * Logs one line per request, with the reason of a 4xx. It names the route and never the URL, because a path or query can
- * contain a secret by mistake.
- */
-export function logRequests(log: Pick<Logger, 'info'>): RequestObserver {
-  return ({ id, method, route, status, durationMs, partner, keyId, rows, refusal }) =>
-    log.info(
-      {
-        requestId: id,
-        method,
-        route,
-        status,
-        durationMs: Math.round(durationMs * 100) / 100,
-        partner: partner?.name ?? null,
-        keyId,
-        rows,
-        ...refusal?.logged,
-      },
-      status === null ? 'request aborted' : 'request answered',
-    );
 }

@@ -22,6 +22,7 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 const ALLOWED_METHODS = 'GET, HEAD';
 
 /** Retry-After of an overload: by then the backlog has been served or refused. */
+const STREAM_RETRY_SECONDS = 5;
 const OVERLOAD_RETRY_SECONDS = 1;
 
 /** An error response. Throw it anywhere in a request; `sendError` sends it. */
@@ -137,6 +138,16 @@ export function overloaded(): OverloadedError {
     `The service is overloaded. Try again in ${OVERLOAD_RETRY_SECONDS} s (see the Retry-After header). Your own limit ` +
       'is in the RateLimit header.',
     { 'Retry-After': String(OVERLOAD_RETRY_SECONDS) },
+  );
+}
+
+/** 429: the partner has as many streams open in this process as it can have. */
+export function tooManyStreams(open: number): ApiError {
+  return new ApiError(
+    429,
+    'rate_limited',
+    `Your ${open} other streams must end first. Try again in ${STREAM_RETRY_SECONDS} s (see the Retry-After header).`,
+    { 'Retry-After': String(STREAM_RETRY_SECONDS) },
   );
 }
 

@@ -61,7 +61,7 @@ export interface ResponseCacheState {
   readonly maxBytes: number;
 }
 
-const WATERMARK_HEADER = 'x-sync-watermark';
+export const WATERMARK_HEADER = 'x-sync-watermark';
 
 declare module 'fastify' {
   interface FastifyInstance {

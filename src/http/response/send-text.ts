@@ -7,7 +7,7 @@ import fresh from 'fresh';
 import type { FoundPartner } from '../../access/partner-directory.ts';
 import type { Clock } from '../../timestamp.ts';
 
-export type Encoding = 'br' | 'gzip' | 'identity';
+export type Encoding = 'zstd' | 'br' | 'gzip' | 'identity';
 
 /** In bytes. A shorter response fits into one packet even uncompressed. */
 const MIN_COMPRESSED_LENGTH = 1024;
@@ -28,17 +28,24 @@ interface PreferringNegotiator {
   encoding(available: readonly string[], options: { preferred: readonly string[] }): string | undefined;
 }
 
-/** The client's preferred encoding. If it accepts none of ours it gets plain text, because this API has no 406. */
-export function chooseEncoding(accepted: string | undefined): Encoding {
+/** Encodings of texts, best first. */
+const TEXT_ENCODINGS: readonly Encoding[] = ['br', 'gzip'];
+
+/**
+ * The client's preferred encoding. If it accepts none of ours it gets plain text, because this API has no 406.
+ *
+ * @param ours best first.
+ */
+export function chooseEncoding(accepted: string | undefined, ours = TEXT_ENCODINGS): Encoding {
   if (accepted === undefined) return 'identity';
   // Without weights, as nearly all clients send it, the library's two microseconds can be saved.
   if (!/[;*]/.test(accepted)) {
     const names = accepted.toLowerCase().split(/[\s,]+/);
-    return names.includes('br') ? 'br' : names.includes('gzip') ? 'gzip' : 'identity';
+    return ours.find((name) => names.includes(name)) ?? 'identity';
   }
   const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } }) as unknown as PreferringNegotiator;
-  const chosen = negotiator.encoding(['br', 'gzip', 'identity'], { preferred: ['br', 'gzip'] });
-  return chosen === 'br' || chosen === 'gzip' ? chosen : 'identity';
+  const chosen = negotiator.encoding([...ours, 'identity'], { preferred: ours });
+  return ours.find((name) => name === chosen) ?? 'identity';
 }
 
 /** The weak entity tag of a body: weak because the same content is sent in several encodings. */
@@ -162,7 +169,7 @@ export const SECURITY_HEADERS = { 'x-content-type-options': 'nosniff' } as const
 /** Errors included: without `Vary`, a cache could serve one partner's response to another. */
 const PARTNER_HEADERS = {
   ...SECURITY_HEADERS,
-  vary: 'Authorization, Accept-Encoding',
+  vary: 'Authorization, Accept, Accept-Encoding',
   'cache-control': 'private, no-cache',
 };
 

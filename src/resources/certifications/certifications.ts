@@ -10,7 +10,8 @@ import {
 } from '../../http/openapi/openapi-schemas.ts';
 import { freeText, oneOfParameter, type Filter } from '../../http/request/parameters.ts';
 import { hasAllWords, queryWords } from '../../index/words.ts';
-import { storedWhole } from '../../paging/pages.ts';
+import { storedWhole, upTo } from '../../paging/pages.ts';
+import { csvColumns } from '../../paging/csv.ts';
 import { listRoute } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import type { CertificationCondition, CertificationList } from './certification-list.ts';
@@ -82,10 +83,12 @@ export function registerCertifications(
         description: 'All certifications, ordered by abbreviation; `q` searches names and abbreviations.',
       },
       page: certificationPage,
+      columns: csvColumns(certification.properties),
       filters,
       listingOf: (conditionsIn) => ({
         records: storedWhole('certifications', 'abbreviation'),
-        find: async (_scope, _since, after, limit) => certifications.find(await conditionsIn(null), after, limit),
+        find: async (_scope, _since, after, limit, until) =>
+          upTo(until, await certifications.find(await conditionsIn(null), after, limit)),
         forget: () => certifications.forget(),
       }),
     }),

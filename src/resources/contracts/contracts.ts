@@ -19,6 +19,7 @@ import { idParameter } from '../../http/request/parameters.ts';
 import { RecordIndex } from '../../index/record-index.ts';
 import type { SetCache } from '../../index/block-query.ts';
 import { indexedListing, type ListedRecords, updatedSince, withValue, words } from '../../paging/pages.ts';
+import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { withUpdatedAt } from '../finished-text.ts';
@@ -87,6 +88,7 @@ export function registerContracts(v1: FastifyInstance, services: Services, sets:
           'Searches cooperative purchasing contracts by keyword, lead entity, coop, supplier or city service.',
       },
       page: contractPage,
+      columns: csvColumns(contract.properties),
       filters: contractFilters,
       listingOf: (conditionsIn) => indexedListing(index, listedContracts, conditionsIn),
     }),

@@ -8,7 +8,8 @@ import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import { filledText, idText, object } from '../../http/openapi/openapi-schemas.ts';
 import type { FoundRecords } from '../../index/record-index.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
-import { storedWhole } from '../../paging/pages.ts';
+import { storedWhole, upTo } from '../../paging/pages.ts';
+import { csvColumns } from '../../paging/csv.ts';
 import { listRoute } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { scopeKey, scopeValues } from '../granted.ts';
@@ -65,11 +66,13 @@ export function registerReferenceLists(v1: FastifyInstance, services: Services):
         kind,
         schema: { ...documentation, tags: ['Reference lists'] },
         page: namedRefPage,
+        columns: csvColumns(namedRef.properties),
         examples: [example],
         filters: {},
         listingOf: () => ({
           records,
-          find: (scope, _since, after, limit) => findNamedRefs(services.database, table, { scope, after, limit }),
+          find: async (scope, _since, after, limit, until) =>
+            upTo(until, await findNamedRefs(services.database, table, { scope, after, limit })),
         }),
       }),
     );

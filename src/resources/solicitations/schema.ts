@@ -53,7 +53,7 @@ const listFields = {
   ),
 };
 
-const solicitation = object(listFields, {
+export const solicitation = object(listFields, {
   $id: 'Solicitation',
   description: 'A solicitation (RFP) in a list.',
 });

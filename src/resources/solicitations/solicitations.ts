@@ -9,11 +9,19 @@ import { idParameter, oneOfParameter, querystringSchema } from '../../http/reque
 import { RecordIndex } from '../../index/record-index.ts';
 import type { SetCache } from '../../index/block-query.ts';
 import { indexedListing, type ListedRecords, closing, updatedSince, withValue, words } from '../../paging/pages.ts';
+import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendCount, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { withUpdatedAt } from '../finished-text.ts';
 import { isGranted, scopeKey, scopeValues } from '../granted.ts';
-import { count, solicitationDetail, solicitationPage, solicitationSchemas, solicitationStatus } from './schema.ts';
+import {
+  count,
+  solicitation,
+  solicitationDetail,
+  solicitationPage,
+  solicitationSchemas,
+  solicitationStatus,
+} from './schema.ts';
 
 export const solicitationFilters = {
   q: words,
@@ -58,6 +66,7 @@ export function registerSolicitations(v1: FastifyInstance, services: Services, s
           'to a window of deadlines with `closing_after` and `closing_before`.',
       },
       page: solicitationPage,
+      columns: csvColumns(solicitation.properties),
       filters: solicitationFilters,
       listingOf: (conditionsIn) => indexedListing(index, listedSolicitations, conditionsIn),
     }),

@@ -17,6 +17,7 @@ import {
   words,
   type IndexFilter,
 } from '../../paging/pages.ts';
+import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { STATES } from '../../us-states.ts';
@@ -122,6 +123,7 @@ export function registerSuppliers(
         description: 'Searches suppliers by keyword, state, certification or city service.',
       },
       page: supplierPage,
+      columns: csvColumns(supplier.properties),
       filters: supplierFilters(certifications),
       listingOf: (conditionsIn) => indexedListing(index, listedSuppliers, conditionsIn),
     }),

@@ -1,0 +1,195 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { FastifyRequest } from 'fastify';
+import { sql, type RawBuilder } from 'kysely';
+import type { Partner, Scope } from '../access/scope.ts';
+import type { Engine, OpenDatabase, TextsQuery } from '../database/database.ts';
+import { catalogState } from '../database/revision.ts';
+import { firstRow, parameter } from '../database/statement.ts';
+import { readBearerKey } from '../http/request/request-head.ts';
+import { ApiError, forbidden, unauthorized } from '../http/response/errors.ts';
+import type { FoundRecords } from '../index/record-index.ts';
+import type { Services } from '../services.ts';
+import { formatTimestamp } from '../timestamp.ts';
+import { readInOneState } from './one-state.ts';
+import {
+  ANY_SIZE,
+  countFitting,
+  foundColumn,
+  inState,
+  listedTexts,
+  sizesStatement,
+  type ListedRecords,
+  type Listing,
+  type PageRequest,
+} from './pages.ts';
+import { readSince, seenEvents, type SeenEvents } from './watermark.ts';
+
+/** A stream is read in pieces, each in one state of the database. Other requests are served in between. */
+const FIRST_PIECE_RECORDS = 100;
+const MAX_PIECE_RECORDS = 1_000;
+const USUAL_PIECE_BYTES = 512 * 1024;
+const MAX_PIECE_BYTES = 4 * 1024 * 1024;
+
+/** How a stream began. */
+interface Begun {
+  readonly scope: Scope;
+  /** The last key to read; null for the end of the list. */
+  readonly until: string | null;
+  readonly after: string | null;
+  readonly watermark: string;
+  readonly updatedSince: string | undefined;
+}
+
+/**
+ * Reads the records up to the key `until`, in the order of the list, as pages are read: each piece in one state of the
+ * database, for a partner whose key is still accepted and whose grants have not ended.
+ *
+ * @throws an error for any reason to cut the stream.
+ */
+export async function* readPieces(
+  services: Services,
+  request: FastifyRequest,
+  listing: Listing,
+  { scope: scopeAtFirst, after: start, until, watermark, updatedSince }: Begun,
+): AsyncGenerator<Uint8Array> {
+  const { database, clock, directory } = services;
+  const key = readBearerKey(request.raw.rawHeaders) ?? '';
+  let after = start;
+  let limit = FIRST_PIECE_RECORDS;
+  try {
+    for (let hasMore = true; hasMore;) {
+      await nextTick();
+      if ((await directory.findByKey(key)) === null) throw unauthorized();
+      const from = { after, until, limit, now: formatTimestamp(clock()) };
+      const { row } = await readInOneState<Piece>(database, request, {
+        cursorWatermark: watermark,
+        forget: () => listing.forget?.(),
+        read: async (partner) => {
+          if (!includes(partner.scope, scopeAtFirst)) throw forbidden('A grant ended.');
+          const since = await readSince(database, partner.id, updatedSince, watermark);
+          return readPiece(database, listing, partner, { ...from, since });
+        },
+      });
+      ({ hasMore } = row);
+      after = row.last_key;
+      request.sentRows += row.count;
+      if (row.count > 0) yield row.bytes;
+      const usualRecords = Math.floor((USUAL_PIECE_BYTES * row.count) / row.bytes.length);
+      limit = Math.min(Math.max(usualRecords, 1), MAX_PIECE_RECORDS);
+    }
+  } catch (error) {
+    request.server.openStreams.cut += 1;
+    const reason = error instanceof ApiError ? error.logged : { err: error };
+    services.logger.warn({ requestId: request.id, ...reason }, 'stream cut');
+    throw error;
+  }
+}
+
+/** Whether a scope has all grants that another one has. */
+function includes(scope: Scope, other: Scope): boolean {
+  if (scope === other || scope.everythingSince !== null) return true;
+  const hasAll = (ids: ReadonlyMap<string, string>, others: ReadonlyMap<string, string>): boolean =>
+    [...others.keys()].every((id) => ids.has(id));
+  return (
+    other.everythingSince === null && hasAll(scope.leadEntities, other.leadEntities) && hasAll(scope.coops, other.coops)
+  );
+}
+
+interface PieceHead extends SeenEvents {
+  readonly last_key: string | null;
+}
+
+interface Piece extends PieceHead {
+  /** Each text followed by a line feed. */
+  readonly bytes: Uint8Array;
+  readonly count: number;
+  readonly hasMore: boolean;
+}
+
+/** Reads the next records, as `readPage` does. */
+async function readPiece(
+  database: OpenDatabase,
+  listing: Listing,
+  { id, scope }: Pick<Partner, 'id' | 'scope'>,
+  { since, after, until, limit, now }: PageRequest & { until: string | null },
+): Promise<Piece> {
+  const { records } = listing;
+  const { catalog, positions, hasMore } = await listing.find(scope, since, after, limit, until);
+  const read = async (found: FoundRecords['positions'], bytes: number, by: 'list' | 'range'): Promise<Piece> => {
+    const [first = null, last = null] = [found[0], found.at(-1)];
+    const values = {
+      partner_id: id,
+      now,
+      bytes,
+      last,
+      ...(by === 'list' ? { found } : { first, expected: found.length }),
+    };
+    const name = `${records.table} piece by ${by}`;
+    const piece = await database.readTexts(name, () => pieceQuery(database.engine, records, by), values);
+    return { ...inState(catalog, piece.head), bytes: piece.bytes, count: piece.count, hasMore };
+  };
+  // Texts of an equal share each fit together, which is known without adding up their sizes.
+  const share = Math.floor(MAX_PIECE_BYTES / Math.max(1, positions.length));
+  const isDense =
+    records.foundBy === 'position' && Number(positions.at(-1)) - Number(positions[0]) < 2 * positions.length;
+  let found = positions;
+  let piece = isDense ? await read(found, share, 'range') : null;
+  if (piece?.count !== found.length) piece = await read(found, share, 'list');
+  if (piece.count < found.length) {
+    const sizes = await database.run(`sizes of ${records.table}`, () => sizesStatement(database.engine, records), {
+      found,
+    });
+    inState(catalog, firstRow(sizes));
+    found = found.slice(
+      0,
+      countFitting(
+        sizes.map(({ bytes }) => bytes ?? 0),
+        MAX_PIECE_BYTES,
+      ),
+    );
+    piece = await read(found, ANY_SIZE, 'list');
+  }
+  if (piece.count !== found.length)
+    throw new Error(`the index names ${found.length - piece.count} records that are not stored`);
+  const last = found.at(-1);
+  if (piece.last_key !== null && last !== undefined) listing.remember?.(catalog, piece.last_key, last);
+  return { ...piece, hasMore: hasMore || found.length < positions.length };
+}
+
+/**
+ * Reads the texts of the records in the parameter `found`, or in a range of positions. A range is read in half the time
+ * on PostgreSQL. It holds no other record: if the table has more in it than the parameter `expected`, nothing is read.
+ */
+export function pieceQuery(engine: Engine, listed: ListedRecords, by: 'list' | 'range'): TextsQuery<PieceHead> {
+  const { table, key, text, bytes } = listed;
+  const stored = sql.table(`catalog.${table}`);
+  const inRange = sql`position between ${parameter('first')} and ${parameter('last')}`;
+  return {
+    head: sql<PieceHead>`select seen.*,
+      (select ${sql.ref(`record.${key}`)} from ${stored} as record where ${foundColumn(listed)} = ${parameter('last')}) as last_key
+      from (${seenEvents}) as seen`,
+    texts:
+      by === 'list'
+        ? sql`select shown.place, shown.text from (${listedTexts(engine, listed)}) as shown`
+        : sql`select record.position as place, ${text} as text from ${stored} as record
+          where ${inRange} and ${bytes} <= ${parameter('bytes')}
+            and (select count(*) from ${stored} where ${inRange}) = ${parameter('expected')}`,
+  };
+}
+
+/** The key of a record in a list. */
+export async function readKey(
+  database: OpenDatabase,
+  listed: ListedRecords,
+  found: number | string,
+  catalog: string,
+): Promise<string> {
+  if (typeof found === 'string') return found;
+  const row = firstRow(await database.run(`key of ${listed.table}`, () => keyStatement(listed), { position: found }));
+  return inState(catalog, row).key;
+}
+
+export function keyStatement({ table, key }: ListedRecords): RawBuilder<{ catalog: string; key: string }> {
+  return sql`select ${catalogState} as catalog, (select ${sql.ref(key)} from ${sql.table(`catalog.${table}`)}
+    where position = ${parameter('position')}) as key`;
+}

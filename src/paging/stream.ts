@@ -1,0 +1,157 @@
+import { pipeline, Readable } from 'node:stream';
+import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Scope } from '../access/scope.ts';
+import { firstRow } from '../database/statement.ts';
+import type { Format } from '../http/request/page-parameters.ts';
+import { tooManyStreams } from '../http/response/errors.ts';
+import { WATERMARK_HEADER } from '../http/response/response-cache.ts';
+import { chooseEncoding, entityTag, isUnchanged, type Encoding } from '../http/response/send-text.ts';
+import type { Services } from '../services.ts';
+import { formatTimestamp } from '../timestamp.ts';
+import { csvHeader, csvLines, type CsvColumn } from './csv.ts';
+import { readInOneState } from './one-state.ts';
+import { inState, type Listing } from './pages.ts';
+import { readKey, readPieces } from './pieces.ts';
+import { encodeCursor, lastEvent, readSince, seenEvents, type SeenEvents } from './watermark.ts';
+
+/** Records of a stream for each unit of the partner's limit. */
+const RECORDS_PER_UNIT = 2_000;
+
+/** A partner's streams at a time in a process. */
+const MAX_STREAMS = 2;
+
+/** More records than a database has. */
+const WHOLE_LIST = 2 ** 31;
+
+const CONTENT_TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv; charset=utf-8' } as const;
+
+/** Most compressed pieces fit into one. With Node's 16 KiB, each piece would visit the thread pool several times. */
+const CHUNK_BYTES = 128 * 1024;
+
+/** The fastest level of each: faster than the database, and 9 times smaller. */
+const COMPRESSORS = {
+  zstd: () => createZstdCompress({ chunkSize: CHUNK_BYTES, params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
+  br: () => createBrotliCompress({ chunkSize: CHUNK_BYTES, params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
+  gzip: () => createGzip({ chunkSize: CHUNK_BYTES, level: 1 }),
+} as const;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    openStreams: OpenStreams;
+  }
+}
+
+/** The streams that a process is sending. */
+export class OpenStreams {
+  readonly #open = new Map<number, number>();
+  /** Streams that were cut: the reader cannot mistake one for a whole list, since its connection was reset. */
+  cut = 0;
+
+  /** @throws ApiError 429 if the partner has as many as it can have. */
+  open(partnerId: number, reply: FastifyReply): void {
+    const count = this.#open.get(partnerId) ?? 0;
+    if (count >= MAX_STREAMS) throw tooManyStreams(MAX_STREAMS);
+    this.#open.set(partnerId, count + 1);
+    reply.raw.once('close', () => this.#open.set(partnerId, (this.#open.get(partnerId) ?? 1) - 1));
+  }
+}
+
+/** The records of a list, and how to send them as a stream. */
+export interface StreamedList {
+  readonly listing: Listing;
+  readonly columns: readonly CsvColumn[];
+  /** The name of a downloaded file, without its extension. */
+  readonly name: string;
+}
+
+/** What is known of a stream before it begins. */
+interface Beginning extends SeenEvents {
+  readonly etag: string;
+  readonly scope: Scope;
+  readonly count: number;
+  /** The last key, if another piece of the list follows. */
+  readonly until: string | null;
+}
+
+/**
+ * Responds with the records of a list, without a limit with all of them. They are read in pieces while they are sent, so
+ * a slow reader occupies next to no memory. If the stream cannot be completed, its connection is reset.
+ *
+ * Costs a unit of the limit for each 2,000 records, at most half of the limit, counted before the body.
+ */
+export async function sendStream(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { listing, columns, name }: StreamedList,
+): Promise<FastifyReply> {
+  const { database, clock, cursorSecret } = services;
+  const { position, cursorBinding, partner, method, headers } = request;
+  if (cursorBinding === null || request.format === 'json') throw new Error('no stream was requested');
+  const { format } = request;
+  const { limit = WHOLE_LIST } = request.parameters as { limit?: number };
+  const { updated_since: updatedSince } = cursorBinding.filters as { updated_since?: string };
+  const { after = null, watermark: cursorWatermark = null } = position ?? {};
+  const { row, watermark } = await readInOneState<Beginning>(database, request, {
+    cursorWatermark,
+    forget: () => listing.forget?.(),
+    read: async ({ id, scope }) => {
+      const seen = firstRow(await database.run('seen events', () => seenEvents, { partner_id: id }));
+      const passed = (await listing.countPassed?.(formatTimestamp(clock()))) ?? 0;
+      const { catalog, partner_state, grants_changed_at } = seen;
+      const etag = entityTag(
+        [format, request.originalUrl, catalog, partner_state, grants_changed_at, passed].join('\n'),
+      );
+      const empty = { ...seen, etag, scope, count: 0, until: null };
+      if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
+      const since = await readSince(database, id, updatedSince, cursorWatermark);
+      if (position === null && since !== null && lastEvent(since.seen) < since.from) return empty;
+      const found = await listing.find(scope, since, after, limit, null);
+      inState(catalog, found);
+      const last = found.positions.at(-1);
+      const until =
+        found.hasMore && last !== undefined ? await readKey(database, listing.records, last, catalog) : null;
+      return { ...empty, count: found.positions.length, until };
+    },
+  });
+  const { etag, count, until } = row;
+  const isEmpty = isUnchanged(headers['if-none-match'], etag) || method === 'HEAD';
+  if (!isEmpty) {
+    request.server.openStreams.open(partner.id, reply);
+    const units = Math.min(Math.ceil(count / RECORDS_PER_UNIT), Math.floor(partner.requestsPerMinute / 2));
+    // The request itself was counted as one.
+    if (units > 1) await request.countMore(reply, units - 1);
+  }
+  reply.headers({ etag, [WATERMARK_HEADER]: watermark });
+  if (isUnchanged(headers['if-none-match'], etag)) return reply.code(304).send();
+  const encoding = chooseEncoding(headers['accept-encoding'], ['zstd', 'br', 'gzip']);
+  reply.type(CONTENT_TYPES[format]);
+  if (format === 'csv') reply.header('content-disposition', `attachment; filename="${name}.csv"`);
+  if (encoding !== 'identity') reply.header('content-encoding', encoding);
+  // An empty stream has no Content-Length, which a client could mistake for that of the list.
+  if (method === 'HEAD') return reply.send(Readable.from([]));
+  if (until !== null) {
+    const query = new URLSearchParams(request.originalUrl.split('?')[1]);
+    query.set('cursor', encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
+    reply.header('link', `<${cursorBinding.endpoint}?${query.toString()}>; rel="next"`);
+  }
+  const pieces = readPieces(services, request, listing, { ...row, after, watermark, updatedSince });
+  return reply.send(encode(inFormat(pieces, format, columns), encoding));
+}
+
+/** Compresses the pieces. An error of one destroys the response, and with it the connection. */
+function encode(pieces: AsyncIterable<Uint8Array>, encoding: Encoding): NodeJS.ReadableStream {
+  // The next piece is read while one is being sent.
+  const plain = Readable.from(pieces, { highWaterMark: 1 });
+  return encoding === 'identity' ? plain : pipeline(plain, COMPRESSORS[encoding](), () => undefined);
+}
+
+async function* inFormat(
+  pieces: AsyncIterable<Uint8Array>,
+  format: Format,
+  columns: readonly CsvColumn[],
+): AsyncGenerator<Uint8Array> {
+  if (format === 'csv') yield Buffer.from(csvHeader(columns));
+  for await (const piece of pieces) yield format === 'csv' ? Buffer.from(csvLines(piece, columns)) : piece;
+}
