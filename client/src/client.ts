@@ -18,11 +18,12 @@ import type {
 import { UnexpectedAnswerError } from './errors.ts';
 import { queryString, RecordList } from './lists.ts';
 import type { ClientOptions } from './options.ts';
+import { streamCsv, streamRecords } from './streams.ts';
 import { Transport, type RequestOptions } from './transport.ts';
 
 /** The API's query parameters. Timestamps can also be `Date`s, and `certifications` a list. */
 type Filters<Data extends { query?: unknown }> = {
-  readonly [Name in keyof NonNullable<Data['query']>]?:
+  readonly [Name in Exclude<keyof NonNullable<Data['query']>, 'format'>]?:
     | NonNullable<Data['query']>[Name]
     | (Name extends 'updated_since' | 'closing_after' | 'closing_before' ? Date : never)
     | (Name extends 'certifications' ? readonly string[] : never)
@@ -62,6 +63,17 @@ export interface SolicitationResource extends RecordResource<
   count(filters?: SolicitationCountFilters, options?: RequestOptions): Promise<number>;
 }
 
+/** Records and filters of each list, by the last part of its path. */
+export interface Lists {
+  readonly contracts: { readonly record: Contract; readonly filters: ContractFilters };
+  readonly suppliers: { readonly record: Supplier; readonly filters: SupplierFilters };
+  readonly solicitations: { readonly record: Solicitation; readonly filters: SolicitationFilters };
+  readonly certifications: { readonly record: Certification; readonly filters: CertificationFilters };
+  readonly 'lead-entities': { readonly record: NamedRef; readonly filters: PageFilters };
+  readonly 'city-services': { readonly record: NamedRef; readonly filters: PageFilters };
+  readonly coops: { readonly record: NamedRef; readonly filters: PageFilters };
+}
+
 /**
  * The whole API. Requests reject with a `PartnerDataError`, with two exceptions: an invalid `Date` in a filter throws a
  * `RangeError`, and errors thrown by your `cache`, `onAnswer` or `onKeyExpiring` propagate unchanged.
@@ -75,6 +87,21 @@ export interface Client {
   readonly leadEntities: ListResource<NamedRef, PageFilters>;
   readonly cityServices: ListResource<NamedRef, PageFilters>;
   readonly coops: ListResource<NamedRef, PageFilters>;
+  /**
+   * All records of a list, in pieces of 5,000 or `limit` records, which costs few requests. Lazy like `list`. Needs a
+   * service of version 1.3.
+   */
+  stream<Kind extends keyof Lists>(
+    kind: Kind,
+    filters?: Lists[Kind]['filters'],
+    options?: RequestOptions,
+  ): AsyncIterable<Lists[Kind]['record']>;
+  /** The same as CSV, whole lines at a time, the first of which is the header. */
+  csv<Kind extends keyof Lists>(
+    kind: Kind,
+    filters?: Lists[Kind]['filters'],
+    options?: RequestOptions,
+  ): AsyncIterable<string>;
   /** The key itself: when it ends, what its partner can see, its limit and its requests. */
   key(options?: RequestOptions): Promise<Key>;
   /** Checks that the service is up. Works without a valid key. */
@@ -122,6 +149,9 @@ export function createClient(options: ClientOptions): Client {
     leadEntities: lists<NamedRef, PageFilters>('/v1/lead-entities'),
     cityServices: lists<NamedRef, PageFilters>('/v1/city-services'),
     coops: lists<NamedRef, PageFilters>('/v1/coops'),
+    stream: (kind, filters = {}, request = {}) =>
+      streamRecords(transport, { path: `/v1/${kind}`, filters, options: request }),
+    csv: (kind, filters = {}, request = {}) => streamCsv(transport, { path: `/v1/${kind}`, filters, options: request }),
     key: async (request) => (await transport.get<Key>('/v1/key', request)).data,
     health: async (request) => (await transport.get<Health>('/health', request)).data,
   };

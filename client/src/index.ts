@@ -4,6 +4,7 @@ export type {
   Client,
   ContractFilters,
   ListResource,
+  Lists,
   PageFilters,
   RecordResource,
   SolicitationCountFilters,

@@ -45,9 +45,19 @@ export class Transport {
    * @param target path and query.
    * @throws ApiError, UnexpectedAnswerError, ConnectionError, TimeoutError, AbortedError.
    */
-  async get<T extends object>(target: string, { signal }: RequestOptions = {}): Promise<Answer<T>> {
+  async get<T extends object>(target: string, options?: RequestOptions): Promise<Answer<T>> {
+    const { data, ...answer } = await this.#request(target, 'application/json', options);
+    return { ...answer, data: parseObject(data, target, answer.info.status) as T };
+  }
+
+  /** Fetches the text at a path, which is not cached. Throws as `get` does. */
+  getText(target: string, accept: string, options?: RequestOptions): Promise<Answer<string>> {
+    return this.#request(target, accept, options);
+  }
+
+  async #request(target: string, accept: string, { signal }: RequestOptions = {}): Promise<Answer<string>> {
     for (let attempt = 1; ; attempt += 1) {
-      const outcome = await this.#attempt<T>(target, attempt, signal);
+      const outcome = await this.#attempt(target, accept, attempt, signal);
       if (!('error' in outcome)) return outcome;
       const pauseMs = pauseBefore(attempt, outcome.retryAfterMs, this.#settings.retry);
       if (pauseMs === null) throw outcome.error;
@@ -55,14 +65,16 @@ export class Transport {
     }
   }
 
-  async #attempt<T extends object>(
+  async #attempt(
     target: string,
+    accept: string,
     attempt: number,
     signal: AbortSignal | undefined,
-  ): Promise<Answer<T> | Failure> {
-    const { apiKey, cache, onAnswer } = this.#settings;
+  ): Promise<Answer<string> | Failure> {
+    const { apiKey, onAnswer } = this.#settings;
+    const cache = accept === 'application/json' ? this.#settings.cache : undefined;
     const cached = await cache?.get(target);
-    const headers: Record<string, string> = { authorization: `Bearer ${apiKey}`, accept: 'application/json' };
+    const headers: Record<string, string> = { authorization: `Bearer ${apiKey}`, accept };
     if (cached !== undefined) headers['if-none-match'] = cached.etag;
     const received = await this.#receive(target, headers, signal);
     if ('error' in received) return received;
@@ -74,10 +86,9 @@ export class Transport {
     this.#keyExpiry.note(response.headers);
     const isCached = status === 304 && cached !== undefined;
     if (status !== 200 && !isCached) return this.#refuse(target, response, body);
-    const data = parseObject(isCached ? cached.body : body, target, status) as T;
     const etag = response.headers.get('etag');
     if (!isCached && etag !== null) await cache?.set(target, { etag, body });
-    return { data, headers: response.headers, info };
+    return { data: isCached ? cached.body : body, headers: response.headers, info };
   }
 
   /** Sends the request and reads the complete response. */
