@@ -14,6 +14,11 @@ export const TABLE_OF = {
 
 export type Kind = keyof typeof TABLE_OF;
 
+/** The key of certifications is their abbreviation; of all other kinds, the id. */
+export function keyField(kind: Kind): 'id' | 'abbreviation' {
+  return kind === 'certifications' ? 'abbreviation' : 'id';
+}
+
 /** In dependency order. */
 export const KINDS = Object.keys(TABLE_OF) as readonly Kind[];
 

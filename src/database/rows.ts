@@ -1,4 +1,4 @@
-import { sql, type Insertable, type RawBuilder } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Database } from './database.ts';
 import { isOneOf } from './engine-sql.ts';
 import type { Tables } from './tables.ts';
@@ -8,11 +8,11 @@ import type { Tables } from './tables.ts';
  *
  * @param rows `isNew` if no row has this key yet.
  */
-export async function writeRows<T extends keyof Tables>(
+export async function writeRows(
   database: Database,
-  table: T,
+  table: keyof Tables,
   key: string,
-  rows: readonly { row: Insertable<Tables[T]>; isNew: boolean }[],
+  rows: readonly { row: object; isNew: boolean }[],
 ): Promise<void> {
   const rowsThatAre = (isNew: boolean) => rows.filter((written) => written.isNew === isNew).map(({ row }) => row);
   const stored = rowsThatAre(false);
@@ -24,21 +24,17 @@ export async function writeRows<T extends keyof Tables>(
 }
 
 /** Inserts new rows. All rows must have the same columns. */
-export async function insertRows<T extends keyof Tables>(
-  database: Database,
-  table: T,
-  rows: readonly Insertable<Tables[T]>[],
-): Promise<void> {
+export async function insertRows(database: Database, table: keyof Tables, rows: readonly object[]): Promise<void> {
   if (rows.length === 0) return;
   const { kysely, copyRows } = database;
   if (copyRows === undefined) await insertWithStatement(database, table, rows, sql``);
   else await copyRows(kysely, table, columnsOf(rows), valuesOf(rows));
 }
 
-async function insertWithStatement<T extends keyof Tables>(
+async function insertWithStatement(
   database: Database,
-  table: T,
-  rows: readonly Insertable<Tables[T]>[],
+  table: keyof Tables,
+  rows: readonly object[],
   onConflict: RawBuilder<unknown>,
 ): Promise<void> {
   if (rows.length === 0) return;
@@ -72,10 +68,10 @@ function* valuesOf(rows: readonly object[]): Generator<unknown[]> {
 }
 
 /** Deletes the rows with these keys. */
-export async function deleteRows<T extends keyof Tables>(
+export async function deleteRows(
   { engine, kysely }: Database,
-  table: T,
-  column: string & keyof Tables[T],
+  table: keyof Tables,
+  column: string,
   keys: readonly string[],
 ): Promise<void> {
   if (keys.length === 0) return;

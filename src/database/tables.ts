@@ -84,8 +84,6 @@ interface PublishedRow {
   /** The primary key: the index block × 65,536 + the position within the block. Negative while the record moves. */
   position: number;
   id: string;
-  /** Hash of the imported record: equal hashes mean equal records. */
-  hash: string;
   /** Hash of the imported line: if equal, the line need not be parsed. Empty if unknown. */
   line_hash: string;
   /** The release that last changed the served record. `updated_since` is compared with its timestamp. */
@@ -99,8 +97,9 @@ export interface SupplierRow extends PublishedRow {
   document: string;
   certifications_preview: string;
   certifications_all: string;
-  /** Texts that are searched but not served, one per line. */
-  searched: string;
+  /** Searched but not served, like `about`, which also has this text if version 1.2 imported the supplier. */
+  short_intro: string | null;
+  about: string | null;
 }
 
 export interface ContractRow extends PublishedRow {
@@ -114,8 +113,6 @@ export interface SolicitationRow extends PublishedRow {
   lead_entity_id: string;
   status: 'draft' | 'open' | 'closed' | 'awarded' | 'cancelled';
   close_at: string | null;
-  /** Hash of the fields that change `updated_at`. */
-  own_hash: string;
   /** The release whose timestamp is `updated_at`, unless the record brought its own. */
   updated_publication: number;
   /** The list item, without its closing brace. */

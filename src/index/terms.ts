@@ -63,7 +63,7 @@ export interface SupplierPath {
 
 /** The stored columns from which the terms of each kind are computed. */
 export interface IndexedRow {
-  suppliers: Pick<SupplierRow, 'document' | 'searched' | 'certifications_all' | 'changed_publication'> & {
+  suppliers: Pick<SupplierRow, 'document' | 'short_intro' | 'about' | 'certifications_all' | 'changed_publication'> & {
     readonly city_services: readonly string[];
     readonly paths: readonly SupplierPath[];
   };
@@ -72,6 +72,13 @@ export interface IndexedRow {
     SolicitationRow,
     'document' | 'detail' | 'lead_entity_id' | 'status' | 'close_at' | 'changed_publication'
   >;
+}
+
+/** A stored record with all its columns and what else its terms are computed from. */
+export interface StoredRow {
+  suppliers: SupplierRow & IndexedRow['suppliers'];
+  contracts: ContractRow;
+  solicitations: SolicitationRow;
 }
 
 /** A stored record with the columns that its terms are computed from. */
@@ -93,7 +100,7 @@ const TERMS: { readonly [K in IndexedKind]: (row: IndexedRow[K]) => RecordTerms 
     };
     const certifications = JSON.parse(row.certifications_all) as string[];
     return {
-      texts: [name, row.searched],
+      texts: [name, row.short_intro, row.about],
       terms: [
         ...changedTerms(row),
         // The filter does not distinguish states served from the state of the location.

@@ -1,9 +1,9 @@
 import type { Database } from '../database/database.ts';
 import type { IndexChanges } from '../index/write/index-changes.ts';
-import type { ChangeRecorder } from './preview/change-recorder.ts';
+import type { ChangeSink } from './preview/record-changes.ts';
 import type { ProblemList } from './problems.ts';
 import type { ReferenceData } from './write/references.ts';
-import type { IndexedKind, Kind, NamedRefKind } from '../kinds.ts';
+import type { IndexedKind, Kind } from '../kinds.ts';
 
 /** The state that one release passes through its steps. */
 export interface ImportContext {
@@ -15,10 +15,8 @@ export interface ImportContext {
   readonly token: string;
   readonly problems: ProblemList;
   readonly referenceData: ReferenceData;
-  /** Changed lead entities, coops and city services, which others embed: id → rendered NamedRef before the change. */
-  readonly renamed: Record<NamedRefKind, Map<string, string>>;
-  /** Certifications whose type changed, and suppliers whose embedded form changed. */
-  readonly changed: Record<'certifications' | 'suppliers', Set<string>>;
+  /** The keys of changed records that others can embed, by kind. */
+  readonly changed: ReadonlyMap<Kind, Set<string>>;
   /** Kinds that were empty before: their records keep the imported `updated_at`. */
   readonly emptyKinds: ReadonlySet<Kind>;
   /** Imported locations not of the form `City, ST`. */
@@ -27,8 +25,8 @@ export interface ImportContext {
   latestUpdatedAt: string;
   /** The changes to each kind's search index. */
   readonly index: { readonly [K in IndexedKind]: IndexChanges<K> };
-  /** Records each changed record, for a preview. */
-  readonly changes: ChangeRecorder | null;
+  /** Receives each changed record, for a preview. */
+  readonly changes: ChangeSink | null;
   /** Positions per index block. */
   readonly blockSize: number;
   /** Awaited once per batch in long loops: lets signals be handled, and throws if the import was interrupted. */

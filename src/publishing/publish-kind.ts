@@ -1,13 +1,13 @@
 import { isOneOf } from '../database/engine-sql.ts';
-import { isIndexed, type Kind } from '../kinds.ts';
+import { isIndexed, keyField, type Kind } from '../kinds.ts';
 import type { Counts, ImportContext } from './import-context.ts';
 import { planPositions, type KeyLines, type PlannedKey } from './positions/position-plan.ts';
-import { lineKey, readLines, startingKey, UnreadableFileError, type Line } from './read/lines.ts';
+import { lineHash, lineKey, readLines, startingKey, UnreadableFileError, type Line } from './read/lines.ts';
 import { lineParser, type ParsedLine } from './read/record-parser.ts';
 import { describeTooLong } from './read/record-schemas.ts';
 import type { Source } from './read/source.ts';
-import { contentHash, keyField } from './records.ts';
-import type { Entry, RecordWriter } from './write/record-writer.ts';
+import type { RecordWriter } from './write/record-writer.ts';
+import type { Entry } from './write/stored-records.ts';
 
 /** Lines looked up and written together: enough for few round trips, few enough to hold in memory. */
 const BATCH_LINES = 500;
@@ -113,7 +113,7 @@ async function openBatchPublisher(context: ImportContext, published: PublishedKi
     const keys = lines.map(({ bytes }) => lineKey(bytes));
     const hashes = await loadLineHashes(context, kind, keys);
     return lines.flatMap((line, index) => {
-      const hash = contentHash(line.bytes);
+      const hash = lineHash(line.bytes);
       const key = keys[index] ?? null;
       const planned = key === null ? null : plan.find(key);
       const isRepeated = planned !== null && !isFirst(planned.key, planned, line.number);
@@ -140,8 +140,8 @@ async function openBatchPublisher(context: ImportContext, published: PublishedKi
     // Uses the plan's string, so that each key is in memory once.
     const { key, position } = open.planned ?? { key: parsed.key, position: null };
     if (parsed.type === 'record') {
-      const { record, updatedAt, hash } = parsed;
-      return { line, key, position, lineHash: open.hash, record, updatedAt, hash };
+      const { record, updatedAt } = parsed;
+      return { line, key, position, lineHash: open.hash, record, updatedAt };
     }
     published.removals.push(key);
     return null;

@@ -10,7 +10,6 @@ import type { Clock } from '../timestamp.ts';
 import { announceRelease, nextReleaseNumber } from './releases.ts';
 import { vacuum } from '../database/vacuum.ts';
 import { lockCatalog } from '../database/catalog-lock.ts';
-import { ChangeRecorder } from './preview/change-recorder.ts';
 import type { ChangeSink } from './preview/record-changes.ts';
 import { refuseOtherFormats } from './read/file-format.ts';
 import { ProblemList } from './problems.ts';
@@ -18,14 +17,11 @@ import { publishKind, type PublishedKind } from './publish-kind.ts';
 import { applyRemovals, type RemovalOptions } from './write/removals.ts';
 import { rerender } from './write/rerender.ts';
 import type { Counts, ImportContext } from './import-context.ts';
-import { RecordWriter, type KindRules, type Report } from './write/record-writer.ts';
-import { ReferenceData } from './write/references.ts';
+import { RecordWriter } from './write/record-writer.ts';
+import type { Report } from './write/rules.ts';
+import { ReferenceData, REFERENCES } from './write/references.ts';
 import type { Source } from './read/source.ts';
 import { updateSupplierVisibility } from './write/supplier-visibility.ts';
-import { contractRules } from './write/rules/contracts.ts';
-import { certificationRules, namedRefRules } from './write/rules/reference-lists.ts';
-import { solicitationRules } from './write/rules/solicitations.ts';
-import { supplierRules } from './write/rules/suppliers.ts';
 import { INDEXED_KINDS, KINDS, type Kind } from '../kinds.ts';
 
 export interface PublishOptions extends RemovalOptions {
@@ -114,7 +110,7 @@ async function publishWithin(
     const source = sources.find((candidate) => candidate.kind === kind);
     if (source === undefined) continue;
     const report: Report = (line, field, reason) => context.problems.add({ file: source.name, line, field, reason });
-    const writer = new RecordWriter(context, kind, rulesOf(context, kind, report), report);
+    const writer = new RecordWriter(context, kind, report);
     const onRead = (bytes: number, lines: number): void => options.onRead?.(source, bytes, lines);
     published.set(kind, await publishKind(context, source, writer, onRead));
     await context.pause();
@@ -168,8 +164,7 @@ async function createImportContext(database: Database, options: PublishOptions):
     release: await nextReleaseNumber(database),
     problems: new ProblemList(),
     referenceData: await ReferenceData.load(database),
-    renamed: { 'lead-entities': new Map(), coops: new Map(), 'city-services': new Map() },
-    changed: { certifications: new Set(), suppliers: new Set() },
+    changed: new Map(REFERENCES.map(({ to }) => [to, new Set()])),
     emptyKinds,
     locationsWithoutState: 0,
     latestUpdatedAt: '',
@@ -179,25 +174,10 @@ async function createImportContext(database: Database, options: PublishOptions):
       solicitations: await IndexChanges.open(database, 'solicitations', token),
     },
     token,
-    changes: options.changes === undefined ? null : new ChangeRecorder(database, options.changes),
+    changes: options.changes ?? null,
     blockSize: options.blockSize ?? BLOCK_SIZE,
     pause: pauseOf(options),
   };
-}
-
-function rulesOf(context: ImportContext, kind: Kind, report: Report): KindRules<Kind> {
-  switch (kind) {
-    case 'certifications':
-      return certificationRules(context, report);
-    case 'suppliers':
-      return supplierRules(context);
-    case 'contracts':
-      return contractRules(context, report);
-    case 'solicitations':
-      return solicitationRules(context, report);
-    default:
-      return namedRefRules(context, kind);
-  }
 }
 
 /** Completes the release. An imported `updated_at` later than its timestamp is replaced by it. */

@@ -117,7 +117,7 @@ async function copyTables(
     copied[table] = 0;
     for await (const rows of readRows(from, described)) {
       onProgress({ done, total, what: table });
-      await insertRows(into, table, rows as never[]);
+      await insertRows(into, table, rows);
       copied[table] += rows.length;
       done += rows.length;
       // SQLite's statements resolve in microtasks, during which no signal is handled.

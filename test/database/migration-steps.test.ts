@@ -56,6 +56,15 @@ test.each([
     }
     // The records are unchanged for an import of this version.
     expect((await publishLines(database, SMALL_CATALOG)).timestamp).toBeNull();
+    // A changed line separates the two texts, which version 1.2 stored as one.
+    const [first, ...others] = SMALL_CATALOG.suppliers;
+    const texts = { short_intro: 'Roads', about: 'Bridges' };
+    await publishLines(database, { ...SMALL_CATALOG, suppliers: [{ ...first, ...texts }, ...others] });
+    const { rows } = await sql`select short_intro, about from catalog.suppliers where id = 'sup_1'`.execute(
+      database.kysely,
+    );
+    expect(rows).toEqual([texts]);
+    await expectWholeIndex(database, 'suppliers');
   },
 );
 
@@ -152,7 +161,7 @@ async function oldestServed(): Promise<string> {
 async function readRecords(): Promise<unknown[]> {
   const records = [];
   for (const kind of INDEXED_KINDS) {
-    const { rows } = await sql`select id, position, document, hash, line_hash, changed_publication
+    const { rows } = await sql`select id, position, document, line_hash, changed_publication
       from ${sql.table(`catalog.${kind}`)} order by id`.execute(database.kysely);
     records.push(rows);
   }

@@ -78,7 +78,7 @@ test('new rows are read back as they were written: any text, whole number, bytes
   await fc.assert(
     fc.asyncProperty(someRows, async (rows) => {
       await sql`delete from catalog.written`.execute(made.database.kysely);
-      await inTransaction(made.database, (transaction) => insertRows(transaction, TABLE, rows as never));
+      await inTransaction(made.database, (transaction) => insertRows(transaction, TABLE, rows));
       expect(comparable(await storedRows())).toEqual(comparable(rows));
     }),
     { numRuns },
@@ -96,9 +96,9 @@ test('replaced rows, and new ones in the same call, are read back as they were w
       ];
       const written = [...new Map(rows.map((one) => [one.id, one])).values()];
       await inTransaction(made.database, async (transaction) => {
-        await insertRows(transaction, TABLE, before as never);
+        await insertRows(transaction, TABLE, before);
         const toWrite = written.map((one) => ({ row: one, isNew: !there.has(one.id) }));
-        await writeRows(transaction, TABLE, 'id', toWrite as never);
+        await writeRows(transaction, TABLE, 'id', toWrite);
       });
       expect(comparable(await storedRows())).toEqual(comparable(written));
     }),

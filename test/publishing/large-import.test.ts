@@ -54,7 +54,7 @@ test('a repeated import changes nothing, and a changed line changes only its rec
 
 async function storedRecords({ kysely }: OpenDatabase): Promise<object[]> {
   const { rows } = await sql<object>`
-    select id, row_number() over (order by position) as place, hash, own_hash, line_hash, ref, lead_entity_id, status,
+    select id, row_number() over (order by position) as place, line_hash, ref, lead_entity_id, status,
       close_at, document, detail from catalog.solicitations order by id`.execute(kysely);
   return rows;
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ImportRefusedError, type Problem } from '../../src/publishing/problems.ts';
 import { MAX_LINE_BYTES } from '../../src/publishing/read/record-schemas.ts';
-import { MAX_CONTRACT_BYTES } from '../../src/publishing/write/rules/contracts.ts';
+import { MAX_CONTRACT_BYTES } from '../../src/publishing/write/render-row.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import {
   contract,

@@ -71,10 +71,10 @@ function describeFields(fields: readonly FieldChange[], limit: number): string[]
   return [...renderColumns(shown), ...(others > 0 ? [`      and ${others} more fields; --show all lists them`] : [])];
 }
 
-function describeValues({ field, before, after }: FieldChange): string {
+function describeValues({ before, after }: FieldChange): string {
   if (after === undefined) return `removed ${shortened(before)}`;
   if (before !== undefined) return shortenedPair(before, after).join(' -> ');
-  return field.endsWith(']') ? `added ${shortened(after)}` : `(not stored) -> ${shortened(after)}`;
+  return `added ${shortened(after)}`;
 }
 
 function shortened(value: unknown): string {

@@ -39,7 +39,6 @@ export function recordTables(engine: Engine): string[] {
   const columns = `
     position ${engine === 'sqlite' ? 'integer' : 'bigint'} primary key,
     id ${text} not null unique,
-    hash text not null,
     line_hash text not null,
     changed_publication bigint not null,
     updated_at ${text},
@@ -48,7 +47,8 @@ export function recordTables(engine: Engine): string[] {
     `create table catalog.suppliers (${columns},
       certifications_preview text not null,
       certifications_all text not null,
-      searched text not null)`,
+      short_intro text,
+      about text)`,
     `create table catalog.contracts (${columns},
       lead_entity_id ${text} not null,
       coop_id ${text})`,
@@ -58,7 +58,6 @@ export function recordTables(engine: Engine): string[] {
       lead_entity_id ${text} not null,
       status text not null,
       close_at ${text},
-      own_hash text not null,
       updated_publication bigint not null)`,
   ];
 }

@@ -40,8 +40,8 @@ export const catalogSchema: GroupSchema = {
       const former = applied < 6 ? dropFormerSearch() : [];
       // From its first "alter" or "drop" on, PostgreSQL locks readers out: the slow statements come before.
       return engine === 'sqlite'
-        ? [...former, ...checksums, ...createAgain()]
-        : [...buildKeys(), ...former, ...checksums, ...replaceKeys()];
+        ? [...former, ...checksums, ...separateTexts(), ...createAgain()]
+        : [...buildKeys(), ...former, ...checksums, ...separateTexts(), ...replaceKeys()];
     },
   },
   oldestServed: 6,
@@ -83,6 +83,17 @@ function dropFormerSearch(): string[] {
   ];
 }
 
+/**
+ * Version 1.2 stored a supplier's two texts joined. They are its `about` until its line changes, so that it is found by
+ * the same words.
+ */
+function separateTexts(): string[] {
+  return [
+    'alter table catalog.suppliers rename column searched to about',
+    'alter table catalog.suppliers add column short_intro text',
+  ];
+}
+
 /** SQLite cannot change a primary key. Readers continue with the former tables until the commit. */
 function createAgain(): string[] {
   const engine: Engine = 'sqlite';
@@ -114,11 +125,12 @@ function buildKeys(): string[] {
 function replaceKeys(): string[] {
   return [
     ...INDEXED_TABLES.flatMap((table) => [
-      `alter table catalog.${table} drop column number, alter column line_hash drop default`,
+      `alter table catalog.${table} drop column number, drop column hash, alter column line_hash drop default`,
       `alter table catalog.${table} add constraint ${table}_pkey primary key using index ${table}_position`,
       `drop index catalog.${table}_by_position`,
     ]),
-    'alter table catalog.suppliers alter column searched drop default',
+    'alter table catalog.suppliers alter column about drop default, alter column about drop not null',
+    'alter table catalog.solicitations drop column own_hash',
     'alter table catalog.certifications drop column number, drop constraint certifications_abbreviation_key',
     'alter table catalog.certifications add primary key (abbreviation)',
   ];

@@ -4,7 +4,7 @@ import { isOneOf, jsonElements } from '../../database/engine-sql.ts';
 import { inBatches, insertRows } from '../../database/rows.ts';
 import { BlockBuilder, type IndexEntry } from './block-builder.ts';
 import type { BlockOfKind } from './build-blocks.ts';
-import { indexTable, loadIndexedRows } from './indexed-rows.ts';
+import { indexTable, loadStoredRows } from './indexed-rows.ts';
 import {
   BLOCK_SIZE,
   differenceOf,
@@ -15,7 +15,7 @@ import {
   storedSet,
   type StoredSet,
 } from '../position-set.ts';
-import { changeTerms, termsOf, type IndexedRow, type PositionedRow } from '../terms.ts';
+import { changeTerms, termsOf, type IndexedRow, type StoredRow } from '../terms.ts';
 import { Tokenizer } from '../words.ts';
 import type { IndexedKind } from '../../kinds.ts';
 
@@ -112,7 +112,7 @@ export class IndexChanges<K extends IndexedKind> {
       for (const block of batch.map((record) => blockOf(record.to))) this.expectNew(block);
       const isRebuilt = ({ position, to: next }: MovedRecord): boolean =>
         this.#rebuilt.has(blockOf(position)) && this.#rebuilt.has(blockOf(next));
-      const rows = await this.load(batch.filter((record) => !isRebuilt(record)).map(({ id }) => id));
+      const rows = await this.#load(batch.filter((record) => !isRebuilt(record)).map(({ id }) => id));
       for (const row of rows) {
         const terms = this.#termsOf(row);
         this.#change(row.position, terms, EMPTY_TERMS);
@@ -136,18 +136,8 @@ export class IndexChanges<K extends IndexedKind> {
     await this.writeIfLarge();
   }
 
-  /** The stored records with these ids, before they change. */
-  async load(ids: readonly string[]): Promise<PositionedRow<K>[]> {
-    return ids.length === 0 ? [] : loadIndexedRows(this.#database, this.#kind, ids);
-  }
-
-  /**
-   * Loads stored records before they change or are removed, except those in blocks that will be rebuilt: their terms
-   * are not needed.
-   */
-  async loadBefore(records: readonly { id: string; position: number }[]): Promise<Map<string, PositionedRow<K>>> {
-    const ids = records.flatMap(({ id, position }) => (this.#rebuilt.has(blockOf(position)) ? [] : [id]));
-    return new Map((await this.load(ids)).map((row) => [row.id, row]));
+  async #load(ids: readonly string[]): Promise<StoredRow[K][]> {
+    return ids.length === 0 ? [] : loadStoredRows(this.#database, this.#kind, ids);
   }
 
   /** Replaces the record at a position; `before` is null for a new record, `after` for a removed one. */
@@ -166,7 +156,9 @@ export class IndexChanges<K extends IndexedKind> {
 
   /** Removes stored records from the index. Call it before deleting their rows. */
   async remove(records: readonly { id: string; position: number }[]): Promise<void> {
-    const rows = await this.loadBefore(records);
+    // The terms of records in blocks that will be rebuilt are not needed.
+    const ids = records.flatMap(({ id, position }) => (this.#rebuilt.has(blockOf(position)) ? [] : [id]));
+    const rows = new Map((await this.#load(ids)).map((row) => [row.id, row]));
     for (const { id, position } of records) this.replace(position, rows.get(id) ?? null, null);
     await this.writeIfLarge();
   }

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { isOneOf } from '../../database/engine-sql.ts';
-import { facetTerm, type PositionedRow, type SupplierPath } from '../terms.ts';
+import { facetTerm, type PositionedRow, type StoredRow, type SupplierPath } from '../terms.ts';
 import type { IndexedKind } from '../../kinds.ts';
 
 /** The table of a kind's index; all three have the same columns. */
@@ -10,25 +10,33 @@ export function indexTable(kind: IndexedKind): 'catalog.suppliers_index' {
 }
 
 const COLUMNS: Readonly<Record<IndexedKind, readonly string[]>> = {
-  suppliers: ['document', 'searched', 'certifications_all', 'changed_publication'],
+  suppliers: ['document', 'short_intro', 'about', 'certifications_all', 'changed_publication'],
   contracts: ['document', 'lead_entity_id', 'coop_id', 'changed_publication'],
   solicitations: ['document', 'detail', 'lead_entity_id', 'status', 'close_at', 'changed_publication'],
 };
 
 /** The columns that can be long. */
 const TEXTS: Readonly<Record<IndexedKind, readonly string[]>> = {
-  suppliers: ['document', 'searched'],
+  suppliers: ['document', 'short_intro', 'about'],
   contracts: ['document'],
   solicitations: ['document', 'detail'],
 };
 
-/** The stored records with these ids, unordered. */
-export async function loadIndexedRows<K extends IndexedKind>(
+/** The stored records with these ids, with all their columns, unordered. Served by the unique index on id. */
+export async function loadStoredRows<K extends IndexedKind>(
   database: Database,
   kind: K,
   ids: readonly string[],
-): Promise<PositionedRow<K>[]> {
-  return loadRows(database, kind, isOneOf(database.engine, sql.ref('id'), ids));
+): Promise<StoredRow[K][]> {
+  return loadRows(database, kind, sql`*`, isOneOf(database.engine, sql.ref('id'), ids));
+}
+
+/** The bytes of a record's columns that can be long. */
+export function textBytes(kind: IndexedKind): RawBuilder<number> {
+  return sql<number>`${sql.join(
+    TEXTS[kind].map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`),
+    sql` + `,
+  )}`;
 }
 
 /** Text read per batch of a block, in bytes. */
@@ -41,30 +49,28 @@ export async function* readIndexedRows<K extends IndexedKind>(
   from: number,
   to: number,
 ): AsyncGenerator<PositionedRow<K>[]> {
-  const bytes = sql.join(
-    TEXTS[kind].map((column) => sql`octet_length(${sql.ref(column)})`),
-    sql` + `,
-  );
+  const columns = sql.join(['id', 'position', ...COLUMNS[kind]].map((column) => sql.ref(column)));
   const { rows: sizes } = await sql<{ position: number; bytes: number }>`
-    select position, ${bytes} as bytes from ${sql.table(`catalog.${kind}`)}
+    select position, ${textBytes(kind)} as bytes from ${sql.table(`catalog.${kind}`)}
     where position >= ${from} and position < ${to} order by position`.execute(database.kysely);
   let [start, batchBytes] = [from, 0];
   for (const [index, { position, bytes: size }] of sizes.entries()) {
     batchBytes += size;
     if (batchBytes < MAX_BATCH_BYTES && index < sizes.length - 1) continue;
-    const rows = await loadRows(database, kind, sql<SqlBool>`position >= ${start} and position <= ${position}`);
+    const isInBatch = sql<SqlBool>`position >= ${start} and position <= ${position}`;
+    const rows = await loadRows<PositionedRow<K>>(database, kind, columns, isInBatch);
     yield rows.sort((one, other) => one.position - other.position);
     [start, batchBytes] = [position + 1, 0];
   }
 }
 
-async function loadRows<K extends IndexedKind>(
+async function loadRows<Row extends { id: string }>(
   database: Database,
-  kind: K,
+  kind: IndexedKind,
+  columns: RawBuilder<unknown>,
   condition: RawBuilder<SqlBool>,
-): Promise<PositionedRow<K>[]> {
-  const columns = sql.join(['id', 'position', ...COLUMNS[kind]].map((column) => sql.ref(column)));
-  const { rows } = await sql<PositionedRow<K>>`
+): Promise<Row[]> {
+  const { rows } = await sql<Row>`
     select ${columns} from ${sql.table(`catalog.${kind}`)} where ${condition}`.execute(database.kysely);
   return kind === 'suppliers' ? withLinks(database, rows) : rows;
 }

@@ -7,8 +7,7 @@ export const CHANGE_SORTS = ['added', 'changed', 'removed'] as const;
 export type ChangeSort = (typeof CHANGE_SORTS)[number];
 
 /**
- * A field that differs. `before` is missing for a new list element, and if the old value is not stored; `after` is
- * missing for a removed list element.
+ * A field that differs. `before` is missing for a new list element, `after` for a removed one.
  */
 export interface FieldChange {
   /** The path in the import format, such as `documents[2].name`. */
@@ -29,19 +28,38 @@ export type RecordChange = {
   | { readonly change: 'changed'; readonly fields: readonly FieldChange[] }
 );
 
-/** Receives the changes of an import while it runs. */
+/** Receives the changes of an import while it runs, except records that are only rerendered. */
 export interface ChangeSink {
   /** The number of further changes of this sort that it takes: beyond them, old values are not even read. */
   room(kind: Kind, sort: ChangeSort): number;
   add(change: RecordChange): void;
 }
 
+/** A new record. */
+export function addedRecord(kind: Kind, id: string, record: object): RecordChange {
+  return { ...identityOf(kind, id, record), change: 'added', record };
+}
+
+/** A changed record. */
+export function changedRecord(kind: Kind, id: string, before: object, after: object): RecordChange {
+  return { ...identityOf(kind, id, after), change: 'changed', fields: compareRecords(before, after) };
+}
+
+/** A removed record. */
+export function removedRecord(kind: Kind, id: string, record: object): RecordChange {
+  return { ...identityOf(kind, id, record), change: 'removed', record };
+}
+
+function identityOf(kind: Kind, id: string, record: object): Pick<RecordChange, 'kind' | 'id' | 'name'> {
+  const { name, title } = record as { name?: string; title?: string };
+  return { kind, id, name: name ?? title ?? '' };
+}
+
 /**
  * Compares two records of a kind field by field. Lists of objects are compared element by element, by index. A list of
  * ids or codes is one value: an id inserted at its start would otherwise change every element.
  */
-export function compareRecords(before: object, after: object, prefix = ''): FieldChange[] {
-  // Both have the same fields, except those whose old value is not stored.
+function compareRecords(before: object, after: object, prefix = ''): FieldChange[] {
   const old = before as Readonly<Record<string, unknown>>;
   return Object.entries(after).flatMap(([name, value]) => compare(`${prefix}${name}`, old[name], value));
 }

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 /** Far beyond any record: keeps a file that is not NDJSON from filling the memory. */
 const DEFAULT_MAX_LINE_BYTES = 8 * 1024 * 1024;
 
@@ -86,6 +88,11 @@ export function lineKey(bytes: Buffer): string | null {
   } catch {
     return null;
   }
+}
+
+/** Identifies a line: 128 bits of SHA-256. */
+export function lineHash(bytes: Buffer): string {
+  return hash('sha256', bytes, 'base64url').slice(0, 22);
 }
 
 /** The id at the start of a line, read without parsing; null if the line begins differently. */

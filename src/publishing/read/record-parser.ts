@@ -1,10 +1,8 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { parseTimestamp } from '../../timestamp.ts';
 import { quoteValue } from '../problems.ts';
-import { isIndexed, type Kind } from '../../kinds.ts';
-import { renderSolicitation, renderSolicitationDetail } from '../../resources/solicitations/render.ts';
+import { keyField, type Kind } from '../../kinds.ts';
 import type { SolicitationRecord } from '../../resources/solicitations/fields.ts';
-import { contentHash, keyField, type PreparedRecord, type PreparedSolicitation } from '../records.ts';
 import { decodeLine } from './lines.ts';
 import { completerOf, RECORD_SCHEMAS, removalSchema, type RecordOf } from './record-schemas.ts';
 
@@ -21,10 +19,8 @@ export type ParsedLine =
   | {
       type: 'record';
       key: string;
-      record: PreparedRecord[Kind];
+      record: RecordOf[Kind];
       updatedAt: string | null;
-      /** Hash of the record: equal hashes mean equal records. Empty for kinds that are compared otherwise. */
-      hash: string;
     }
   | { type: 'removal'; key: string }
   | { type: 'bad'; key: string | null; problems: FieldProblem[] };
@@ -38,7 +34,7 @@ const SUSPECT_ESCAPE = /\\u(0000|[dD][89a-fA-F])/;
  */
 const MAX_FULLY_REPORTED_LENGTH = 256 * 1024;
 
-/** Creates the parser of one kind's lines, which checks, completes and, for solicitations, renders a record. */
+/** Creates the parser of one kind's lines, which checks and completes a record. */
 export function lineParser(kind: Kind): (line: Uint8Array) => ParsedLine {
   const key = keyField(kind);
   const recordProblems = validatorOf(RECORD_SCHEMAS[kind]);
@@ -72,39 +68,9 @@ export function lineParser(kind: Kind): (line: Uint8Array) => ParsedLine {
     return {
       type: 'record',
       key: name,
-      ...prepare(kind, record),
+      record,
       updatedAt: typeof updatedAt === 'string' ? parseTimestamp(updatedAt) : null,
     };
-  };
-}
-
-/** Placeholder for the lead entity in a rendered solicitation. JSON text cannot contain it. */
-const LEAD_ENTITY_MARK = '\0';
-
-/** The list item with its lead entity's rendered NamedRef inserted. */
-export function insertLeadEntity({ document }: PreparedSolicitation, leadEntity: string): string {
-  return document.replace(LEAD_ENTITY_MARK, () => leadEntity);
-}
-
-function prepare(kind: Kind, record: RecordOf[Kind]): { record: PreparedRecord[Kind]; hash: string } {
-  if (kind !== 'solicitations') {
-    const hash = isIndexed(kind) ? contentHash(JSON.stringify(record)) : '';
-    return { record: record as PreparedRecord[Kind], hash };
-  }
-  const { documents, notices, questions, ...own } = record as SolicitationRecord;
-  const ownText = JSON.stringify(own);
-  const { ref, lead_entity_id, status, close_at } = own;
-  return {
-    hash: contentHash(ownText + JSON.stringify([documents, notices, questions])),
-    record: {
-      ref,
-      lead_entity_id,
-      status,
-      close_at,
-      own_hash: contentHash(ownText),
-      document: renderSolicitation(record as SolicitationRecord, LEAD_ENTITY_MARK),
-      detail: renderSolicitationDetail(record as SolicitationRecord),
-    } satisfies PreparedSolicitation,
   };
 }
 

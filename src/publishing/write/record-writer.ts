@@ -1,104 +1,40 @@
 import { sql, type RawBuilder } from 'kysely';
 import { isOneOf } from '../../database/engine-sql.ts';
-import { deleteRows, insertRows, writeRows } from '../../database/rows.ts';
+import { deleteRows, inBatches, insertRows, writeRows } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
 import type { IndexedRow } from '../../index/terms.ts';
 import type { IndexChanges } from '../../index/write/index-changes.ts';
-import { isIndexed, TABLE_OF, type IndexedKind, type Kind } from '../../kinds.ts';
+import { isIndexed, keyField, TABLE_OF, type IndexedKind, type Kind } from '../../kinds.ts';
 import type { Counts, ImportContext } from '../import-context.ts';
-import type { KeyLines, PlannedKey } from '../positions/position-plan.ts';
-import { keyField, type PreparedRecord } from '../records.ts';
+import { addedRecord, changedRecord, removedRecord } from '../preview/record-changes.ts';
+import type { RecordOf } from '../read/record-schemas.ts';
 import { hasOwnTable, keysIn, loadSupplierBytes, NOUN_OF, REFERENCES, type Reference } from './references.ts';
+import { contractBytes, rendererOf, rowOf, type Change, type RenderedChange } from './render-row.ts';
+import { rulesOf, type KindRules, type Report } from './rules.ts';
+import {
+  batchesBySize,
+  loadStored,
+  loadStoredBytes,
+  type Entry,
+  type RowOf,
+  type StoredRecord,
+} from './stored-records.ts';
 
-/** A record and its origin. */
-export interface Entry<K extends Kind> {
-  readonly line: number;
-  readonly key: string;
-  /** The position planned for a new record; null if it is stored, or its kind has no index. */
-  readonly position: PlannedKey['position'];
-  readonly lineHash: string;
-  readonly record: PreparedRecord[K];
-  /** Hash of the record: equal hashes mean equal records. */
-  readonly hash: string;
-  /** The line's `updated_at`. */
-  readonly updatedAt: string | null;
-}
+const BATCH_RECORDS = 500;
 
-type RowOf<K extends Kind> = Tables[`catalog.${(typeof TABLE_OF)[K]}`];
-
-/** A new or changed record; `before` has the stored columns, and is null for a new record. */
-interface Change<K extends Kind, Stored extends object = object> {
-  readonly entry: Entry<K>;
-  readonly before: Stored | null;
-}
-
-/** A changed record, and the row to store. */
-interface RenderedChange<K extends Kind> extends Change<K> {
+interface WrittenChange<K extends IndexedKind> extends Change<K> {
   readonly row: RowOf<K>;
 }
 
-/** Adds a problem of a line's field; `line` is null if the line is unknown. */
-export type Report = (line: number | null, field: string, reason: string) => void;
-
-/** The rules for the records of one kind. Their references are in `REFERENCES`. */
-export interface KindRules<K extends Kind, Stored extends object = object> {
-  /** The columns of stored rows that `isUnchanged` and `render` need. */
-  readonly columns: readonly string[];
-  /** Reports further problems of a record. `supplierBytes` has the sizes of the suppliers that it names. */
-  check?(entry: Entry<K>, supplierBytes: ReadonlyMap<string, number>): void;
-  /** Reports problems between lines, after the last one. */
-  checkWhole?(): void;
-  isUnchanged(before: Stored, entry: Entry<K>): boolean;
-  /** Renders rows, in batches that fit into memory. Notes which records must be rerendered because of them. */
-  render(changes: readonly Change<K, Stored>[]): AsyncIterable<RenderedChange<K>[]>;
-  /** Values of other tables that a record's index terms are computed from. */
-  indexedLinks?(entry: Entry<K>, before: IndexedRow[IndexedKind] | null): object;
-  /** Reports problems between stored records, once everything is written. */
-  checkStored?(lines: KeyLines): Promise<void>;
-}
-
-/** Renders all rows as one batch. */
-export async function* renderAtOnce<K extends Kind, Stored extends object>(
-  changes: readonly Change<K, Stored>[],
-  render: (change: Change<K, Stored>) => RowOf<K>,
-): AsyncGenerator<RenderedChange<K>[]> {
-  yield changes.map((change) => ({ ...change, row: render(change) }));
-}
-
-/** The columns that all kinds with an index share. A kind can replace some of them. */
-export function publishedColumns(
-  context: ImportContext,
-  kind: IndexedKind,
-  { entry, before }: Change<IndexedKind, { position: number }>,
-) {
-  const position = before === null ? entry.position : before.position;
-  if (position === null) throw new Error(`no position was planned for ${entry.key}`);
-  return {
-    position,
-    id: entry.key,
-    hash: entry.hash,
-    line_hash: entry.lineHash,
-    changed_publication: context.release,
-    updated_at: before === null ? importedUpdatedAt(context, kind, entry.updatedAt) : null,
-  };
-}
-
-/** The `updated_at` to store for a new record: the imported one if its kind was empty before, otherwise null. */
-function importedUpdatedAt(context: ImportContext, kind: IndexedKind, updatedAt: string | null): string | null {
-  if (updatedAt === null || !context.emptyKinds.has(kind)) return null;
-  if (updatedAt > context.latestUpdatedAt) context.latestUpdatedAt = updatedAt;
-  return updatedAt;
-}
-
-/** Checks, writes and removes the records of one kind, in batches. */
+/** Checks, renders, writes and removes the records of one kind, in batches. */
 export class RecordWriter {
   readonly rules: KindRules<Kind>;
   readonly report: Report;
   readonly #context: ImportContext;
   readonly #kind: Kind;
 
-  constructor(context: ImportContext, kind: Kind, rules: KindRules<Kind>, report: Report) {
-    this.rules = rules;
+  constructor(context: ImportContext, kind: Kind, report: Report) {
+    this.rules = rulesOf(context, kind, report);
     this.#context = context;
     this.#kind = kind;
     this.report = report;
@@ -107,10 +43,7 @@ export class RecordWriter {
   /** Reports dangling references. Can run even if other problems prevent writing. */
   async check(entries: readonly Entry<Kind>[]): Promise<void> {
     const references = REFERENCES.filter(({ from }) => from === this.#kind);
-    const named = references
-      .filter(({ to }) => to === 'suppliers')
-      .flatMap(({ field }) => entries.flatMap(({ record }) => keysIn(record, field)));
-    const suppliers = await loadSupplierBytes(this.#context.database, named);
+    const suppliers = await this.#loadSupplierBytes(entries.map(({ record }) => record));
     for (const entry of entries) {
       for (const reference of references) {
         const { field, to } = reference;
@@ -126,59 +59,138 @@ export class RecordWriter {
 
   /** Writes new and changed records, and counts them. Keys must be distinct. */
   async write(entries: readonly Entry<Kind>[]): Promise<Omit<Counts, 'removed'>> {
-    const stored = await this.#loadStored(entries.map(({ key }) => key));
+    const { database, emptyKinds } = this.#context;
     const counts = { added: 0, changed: 0, unchanged: 0 };
-    const changes: Change<Kind>[] = [];
-    for (const entry of entries) {
-      const before = stored.get(entry.key) ?? null;
-      if (before !== null && this.rules.isUnchanged(before, entry)) {
-        counts.unchanged += 1;
-        continue;
+    const keys = emptyKinds.has(this.#kind) ? [] : entries.map(({ key }) => key);
+    const bytes = await loadStoredBytes(database, this.#kind, keys);
+    for (const batch of batchesBySize(entries, ({ key }) => bytes.get(key) ?? 0)) {
+      const stored = await loadStored(
+        database,
+        this.#kind,
+        batch.map(({ key }) => key).filter((key) => bytes.has(key)),
+      );
+      const changes: Change<Kind>[] = [];
+      for (const entry of batch) {
+        const { key, record } = entry;
+        const before = stored.get(key) ?? null;
+        const isUnchanged = before !== null && JSON.stringify(before.record) === JSON.stringify(record);
+        counts[before === null ? 'added' : isUnchanged ? 'unchanged' : 'changed'] += 1;
+        if (!isUnchanged) changes.push({ key, record, entry, before });
       }
-      counts[before === null ? 'added' : 'changed'] += 1;
-      changes.push({ entry, before });
+      this.#describe(changes);
+      await this.#renderAndWrite(changes);
     }
-    await this.#context.changes?.recordWritten(this.#kind, changes);
-    for await (const batch of this.rules.render(changes)) await this.#writeBatch(batch);
     return counts;
   }
 
-  /** The stored columns of records, by key. Served by the unique index on the key. */
-  async #loadStored(keys: readonly string[]): Promise<Map<string, object>> {
-    const { database, emptyKinds } = this.#context;
-    if (keys.length === 0 || emptyKinds.has(this.#kind)) return new Map();
-    const columns = sql.join(this.rules.columns.map((column) => sql.ref(column)));
-    const { rows } = await sql<{ key: string }>`
-      select ${this.#key} as key, ${columns} from ${this.#table} where ${this.#isOneOf(keys)}`.execute(database.kysely);
-    return new Map(rows.map((row) => [row.key, row]));
+  /**
+   * Renders stored records again, and writes those whose text changed.
+   *
+   * @param isAllowed whether to write a record of this size, in bytes: see `contractBytes`.
+   * @returns the number of records written.
+   */
+  async rerender(
+    keys: Iterable<string>,
+    isAllowed: (record: RecordOf[Kind], bytes: number, supplierBytes: ReadonlyMap<string, number>) => boolean,
+  ): Promise<number> {
+    const { database, pause } = this.#context;
+    let written = 0;
+    for (const batch of inBatches([...keys], BATCH_RECORDS)) {
+      await pause();
+      const bytes = await loadStoredBytes(database, this.#kind, batch);
+      for (const few of batchesBySize(batch, (key) => bytes.get(key) ?? 0)) {
+        const stored = await loadStored(database, this.#kind, few);
+        const changes = Array.from(stored, ([key, before]) => ({ key, record: before.record, entry: null, before }));
+        written += await this.#renderAndWrite(changes, isAllowed);
+      }
+    }
+    return written;
   }
 
-  async #writeBatch(batch: readonly RenderedChange<Kind>[]): Promise<void> {
-    const { database } = this.#context;
-    const rows = batch.map(({ row }) => row as RowOf<IndexedKind>);
-    const stored = rows.filter((_, at) => batch[at]?.before !== null);
-    const index = this.#index;
-    const indexed = await index?.loadBefore(stored);
-    const written = batch.map(({ row, before }) => ({ row: row as never, isNew: before === null }));
-    await writeRows(database, this.#tableName, keyField(this.#kind), written);
-    await this.#writeReferences(batch);
-    for (const { entry, row } of index === null ? [] : (batch as readonly RenderedChange<IndexedKind>[])) {
-      const before = indexed?.get(row.id) ?? null;
-      const links = this.rules.indexedLinks?.(entry, before);
-      index?.replace(row.position, before, { ...row, ...links } as IndexedRow[IndexedKind]);
+  /** Renders in batches that fit into memory. Returns the number of records written. */
+  async #renderAndWrite(
+    changes: readonly Change<Kind>[],
+    isAllowed: Parameters<RecordWriter['rerender']>[1] = () => true,
+  ): Promise<number> {
+    const suppliers = await this.#loadSupplierBytes(changes.map(({ record }) => record));
+    const bytesOf = ({ record }: Change<Kind>): number =>
+      this.#kind === 'contracts'
+        ? contractBytes(record as RecordOf['contracts'], this.#context.referenceData, suppliers)
+        : 0;
+    const allowed = changes.filter((change) => isAllowed(change.record, bytesOf(change), suppliers));
+    let written = 0;
+    for (const batch of batchesBySize(allowed, bytesOf)) {
+      const render = await rendererOf(
+        this.#context,
+        this.#kind,
+        batch.map(({ record }) => record),
+      );
+      const rendered = batch.map((change) => ({ ...change, columns: render(change.record) }));
+      written += await this.#writeRows(rendered);
+      await this.#context.pause();
     }
-    await index?.writeIfLarge();
+    return written;
+  }
+
+  /** Writes rendered records, but for those rerendered as they were. Returns the number written. */
+  async #writeRows(rendered: readonly RenderedChange[]): Promise<number> {
+    const { changed, database, referenceData } = this.#context;
+    const written = rendered.flatMap((change) => {
+      const row = rowOf(this.#context, this.#kind, change);
+      return row === null ? [] : [{ ...change, row }];
+    });
+    for (const { key, before, columns } of written) {
+      if (before !== null && before.row.document !== columns.document) changed.get(this.#kind)?.add(key);
+      referenceData.put(this.#kind, key, columns);
+    }
+    const rows = written.map(({ row, before }) => ({ row, isNew: before === null }));
+    await writeRows(database, this.#tableName, keyField(this.#kind), rows);
+    await this.#writeReferences(written.filter(({ entry }) => entry !== null));
+    await this.#changeIndex(written as readonly WrittenChange<IndexedKind>[]);
+    return written.length;
+  }
+
+  async #changeIndex(written: readonly WrittenChange<IndexedKind>[]): Promise<void> {
+    const index = this.#index;
+    if (index === null) return;
+    for (const { entry, record, before, row } of written) {
+      if (entry === null) {
+        // What it embeds is no term. Drafts are not in the index.
+        if (before !== null && !('status' in row && row.status === 'draft'))
+          index.markChanged([before.row], this.#context.release);
+        continue;
+      }
+      // `updateSupplierVisibility` updates the paths at the end.
+      const links = this.#kind === 'suppliers' && {
+        city_services: (record as RecordOf['suppliers']).city_service_ids,
+        paths: (before as StoredRecord<'suppliers'> | null)?.row.paths ?? [],
+      };
+      index.replace(row.position, before?.row ?? null, { ...row, ...links } as IndexedRow[IndexedKind]);
+    }
+    await index.writeIfLarge();
   }
 
   /** Writes the references that have tables of their own. */
-  async #writeReferences(batch: readonly RenderedChange<Kind>[]): Promise<void> {
-    const stored = batch.flatMap(({ entry, before }) => (before === null ? [] : entry.key));
+  async #writeReferences(written: readonly Change<Kind>[]): Promise<void> {
+    const stored = written.flatMap(({ key, before }) => (before === null ? [] : key));
     for (const { field, table, owner, column } of this.#ownTables) {
-      await deleteRows(this.#context.database, `catalog.${table}` as never, owner as never, stored);
-      const rows = batch.flatMap(({ entry: { key, record } }) =>
+      await deleteRows(this.#context.database, table, owner, stored);
+      const rows = written.flatMap(({ key, record }) =>
         keysIn(record, field).map((named) => ({ [owner]: key, [column]: named })),
       );
-      await insertRows(this.#context.database, `catalog.${table}` as never, rows as never[]);
+      await insertRows(this.#context.database, table, rows);
+    }
+  }
+
+  /** Passes new and changed records to the preview. */
+  #describe(changes: readonly Change<Kind>[]): void {
+    const { changes: sink } = this.#context;
+    if (sink === null) return;
+    for (const { key, record, before } of changes) {
+      if (sink.room(this.#kind, before === null ? 'added' : 'changed') <= 0) continue;
+      sink.add(
+        before === null ? addedRecord(this.#kind, key, record) : changedRecord(this.#kind, key, before.record, record),
+      );
     }
   }
 
@@ -195,7 +207,7 @@ export class RecordWriter {
     const referrers = new Map<string, string>();
     for (const { from, table, owner, column } of REFERENCES.filter(({ to }) => to === this.#kind)) {
       const { rows } = await sql<{ key: string; referrer: string }>`
-        select ${sql.ref(column)} as key, min(${sql.ref(owner)}) as referrer from ${sql.table(`catalog.${table}`)}
+        select ${sql.ref(column)} as key, min(${sql.ref(owner)}) as referrer from ${sql.table(table)}
         where ${isOneOf(engine, sql.ref(column), keys)} group by 1`.execute(kysely);
       for (const { key, referrer } of rows) referrers.set(key, `${NOUN_OF[from]} ${referrer}`);
     }
@@ -204,17 +216,36 @@ export class RecordWriter {
 
   /** Removes records from their table, the index and the tables of their references. */
   async remove(keys: readonly string[]): Promise<void> {
-    const { changes, database, referenceData } = this.#context;
-    await changes?.recordRemoved(this.#kind, keys);
+    const { database, referenceData } = this.#context;
+    await this.#describeRemoved(keys);
     if (this.#index !== null) {
       const { rows } = await sql<{ id: string; position: number }>`
         select id, position from ${this.#table} where ${this.#isOneOf(keys)}`.execute(database.kysely);
       await this.#index.remove(rows);
     }
-    for (const { table, owner } of this.#ownTables)
-      await deleteRows(database, `catalog.${table}` as never, owner as never, keys);
-    await deleteRows(database, this.#tableName, keyField(this.#kind) as never, keys);
+    for (const { table, owner } of this.#ownTables) await deleteRows(database, table, owner, keys);
+    await deleteRows(database, this.#tableName, keyField(this.#kind), keys);
     referenceData.remove(this.#kind, keys);
+  }
+
+  async #describeRemoved(keys: readonly string[]): Promise<void> {
+    const { changes: sink, database } = this.#context;
+    const some = sink === null ? [] : keys.slice(0, sink.room(this.#kind, 'removed'));
+    const bytes = await loadStoredBytes(database, this.#kind, some);
+    for (const batch of batchesBySize(some, (key) => bytes.get(key) ?? 0)) {
+      const stored = await loadStored(database, this.#kind, batch);
+      for (const key of batch) {
+        const found = stored.get(key);
+        if (found !== undefined) sink?.add(removedRecord(this.#kind, key, found.record));
+      }
+    }
+  }
+
+  /** The sizes of the suppliers that these records name. */
+  async #loadSupplierBytes(records: readonly RecordOf[Kind][]): Promise<Map<string, number>> {
+    const fields = REFERENCES.filter(({ from, to }) => from === this.#kind && to === 'suppliers');
+    const ids = fields.flatMap(({ field }) => records.flatMap((record) => keysIn(record, field)));
+    return loadSupplierBytes(this.#context.database, ids);
   }
 
   get #tableName(): keyof Tables {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { isOneOf } from '../../database/engine-sql.ts';
+import type { Tables } from '../../database/tables.ts';
 import { isIndexed, NAMED_REF_KINDS, TABLE_OF, type IndexedKind, type Kind, type NamedRefKind } from '../../kinds.ts';
 import type { CertificationRecord } from '../../resources/certifications/fields.ts';
 
@@ -22,74 +23,50 @@ export interface Reference {
   readonly field: string;
   readonly to: Kind;
   /** The table with the key in `column`, and the id of the record that has the field in `owner`. */
-  readonly table: string;
+  readonly table: keyof Tables;
   readonly owner: string;
   readonly column: string;
 }
 
-/** Every reference between records. Lists have a table of their own, with an index on either column. */
+/** A reference that is a column of its record's table. */
+function inColumn(from: Kind, field: string, to: Kind): Reference {
+  return { from, field, to, table: `catalog.${TABLE_OF[from]}`, owner: 'id', column: field };
+}
+
+/** A list of references, in a table of its own with an index on either column. */
+function inTable(
+  from: Kind,
+  field: string,
+  to: Kind,
+  table: keyof Tables,
+  [owner, column]: [string, string],
+): Reference {
+  return { from, field, to, table, owner, column };
+}
+
+/** Every reference between records. */
 export const REFERENCES: readonly Reference[] = [
-  {
-    from: 'suppliers',
-    field: 'certifications',
-    to: 'certifications',
-    table: 'supplier_certifications',
-    owner: 'supplier_id',
-    column: 'abbreviation',
-  },
-  {
-    from: 'suppliers',
-    field: 'city_service_ids',
-    to: 'city-services',
-    table: 'supplier_city_services',
-    owner: 'supplier_id',
-    column: 'city_service_id',
-  },
-  {
-    from: 'contracts',
-    field: 'lead_entity_id',
-    to: 'lead-entities',
-    table: 'contracts',
-    owner: 'id',
-    column: 'lead_entity_id',
-  },
-  {
-    from: 'contracts',
-    field: 'coop_id',
-    to: 'coops',
-    table: 'contracts',
-    owner: 'id',
-    column: 'coop_id',
-  },
-  {
-    from: 'contracts',
-    field: 'supplier_ids',
-    to: 'suppliers',
-    table: 'contract_suppliers',
-    owner: 'contract_id',
-    column: 'supplier_id',
-  },
-  {
-    from: 'contracts',
-    field: 'city_service_ids',
-    to: 'city-services',
-    table: 'contract_city_services',
-    owner: 'contract_id',
-    column: 'city_service_id',
-  },
-  {
-    from: 'solicitations',
-    field: 'lead_entity_id',
-    to: 'lead-entities',
-    table: 'solicitations',
-    owner: 'id',
-    column: 'lead_entity_id',
-  },
+  inTable('suppliers', 'certifications', 'certifications', 'catalog.supplier_certifications', [
+    'supplier_id',
+    'abbreviation',
+  ]),
+  inTable('suppliers', 'city_service_ids', 'city-services', 'catalog.supplier_city_services', [
+    'supplier_id',
+    'city_service_id',
+  ]),
+  inColumn('contracts', 'lead_entity_id', 'lead-entities'),
+  inColumn('contracts', 'coop_id', 'coops'),
+  inTable('contracts', 'supplier_ids', 'suppliers', 'catalog.contract_suppliers', ['contract_id', 'supplier_id']),
+  inTable('contracts', 'city_service_ids', 'city-services', 'catalog.contract_city_services', [
+    'contract_id',
+    'city_service_id',
+  ]),
+  inColumn('solicitations', 'lead_entity_id', 'lead-entities'),
 ];
 
 /** Whether the reference has a table of its own, rather than a column of its record's table. */
 export function hasOwnTable({ from, table }: Reference): boolean {
-  return table !== TABLE_OF[from];
+  return table !== `catalog.${TABLE_OF[from]}`;
 }
 
 /** The keys in a record's field. */
@@ -141,6 +118,12 @@ export class ReferenceData {
     if (!REFERENCES.some(({ to }) => to === kind)) return;
     const refused = this.#refused.get(kind) ?? new Set();
     this.#refused.set(kind, refused.add(key));
+  }
+
+  /** Adds a written record, or replaces it. */
+  put(kind: Kind, key: string, columns: { document: string; type?: CertificationRecord['type'] }): void {
+    if (kind === 'certifications' && columns.type !== undefined) this.certifications.set(key, columns.type);
+    else if (kind in this.named) this.named[kind as NamedRefKind].set(key, columns.document);
   }
 
   /** Forgets removed records. */

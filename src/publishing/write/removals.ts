@@ -1,9 +1,8 @@
-import { keyField } from '../records.ts';
 import { inBatches } from '../../database/rows.ts';
 import type { PublishedKind } from '../publish-kind.ts';
 import { ImportRefusedError } from '../problems.ts';
 import type { ImportContext } from '../import-context.ts';
-import type { Kind } from '../../kinds.ts';
+import { keyField, type Kind } from '../../kinds.ts';
 
 const BATCH_KEYS = 500;
 

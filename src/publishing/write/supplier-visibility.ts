@@ -46,7 +46,7 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
     await insertRows(
       database,
       table,
-      added.map(({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: release }) as never),
+      added.map(({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: release })),
     );
     await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(kysely);
     const termsOf = (path: Path): string[] =>

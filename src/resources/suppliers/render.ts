@@ -1,21 +1,12 @@
 import { compareBytewise } from '../../bytewise.ts';
 import { withoutClosingBrace } from '../finished-text.ts';
+import type { SupplierRecord } from './fields.ts';
 
 /** Lists return this many certifications of each type, and more of one type if the other has fewer. */
 const PREVIEW_OF_EACH_TYPE = 5;
 
-interface EmbeddedSupplier {
-  id: string;
-  name: string;
-  states_served: readonly string[];
-  location: string | null;
-  logo: string | null;
-  email: string | null;
-  website: string | null;
-}
-
 /** Renders the supplier as embedded in contracts, without its closing brace: the supplier endpoints add fields. */
-export function renderSupplier(supplier: EmbeddedSupplier): string {
+export function renderSupplier(supplier: SupplierRecord): string {
   const { id, name, states_served, location, logo, email, website } = supplier;
   return withoutClosingBrace(JSON.stringify({ id, name, states_served, location, logo, email, website }));
 }

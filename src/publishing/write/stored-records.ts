@@ -1,0 +1,129 @@
+import { sql } from 'kysely';
+import type { Database } from '../../database/database.ts';
+import { isOneOf } from '../../database/engine-sql.ts';
+import type { Tables } from '../../database/tables.ts';
+import type { StoredRow as IndexedStoredRow } from '../../index/terms.ts';
+import { loadStoredRows, textBytes } from '../../index/write/indexed-rows.ts';
+import { isIndexed, keyField, TABLE_OF, type IndexedKind, type Kind } from '../../kinds.ts';
+import type { PlannedKey } from '../positions/position-plan.ts';
+import { completerOf, RECORD_SCHEMAS, type RecordOf } from '../read/record-schemas.ts';
+
+/** The row of a record in its table. */
+export type RowOf<K extends Kind> = Tables[`catalog.${(typeof TABLE_OF)[K]}`];
+
+/** A stored row, with the links that are not columns. */
+type StoredRow<K extends Kind> = K extends IndexedKind ? IndexedStoredRow[K] : RowOf<K>;
+
+/** A record and its origin. */
+export interface Entry<K extends Kind> {
+  readonly line: number;
+  readonly key: string;
+  /** The position planned for a new record; null if it is stored, or its kind has no index. */
+  readonly position: PlannedKey['position'];
+  readonly lineHash: string;
+  readonly record: RecordOf[K];
+  /** The line's `updated_at`. */
+  readonly updatedAt: string | null;
+}
+
+/** A stored record: its row, and what was imported. */
+export interface StoredRecord<K extends Kind> {
+  readonly row: StoredRow<K>;
+  readonly record: RecordOf[K];
+}
+
+/** Texts loaded or rendered at once, in bytes: 500 of the longest contracts would take 1 GB. */
+const MAX_BATCH_BYTES = 16 * 1024 * 1024;
+
+/** Splits a list into batches of at most `MAX_BATCH_BYTES`; each has at least one item. */
+export function* batchesBySize<T>(items: readonly T[], bytesOf: (item: T) => number): Generator<T[]> {
+  let batch: T[] = [];
+  let batchBytes = 0;
+  for (const item of items) {
+    const bytes = bytesOf(item);
+    if (batch.length > 0 && batchBytes + bytes > MAX_BATCH_BYTES) {
+      yield batch;
+      batch = [];
+      batchBytes = 0;
+    }
+    batch.push(item);
+    batchBytes += bytes;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** The sizes of the stored records among these, in bytes. Served by the unique index on the key. */
+export async function loadStoredBytes(
+  { engine, kysely }: Database,
+  kind: Kind,
+  keys: readonly string[],
+): Promise<Map<string, number>> {
+  const key = sql.ref<string>(keyField(kind));
+  const bytes = isIndexed(kind) ? textBytes(kind) : sql<number>`octet_length(document)`;
+  const { rows } = await sql<{ key: string; bytes: number }>`
+    select ${key} as key, ${bytes} as bytes from ${sql.table(`catalog.${TABLE_OF[kind]}`)}
+    where ${isOneOf(engine, key, keys)}`.execute(kysely);
+  return new Map(rows.map((row) => [row.key, row.bytes]));
+}
+
+/** The stored records among these, by key: few enough for memory. Served by the unique index on the key. */
+export async function loadStored<K extends Kind>(
+  database: Database,
+  kind: K,
+  keys: readonly string[],
+): Promise<Map<string, StoredRecord<K>>> {
+  if (keys.length === 0) return new Map();
+  const rows = isIndexed(kind) ? await loadStoredRows(database, kind, keys) : await loadRows(database, kind, keys);
+  const complete = completerOf(RECORD_SCHEMAS[kind]);
+  return new Map(
+    (rows as StoredRow<K>[]).map((row) => {
+      const record = complete(fieldsOf(kind, row)) as RecordOf[K];
+      return ['abbreviation' in row ? row.abbreviation : row.id, { row, record }];
+    }),
+  );
+}
+
+async function loadRows({ engine, kysely }: Database, kind: Kind, keys: readonly string[]): Promise<readonly object[]> {
+  const { rows } = await sql<object>`select * from ${sql.table(`catalog.${TABLE_OF[kind]}`)}
+    where ${isOneOf(engine, sql.ref(keyField(kind)), keys)}`.execute(kysely);
+  return rows;
+}
+
+/** Reads a rendered record back: the fields of the import format, in any order. */
+function fieldsOf(kind: Kind, row: object): object {
+  switch (kind) {
+    case 'suppliers': {
+      const { document, certifications_all, city_services, short_intro, about } = row as StoredRow<'suppliers'>;
+      const certifications = JSON.parse(certifications_all) as string[];
+      return { ...parse(document), certifications, city_service_ids: city_services, short_intro, about };
+    }
+    case 'contracts': {
+      const document = parse((row as StoredRow<'contracts'>).document) as RenderedContract;
+      return {
+        ...document,
+        lead_entity_id: document.lead_entity.id,
+        coop_id: document.coop?.id ?? null,
+        supplier_ids: document.suppliers.map(({ id }) => id),
+        city_service_ids: document.city_services.map(({ id }) => id),
+      };
+    }
+    case 'solicitations': {
+      const { document, detail, lead_entity_id } = row as StoredRow<'solicitations'>;
+      return { ...parse(document + detail), lead_entity_id };
+    }
+    default:
+      return JSON.parse((row as RowOf<'coops'>).document) as object;
+  }
+}
+
+interface RenderedContract {
+  readonly lead_entity: { readonly id: string };
+  readonly coop: { readonly id: string } | null;
+  readonly suppliers: readonly { readonly id: string }[];
+  readonly city_services: readonly { readonly id: string }[];
+}
+
+/** Parses rendered JSON without its closing brace. */
+function parse(document: string): object {
+  return JSON.parse(`${document}}`) as object;
+}
