@@ -100,9 +100,9 @@ export async function sendStream(
       const seen = firstRow(await database.run('seen events', () => seenEvents, { partner_id: id }));
       const passed = (await listing.countPassed?.(formatTimestamp(clock()))) ?? 0;
       const { catalog, partner_state, grants_changed_at } = seen;
-      const etag = entityTag(
-        [format, request.originalUrl, catalog, partner_state, grants_changed_at, passed].join('\n'),
-      );
+      const { endpoint } = cursorBinding;
+      const of = [endpoint, format, request.parameters, catalog, partner_state, grants_changed_at, passed];
+      const etag = entityTag(JSON.stringify(of));
       const empty = { ...seen, etag, scope, count: 0, until: null };
       if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
       const since = await readSince(database, id, updatedSince, cursorWatermark);
@@ -127,9 +127,10 @@ export async function sendStream(
   if (isUnchanged(headers['if-none-match'], etag)) return reply.code(304).send();
   const encoding = chooseEncoding(headers['accept-encoding'], ['zstd', 'br', 'gzip']);
   reply.type(CONTENT_TYPES[format]);
+  // Otherwise Node would give an empty stream a Content-Length. Clients of HTTP/1.0 know no chunks.
+  if (request.raw.httpVersion === '1.1') reply.header('transfer-encoding', 'chunked');
   if (format === 'csv') reply.header('content-disposition', `attachment; filename="${name}.csv"`);
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
-  // An empty stream has no Content-Length, which a client could mistake for that of the list.
   if (method === 'HEAD') return reply.send(Readable.from([]));
   if (until !== null) {
     const query = new URLSearchParams(request.originalUrl.split('?')[1]);

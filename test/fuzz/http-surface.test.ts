@@ -206,7 +206,8 @@ test.each(fuzzRuns('bytes', MALFORMED_REQUESTS))(
       const received = await exchangeBytes(port, [bytes], { from, ends: true });
       // Mutated bytes can be several requests, and the response to HEAD cannot be recognized.
       if (/HEAD/i.test(bytes)) return;
-      for (const response of parseResponses(received)) {
+      // The parser refuses what follows a request, and resets the connection on which its response is being streamed.
+      for (const response of parseResponses(received, undefined, { mayBeCut: true })) {
         expect(contract.faultsOf(null, response)).toEqual([]);
       }
     });

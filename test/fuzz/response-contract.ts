@@ -1,4 +1,4 @@
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ValidateFunction } from 'ajv';
 import type { RawResponse } from '../support/network/raw-http.ts';
@@ -12,7 +12,7 @@ const KNOWN_HEADERS = new Set([
   ...['allow', 'cache-control', 'connection', 'content-encoding', 'content-length', 'content-type', 'date', 'etag'],
   ...['content-security-policy', 'keep-alive', 'ratelimit', 'ratelimit-policy', 'referrer-policy', 'retry-after'],
   ...['location', 'vary', 'www-authenticate', 'x-content-type-options', 'x-key-expires-at', 'x-request-id'],
-  'x-sync-watermark',
+  ...['content-disposition', 'link', 'transfer-encoding', 'x-sync-watermark'],
 ]);
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -122,11 +122,15 @@ export class ResponseContract {
     const entry = this.#document.paths[template]?.get.responses[status];
     const documented = Object.keys(entry?.headers ?? {});
     for (const name of documented)
-      if (name !== 'X-Key-Expires-At' && !headers.has(name.toLowerCase()))
+      if (!['X-Key-Expires-At', 'Link'].includes(name) && !headers.has(name.toLowerCase()))
         faults.push(`${name} is documented and missing`);
     if (method === 'HEAD' || status === 304) return faults;
-    if (headers.get('content-type') !== JSON_TYPE)
-      faults.push(`Content-Type ${headers.get('content-type') ?? 'missing'}`);
+    const type = headers.get('content-type') ?? 'missing';
+    const [media = ''] = type.split(';');
+    if (media !== 'application/json' && entry?.content?.[media] !== undefined) {
+      return [...faults, ...faultsOfStream(media, headers, body)];
+    }
+    if (type !== JSON_TYPE) faults.push(`Content-Type ${type}`);
     const pointer = `openapi#/paths/${encodeURI(template.replaceAll('/', '~1'))}/get/responses/${status}`;
     faults.push(...this.#faultsOfBody(`${pointer}/content/application~1json/schema`, decodeBody(headers, body)));
     return faults;
@@ -158,9 +162,29 @@ export class ResponseContract {
   }
 }
 
+function faultsOfStream(media: string, headers: ReadonlyMap<string, string>, body: Buffer): string[] {
+  const faults = headers.has('content-length') ? ['a stream has a Content-Length'] : [];
+  const text = decodeBody(headers, body);
+  if (text !== '' && !text.endsWith('\n')) faults.push('the stream does not end with a line feed');
+  if (media !== 'application/x-ndjson') return faults;
+  try {
+    for (const line of text.split('\n').slice(0, -1)) JSON.parse(line);
+  } catch (error) {
+    faults.push(`a line is not JSON: ${String(error)}`);
+  }
+  return faults;
+}
+
 /** The text of a body, decompressed by its Content-Encoding. */
 export function decodeBody(headers: ReadonlyMap<string, string>, body: Buffer): string {
   const encoding = headers.get('content-encoding');
-  const bytes = encoding === 'br' ? brotliDecompressSync(body) : encoding === 'gzip' ? gunzipSync(body) : body;
+  const bytes =
+    encoding === 'br'
+      ? brotliDecompressSync(body)
+      : encoding === 'gzip'
+        ? gunzipSync(body)
+        : encoding === 'zstd'
+          ? zstdDecompressSync(body)
+          : body;
   return bytes.toString('utf8');
 }

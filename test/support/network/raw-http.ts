@@ -65,12 +65,17 @@ export async function readToEnd(socket: Socket): Promise<Buffer> {
 }
 
 /**
- * Splits received bytes into responses by their Content-Length.
+ * Splits received bytes into responses, by their Content-Length, their chunks, or the end of the connection.
  *
  * @param isHead whether the response with this index is to a HEAD request, and so has no body.
+ * @param options `mayBeCut` leaves out a stream that was cut.
  * @throws Error if the bytes are not a sequence of complete HTTP/1.1 responses.
  */
-export function parseResponses(bytes: Buffer, isHead: (index: number) => boolean = () => false): RawResponse[] {
+export function parseResponses(
+  bytes: Buffer,
+  isHead: (index: number) => boolean = () => false,
+  { mayBeCut = false } = {},
+): RawResponse[] {
   const responses: RawResponse[] = [];
   let rest = bytes;
   while (rest.length > 0) {
@@ -88,11 +93,36 @@ export function parseResponses(bytes: Buffer, isHead: (index: number) => boolean
     // A request that the parser refused never became a HEAD request.
     const isUnread = status === 400 && !headers.has('vary');
     const hasBody = (isUnread || !isHead(responses.length)) && status !== 304;
-    const length = hasBody ? Number(headers.get('content-length') ?? 0) : 0;
-    const body = rest.subarray(end + 4, end + 4 + length);
-    if (body.length < length) throw new Error(`${body.length} bytes of a body of ${length}`);
+    const received = rest.subarray(end + 4);
+    const isChunked = headers.get('transfer-encoding') === 'chunked';
+    if (mayBeCut && isChunked && !received.includes('\r\n0\r\n\r\n')) return responses;
+    const { body, length } = !hasBody
+      ? { body: Buffer.alloc(0), length: 0 }
+      : isChunked
+        ? joinChunks(received)
+        : // A stream to a client of HTTP/1.0 ends with its connection.
+          cut(received, Number(headers.get('content-length') ?? received.length));
     responses.push({ status, headers, body });
-    rest = rest.subarray(end + 4 + length);
+    rest = received.subarray(length);
   }
   return responses;
+}
+
+function cut(received: Buffer, length: number): { body: Buffer; length: number } {
+  if (received.length < length) throw new Error(`${received.length} bytes of a body of ${length}`);
+  return { body: received.subarray(0, length), length };
+}
+
+/** @returns `length` with the sizes of the chunks, up to and including the end of the last. */
+function joinChunks(received: Buffer): { body: Buffer; length: number } {
+  const chunks: Buffer[] = [];
+  for (let start = 0; ;) {
+    const end = received.indexOf('\r\n', start);
+    const size = Number.parseInt(received.toString('latin1', start, Math.max(end, start)), 16);
+    const next = end + 2 + size + 2;
+    if (end === -1 || Number.isNaN(size) || received.length < next) throw new Error('the chunks do not end');
+    if (size === 0) return { body: Buffer.concat(chunks), length: next };
+    chunks.push(received.subarray(end + 2, end + 2 + size));
+    start = next;
+  }
 }
