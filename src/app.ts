@@ -11,12 +11,14 @@ import { registerHealth } from './http/server/health.ts';
 import { routedUrl } from './http/request/request-head.ts';
 import { UnparsedRequests } from './http/server/unparsed-requests.ts';
 import { SetCache } from './index/block-query.ts';
+import { RecordIndex } from './index/record-index.ts';
 import { makeCursorCheck } from './paging/watermark.ts';
 import { OpenStreams } from './paging/stream.ts';
 import { registerPortal } from './portal/portal.ts';
 import { InMemoryRateLimiter, RequestLimits } from './rate-limiting/request-limits.ts';
 import { CertificationList } from './resources/certifications/certification-list.ts';
 import { registerCertifications } from './resources/certifications/certifications.ts';
+import { registerChanges } from './resources/changes/changes.ts';
 import { registerContracts } from './resources/contracts/contracts.ts';
 import { registerKey } from './resources/key/key.ts';
 import { registerReferenceLists } from './resources/reference-lists/reference-lists.ts';
@@ -86,10 +88,16 @@ export async function buildApp(
       disableSchemaCompilers(v1);
       addPartnerPipeline(v1, { directory, clock, limits, admission, checkCursor: makeCursorCheck(v1, cursorSecret) });
       const sets = new SetCache(INDEX_CACHE_BYTES);
+      const indexes = {
+        contracts: new RecordIndex(database, 'contracts', sets),
+        suppliers: new RecordIndex(database, 'suppliers', sets),
+        solicitations: new RecordIndex(database, 'solicitations', sets),
+      };
       const certifications = new CertificationList(database);
-      registerContracts(v1, services, sets);
-      registerSuppliers(v1, services, sets, certifications);
-      registerSolicitations(v1, services, sets);
+      registerContracts(v1, services, indexes.contracts);
+      registerSuppliers(v1, services, indexes.suppliers, certifications);
+      registerSolicitations(v1, services, indexes.solicitations);
+      registerChanges(v1, services, indexes);
       registerCertifications(v1, services, certifications);
       registerReferenceLists(v1, services);
       registerKey(v1, services);

@@ -30,6 +30,8 @@ export interface Config {
   readonly usageRetentionDays: number;
   /** How long the audit trail is stored. */
   readonly auditRetentionDays: number;
+  /** How long removals are stored for the feed of changes. */
+  readonly removalsDays: number;
 }
 
 /** Settings are invalid. */
@@ -134,5 +136,6 @@ export function readConfig(variables: Variables, originOf: OriginOf = fromEnviro
     logLevel: read('PDS_LOG_LEVEL'),
     usageRetentionDays: read('PDS_USAGE_RETENTION_DAYS'),
     auditRetentionDays: read('PDS_AUDIT_RETENTION_DAYS'),
+    removalsDays: read('PDS_REMOVALS_DAYS'),
   } as Config);
 }

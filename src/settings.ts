@@ -84,6 +84,7 @@ export const SETTINGS = {
   ]),
   PDS_USAGE_RETENTION_DAYS: wholeNumber('how long usage is stored', 400, 1, 36_500),
   PDS_AUDIT_RETENTION_DAYS: wholeNumber('how long the audit trail is stored', 1830, 1, 36_500),
+  PDS_REMOVALS_DAYS: wholeNumber('how long the feed of changes lists a removal', 90, 1, 36_500),
 } satisfies Record<string, Setting>;
 
 /** Parses a whole number in plain decimal digits within bounds; undefined otherwise. */

@@ -6,7 +6,7 @@ import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
 import { findNearest, type Named } from './nearest.ts';
-import { getPartnerId } from './partner-admin.ts';
+import { getPartnerId, recordScopeChange } from './partner-admin.ts';
 
 /** The grants that one command adds or removes. */
 export interface Grants {
@@ -80,7 +80,7 @@ export function grant(
       ...(await forEachKind(requested, (kind, ids) => insertGrants(transaction, partnerId, kind, ids, timestamp))),
     };
     if (isSomething(granted)) {
-      await noteChange(transaction, partnerId, timestamp);
+      await recordScopeChange(transaction, partnerId, timestamp, null);
       const details = detailsOf(granted);
       await recordChange(transaction, clock, { action: 'partner grant', partner: partnerName, details });
     }
@@ -113,7 +113,7 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
       );
     }
     if (!isSomething(revoked)) return;
-    await noteChange(transaction, partnerId, timestamp);
+    await recordScopeChange(transaction, partnerId, timestamp, 'revoked grant');
     const details = detailsOf(revoked);
     await recordChange(transaction, clock, { action: 'partner revoke', partner: partnerName, details });
   });
@@ -189,16 +189,6 @@ async function deleteGrants(
     .returning('resource_id')
     .execute();
   return deleted.map((row) => row.resource_id);
-}
-
-/** Records the change, so that queries can detect a scope that was read before it. */
-async function noteChange({ kysely }: Database, partnerId: number, timestamp: string): Promise<void> {
-  await kysely.insertInto('access.grant_changes').values({ partner_id: partnerId, instant: timestamp }).execute();
-  await kysely
-    .updateTable('access.partners')
-    .set({ grants_changed_at: timestamp })
-    .where('id', '=', partnerId)
-    .execute();
 }
 
 async function grantsOfKind({ kysely }: Database, partnerId: number, { kind, table }: GrantKind): Promise<Grant[]> {

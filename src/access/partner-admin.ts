@@ -1,8 +1,9 @@
 import { sql, type NotNull } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
-import { nextCommitTimestamp, bumpRevision } from '../database/commit-timestamps.ts';
-import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
+import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
+import { formatTimestamp, type Clock } from '../timestamp.ts';
+import type { Narrowing } from '../database/tables.ts';
 import { parseStoredKinds } from './partner-records.ts';
 import type { Kind } from '../kinds.ts';
 import { OperatorError } from '../operator-error.ts';
@@ -61,19 +62,38 @@ export async function insertPartner(
     .values({
       name,
       everything_since: everything ? timestamp : null,
-      grants_changed_at: everything ? timestamp : EPOCH,
+      grants_changed_at: timestamp,
+      narrowed_at: timestamp,
+      narrowed_by: 'creation',
       created_at: formatTimestamp(clock()),
     })
     .returning('id')
     .executeTakeFirstOrThrow();
-  if (everything) {
-    await transaction.kysely
-      .insertInto('access.grant_changes')
-      .values({ partner_id: id, instant: timestamp })
-      .execute();
-  }
+  await recordScopeChange(transaction, id, timestamp, 'creation');
   await recordChange(transaction, clock, { action: 'partner create', partner: name, details: { everything } });
   return id;
+}
+
+/**
+ * Records that what a partner can see changed, so that queries can detect a scope that was read before it, and that the
+ * partner's next watermark is later.
+ *
+ * @param timestamp drawn in this transaction.
+ * @param narrowedBy why it can see fewer records than before, or may; null if it sees at least those.
+ */
+export async function recordScopeChange(
+  { kysely }: Database,
+  partnerId: number,
+  timestamp: string,
+  narrowedBy: Narrowing | null,
+): Promise<void> {
+  await kysely.insertInto('access.grant_changes').values({ partner_id: partnerId, instant: timestamp }).execute();
+  const narrowed = narrowedBy === null ? {} : { narrowed_at: timestamp, narrowed_by: narrowedBy };
+  await kysely
+    .updateTable('access.partners')
+    .set({ grants_changed_at: timestamp, ...narrowed })
+    .where('id', '=', partnerId)
+    .execute();
 }
 
 /** @throws OperatorError for an invalid name; see `createPartner`. */
@@ -137,7 +157,7 @@ export async function setPartner(
 ): Promise<void> {
   const { requestsPerMinute, kinds } = settings;
   await inTransaction(database, async (transaction) => {
-    await bumpRevision(transaction);
+    const timestamp = await nextCommitTimestamp(transaction, clock);
     const id = await getPartnerId(transaction, name);
     const row = transaction.kysely.selectFrom('access.partners').select(['requests_per_minute', 'kinds']);
     const before = await row.where('id', '=', id).executeTakeFirstOrThrow();
@@ -148,6 +168,7 @@ export async function setPartner(
     const changed = (['requests_per_minute', 'kinds'] as const).filter((column) => after[column] !== before[column]);
     if (changed.length === 0) return;
     await transaction.kysely.updateTable('access.partners').set(after).where('id', '=', id).execute();
+    if (changed.includes('kinds')) await recordScopeChange(transaction, id, timestamp, 'change of kinds');
     const details = Object.fromEntries(changed.map((column) => [column, { from: before[column], to: after[column] }]));
     await recordChange(transaction, clock, { action: 'partner set', partner: name, details });
   });
@@ -200,7 +221,7 @@ function changeSuspension(
 ): Promise<boolean> {
   const suspendedAt = change === 'suspend' ? formatTimestamp(clock()) : null;
   return inTransaction(database, async (transaction) => {
-    await bumpRevision(transaction);
+    const timestamp = await nextCommitTimestamp(transaction, clock);
     const id = await getPartnerId(transaction, name);
     const changed = await transaction.kysely
       .updateTable('access.partners')
@@ -209,8 +230,10 @@ function changeSuspension(
       .where('suspended_at', suspendedAt === null ? 'is not' : 'is', null)
       .executeTakeFirst();
     const isChanged = changed.numUpdatedRows > 0n;
-    if (isChanged) await recordChange(transaction, clock, { action: `partner ${change}`, partner: name });
-    return isChanged;
+    if (!isChanged) return false;
+    if (change === 'resume') await recordScopeChange(transaction, id, timestamp, 'resumption');
+    await recordChange(transaction, clock, { action: `partner ${change}`, partner: name });
+    return true;
   });
 }
 

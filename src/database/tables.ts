@@ -28,6 +28,9 @@ export interface Tables {
   'catalog.contracts_index': IndexRow;
   'catalog.solicitations_index': IndexRow;
   'catalog.index_blocks': IndexBlockRow;
+  'catalog.departures': DepartureRow;
+  /** A single row. A listing of changes since `complete_before` or earlier lists every record. */
+  'catalog.feed': { complete_before: string };
   'access.migrations': MigrationRow;
   'access.settings': { name: string; value: string };
   'access.clock': ClockRow;
@@ -79,6 +82,15 @@ interface IndexBlockRow {
   token: string;
 }
 
+/** The latest release with which a served record left an owner: partners that the owner was granted to saw it before. */
+export interface DepartureRow {
+  kind: IndexedKind;
+  id: string;
+  /** `lead_entity:ID`, `coop:ID`, or `everything` for partners that see every record. */
+  owner: string;
+  release: number;
+}
+
 /** Columns shared by suppliers, contracts and solicitations. */
 interface PublishedRow {
   /** The primary key: the index block × 65,536 + the position within the block. Negative while the record moves. */
@@ -115,6 +127,8 @@ export interface SolicitationRow extends PublishedRow {
   close_at: string | null;
   /** The release whose timestamp is `updated_at`, unless the record brought its own. */
   updated_publication: number;
+  /** The release that last changed the detail. 0 if version 1.2 imported it. */
+  detail_publication: number;
   /** The list item, without its closing brace. */
   document: string;
   /** The fields that the detail adds: begins with a comma, no closing brace. */
@@ -145,7 +159,13 @@ interface PartnerRow {
   created_at: string;
   /** Null unless it was deleted. It then has no grants, and all its keys are revoked. */
   deleted_at: string | null;
+  /** The commit timestamp of the last change after which it can see fewer records, or may. */
+  narrowed_at: string;
+  /** The reason. */
+  narrowed_by: Narrowing;
 }
+
+export type Narrowing = 'upgrade' | 'creation' | 'revoked grant' | 'change of kinds' | 'resumption';
 
 interface GrantRow {
   partner_id: number;

@@ -6,6 +6,7 @@ import {
   ALL,
   CHANGED,
   CLOSE_AT,
+  DETAIL_CHANGED,
   facetTerm,
   ownerIn,
   RELEASE_BITS,
@@ -75,18 +76,20 @@ export class Visibility {
   /**
    * Matches records that changed, or became visible to a partner through a release or a grant, at a timestamp or later.
    *
+   * @param form whose changes count: the form in lists, or the detail, which differ for solicitations.
    * @returns no condition if that holds for all records that the partner can see.
    */
-  newSince(scope: Scope, { from, release }: ChangedSince): Condition[] {
+  newSince(scope: Scope, { from, release }: ChangedSince, form: 'list' | 'detail' = 'list'): Condition[] {
     const { everythingSince } = scope;
     // No record is older than the first release.
     if (release <= 1 || (everythingSince !== null && everythingSince >= from)) return [];
     const granted = everythingSince === null ? ownersIn(scope, this.#kind, from) : [];
+    const name = form === 'detail' && this.#kind === 'solicitations' ? DETAIL_CHANGED : CHANGED;
     const condition: Condition = {
-      key: `${CHANGED} ${release} ${digestOf(granted)}`,
+      key: `${name} ${release} ${digestOf(granted)}`,
       terms: granted,
       comparison: {
-        name: CHANGED,
+        name,
         present: ALL,
         width: RELEASE_BITS,
         comparison: 'at least',

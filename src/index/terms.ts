@@ -15,6 +15,9 @@ export const ALL = '@all';
 /** The number of the release that last changed a record, as bit slices. */
 export const CHANGED = '@changed';
 
+/** The number of the release that last changed a solicitation's detail, as bit slices. */
+export const DETAIL_CHANGED = '@detail_changed';
+
 /** Bits of a release's number. */
 export const RELEASE_BITS = 31;
 
@@ -70,7 +73,7 @@ export interface IndexedRow {
   contracts: Pick<ContractRow, 'document' | 'lead_entity_id' | 'coop_id' | 'changed_publication'>;
   solicitations: Pick<
     SolicitationRow,
-    'document' | 'detail' | 'lead_entity_id' | 'status' | 'close_at' | 'changed_publication'
+    'document' | 'detail' | 'lead_entity_id' | 'status' | 'close_at' | 'changed_publication' | 'detail_publication'
   >;
 }
 
@@ -144,6 +147,7 @@ const TERMS: { readonly [K in IndexedKind]: (row: IndexedRow[K]) => RecordTerms 
       texts: [title, reference_number, description],
       terms: [
         ...changedTerms(row),
+        ...detailChangeTerms(row.detail_publication),
         facetTerm('status', row.status),
         facetTerm('lead_entity', row.lead_entity_id),
         ...closeAt,
@@ -177,6 +181,7 @@ function changedTerms({ changed_publication }: { readonly changed_publication: n
 }
 
 const CHANGED_TERMS = sliceTerms(CHANGED, RELEASE_BITS);
+const DETAIL_CHANGED_TERMS = sliceTerms(DETAIL_CHANGED, RELEASE_BITS);
 const CLOSE_AT_TERMS = sliceTerms(CLOSE_AT, TIMESTAMP_BITS);
 
 function valueTerms(terms: readonly string[], value: number): string[] {
@@ -186,4 +191,9 @@ function valueTerms(terms: readonly string[], value: number): string[] {
 /** The slice terms of the release that last changed a record. */
 export function changeTerms(release: number): string[] {
   return valueTerms(CHANGED_TERMS, release);
+}
+
+/** The slice terms of the release that last changed a solicitation's detail. */
+export function detailChangeTerms(release: number): string[] {
+  return valueTerms(DETAIL_CHANGED_TERMS, release);
 }

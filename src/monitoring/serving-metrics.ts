@@ -22,6 +22,7 @@ export interface ObservedParts {
   readonly limits: Pick<RequestLimits, 'limitedRequests' | 'failures'>;
   readonly usage: { readonly state: { readonly failedWrites: number } };
   readonly admission: { readonly refused: number };
+  readonly openStreams: { readonly cut: number; readonly completeListings: ReadonlyMap<string, number> };
   /** The environment of the keys that are accepted. */
   readonly keyEnvironment: KeyEnvironment;
   readonly clock: Clock;
@@ -34,7 +35,7 @@ export interface ObservedParts {
  * docs/operators/monitoring.md describes them too.
  */
 export function registerServingMetrics(registry: Registry, database: OpenDatabase, parts: ObservedParts): void {
-  const { directory, responseCache, limits, usage, admission, redisRateLimiter, clock } = parts;
+  const { directory, responseCache, limits, usage, admission, openStreams, redisRateLimiter, clock } = parts;
   const { counter, gauge } = metricsOf(registry);
   const ofServers = (samplesOf: (server: ServerState) => Sample[]): Reading => database.servers?.().flatMap(samplesOf);
   const ofReplicas = (valueOf: (replica: ServerState) => number | null): Reading =>
@@ -63,6 +64,11 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     ],
   );
   counter('pds_shed_requests_total', 'Requests refused because of overload', () => admission.refused);
+
+  counter('pds_cut_streams_total', 'Streams that were cut before their end', () => openStreams.cut);
+  counter('pds_complete_listings_total', 'Listings of changes that had to list every record, by reason', () =>
+    [...openStreams.completeListings].map(([reason, value]) => ({ labels: { reason }, value })),
+  );
 
   const cache = (): ResponseCacheState => responseCache.state;
   counter('pds_response_cache_hits_total', 'Responses served from the cache', () => cache().hits);

@@ -33,49 +33,56 @@ const MAX_PIECE_BYTES = 4 * 1024 * 1024;
 /** How a stream began. */
 interface Begun {
   readonly scope: Scope;
-  /** The last key to read; null for the end of the list. */
-  readonly until: string | null;
-  readonly after: string | null;
   readonly watermark: string;
-  readonly updatedSince: string | undefined;
+}
+
+/** A part of a stream, with the events by which `readInOneState` proves it. */
+export interface StreamPiece extends SeenEvents {
+  /** Lines, each with its line feed. */
+  readonly bytes: Uint8Array;
+  readonly count: number;
+  readonly hasMore: boolean;
+}
+
+/** Reads the piece after the last one that was yielded, of about `limit` records. */
+interface PieceReader<P extends StreamPiece> {
+  read(partner: Partner, limit: number): Promise<P>;
+  forget(): void;
 }
 
 /**
- * Reads the records up to the key `until`, in the order of the list, as pages are read: each piece in one state of the
- * database, for a partner whose key is still accepted and whose grants have not ended.
+ * Reads a stream as pages are read: each piece in one state of the database, for a partner whose key is still accepted and
+ * whose grants have not ended.
  *
  * @throws an error for any reason to cut the stream.
  */
-export async function* readPieces(
+export async function* readPieces<P extends StreamPiece>(
   services: Services,
   request: FastifyRequest,
-  listing: Listing,
-  { scope: scopeAtFirst, after: start, until, watermark, updatedSince }: Begun,
-): AsyncGenerator<Uint8Array> {
-  const { database, clock, directory } = services;
+  { scope: scopeAtFirst, watermark }: Begun,
+  reader: PieceReader<P>,
+): AsyncGenerator<P> {
+  const { database, directory } = services;
   const key = readBearerKey(request.raw.rawHeaders) ?? '';
-  let after = start;
   let limit = FIRST_PIECE_RECORDS;
   try {
     for (let hasMore = true; hasMore;) {
       await nextTick();
       if ((await directory.findByKey(key)) === null) throw unauthorized();
-      const from = { after, until, limit, now: formatTimestamp(clock()) };
-      const { row } = await readInOneState<Piece>(database, request, {
+      const { row } = await readInOneState<P>(database, request, {
         cursorWatermark: watermark,
-        forget: () => listing.forget?.(),
+        forget: () => reader.forget(),
         read: async (partner) => {
           if (!includes(partner.scope, scopeAtFirst)) throw forbidden('A grant ended.');
-          const since = await readSince(database, partner.id, updatedSince, watermark);
-          return readPiece(database, listing, partner, { ...from, since });
+          return reader.read(partner, limit);
         },
       });
       ({ hasMore } = row);
-      after = row.last_key;
-      request.sentRows += row.count;
-      if (row.count > 0) yield row.bytes;
-      const usualRecords = Math.floor((USUAL_PIECE_BYTES * row.count) / row.bytes.length);
-      limit = Math.min(Math.max(usualRecords, 1), MAX_PIECE_RECORDS);
+      const { count, bytes } = row;
+      request.sentRows += count;
+      yield row;
+      if (count > 0)
+        limit = Math.max(1, Math.min(Math.floor((USUAL_PIECE_BYTES * count) / bytes.length), MAX_PIECE_RECORDS));
     }
   } catch (error) {
     request.server.openStreams.cut += 1;
@@ -99,15 +106,37 @@ interface PieceHead extends SeenEvents {
   readonly last_key: string | null;
 }
 
-interface Piece extends PieceHead {
-  /** Each text followed by a line feed. */
-  readonly bytes: Uint8Array;
-  readonly count: number;
-  readonly hasMore: boolean;
+interface Piece extends PieceHead, StreamPiece {}
+
+/** The records of a list up to the key `until`; null for all of them. */
+export async function* readListPieces(
+  services: Services,
+  request: FastifyRequest,
+  listing: Listing,
+  begun: Begun & {
+    readonly after: string | null;
+    readonly until: string | null;
+    readonly updatedSince: string | undefined;
+  },
+): AsyncGenerator<Uint8Array> {
+  const { database, clock } = services;
+  const { until, watermark, updatedSince } = begun;
+  let { after } = begun;
+  const pieces = readPieces<Piece>(services, request, begun, {
+    forget: () => listing.forget?.(),
+    read: async (partner, limit) => {
+      const since = await readSince(database, partner.id, updatedSince, watermark);
+      return readPiece(database, listing, partner, { since, after, until, limit, now: formatTimestamp(clock()) });
+    },
+  });
+  for await (const { bytes, count, last_key } of pieces) {
+    after = last_key;
+    if (count > 0) yield bytes;
+  }
 }
 
 /** Reads the next records, as `readPage` does. */
-async function readPiece(
+export async function readPiece(
   database: OpenDatabase,
   listing: Listing,
   { id, scope }: Pick<Partner, 'id' | 'scope'>,

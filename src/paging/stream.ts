@@ -12,7 +12,7 @@ import { formatTimestamp } from '../timestamp.ts';
 import { csvHeader, csvLines, type CsvColumn } from './csv.ts';
 import { readInOneState } from './one-state.ts';
 import { inState, type Listing } from './pages.ts';
-import { readKey, readPieces } from './pieces.ts';
+import { readKey, readListPieces } from './pieces.ts';
 import { encodeCursor, lastEvent, readSince, seenEvents, type SeenEvents } from './watermark.ts';
 
 /** Records of a stream for each unit of the partner's limit. */
@@ -22,7 +22,9 @@ const RECORDS_PER_UNIT = 2_000;
 const MAX_STREAMS = 2;
 
 /** More records than a database has. */
-const WHOLE_LIST = 2 ** 31;
+export const WHOLE_LIST = 2 ** 31;
+
+type StreamFormat = Exclude<Format, 'json'>;
 
 const CONTENT_TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv; charset=utf-8' } as const;
 
@@ -47,6 +49,8 @@ export class OpenStreams {
   readonly #open = new Map<number, number>();
   /** Streams that were cut: the reader cannot mistake one for a whole list, since its connection was reset. */
   cut = 0;
+  /** Complete listings of changes, by reason. */
+  readonly completeListings = new Map<string, number>();
 
   /** @throws ApiError 429 if the partner has as many as it can have. */
   open(partnerId: number, reply: FastifyReply): void {
@@ -87,7 +91,7 @@ export async function sendStream(
   { listing, columns, name }: StreamedList,
 ): Promise<FastifyReply> {
   const { database, clock, cursorSecret } = services;
-  const { position, cursorBinding, partner, method, headers } = request;
+  const { position, cursorBinding, method, headers } = request;
   if (cursorBinding === null || request.format === 'json') throw new Error('no stream was requested');
   const { format } = request;
   const { limit = WHOLE_LIST } = request.parameters as { limit?: number };
@@ -116,15 +120,48 @@ export async function sendStream(
     },
   });
   const { etag, count, until } = row;
-  const isEmpty = isUnchanged(headers['if-none-match'], etag) || method === 'HEAD';
-  if (!isEmpty) {
+  reply.header(WATERMARK_HEADER, watermark);
+  if (until !== null) {
+    const query = new URLSearchParams(request.originalUrl.split('?')[1]);
+    query.set('cursor', encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
+    reply.header('link', `<${cursorBinding.endpoint}?${query.toString()}>; rel="next"`);
+  }
+  return sendBytes(request, reply, { etag, count, format, name }, () =>
+    inFormat(readListPieces(services, request, listing, { ...row, after, watermark, updatedSince }), format, columns),
+  );
+}
+
+/** What the headers of a stream depend on. */
+interface StreamHead {
+  readonly etag: string;
+  /** The records that it begins, which the partner's limit counts before the body. */
+  readonly count: number;
+  readonly format: StreamFormat;
+  /** The name of a downloaded file, without its extension. */
+  readonly name: string;
+}
+
+/**
+ * Sends a stream, or 304 if the client has what the tag identifies.
+ *
+ * @throws ApiError 429 if the partner has as many streams as it can have.
+ */
+export async function sendBytes(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { etag, count, format, name }: StreamHead,
+  read: () => AsyncIterable<Uint8Array>,
+): Promise<FastifyReply> {
+  const { partner, method, headers } = request;
+  const isNotModified = isUnchanged(headers['if-none-match'], etag);
+  if (!isNotModified && method !== 'HEAD') {
     request.server.openStreams.open(partner.id, reply);
     const units = Math.min(Math.ceil(count / RECORDS_PER_UNIT), Math.floor(partner.requestsPerMinute / 2));
     // The request itself was counted as one.
     if (units > 1) await request.countMore(reply, units - 1);
   }
-  reply.headers({ etag, [WATERMARK_HEADER]: watermark });
-  if (isUnchanged(headers['if-none-match'], etag)) return reply.code(304).send();
+  reply.header('etag', etag);
+  if (isNotModified) return reply.code(304).send();
   const encoding = chooseEncoding(headers['accept-encoding'], ['zstd', 'br', 'gzip']);
   reply.type(CONTENT_TYPES[format]);
   // Otherwise Node would give an empty stream a Content-Length. Clients of HTTP/1.0 know no chunks.
@@ -132,13 +169,7 @@ export async function sendStream(
   if (format === 'csv') reply.header('content-disposition', `attachment; filename="${name}.csv"`);
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
   if (method === 'HEAD') return reply.send(Readable.from([]));
-  if (until !== null) {
-    const query = new URLSearchParams(request.originalUrl.split('?')[1]);
-    query.set('cursor', encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
-    reply.header('link', `<${cursorBinding.endpoint}?${query.toString()}>; rel="next"`);
-  }
-  const pieces = readPieces(services, request, listing, { ...row, after, watermark, updatedSince });
-  return reply.send(encode(inFormat(pieces, format, columns), encoding));
+  return reply.send(encode(read(), encoding));
 }
 
 /** Compresses the pieces. An error of one destroys the response, and with it the connection. */

@@ -8,7 +8,7 @@ import { addMilliseconds, EPOCH, nextMillisecond, formatTimestamp } from '../tim
 import type { FastifyRequest, FastifyInstance } from 'fastify';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { validationFailed } from '../http/response/errors.ts';
-import { acceptedFormat, type Format } from '../http/request/page-parameters.ts';
+import { acceptedFormat, type Format, type FormatParameter } from '../http/request/page-parameters.ts';
 import { checkLimit } from '../http/request/page-parameters.ts';
 import type { Check } from '../http/request/pipeline.ts';
 
@@ -70,7 +70,9 @@ const LEEWAY_MS = 5_000;
 
 /** The meaning of an `updated_since`: from the requested timestamp if it is a watermark, otherwise five seconds earlier. */
 export interface Since extends ChangedSince {
-  readonly seen: SeenEvents;
+  readonly seen: KnownEvents;
+  /** Whether it is a watermark that was issued to this partner, or could have been. */
+  readonly isWatermark: boolean;
 }
 
 /**
@@ -104,9 +106,10 @@ export async function readSince(
   // A command of the previous version may have changed grants without recording when.
   const isKnown = seen.is_watermark === 1 || since === watermarkOf(seen);
   // A timestamp after the listing's watermark cannot be one that the client received earlier.
-  return isKnown && (watermark === null || since <= watermark)
-    ? { from: since, release: seen.before_since + 1, seen }
-    : { from: earlier, release: seen.before_earlier + 1, seen };
+  const isWatermark = isKnown && (watermark === null || since <= watermark);
+  return isWatermark
+    ? { from: since, release: seen.before_since + 1, seen, isWatermark }
+    : { from: earlier, release: seen.before_earlier + 1, seen, isWatermark };
 }
 
 interface KnownEvents extends SeenEvents {
@@ -114,6 +117,10 @@ interface KnownEvents extends SeenEvents {
   /** The numbers of the last releases before the timestamp, and before five seconds earlier. */
   readonly before_since: number;
   readonly before_earlier: number;
+  /** Departures up to this release, or later releases, are lost. */
+  readonly complete_before: string;
+  /** When the partner last lost sight of records other than by departures. */
+  readonly narrowed_at: string;
 }
 
 const lastReleaseBefore = (timestamp: string): RawBuilder<number> =>
@@ -130,8 +137,10 @@ export const knownEvents: RawBuilder<KnownEvents> = sql<KnownEvents>`
       else 0
     end as is_watermark,
     ${lastReleaseBefore('since')} as before_since,
-    ${lastReleaseBefore('earlier')} as before_earlier
-  from (${seenEvents}) as seen`;
+    ${lastReleaseBefore('earlier')} as before_earlier,
+    feed.complete_before,
+    coalesce((select narrowed_at from access.partners where id = ${parameter('partner_id')}), ${sql.lit(EPOCH)}) as narrowed_at
+  from (${seenEvents}) as seen cross join catalog.feed as feed`;
 
 /** The context in which a cursor is valid; in any other it is rejected. */
 export interface CursorBinding {
@@ -213,7 +222,8 @@ export function makeCursorCheck(v1: FastifyInstance, cursorSecret: Buffer): Chec
     if (url === undefined || config.parameters?.['cursor'] === undefined) return;
     // Page size and format can change between pages; everything else is bound to the cursor.
     const { cursor, limit, format, ...filters } = request.parameters;
-    request.format = (format as Format | undefined) ?? acceptedFormat(request.headers.accept);
+    const { formats } = config.parameters['format'] as FormatParameter;
+    request.format = (format as Format | undefined) ?? acceptedFormat(request.headers.accept, formats);
     checkLimit(limit as number | undefined, request.format);
     request.cursorBinding = { endpoint: url, partnerId: request.partner.id, filters };
     if (cursor === undefined) return;

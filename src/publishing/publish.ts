@@ -6,7 +6,7 @@ import { rollBack, type Database, type OpenDatabase } from '../database/database
 import { buildBlocks, type BlockOfKind } from '../index/write/build-blocks.ts';
 import { IndexChanges } from '../index/write/index-changes.ts';
 import { BLOCK_SIZE } from '../index/position-set.ts';
-import type { Clock } from '../timestamp.ts';
+import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
 import { announceRelease, nextReleaseNumber } from './releases.ts';
 import { vacuum } from '../database/vacuum.ts';
 import { lockCatalog } from '../database/catalog-lock.ts';
@@ -15,6 +15,7 @@ import { refuseOtherFormats } from './read/file-format.ts';
 import { ProblemList } from './problems.ts';
 import { publishKind, type PublishedKind } from './publish-kind.ts';
 import { applyRemovals, type RemovalOptions } from './write/removals.ts';
+import { pruneDepartures } from './write/departures.ts';
 import { rerender } from './write/rerender.ts';
 import type { Counts, ImportContext } from './import-context.ts';
 import { RecordWriter } from './write/record-writer.ts';
@@ -28,6 +29,8 @@ export interface PublishOptions extends RemovalOptions {
   clock: Clock;
   /** The sources' directory, for the audit trail. */
   directory?: string;
+  /** How long departures are stored, in days; for ever if omitted. */
+  removalsDays?: number;
   /** Receives each record that is added, changed or removed, but not those that are only rerendered. */
   changes?: ChangeSink;
   /** Positions per index block; tests lower it to fill blocks. */
@@ -132,6 +135,8 @@ async function publishWithin(
   const rebuilt: BlockOfKind[] = [];
   for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
   await buildBlocks(database, rebuilt, context.pause);
+  if (options.removalsDays !== undefined)
+    await pruneDepartures(database, formatTimestamp(options.clock() - options.removalsDays * DAY_MS));
   const timestamp = await announce(context, options.clock);
   const details = {
     directory: options.directory,

@@ -10,6 +10,7 @@ import { encodeSet, decodeStoredSet, storedSet, type StoredSet } from '../index/
 import { ALL, CHANGED, changeTerms } from '../index/terms.ts';
 import { indexTable } from '../index/write/indexed-rows.ts';
 import { countRecords } from '../index/write/rebuild-index.ts';
+import { completeBefore } from '../publishing/write/departures.ts';
 import { announceRelease, nextReleaseNumber } from '../publishing/releases.ts';
 import { vacuum } from '../database/vacuum.ts';
 import { lockCatalog } from '../database/catalog-lock.ts';
@@ -94,6 +95,8 @@ export async function recover(database: OpenDatabase, options: RecoverOptions): 
     await bumpRevision(transaction);
     const traces = await readTraces(transaction);
     const timestamp = await announceRelease(transaction, release, clock, after);
+    // Clients may have seen releases that are lost, and listings of changes before them.
+    await completeBefore(transaction.kysely, timestamp);
     await recordTimeline(transaction);
     const details = { ...change.details, recovered_at: timestamp, last_event: traces.lastEvent, records };
     await recordChange(transaction, clock, { ...change, details });

@@ -54,6 +54,11 @@ export type PageMeta = {
 export type ListFormat = 'json' | 'ndjson' | 'csv';
 
 /**
+ * `json` is a page. `ndjson` streams all changes, or `limit` of them. New values can be added: accept ones that you do not know.
+ */
+export type FeedFormat = 'json' | 'ndjson';
+
+/**
  * The process responds.
  */
 export type Health = {
@@ -504,6 +509,66 @@ export type Count = {
      * Number of solicitations that match the filters.
      */
     total: number;
+};
+
+/**
+ * A kind of record in the feed of changes. New values can be added: accept ones that you do not know.
+ */
+export type FeedKind = 'contracts' | 'solicitations' | 'suppliers';
+
+/**
+ * A record that was added or changed, with `record`, or one that you can no longer see, with `removed`.
+ */
+export type Change = {
+    kind: FeedKind;
+    /**
+     * The id of the record.
+     */
+    id: string;
+    /**
+     * The whole record, as its detail shows it. Always the last field of a change.
+     */
+    record?: Contract | SolicitationDetail | Supplier;
+    /**
+     * True if the record was visible to you, and is no longer: delete it from your copy.
+     */
+    removed?: boolean;
+};
+
+/**
+ * The position of a page in the listing of changes.
+ */
+export type FeedMeta = {
+    /**
+     * Cursor of the next page; null on the last page. Opaque.
+     */
+    next_cursor: string | null;
+    /**
+     * The page size in effect.
+     */
+    limit: number;
+    /**
+     * True if the listing has every record that you can see, not only changes: after its last page, delete from your copy what it did not list. The same on all pages of a listing.
+     */
+    reset: boolean;
+    /**
+     * Pass it as `updated_since` in the next listing. Null until the last page.
+     */
+    watermark: string | null;
+};
+
+/**
+ * A page of changes.
+ */
+export type ChangesPage = {
+    /**
+     * The changes, by kind and then by id: contracts, solicitations, suppliers. Each id at most once.
+     */
+    data: Array<Change>;
+    /**
+     * The position of the page, and how to go on.
+     */
+    meta: FeedMeta;
 };
 
 /**
@@ -1195,6 +1260,78 @@ export type GetSolicitationResponses = {
 };
 
 export type GetSolicitationResponse = GetSolicitationResponses[keyof GetSolicitationResponses];
+
+export type ListChangesData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
+         */
+        'If-None-Match'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * The `meta.watermark` of your last listing: the response lists what changed since then. Without it, or if changes since then are no longer known, the response lists every record, and `meta.reset` is true.
+         */
+        updated_since?: string;
+        /**
+         * The kinds to list, separated by commas, of `contracts`, `solicitations` and `suppliers`. Without it, all that your key can read. Use the same ones for as long as you keep a copy.
+         */
+        kinds?: string;
+        /**
+         * The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.
+         */
+        cursor?: string;
+        /**
+         * Maximum number of records on a page. It can change from page to page. With `format=ndjson` it can be up to 100000, and without it the response is the whole list.
+         */
+        limit?: number;
+        /**
+         * How the list is sent. Without it, the `Accept` header decides.
+         */
+        format?: FeedFormat;
+    };
+    url: '/v1/changes';
+};
+
+export type ListChangesErrors = {
+    /**
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
+     */
+    400: Error;
+    /**
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
+     */
+    401: Error;
+    /**
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
+     */
+    403: Error;
+    /**
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
+     */
+    405: Error;
+    /**
+     * Too many requests. See /docs/errors/rate_limited.
+     */
+    429: Error;
+    /**
+     * Something failed on our side. See /docs/errors/internal_error.
+     */
+    500: Error;
+};
+
+export type ListChangesError = ListChangesErrors[keyof ListChangesErrors];
+
+export type ListChangesResponses = {
+    /**
+     * A page of changes, or a stream of them.
+     */
+    200: ChangesPage;
+};
+
+export type ListChangesResponse = ListChangesResponses[keyof ListChangesResponses];
 
 export type ListCertificationsData = {
     body?: never;

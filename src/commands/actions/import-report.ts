@@ -11,7 +11,7 @@ import { startProgress } from '../output/progress.ts';
  * @param interrupted the message if a signal ends it before the commit.
  */
 export async function publishWithProgress(
-  { database, clock, output }: CommandContext,
+  { config, database, clock, output }: CommandContext,
   sources: readonly Source[],
   { doing, interrupted }: { doing: string; interrupted: string },
   options: Omit<PublishOptions, 'clock'>,
@@ -22,6 +22,7 @@ export async function publishWithProgress(
   let records = 0;
   return publish(database, sources, {
     ...options,
+    removalsDays: config.removalsDays,
     clock,
     onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
     onRead: (source, readBytes, lines) => {

@@ -94,6 +94,7 @@ export async function startServing(
     directory,
     usage,
     responseCache: app.responseCache,
+    openStreams: app.openStreams,
     admission: app.admission,
     limits,
     redisRateLimiter: shared?.limiter,

@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { EPOCH } from '../../timestamp.ts';
 import { createIndex, orderedText, type GroupSchema } from './migration.ts';
 
-/** The tables of partners, keys and grants. Version 1.2 had the same ones. */
+/** The tables of partners, keys and grants. */
 export const accessSchema: GroupSchema = {
   creation: {
-    number: 7,
+    number: 8,
     name: 'tables of partners and keys',
     statements(engine) {
       const text = orderedText(engine);
@@ -32,7 +33,7 @@ export const accessSchema: GroupSchema = {
           requests_per_minute integer,
           kinds text,
           created_at ${text} not null,
-          deleted_at ${text})`,
+          deleted_at ${text}, ${narrowing(text).join(', ')})`,
         `create table access.grants (
           partner_id bigint not null references ${partners} (id),
           kind text not null,
@@ -77,6 +78,21 @@ export const accessSchema: GroupSchema = {
       ];
     },
   },
-  upgrade: null,
+  upgrade: {
+    number: 8,
+    name: 'when partners saw fewer records',
+    from: [7],
+    check: () => Promise.resolve(),
+    statements: (engine) => [
+      ...narrowing(orderedText(engine)).map((column) => `alter table access.partners add column ${column}`),
+      // Version 1.2 did not record when grants ended.
+      `update access.partners set narrowed_by = 'upgrade', narrowed_at = (select last_instant from access.clock)`,
+    ],
+  },
   oldestServed: 7,
 };
+
+/** The columns that version 1.2 had not. SQLite appends what it adds to the text of the table's definition. */
+function narrowing(text: string): string[] {
+  return [`narrowed_at ${text} not null default '${EPOCH}'`, `narrowed_by text not null default 'creation'`];
+}

@@ -1,3 +1,4 @@
+import { EPOCH } from '../../timestamp.ts';
 import type { Engine } from '../database.ts';
 import { createIndex, orderedText } from './migration.ts';
 
@@ -58,7 +59,8 @@ export function recordTables(engine: Engine): string[] {
       lead_entity_id ${text} not null,
       status text not null,
       close_at ${text},
-      updated_publication bigint not null)`,
+      updated_publication bigint not null,
+      detail_publication bigint not null)`,
   ];
 }
 
@@ -93,6 +95,19 @@ export function linkTables(engine: Engine): string[] {
     ...link('contract_city_services', 'contract_id', 'city_service_id'),
     ...visibility('supplier_lead_entities', 'lead_entity_id'),
     ...visibility('supplier_coops', 'coop_id'),
+  ];
+}
+
+/** What the feed of changes needs beside the records. */
+export function feedTables(engine: Engine): string[] {
+  const text = orderedText(engine);
+  return [
+    `create table catalog.departures (
+      kind ${text} not null, id ${text} not null, owner ${text} not null, release bigint not null,
+      primary key (kind, id, owner))`,
+    createIndex(engine, 'catalog', 'departures', ['release']),
+    `create table catalog.feed (complete_before ${text} not null)`,
+    `insert into catalog.feed (complete_before) values ('${EPOCH}')`,
   ];
 }
 

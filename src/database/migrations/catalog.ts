@@ -4,6 +4,7 @@ import { SchemaVersionError } from '../errors.ts';
 import {
   bitmapTables,
   certificationTable,
+  feedTables,
   INDEXED_TABLES,
   linkTables,
   namedRefTables,
@@ -26,12 +27,13 @@ export const catalogSchema: GroupSchema = {
       ...recordIndexes(engine),
       ...linkTables(engine),
       ...bitmapTables(engine),
+      ...feedTables(engine),
     ],
   },
   // Servers of version 1.2 never read the column `number`, and find records by position as this version does.
   upgrade: {
     number: 8,
-    name: 'positions as primary keys',
+    name: 'positions as primary keys, feed of changes',
     // Version 1.2 left 5, or 6 after `pds migrate --finish`.
     from: [5, 6],
     check: refuseSharedPositions,
@@ -39,9 +41,14 @@ export const catalogSchema: GroupSchema = {
       const checksums = INDEXED_TABLES.map((table) => `alter table catalog.${table}_index add column checksum integer`);
       const former = applied < 6 ? dropFormerSearch() : [];
       // From its first "alter" or "drop" on, PostgreSQL locks readers out: the slow statements come before.
+      // No client has followed the feed before.
+      const feed = [
+        ...feedTables(engine),
+        'update catalog.feed set complete_before = (select last_instant from access.clock)',
+      ];
       return engine === 'sqlite'
-        ? [...former, ...checksums, ...separateTexts(), ...createAgain()]
-        : [...buildKeys(), ...former, ...checksums, ...separateTexts(), ...replaceKeys()];
+        ? [...former, ...checksums, ...separateTexts(), ...createAgain(), ...feed]
+        : [...buildKeys(), ...former, ...checksums, ...separateTexts(), ...replaceKeys(), ...feed];
     },
   },
   oldestServed: 6,
@@ -101,12 +108,13 @@ function createAgain(): string[] {
   return [
     ...created.flatMap((statement) => {
       const table = /^create table catalog\.(\w+)/.exec(statement)?.[1] ?? '';
-      const columns = columnsIn(statement).join(', ');
+      const columns = columnsIn(statement);
+      const values = columns.map((column) => (column === 'detail_publication' ? '0' : column));
       return [
         `alter table catalog.${table} rename to former_${table}`,
         statement,
         // The order of the rows in the new table.
-        `insert into catalog.${table} (${columns}) select ${columns} from catalog.former_${table} order by 1`,
+        `insert into catalog.${table} (${columns.join(', ')}) select ${values.join(', ')} from catalog.former_${table} order by 1`,
         `drop table catalog.former_${table}`,
       ];
     }),
@@ -130,7 +138,8 @@ function replaceKeys(): string[] {
       `drop index catalog.${table}_by_position`,
     ]),
     'alter table catalog.suppliers alter column about drop default, alter column about drop not null',
-    'alter table catalog.solicitations drop column own_hash',
+    'alter table catalog.solicitations drop column own_hash, add column detail_publication bigint not null default 0',
+    'alter table catalog.solicitations alter column detail_publication drop default',
     'alter table catalog.certifications drop column number, drop constraint certifications_abbreviation_key',
     'alter table catalog.certifications add primary key (abbreviation)',
   ];

@@ -9,7 +9,7 @@ import {
   type NamedSchema,
   type Schema,
 } from './openapi-schemas.ts';
-import { listFormat, MAX_LIMIT } from '../request/page-parameters.ts';
+import { feedFormat, listFormat, MAX_LIMIT } from '../request/page-parameters.ts';
 
 /** A response in a route's schema; `headers` are keys of {@link HEADERS}. */
 interface ResponseSchema {
@@ -90,7 +90,7 @@ const pageMeta = object(
 );
 
 /** Named schemas shared by the responses of all resources. */
-export const SHARED_SCHEMAS = [errorCode, errorDetail, errorSchema, pageMeta, listFormat];
+export const SHARED_SCHEMAS = [errorCode, errorDetail, errorSchema, pageMeta, listFormat, feedFormat];
 
 /** The response headers described in the document. */
 export const HEADERS = {
@@ -173,6 +173,19 @@ export function listResponses(page: NamedSchema, examples?: readonly object[]): 
   return {
     ...responses,
     200: { ...responses[200], content: { ...responses[200].content, ...STREAMS } },
+    ...errorResponses({ detail: false }),
+  };
+}
+
+/** Responses of the feed of changes. */
+export function feedResponses(page: NamedSchema): ResponseSchemas {
+  const responses = successResponses('A page of changes, or a stream of them.', page);
+  const lines = {
+    schema: { type: 'string', description: 'A change as JSON on each line, and a last line with `meta`.' },
+  };
+  return {
+    ...responses,
+    200: { ...responses[200], content: { ...responses[200].content, 'application/x-ndjson': lines } },
     ...errorResponses({ detail: false }),
   };
 }

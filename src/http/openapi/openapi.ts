@@ -52,6 +52,7 @@ const TAGS = [
   { name: 'Contracts', description: 'Cooperative purchasing contracts.' },
   { name: 'Suppliers', description: 'Suppliers and their certifications.' },
   { name: 'Solicitations', description: 'Open and historic solicitations (RFPs). Drafts are never served.' },
+  { name: 'Changes', description: 'What changed since your last listing: the way to keep a copy.' },
   { name: 'Reference lists', description: 'Certifications, lead entities, city services and cooperatives.' },
   { name: 'Service', description: 'The service itself, and your key.' },
 ];

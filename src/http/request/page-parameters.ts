@@ -17,10 +17,11 @@ const FORMAT_OF: Readonly<Record<string, Format>> = {
 };
 
 /** The format that an `Accept` header prefers. It is JSON if the header names nothing of ours: this API has no 406. */
-export function acceptedFormat(accept: string | undefined): Format {
+export function acceptedFormat(accept: string | undefined, formats: readonly Format[] = FORMATS): Format {
   // Nearly all requests: the library would take two microseconds for each.
   if (accept === undefined || !/jsonl|ndjson|csv|text\/\*/i.test(accept)) return 'json';
-  const type = new Negotiator({ headers: { accept } }).mediaType(Object.keys(FORMAT_OF));
+  const types = Object.keys(FORMAT_OF).filter((type) => formats.includes(FORMAT_OF[type] ?? 'json'));
+  const type = new Negotiator({ headers: { accept } }).mediaType(types);
   return (type === undefined ? undefined : FORMAT_OF[type]) ?? 'json';
 }
 
@@ -32,7 +33,7 @@ export const MAX_LIMIT = 100;
 export const MAX_STREAM_LIMIT = 100_000;
 
 /** Page size; its maximum depends on the format. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
-const limitParameter: PageParameter<number> = {
+const limitParameter = (streams: string): PageParameter<number> => ({
   isOfPage: true,
   schema: {
     type: 'integer',
@@ -41,14 +42,14 @@ const limitParameter: PageParameter<number> = {
     maximum: MAX_LIMIT,
     default: DEFAULT_LIMIT,
     description:
-      'Maximum number of records on a page. It can change from page to page. With `format=ndjson` or `format=csv` it can ' +
+      `Maximum number of records on a page. It can change from page to page. With ${streams} it can ` +
       `be up to ${MAX_STREAM_LIMIT}, and without it the response is the whole list.`,
   },
   parse(value) {
     if (!/^[1-9]\d{0,14}$/.test(value)) throw new InvalidParameter(limitRule(MAX_LIMIT));
     return Number(value);
   },
-};
+});
 
 /** @throws ApiError 400 if the limit exceeds that of the format. */
 export function checkLimit(limit: number | undefined, format: Format): void {
@@ -65,14 +66,22 @@ export const listFormat = openEnum(
   '`json` is a page of the list. `ndjson` and `csv` stream all of it, or `limit` records.',
 );
 
-/** The format of a list. Wins over `Accept`. */
-const formatParameter: PageParameter<Format> = {
-  isOfPage: true,
-  ...oneOfParameter(
-    listFormat,
-    'An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.',
-  ),
-};
+/** The formats of the feed of changes, as documented. */
+export const feedFormat = openEnum(
+  'FeedFormat',
+  ['json', 'ndjson'],
+  '`json` is a page. `ndjson` streams all changes, or `limit` of them.',
+);
+
+/** The format of a list. Wins over `Accept`, which is compared with `formats`. */
+export interface FormatParameter extends PageParameter<Format> {
+  readonly formats: readonly Format[];
+}
+
+function formatParameter(format: typeof listFormat | typeof feedFormat, addition: string): FormatParameter {
+  const description = `${addition}ow the list is sent. Without it, the \`Accept\` header decides.`;
+  return { isOfPage: true, formats: format.enum, ...oneOfParameter<Format>(format, description) };
+}
 
 /** The position after which the page begins. `paging/` checks that the cursor belongs to this list. */
 const cursorParameter: PageParameter<string> = {
@@ -89,4 +98,15 @@ const cursorParameter: PageParameter<string> = {
 };
 
 /** The parameters of every list, beside its filters. */
-export const PAGE_PARAMETERS = { cursor: cursorParameter, limit: limitParameter, format: formatParameter };
+export const PAGE_PARAMETERS = {
+  cursor: cursorParameter,
+  limit: limitParameter('`format=ndjson` or `format=csv`'),
+  format: formatParameter(listFormat, 'An addition to the interface, new in 1.3.0: h'),
+};
+
+/** The same of the feed of changes. */
+export const FEED_PARAMETERS = {
+  cursor: cursorParameter,
+  limit: limitParameter('`format=ndjson`'),
+  format: formatParameter(feedFormat, 'H'),
+};

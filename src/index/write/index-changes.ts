@@ -15,7 +15,7 @@ import {
   storedSet,
   type StoredSet,
 } from '../position-set.ts';
-import { changeTerms, termsOf, type IndexedRow, type StoredRow } from '../terms.ts';
+import { changeTerms, detailChangeTerms, termsOf, type IndexedRow, type StoredRow } from '../terms.ts';
 import { Tokenizer } from '../words.ts';
 import type { IndexedKind } from '../../kinds.ts';
 
@@ -163,12 +163,12 @@ export class IndexChanges<K extends IndexedKind> {
     await this.writeIfLarge();
   }
 
-  /** Marks records as changed by a release without changing their other terms. */
-  markChanged(records: readonly { position: number; changed_publication: number }[], release: number): void {
-    const after = changeTerms(release);
-    for (const { position, changed_publication: before } of records) {
-      this.changeTerms(position, changeTerms(before), after);
-    }
+  /** Marks a record as changed by a release without changing its other terms. */
+  markChanged(before: StoredRow[IndexedKind], release: number): void {
+    const { position, changed_publication: changed } = before;
+    this.changeTerms(position, changeTerms(changed), changeTerms(release));
+    if ('detail_publication' in before)
+      this.changeTerms(position, detailChangeTerms(before.detail_publication), detailChangeTerms(release));
   }
 
   /** Replaces some of a record's terms. */

@@ -12,7 +12,15 @@ export function indexTable(kind: IndexedKind): 'catalog.suppliers_index' {
 const COLUMNS: Readonly<Record<IndexedKind, readonly string[]>> = {
   suppliers: ['document', 'short_intro', 'about', 'certifications_all', 'changed_publication'],
   contracts: ['document', 'lead_entity_id', 'coop_id', 'changed_publication'],
-  solicitations: ['document', 'detail', 'lead_entity_id', 'status', 'close_at', 'changed_publication'],
+  solicitations: [
+    'document',
+    'detail',
+    'lead_entity_id',
+    'status',
+    'close_at',
+    'changed_publication',
+    'detail_publication',
+  ],
 };
 
 /** The columns that can be long. */

@@ -9,6 +9,7 @@ import type { Counts, ImportContext } from '../import-context.ts';
 import { addedRecord, changedRecord, removedRecord } from '../preview/record-changes.ts';
 import type { RecordOf } from '../read/record-schemas.ts';
 import { hasOwnTable, keysIn, loadSupplierBytes, NOUN_OF, REFERENCES, type Reference } from './references.ts';
+import { recordMoves, recordRemovals } from './departures.ts';
 import { contractBytes, rendererOf, rowOf, type Change, type RenderedChange } from './render-row.ts';
 import { rulesOf, type KindRules, type Report } from './rules.ts';
 import {
@@ -143,6 +144,7 @@ export class RecordWriter {
       if (before !== null && before.row.document !== columns.document) changed.get(this.#kind)?.add(key);
       referenceData.put(this.#kind, key, columns);
     }
+    if (isIndexed(this.#kind)) await recordMoves(this.#context, this.#kind, written);
     const rows = written.map(({ row, before }) => ({ row, isNew: before === null }));
     await writeRows(database, this.#tableName, keyField(this.#kind), rows);
     await this.#writeReferences(written.filter(({ entry }) => entry !== null));
@@ -157,7 +159,7 @@ export class RecordWriter {
       if (entry === null) {
         // What it embeds is no term. Drafts are not in the index.
         if (before !== null && !('status' in row && row.status === 'draft'))
-          index.markChanged([before.row], this.#context.release);
+          index.markChanged(before.row, this.#context.release);
         continue;
       }
       // `updateSupplierVisibility` updates the paths at the end.
@@ -218,6 +220,7 @@ export class RecordWriter {
   async remove(keys: readonly string[]): Promise<void> {
     const { database, referenceData } = this.#context;
     await this.#describeRemoved(keys);
+    if (isIndexed(this.#kind)) await recordRemovals(this.#context, this.#kind, keys);
     if (this.#index !== null) {
       const { rows } = await sql<{ id: string; position: number }>`
         select id, position from ${this.#table} where ${this.#isOneOf(keys)}`.execute(database.kysely);

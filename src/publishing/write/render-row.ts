@@ -15,7 +15,7 @@ import type { Entry, RowOf, StoredRecord } from './stored-records.ts';
 /** The columns that are rendered from a record and what it embeds. `RecordWriter` adds the others. */
 export type RenderedColumns<K extends Kind> = Omit<
   RowOf<K>,
-  'position' | 'line_hash' | 'changed_publication' | 'updated_at' | 'updated_publication'
+  'position' | 'line_hash' | 'changed_publication' | 'updated_at' | 'updated_publication' | 'detail_publication'
 >;
 
 type Renderer<K extends Kind> = (record: RecordOf[K]) => RenderedColumns<K>;
@@ -152,7 +152,7 @@ export function rowOf(context: ImportContext, kind: Kind, change: RenderedChange
       ...columns,
       ...bookkeeping,
       updated_at,
-      ...(kind === 'solicitations' && { updated_publication: release }),
+      ...(kind === 'solicitations' && { updated_publication: release, detail_publication: release }),
     };
   }
   const stored = before.row as StoredRecord<IndexedKind>['row'];
@@ -170,6 +170,10 @@ export function rowOf(context: ImportContext, kind: Kind, change: RenderedChange
     updated_at: isUpdated ? null : stored.updated_at,
     ...('updated_publication' in stored && {
       updated_publication: isUpdated ? release : stored.updated_publication,
+      detail_publication:
+        isServedAlike && !isUpdated && valueOf(stored, 'detail') === valueOf(columns, 'detail')
+          ? stored.detail_publication
+          : release,
     }),
   };
 }

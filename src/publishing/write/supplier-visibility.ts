@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { facetTerm, pathTerms } from '../../index/terms.ts';
 import { insertRows } from '../../database/rows.ts';
 import type { ImportContext } from '../import-context.ts';
+import { recordDepartures } from './departures.ts';
 
 const PATHS = [
   { table: 'catalog.supplier_lead_entities', column: 'lead_entity_id', facet: 'lead_entity' },
@@ -38,22 +39,28 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
       select pair.owner, pair.supplier_id, cast(${release} as bigint) as since_publication, supplier.position
       from (${named} except ${stored}) as pair
       join catalog.suppliers as supplier on supplier.id = pair.supplier_id`.execute(kysely);
-    const { rows: removed } = await sql<Path>`
+    // With the suppliers that this release removes, which have no position.
+    const { rows: removed } = await sql<Omit<Path, 'position'> & { readonly position: number | null }>`
       select pair.owner, pair.supplier_id, known.since_publication, supplier.position
       from (${stored} except ${named}) as pair
       join ${path} as known on known.supplier_id = pair.supplier_id and known.${owner} = pair.owner
-      join catalog.suppliers as supplier on supplier.id = pair.supplier_id`.execute(kysely);
+      left join catalog.suppliers as supplier on supplier.id = pair.supplier_id`.execute(kysely);
     await insertRows(
       database,
       table,
       added.map(({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: release })),
     );
     await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(kysely);
-    const termsOf = (path: Path): string[] =>
+    await recordDepartures(
+      context,
+      'suppliers',
+      removed.map((pair) => ({ id: pair.supplier_id, owner: `${facet}:${pair.owner}` })),
+    );
+    const termsOf = (path: Omit<Path, 'position'>): string[] =>
       pathTerms({ owner: facetTerm(facet, path.owner), since: path.since_publication });
     for (const pair of added) index.changeTerms(pair.position, [], termsOf(pair));
     await index.writeIfLarge();
-    for (const pair of removed) index.changeTerms(pair.position, termsOf(pair), []);
+    for (const pair of removed) if (pair.position !== null) index.changeTerms(pair.position, termsOf(pair), []);
     await index.writeIfLarge();
   }
 }

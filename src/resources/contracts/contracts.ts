@@ -16,8 +16,7 @@ import {
   timestamp,
 } from '../../http/openapi/openapi-schemas.ts';
 import { idParameter } from '../../http/request/parameters.ts';
-import { RecordIndex } from '../../index/record-index.ts';
-import type { SetCache } from '../../index/block-query.ts';
+import type { RecordIndex } from '../../index/record-index.ts';
 import { indexedListing, type ListedRecords, updatedSince, withValue, words } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendRecord, type RecordQuery } from '../../paging/send.ts';
@@ -32,7 +31,7 @@ import {
 } from '../reference-lists/reference-lists.ts';
 import { embeddedSupplier } from '../suppliers/suppliers.ts';
 
-const contract = object(
+export const contract = object(
   {
     id: idText({ description: 'The id of the contract.', examples: ['ctr_pa_01e60812_47883'] }),
     name: filledText({ description: 'The name of the contract.', examples: ['MICROSOFT LICENSING'] }),
@@ -71,9 +70,8 @@ export const contractFilters = {
 };
 
 /** GET /v1/contracts and /v1/contracts/{id}. */
-export function registerContracts(v1: FastifyInstance, services: Services, sets: SetCache): void {
+export function registerContracts(v1: FastifyInstance, services: Services, index: RecordIndex): void {
   const { database } = services;
-  const index = new RecordIndex(database, 'contracts', sets);
   for (const schema of [contract, contractPage]) v1.addSchema(schema);
 
   v1.get(

@@ -6,8 +6,7 @@ import { parameter } from '../../database/statement.ts';
 import { detailResponses, objectResponses } from '../../http/openapi/openapi-responses.ts';
 import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
 import { idParameter, oneOfParameter, querystringSchema } from '../../http/request/parameters.ts';
-import { RecordIndex } from '../../index/record-index.ts';
-import type { SetCache } from '../../index/block-query.ts';
+import type { RecordIndex } from '../../index/record-index.ts';
 import { indexedListing, type ListedRecords, closing, updatedSince, withValue, words } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendCount, sendRecord, type RecordQuery } from '../../paging/send.ts';
@@ -48,10 +47,9 @@ export const solicitationFilters = {
 };
 
 /** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
-export function registerSolicitations(v1: FastifyInstance, services: Services, sets: SetCache): void {
+export function registerSolicitations(v1: FastifyInstance, services: Services, index: RecordIndex): void {
   for (const schema of solicitationSchemas) v1.addSchema(schema);
   const { database } = services;
-  const index = new RecordIndex(database, 'solicitations', sets);
 
   v1.get(
     '/solicitations',
@@ -126,6 +124,13 @@ export const listedSolicitations: ListedRecords = {
   changesAt: closesAt,
 };
 
+/** Solicitations as in their details. */
+export const detailedSolicitations: ListedRecords = {
+  ...listedSolicitations,
+  text: finished(sql<string>`record.document || record.detail`),
+  bytes: sql<number>`octet_length(record.document) + octet_length(record.detail)`,
+};
+
 /**
  * Finds a solicitation by ID or `ref` within the scope. An ID always has a character that is not a digit, so the two
  * cannot be confused; a `ref` has a single spelling, without leading zeros. One lookup in the index on either.
@@ -136,7 +141,7 @@ export function findSolicitation({ engine }: Pick<Database, 'engine'>, scope: Sc
   return {
     statementKey: `solicitation by ${isRef ? 'ref' : 'id'}, ${key}`,
     build: () => sql`
-      select ${finished(sql<string>`record.document || record.detail`)} as text, ${closesAt} as changes_at
+      select ${detailedSolicitations.text} as text, ${closesAt} as changes_at
       from catalog.solicitations as record
       where ${sql.ref(isRef ? 'record.ref' : 'record.id')} = ${parameter('id')}
         and record.status <> 'draft'

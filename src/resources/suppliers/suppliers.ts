@@ -7,8 +7,7 @@ import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts
 import { filledText, idPathSchema, idText, nullable, object, timestamp } from '../../http/openapi/openapi-schemas.ts';
 import { certificationsParameter, idParameter, stateParameter } from '../../http/request/parameters.ts';
 import { hasValue, NEVER } from '../../index/conditions.ts';
-import { RecordIndex } from '../../index/record-index.ts';
-import type { SetCache } from '../../index/block-query.ts';
+import type { RecordIndex } from '../../index/record-index.ts';
 import {
   indexedListing,
   type ListedRecords,
@@ -60,7 +59,7 @@ export const embeddedSupplier = object(embeddedFields, {
   description: 'A supplier in a contract.',
 });
 
-const supplier = object(
+export const supplier = object(
   {
     ...embeddedFields,
     certifications: {
@@ -105,11 +104,10 @@ export const supplierFilters = (certifications: CertificationList) => ({
 export function registerSuppliers(
   v1: FastifyInstance,
   services: Services,
-  sets: SetCache,
+  index: RecordIndex,
   certifications: CertificationList,
 ): void {
   const { database } = services;
-  const index = new RecordIndex(database, 'suppliers', sets);
   for (const schema of [embeddedSupplier, supplier, supplierPage]) v1.addSchema(schema);
 
   v1.get(
@@ -156,12 +154,19 @@ export const listedSuppliers: ListedRecords = {
   bytes: sql<number>`octet_length(record.document) + octet_length(record.certifications_preview)`,
 };
 
+/** Suppliers as in their details. */
+export const detailedSuppliers: ListedRecords = {
+  ...listedSuppliers,
+  text: textWith(sql<string>`record.certifications_all`),
+  bytes: sql<number>`octet_length(record.document) + octet_length(record.certifications_all)`,
+};
+
 /** Finds a supplier by ID within the scope. One lookup in the unique index on `id`. */
 export function findSupplier({ engine }: Pick<Database, 'engine'>, scope: Scope, id: string): RecordQuery {
   const key = scopeKey(scope);
   return {
     statementKey: `supplier, ${key}`,
-    build: () => sql`select ${textWith(sql<string>`record.certifications_all`)} as text, null as changes_at
+    build: () => sql`select ${detailedSuppliers.text} as text, null as changes_at
       from catalog.suppliers as record
       where record.id = ${parameter('id')} and ${isGrantedSupplier(engine, key)}`,
     values: { ...scopeValues(scope), id },

@@ -1,0 +1,111 @@
+import { sql, type RawBuilder } from 'kysely';
+import type { Scope } from '../access/scope.ts';
+import { compareBytewise } from '../bytewise.ts';
+import type { OpenDatabase } from '../database/database.ts';
+import { catalogState } from '../database/revision.ts';
+import { firstRow, limitParameter, parameter } from '../database/statement.ts';
+import type { IndexedKind } from '../kinds.ts';
+import { inState } from './pages.ts';
+
+/** A statement reads at most this many departures: some milliseconds. */
+const MAX_DEPARTURES = 5_000;
+
+/** A departure, with the timestamp of its release. Nulls if there is none. */
+interface StoredDeparture {
+  readonly catalog: string;
+  readonly kind: IndexedKind | null;
+  readonly id: string | null;
+  readonly owner: string | null;
+  readonly instant: string | null;
+}
+
+type Departure = { readonly [Name in keyof StoredDeparture]: NonNullable<StoredDeparture[Name]> };
+
+/** Records that left a scope. They can still be visible in another way. */
+interface DepartedRecords {
+  /** In order. */
+  readonly ids: readonly string[];
+  /** The last id that was examined; null if there are none after it. */
+  readonly until: string | null;
+}
+
+/** The departures since a release. */
+export interface Departures {
+  /**
+   * Finds the first records of a kind after an id that left the scope since a timestamp, and that it saw before: it had the
+   * owner's grant earlier.
+   */
+  find(kind: IndexedKind, scope: Scope, from: string, after: string | null, limit: number): Promise<DepartedRecords>;
+}
+
+/**
+ * Opens the departures since a release. Usually they are few, and are read at once by the index on the release. Otherwise
+ * they are read by kind and id, a bounded number at a time, whatever their releases.
+ *
+ * @throws OtherStateError if the catalog is in another state.
+ */
+export async function readDepartures(database: OpenDatabase, catalog: string, release: number): Promise<Departures> {
+  const read = async (name: string, build: () => RawBuilder<StoredDeparture>, values: object): Promise<Departure[]> => {
+    const rows = await database.run(name, build, { ...values, rows: MAX_DEPARTURES + 1 });
+    inState(catalog, firstRow(rows));
+    return rows.filter((row): row is Departure => row.id !== null);
+  };
+  const recent = await read('departures by release', () => departuresByRelease, { release });
+  if (recent.length <= MAX_DEPARTURES) {
+    return {
+      find: (kind, scope, from, after, limit) => {
+        const ofKind = recent.filter(
+          (departure) => departure.kind === kind && compareBytewise(departure.id, after ?? '') > 0,
+        );
+        return Promise.resolve(firstOf(ofKind, scope, from, limit, null));
+      },
+    };
+  }
+  return {
+    find: async (kind, scope, from, after, limit) => {
+      const rows = await read('departures by id', () => departuresById, { kind, after: after ?? '' });
+      const until = rows.length > MAX_DEPARTURES ? (rows.at(-1)?.id ?? null) : null;
+      return firstOf(rows, scope, from, limit, until);
+    },
+  };
+}
+
+function firstOf(
+  departures: readonly Departure[],
+  scope: Scope,
+  from: string,
+  limit: number,
+  until: string | null,
+): DepartedRecords {
+  const isTold = ({ owner, instant }: Departure): boolean => {
+    const grantedAt = grantOf(scope, owner);
+    return instant >= from && grantedAt !== null && grantedAt < instant;
+  };
+  const ids = [...new Set(departures.filter(isTold).map(({ id }) => id))].sort(compareBytewise);
+  const shown = ids.slice(0, limit);
+  return { ids: shown, until: shown.length < ids.length ? (shown.at(-1) ?? null) : until };
+}
+
+/** When the partner got access to what the owner has; null if it has none. */
+function grantOf({ everythingSince, leadEntities, coops }: Scope, owner: string): string | null {
+  if (owner === 'everything') return everythingSince;
+  const separator = owner.indexOf(':');
+  const grants = owner.slice(0, separator) === 'coop' ? coops : leadEntities;
+  return grants.get(owner.slice(separator + 1)) ?? null;
+}
+
+const departures = (selected: RawBuilder<unknown>): RawBuilder<StoredDeparture> => sql<StoredDeparture>`
+  select state.catalog, departed.kind, departed.id, departed.owner, published.instant
+  from (select ${catalogState} as catalog) as state
+  left join (select kind, id, owner, release from catalog.departures where ${selected} limit ${limitParameter('rows')})
+    as departed on 1 = 1
+  left join catalog.publications as published on published.number = departed.release
+  order by departed.kind, departed.id`;
+
+/** Served by the index on the release. */
+export const departuresByRelease = departures(sql`release >= ${parameter('release')} order by release`);
+
+/** Served by the primary key. */
+export const departuresById = departures(
+  sql`kind = ${parameter('kind')} and id > ${parameter('after')} order by kind, id, owner`,
+);

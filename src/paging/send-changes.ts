@@ -1,0 +1,236 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Partner, Scope } from '../access/scope.ts';
+import { DEFAULT_LIMIT } from '../http/request/page-parameters.ts';
+import { forbidden, validationFailed } from '../http/response/errors.ts';
+import { sendResponse } from '../http/response/response-cache.ts';
+import { entityTag, isUnchanged } from '../http/response/send-text.ts';
+import type { IndexedKind } from '../kinds.ts';
+import type { Services } from '../services.ts';
+import { formatTimestamp } from '../timestamp.ts';
+import {
+  FEED_START,
+  OutdatedListingError,
+  readChanges,
+  readFeedState,
+  type ChangesListing,
+  type ChangesPiece,
+  type CompleteReason,
+  type FeedKind,
+  type FeedPosition,
+} from './changes.ts';
+import { readInOneState } from './one-state.ts';
+import { readPieces } from './pieces.ts';
+import { sendBytes, WHOLE_LIST } from './stream.ts';
+import { encodeCursor, lastEvent, type CursorBinding, type SeenEvents } from './watermark.ts';
+
+/** A request for changes: what it lists, from where on. */
+interface ChangesRequest {
+  readonly listing: ChangesListing;
+  readonly position: FeedPosition;
+  readonly binding: CursorBinding;
+}
+
+/** Responds with changes: a page as JSON, or a stream of lines. */
+export async function sendChanges(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  kinds: readonly FeedKind[],
+): Promise<FastifyReply> {
+  const changes = readRequest(request, kinds);
+  const forget = (): void => {
+    for (const { listing } of changes.listing.kinds) listing.forget?.();
+  };
+  try {
+    return await (request.format === 'json'
+      ? sendPage(services, request, reply, changes, forget)
+      : sendChangesStream(services, request, reply, changes, forget));
+  } catch (error) {
+    if (!(error instanceof OutdatedListingError)) throw error;
+    throw validationFailed(
+      'Parameter "cursor" belongs to a listing that cannot be continued, since removals that it has left out are no longer ' +
+        'known. Begin again: send the same "updated_since" without "cursor".',
+    );
+  }
+}
+
+/** @throws ApiError 403 if the partner can read none of the kinds, or not one that was requested. */
+function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]): ChangesRequest {
+  const { position: cursor, cursorBinding: binding, parameters, partner } = request;
+  if (binding === null) throw new Error('the feed of changes takes a cursor');
+  const { kinds, updated_since: updatedSince } = parameters as {
+    kinds?: readonly IndexedKind[];
+    updated_since?: string;
+  };
+  const began = cursor === null ? null : parsePosition(cursor.after);
+  const requested =
+    began?.kinds ?? kinds ?? feedKinds.map(({ kind }) => kind).filter((kind) => isAllowed(partner, kind));
+  checkKinds(partner, requested);
+  const listing = {
+    kinds: feedKinds.filter(({ kind }) => requested.includes(kind)),
+    updatedSince,
+    watermark: cursor?.watermark ?? null,
+    isComplete: began?.isComplete ?? null,
+  };
+  return { listing, position: began ?? FEED_START, binding };
+}
+
+const isAllowed = ({ kinds }: Pick<Partner, 'kinds'>, kind: IndexedKind): boolean => kinds === null || kinds.has(kind);
+
+function checkKinds(partner: Pick<Partner, 'kinds'>, requested: readonly IndexedKind[]): void {
+  const refused = requested.filter((kind) => !isAllowed(partner, kind));
+  if (refused.length === 0 && requested.length > 0) return;
+  const named = refused.length === 0 ? 'contracts, solicitations and suppliers' : refused.join(', ');
+  throw forbidden(`This partner has no access to ${named}.`);
+}
+
+/** Responds with one page. Only an empty one is cached: others are requested once, and `is_open` in them can change. */
+async function sendPage(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { listing, position, binding }: ChangesRequest,
+  forget: () => void,
+): Promise<FastifyReply> {
+  const { database, clock, cursorSecret } = services;
+  const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
+  const now = formatTimestamp(clock());
+  const { row, watermark, revision } = await readInOneState<ChangesPiece>(database, request, {
+    cursorWatermark: listing.watermark,
+    forget,
+    read: async (partner) => {
+      checkKinds(partner, kindsOf(listing));
+      return readChanges(database, partner, listing, { position, limit, now });
+    },
+  });
+  const isComplete = row.complete !== null;
+  countComplete(services, request, listing, row.complete);
+  const nextCursor =
+    row.next === null
+      ? null
+      : encodeCursor(cursorSecret, binding, { after: positionText(listing, isComplete, row.next), watermark });
+  const meta = {
+    next_cursor: nextCursor,
+    limit,
+    reset: isComplete,
+    watermark: nextCursor === null ? watermark : null,
+  };
+  const items = Buffer.from(row.bytes).toString().trimEnd().replaceAll('\n', ',');
+  return sendResponse(request, reply, {
+    body: `{"data":[${items}],"meta":${JSON.stringify(meta)}}`,
+    rows: row.count,
+    watermark: null,
+    revision: row.count === 0 ? revision : null,
+    goodUntilMs: Infinity,
+  });
+}
+
+/** What is known of a stream before it begins. */
+interface Beginning extends SeenEvents {
+  readonly etag: string;
+  readonly scope: Scope;
+  readonly count: number;
+  readonly complete: CompleteReason | null;
+}
+
+/** Responds with a line for each change, and a last one with the watermark, or with the cursor of the next piece. */
+async function sendChangesStream(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { listing, position, binding }: ChangesRequest,
+  forget: () => void,
+): Promise<FastifyReply> {
+  const { database, clock, cursorSecret } = services;
+  const { parameters, method, headers } = request;
+  const { limit = WHOLE_LIST } = parameters as { limit?: number };
+  const { row, watermark } = await readInOneState<Beginning>(database, request, {
+    cursorWatermark: listing.watermark,
+    forget,
+    read: async (partner) => {
+      checkKinds(partner, kindsOf(listing));
+      const { seen, complete, since } = await readFeedState(database, partner.id, listing);
+      const { catalog, partner_state, grants_changed_at } = seen;
+      const etag = entityTag(
+        JSON.stringify([binding.endpoint, 'ndjson', parameters, catalog, partner_state, grants_changed_at]),
+      );
+      const begun = { ...seen, etag, scope: partner.scope, complete, count: 0 };
+      const isEmpty = since !== null && position === FEED_START && lastEvent(seen) < since.from;
+      if (isEmpty || method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return begun;
+      let count = 0;
+      for (const [kind, { listing: records }] of listing.kinds.entries()) {
+        if (kind < position.kind) continue;
+        const after = kind === position.kind ? position.after : null;
+        count += (await records.find(partner.scope, since, after, limit, null)).positions.length;
+      }
+      return { ...begun, count: Math.min(count, limit) };
+    },
+  });
+  const isComplete = row.complete !== null;
+  countComplete(services, request, listing, row.complete);
+  const begun = { ...listing, watermark, isComplete };
+  async function* lines(): AsyncGenerator<Uint8Array> {
+    let next: FeedPosition | null = position;
+    let left = limit;
+    const pieces = readPieces<ChangesPiece>(
+      services,
+      request,
+      { scope: row.scope, watermark },
+      {
+        forget,
+        read: async (partner, pieceLimit) => {
+          checkKinds(partner, kindsOf(begun));
+          const from = {
+            position: next ?? FEED_START,
+            limit: Math.min(pieceLimit, left),
+            now: formatTimestamp(clock()),
+          };
+          const piece = await readChanges(database, partner, begun, from);
+          return { ...piece, hasMore: piece.next !== null && piece.count < left };
+        },
+      },
+    );
+    for await (const piece of pieces) {
+      ({ next } = piece);
+      left -= piece.count;
+      if (piece.count > 0) yield piece.bytes;
+    }
+    const nextCursor =
+      next === null
+        ? null
+        : encodeCursor(cursorSecret, binding, { after: positionText(begun, isComplete, next), watermark });
+    const meta = { next_cursor: nextCursor, reset: isComplete, watermark: nextCursor === null ? watermark : null };
+    yield Buffer.from(`${JSON.stringify({ meta })}\n`);
+  }
+  return sendBytes(request, reply, { etag: row.etag, count: row.count, format: 'ndjson', name: 'changes' }, lines);
+}
+
+/** Counts and logs a complete listing on its first page: the client reads everything again. */
+function countComplete(
+  { logger }: Services,
+  { server, id, partner, method }: FastifyRequest,
+  { isComplete }: ChangesListing,
+  reason: CompleteReason | null,
+): void {
+  if (reason === null || isComplete !== null || method === 'HEAD') return;
+  const { completeListings } = server.openStreams;
+  completeListings.set(reason, (completeListings.get(reason) ?? 0) + 1);
+  logger.info({ requestId: id, partner: partner.name, reason }, 'complete listing of changes');
+}
+
+const kindsOf = ({ kinds }: ChangesListing): IndexedKind[] => kinds.map(({ kind }) => kind);
+
+/** A position as the text in a cursor, with what the first page decided. */
+function positionText(listing: ChangesListing, isComplete: boolean, { kind, after }: FeedPosition): string {
+  return [isComplete ? 'complete' : 'changes', kindsOf(listing).join(), kind, after ?? ''].join(' ');
+}
+
+function parsePosition(text: string): FeedPosition & { isComplete: boolean; kinds: readonly IndexedKind[] } {
+  const [mode, kinds = '', kind, after = ''] = text.split(' ');
+  return {
+    isComplete: mode === 'complete',
+    kinds: kinds.split(',') as IndexedKind[],
+    kind: Number(kind),
+    after: after === '' ? null : after,
+  };
+}

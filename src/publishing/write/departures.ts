@@ -1,0 +1,106 @@
+import { sql, type Kysely } from 'kysely';
+import type { Database } from '../../database/database.ts';
+import { isOneOf, jsonElements } from '../../database/engine-sql.ts';
+import { inBatches } from '../../database/rows.ts';
+import type { DepartureRow, Tables } from '../../database/tables.ts';
+import type { IndexedKind } from '../../kinds.ts';
+import type { ImportContext } from '../import-context.ts';
+
+/*
+ * Departures: which records an owner's partners could see before a release, and not by this owner since. The feed of
+ * changes lists them as removed. What was only ever a draft has none.
+ */
+
+const BATCH_ROWS = 500;
+
+/** The owner of every record, for partners that are granted everything. */
+const EVERYTHING = 'everything';
+
+type Departed = Pick<DepartureRow, 'id' | 'owner'>;
+
+/** The columns that decide who can see a record. Suppliers have none: contracts decide. */
+interface OwnerColumns {
+  readonly id: string;
+  readonly lead_entity_id?: string;
+  readonly coop_id?: string | null;
+  readonly status?: string;
+}
+
+/** Records which owners stored records leave, because they are replaced. */
+export async function recordMoves(
+  context: ImportContext,
+  kind: IndexedKind,
+  written: readonly { readonly before: { readonly row: object } | null; readonly row: object }[],
+): Promise<void> {
+  const departed = written.flatMap(({ before, row }): Departed[] => {
+    if (before === null) return [];
+    const { id } = row as OwnerColumns;
+    const kept = ownersOf(row as OwnerColumns);
+    return [...ownersOf(before.row as OwnerColumns).difference(kept)].map((owner) => ({ id, owner }));
+  });
+  await recordDepartures(context, kind, departed);
+}
+
+/** Records that all owners of these records lose them. Call it before deleting their rows. */
+export async function recordRemovals(context: ImportContext, kind: IndexedKind, ids: readonly string[]): Promise<void> {
+  const { engine, kysely } = context.database;
+  const columns = COLUMNS[kind].map((column) => sql.ref(column));
+  const { rows } = await sql<OwnerColumns>`select ${sql.join(columns)} from ${sql.table(`catalog.${kind}`)}
+    where ${isOneOf(engine, sql.ref('id'), ids)}`.execute(kysely);
+  const departed = rows.flatMap((row) => Array.from(ownersOf(row), (owner) => ({ id: row.id, owner })));
+  await recordDepartures(context, kind, departed);
+}
+
+const COLUMNS: Readonly<Record<IndexedKind, readonly (keyof OwnerColumns)[]>> = {
+  suppliers: ['id'],
+  contracts: ['id', 'lead_entity_id', 'coop_id'],
+  solicitations: ['id', 'lead_entity_id', 'status'],
+};
+
+function ownersOf({ lead_entity_id: leadEntity, coop_id: coop = null, status }: OwnerColumns): Set<string> {
+  if (status === 'draft') return new Set();
+  return new Set([
+    EVERYTHING,
+    ...(leadEntity === undefined ? [] : [`lead_entity:${leadEntity}`]),
+    ...(coop === null ? [] : [`coop:${coop}`]),
+  ]);
+}
+
+/** Records departures with this release. An earlier one of the same record from the same owner is replaced. */
+export async function recordDepartures(
+  { database: { engine, kysely }, release }: ImportContext,
+  kind: IndexedKind,
+  departed: readonly Departed[],
+): Promise<void> {
+  for (const batch of inBatches(departed, BATCH_ROWS)) {
+    await sql`insert into catalog.departures (kind, id, owner, release)
+      select cast(${kind} as text), departed.value ->> 'id', departed.value ->> 'owner', cast(${release} as bigint)
+      from ${jsonElements(engine, JSON.stringify(batch), 'departed')} where true
+      on conflict (kind, id, owner) do update set release = excluded.release`.execute(kysely);
+  }
+}
+
+/**
+ * Deletes departures of releases before a timestamp. A client that has not followed the feed since then must get every
+ * record, so `complete_before` becomes the newest of these releases. Served by the index on the release.
+ */
+export async function pruneDepartures({ kysely }: Database, before: string): Promise<void> {
+  const { rows } = await sql<{ number: number; instant: string }>`select number, instant from catalog.publications
+    where number = (select max(release) from catalog.departures where release <=
+      (select number from catalog.publications where instant < ${before} order by instant desc limit 1))`.execute(
+    kysely,
+  );
+  const [newest] = rows;
+  if (newest === undefined) return;
+  await kysely.deleteFrom('catalog.departures').where('release', '<=', newest.number).execute();
+  await completeBefore(kysely, newest.instant);
+}
+
+/** Lists every record to clients that have not followed the feed since this timestamp. */
+export async function completeBefore(kysely: Kysely<Tables>, timestamp: string): Promise<void> {
+  await kysely
+    .updateTable('catalog.feed')
+    .set({ complete_before: timestamp })
+    .where('complete_before', '<', timestamp)
+    .execute();
+}

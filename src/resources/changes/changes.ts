@@ -1,0 +1,118 @@
+import type { FastifyInstance } from 'fastify';
+import { sql, type RawBuilder } from 'kysely';
+import type { Engine } from '../../database/database.ts';
+import { isInList } from '../../database/statement.ts';
+import { feedResponses } from '../../http/openapi/openapi-responses.ts';
+import { FEED_PARAMETERS } from '../../http/request/page-parameters.ts';
+import {
+  InvalidParameter,
+  querystringSchema,
+  timestampParameter,
+  type PageParameter,
+} from '../../http/request/parameters.ts';
+import type { RecordIndex } from '../../index/record-index.ts';
+import type { IndexedKind } from '../../kinds.ts';
+import { recordLine, type FeedKind } from '../../paging/changes.ts';
+import { indexedListing, type ListedRecords } from '../../paging/pages.ts';
+import { sendChanges } from '../../paging/send-changes.ts';
+import type { Services } from '../../services.ts';
+import { listedContracts } from '../contracts/contracts.ts';
+import { isGranted, scopeKey, scopeValues } from '../granted.ts';
+import { detailedSolicitations } from '../solicitations/solicitations.ts';
+import { detailedSuppliers } from '../suppliers/suppliers.ts';
+import { changesPage, changesSchemas, feedKind } from './schema.ts';
+
+/** The records of the feed as details, in its order. */
+const FEED_RECORDS: readonly (readonly [IndexedKind, ListedRecords])[] = [
+  ['contracts', listedContracts],
+  ['solicitations', detailedSolicitations],
+  ['suppliers', detailedSuppliers],
+];
+
+const kinds: PageParameter<readonly IndexedKind[]> = {
+  isOfPage: true,
+  schema: {
+    type: 'string',
+    description:
+      'The kinds to list, separated by commas, of `contracts`, `solicitations` and `suppliers`. Without it, all that your ' +
+      'key can read. Use the same ones for as long as you keep a copy.',
+  },
+  parse(value) {
+    const named = value.split(',');
+    const found = feedKind.enum.filter((kind) => named.includes(kind));
+    if (found.length === named.length) return found;
+    throw new InvalidParameter(`must name different kinds of ${feedKind.enum.join(', ')}, separated by commas`);
+  },
+};
+
+const updatedSince: PageParameter<string> = {
+  isOfPage: true,
+  ...timestampParameter(
+    'The `meta.watermark` of your last listing: the response lists what changed since then. Without it, or if changes since ' +
+      'then are no longer known, the response lists every record, and `meta.reset` is true.',
+  ),
+};
+
+const parameters = { updated_since: updatedSince, kinds, ...FEED_PARAMETERS };
+
+/** GET /v1/changes. */
+export function registerChanges(
+  v1: FastifyInstance,
+  services: Services,
+  indexes: Readonly<Record<IndexedKind, RecordIndex>>,
+): void {
+  for (const schema of changesSchemas) v1.addSchema(schema);
+  const feedKinds = FEED_RECORDS.map(([kind, records]) => feedKindOf(kind, records, indexes[kind]));
+  v1.get('/changes', {
+    schema: {
+      operationId: 'listChanges',
+      tags: ['Changes'],
+      summary: 'List changes',
+      description:
+        'An addition to the interface, new in 1.3.0: every contract, solicitation and supplier that changed, became visible ' +
+        'to you or was removed since your last listing, whole. It is the way to keep a copy. A change is any change of the ' +
+        'detail, notices, documents and questions included, but not that `is_open` ends with the deadline.',
+      querystring: querystringSchema(parameters),
+      response: feedResponses(changesPage),
+    },
+    config: { kind: null, parameters },
+    handler: (request, reply) => sendChanges(services, request, reply, feedKinds),
+  });
+}
+
+function feedKindOf(kind: IndexedKind, records: ListedRecords, index: RecordIndex): FeedKind {
+  const lines = { ...records, text: recordLine(kind, records.text) };
+  return {
+    kind,
+    listing: indexedListing(index, lines, async ({ scope, since }) =>
+      since === null ? [] : index.visibility.newSince(scope, since, 'detail'),
+    ),
+    visible: (engine, scope) => {
+      const key = scopeKey(scope);
+      const statementKey = `visible ${kind}, ${key}`;
+      return { statementKey, build: () => visibleIds(engine, kind, key), values: scopeValues(scope) };
+    },
+  };
+}
+
+/** The ids in the parameter `ids` that a scope sees. Served by the unique indexes on id. */
+export function visibleIds(
+  engine: Engine,
+  kind: IndexedKind,
+  key: ReturnType<typeof scopeKey>,
+): RawBuilder<{ id: string }> {
+  if (kind === 'suppliers' && key === 'granted') {
+    return sql<{ id: string }>`
+      select supplier_id as id from catalog.supplier_lead_entities
+      where ${isInList(engine, sql.ref('supplier_id'), 'ids')} and ${isInList(engine, sql.ref('lead_entity_id'), 'lead_entities')}
+      union select supplier_id from catalog.supplier_coops
+      where ${isInList(engine, sql.ref('supplier_id'), 'ids')} and ${isInList(engine, sql.ref('coop_id'), 'coops')}`;
+  }
+  const isVisible = {
+    suppliers: sql`true`,
+    contracts: isGranted(engine, key, { leadEntity: 'record.lead_entity_id', coop: 'record.coop_id' }),
+    solicitations: sql`record.status <> 'draft' and ${isGranted(engine, key, { leadEntity: 'record.lead_entity_id' })}`,
+  }[kind];
+  return sql<{ id: string }>`select record.id from ${sql.table(`catalog.${kind}`)} as record
+    where ${isInList(engine, sql.ref('record.id'), 'ids')} and ${isVisible}`;
+}

@@ -1,0 +1,88 @@
+import {
+  describedRef,
+  idText,
+  nullable,
+  object,
+  openEnum,
+  refTo,
+  timestamp,
+  type NamedSchema,
+} from '../../http/openapi/openapi-schemas.ts';
+import { MAX_LIMIT } from '../../http/request/page-parameters.ts';
+import { contract } from '../contracts/contracts.ts';
+import { solicitationDetail } from '../solicitations/schema.ts';
+import { supplier } from '../suppliers/suppliers.ts';
+
+export const feedKind = openEnum(
+  'FeedKind',
+  ['contracts', 'solicitations', 'suppliers'],
+  'A kind of record in the feed of changes.',
+);
+
+const change: NamedSchema = {
+  $id: 'Change',
+  description: 'A record that was added or changed, with `record`, or one that you can no longer see, with `removed`.',
+  type: 'object',
+  required: ['kind', 'id'],
+  properties: {
+    kind: refTo(feedKind),
+    id: idText({ description: 'The id of the record.', examples: ['ctr_pa_01e60812_47883'] }),
+    record: {
+      anyOf: [refTo(contract), refTo(solicitationDetail), refTo(supplier)],
+      description: 'The whole record, as its detail shows it. Always the last field of a change.',
+    },
+    removed: {
+      type: 'boolean',
+      description: 'True if the record was visible to you, and is no longer: delete it from your copy.',
+      examples: [true],
+    },
+  },
+};
+
+const feedMeta = object(
+  {
+    next_cursor: nullable({
+      type: 'string',
+      minLength: 1,
+      description: 'Cursor of the next page; null on the last page. Opaque.',
+    }),
+    limit: {
+      type: 'integer',
+      format: 'int32',
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      description: 'The page size in effect.',
+      examples: [25],
+    },
+    reset: {
+      type: 'boolean',
+      description:
+        'True if the listing has every record that you can see, not only changes: after its last page, delete from your ' +
+        'copy what it did not list. The same on all pages of a listing.',
+      examples: [false],
+    },
+    watermark: nullable(
+      timestamp(
+        'Pass it as `updated_since` in the next listing. Null until the last page.',
+        '2030-01-20T06:00:00.001Z',
+      ),
+    ),
+  },
+  { $id: 'FeedMeta', description: 'The position of a page in the listing of changes.' },
+);
+
+export const changesPage = object(
+  {
+    data: {
+      type: 'array',
+      items: refTo(change),
+      maxItems: MAX_LIMIT,
+      description: 'The changes, by kind and then by id: contracts, solicitations, suppliers. Each id at most once.',
+    },
+    meta: describedRef(feedMeta, 'The position of the page, and how to go on.'),
+  },
+  { $id: 'ChangesPage', description: 'A page of changes.' },
+);
+
+/** All named schemas of the feed for the OpenAPI document. */
+export const changesSchemas = [feedKind, change, feedMeta, changesPage];

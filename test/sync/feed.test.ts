@@ -1,0 +1,291 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
+import { recover } from '../../src/recovery/recover.ts';
+import {
+  contract,
+  publishLines,
+  SMALL_CATALOG,
+  solicitation,
+  supplier,
+  type ImportLines,
+} from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+import { FeedCopy, getChanges, type FeedPage } from './feed-copy.ts';
+
+let service: TestService;
+let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+const clock = (): number => (nowMs += 10_000);
+const DAY_MS = 86_400_000;
+let copies: Record<string, FeedCopy>;
+
+const CATALOG = {
+  ...SMALL_CATALOG,
+  suppliers: [...SMALL_CATALOG.suppliers, supplier('sup_idle')],
+} as const;
+
+beforeEach(async () => {
+  service = await startService({
+    catalog: CATALOG,
+    clock,
+    partners: [
+      { name: 'all', everything: true },
+      { name: 'a', leadEntities: ['le_a'] },
+      { name: 'x', coops: ['co_x'] },
+    ],
+  });
+  copies = {};
+  for (const name of ['all', 'a', 'x']) {
+    copies[name] = new FeedCopy(service.partner(name).key);
+    await changes(name);
+  }
+});
+afterEach(() => service.close());
+
+const publish = (lines: ImportLines) => publishLines(service.database, lines, { clock });
+const replace = (lines: ImportLines) =>
+  publishLines(service.database, lines, { clock, replace: true, allowRemovals: true });
+
+const shown = (pages: readonly FeedPage[]): string[] =>
+  pages.flatMap(({ items }) => items.map(({ id, removed }) => `${removed === true ? '-' : '+'}${id}`));
+
+/** What the next listing lists: `+` and the id of a record, `-` and that of a removal. */
+async function changes(name: string): Promise<string[]> {
+  await service.noticeChanges();
+  const pages = await (copies[name] ?? expect.fail()).sync(service.get);
+  const [first] = pages;
+  return [...(first?.meta?.reset === true ? ['reset'] : []), ...shown(pages)];
+}
+
+test('the first listing has every record, whole, by kind and then by id', async () => {
+  const { items, meta } = await getChanges(service.get, service.partner('all').key, {});
+  expect(items.map(({ kind, id }) => `${kind} ${id}`)).toEqual([
+    ...['contracts ctr_1', 'contracts ctr_2', 'solicitations sol_1', 'solicitations sol_2'],
+    ...['suppliers sup_1', 'suppliers sup_2', 'suppliers sup_idle'],
+  ]);
+  expect(meta).toMatchObject({ next_cursor: null, reset: true });
+  for (const { kind, id, record } of items) {
+    const { body } = await service.get(`/v1/${kind}/${id}`, { key: service.partner('all').key });
+    expect(record).toEqual(JSON.parse(body));
+  }
+});
+
+test('as lines and as pages the feed has the same items, and the last line has the watermark', async () => {
+  const { key } = service.partner('a');
+  const whole = await getChanges(service.get, key, { format: 'ndjson' });
+  const page = await getChanges(service.get, key, {});
+  expect(whole.items).toEqual(page.items);
+  expect(whole.meta).toEqual({ next_cursor: null, reset: true, watermark: page.meta?.watermark });
+  const piece = await getChanges(service.get, key, { format: 'ndjson', limit: '2' });
+  expect(piece.items).toHaveLength(2);
+  expect(piece.meta).toMatchObject({ reset: true, watermark: null });
+  const copy = new FeedCopy(key);
+  const pages = await copy.sync(service.get, { format: 'ndjson', limit: 1 });
+  expect(pages.flatMap(({ items }) => items)).toEqual(whole.items);
+});
+
+test('each line ends with the record, so that a reader can store its text', async () => {
+  const { body } = await service.get('/v1/changes?format=ndjson&kinds=contracts', { key: service.partner('a').key });
+  const [line = ''] = body.split('\n');
+  const { body: detail } = await service.get('/v1/contracts/ctr_1', { key: service.partner('a').key });
+  expect(line).toBe(`{"kind":"contracts","id":"ctr_1","record":${detail}}`);
+});
+
+test('with nothing new a listing is empty, and 304 with the tag of the last one', async () => {
+  const { key } = service.partner('a');
+  for (const format of ['json', 'ndjson']) {
+    const url = `/v1/changes?format=${format}&updated_since=${copies['a']?.watermark ?? ''}`;
+    const first = await service.get(url, { key });
+    expect(first.status).toBe(200);
+    const again = await service.get(url, { key, headers: { 'If-None-Match': String(first.headers.etag) } });
+    expect(again).toMatchObject({ status: 304, body: '' });
+  }
+  expect(await changes('a')).toEqual([]);
+});
+
+describe('lists as changed', () => {
+  test('a solicitation with a new notice, which its list does not', async () => {
+    const notice = { id: 1, title: 'Addendum', body: '', created_at: '2026-01-01T00:00:00Z' };
+    await publish({ solicitations: [{ ...solicitation('sol_1', 1), notices: [notice] }] });
+    expect(await changes('a')).toEqual(['+sol_1']);
+    expect(await changes('x')).toEqual([]);
+  });
+
+  test('records that embed a renamed lead entity', async () => {
+    await publish({ 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] });
+    expect(await changes('a')).toEqual(['+ctr_1', '+sol_1']);
+  });
+
+  test('the records of a new grant', async () => {
+    await grant(service.database, clock, 'a', { everything: false, leadEntities: ['le_b'], coops: [] });
+    expect(await changes('a')).toEqual(['+ctr_2', '+sol_2', '+sup_2']);
+  });
+
+  test('no flip of is_open by time', async () => {
+    nowMs = Date.parse('2031-01-01T00:00:00.000Z');
+    expect(await changes('a')).toEqual([]);
+    nowMs = Date.parse('2026-07-01T00:00:00.000Z');
+  });
+});
+
+describe('lists as removed', () => {
+  test('a deleted contract, with the supplier that only it showed, to those who saw them', async () => {
+    await replace({ contracts: CATALOG.contracts.filter(({ id }) => id !== 'ctr_1') });
+    expect(await changes('a')).toEqual(['-ctr_1', '-sup_1']);
+    expect(await changes('x')).toEqual(['-ctr_1', '-sup_1']);
+    expect(await changes('all')).toEqual(['-ctr_1']);
+  });
+
+  test('a supplier that is deleted with its last contract', async () => {
+    await replace({
+      contracts: CATALOG.contracts.filter(({ id }) => id !== 'ctr_1'),
+      suppliers: CATALOG.suppliers.filter(({ id }) => id !== 'sup_1'),
+    });
+    for (const name of ['a', 'x', 'all']) expect(await changes(name), name).toEqual(['-ctr_1', '-sup_1']);
+  });
+
+  test('a deleted supplier without a contract, only to those who see everything', async () => {
+    await replace({ suppliers: CATALOG.suppliers.filter(({ id }) => id !== 'sup_idle') });
+    expect(await changes('all')).toEqual(['-sup_idle']);
+    expect(await changes('a')).toEqual([]);
+  });
+
+  test('a solicitation that becomes a draft, and nothing that was only ever one', async () => {
+    await publish({ solicitations: [{ ...solicitation('sol_1', 1), status: 'draft' }] });
+    expect(await changes('a')).toEqual(['-sol_1']);
+    const draft = { ...solicitation('sol_9', 9), status: 'draft' };
+    await publish({ solicitations: [draft] });
+    await replace({ solicitations: CATALOG.solicitations });
+    expect(await changes('all')).toEqual(['+sol_1']);
+  });
+
+  test('what moved to another owner, and not if it is visible by another grant', async () => {
+    await publish({
+      contracts: [{ ...contract('ctr_1'), lead_entity_id: 'le_b' }],
+      solicitations: [{ ...solicitation('sol_1', 1), lead_entity_id: 'le_b' }],
+    });
+    expect(await changes('a')).toEqual(['-ctr_1', '-sol_1', '-sup_1']);
+    expect(await changes('x')).toEqual(['+ctr_1']);
+    expect(await changes('all')).toEqual(['+ctr_1', '+sol_1']);
+  });
+
+  test('nothing that left before its owner was granted', async () => {
+    await replace({ contracts: CATALOG.contracts.filter(({ id }) => id !== 'ctr_2') });
+    await grant(service.database, clock, 'a', { everything: false, leadEntities: ['le_b'], coops: [] });
+    expect(await changes('a')).toEqual(['+sol_2']);
+  });
+
+  test('nothing that came back meanwhile', async () => {
+    await replace({ contracts: [] });
+    await publish({ contracts: CATALOG.contracts });
+    expect(await changes('a')).toEqual(['+ctr_1', '+sup_1']);
+  });
+});
+
+describe('lists everything again', () => {
+  test.each([
+    ['an unknown watermark', () => Promise.resolve(), { updated_since: '2026-06-01T00:00:00.000Z' }],
+    ['no watermark', () => Promise.resolve(), {}],
+  ])('with %s', async (_case, change, parameters) => {
+    await change();
+    const { items, meta } = await getChanges(service.get, service.partner('a').key, parameters);
+    expect(items).toHaveLength(3);
+    expect(meta?.reset).toBe(true);
+  });
+
+  test.each([
+    ['a grant ended', () => revoke(service.database, clock, 'a', { everything: false, leadEntities: ['le_a'], coops: [] }), 0],
+    ['the partner was resumed', async () => {
+      await suspendPartner(service.database, clock, 'a');
+      await resumePartner(service.database, clock, 'a');
+    }, 3],
+    ['its kinds changed', () => setPartner(service.database, clock, 'a', { kinds: ['solicitations'] }), 1],
+    ['a recovery', () => recover(service.database, { clock }), 3],
+    ['removals since then were deleted', async () => {
+      await publish({ suppliers: [supplier('sup_new')] });
+      await replace({ suppliers: CATALOG.suppliers });
+      nowMs += 91 * DAY_MS;
+      await publishLines(service.database, { coops: [{ id: 'co_z', name: 'Z' }] }, { clock, removalsDays: 90 });
+    }, 3],
+  ] as const)('if %s', async (_case, change, count) => {
+    await change();
+    const [reset, ...listed] = await changes('a');
+    expect(reset).toBe('reset');
+    expect(listed).toHaveLength(count);
+    // Once is enough.
+    expect(await changes('a')).toEqual([]);
+  }); // prettier-ignore
+
+  test('only to clients that are older than what was deleted', async () => {
+    await replace({ suppliers: CATALOG.suppliers.filter(({ id }) => id !== 'sup_idle') });
+    expect(await changes('a')).toEqual([]);
+    nowMs += 91 * DAY_MS;
+    await publishLines(service.database, { coops: [{ id: 'co_z', name: 'Z' }] }, { clock, removalsDays: 90 });
+    expect(await changes('a')).toEqual([]);
+    expect((await changes('all'))[0]).toBe('reset');
+    const { length } = await service.database.kysely.selectFrom('catalog.departures').selectAll().execute();
+    expect(length).toBe(0);
+  });
+});
+
+describe('a listing', () => {
+  test('that began incrementally is refused once removals that it left out may be unknown', async () => {
+    await publish({
+      contracts: [{ ...contract('ctr_1'), summary: 'New' }],
+      suppliers: [{ ...supplier('sup_1'), about: 'New' }],
+    });
+    const copy = copies['a'] ?? expect.fail();
+    await copy.read(service.get, { limit: 1 });
+    expect(copy.isAtStart).toBe(false);
+    await recover(service.database, { clock });
+    await service.noticeChanges();
+    expect((await copy.read(service.get, { limit: 1 })).status).toBe(400);
+    expect((await changes('a'))[0]).toBe('reset');
+  });
+
+  test('that is complete continues whatever happens, and the next one is right', async () => {
+    const copy = new FeedCopy(service.partner('a').key);
+    await copy.read(service.get, { limit: 1 });
+    await replace({ contracts: [] });
+    await service.noticeChanges();
+    await copy.sync(service.get, { limit: 1 });
+    expect([...copy.records.keys()]).toContain('contracts ctr_1');
+    await copy.sync(service.get);
+    expect([...copy.records.keys()]).toEqual(['solicitations sol_1']);
+  });
+
+  test('has the kinds of its first page, of those requested', async () => {
+    const { key } = service.partner('all');
+    const { items } = await getChanges(service.get, key, { kinds: 'suppliers,contracts' });
+    expect(new Set(items.map(({ kind }) => kind))).toEqual(new Set(['contracts', 'suppliers']));
+    await setPartner(service.database, clock, 'all', { kinds: ['contracts', 'coops'] });
+    await service.noticeChanges();
+    expect((await getChanges(service.get, key, {})).items.map(({ kind }) => kind)).toEqual(['contracts', 'contracts']);
+    expect((await getChanges(service.get, key, { kinds: 'suppliers' })).status).toBe(403);
+    await setPartner(service.database, clock, 'all', { kinds: ['coops'] });
+    await service.noticeChanges();
+    expect((await getChanges(service.get, key, {})).status).toBe(403);
+  });
+
+  test.each([
+    ['kinds=coops', 'Parameter "kinds" must name different kinds of contracts, solicitations, suppliers'],
+    ['kinds=contracts,contracts', 'Parameter "kinds" must name different kinds'],
+    ['kinds=', 'Parameter "kinds" is blank'],
+    ['format=csv', 'Parameter "format" must be one of json, ndjson'],
+    ['limit=101', 'Parameter "limit" must be a whole number from 1 to 100'],
+    ['updated_since=yesterday', 'Parameter "updated_since" must be a date and time'],
+    ['q=fire', 'Unknown parameter "q"'],
+  ])('with ?%s is refused', async (query, message) => {
+    const { status, body } = await service.get(`/v1/changes?${query}`, { key: service.partner('a').key });
+    expect(status).toBe(400);
+    expect(body).toContain(JSON.stringify(message).slice(1, -1));
+  });
+
+  test('is JSON for those who accept only CSV', async () => {
+    const { headers } = await service.get('/v1/changes', {
+      key: service.partner('a').key,
+      headers: { accept: 'text/csv' },
+    });
+    expect(headers['content-type']).toContain('application/json');
+  });
+});
