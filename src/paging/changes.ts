@@ -199,7 +199,7 @@ async function withoutVisible(
 }
 
 /** Adds the state of the catalog to the rows of a query; one row without an id if there are none. */
-function inCatalogState(query: RawBuilder<{ id: string }>): RawBuilder<{ catalog: string; id: string }> {
+export function inCatalogState(query: RawBuilder<{ id: string }>): RawBuilder<{ catalog: string; id: string }> {
   return sql`select state.catalog, found.id from (select ${catalogState} as catalog) as state
     left join (${query}) as found on 1 = 1`;
 }

@@ -95,11 +95,11 @@ function grantOf({ everythingSince, leadEntities, coops }: Scope, owner: string)
 }
 
 const departures = (selected: RawBuilder<unknown>): RawBuilder<StoredDeparture> => sql<StoredDeparture>`
-  select state.catalog, departed.kind, departed.id, departed.owner, published.instant
+  select state.catalog, departed.kind, departed.id, departed.owner,
+    (select instant from catalog.publications where number = departed.release) as instant
   from (select ${catalogState} as catalog) as state
   left join (select kind, id, owner, release from catalog.departures where ${selected} limit ${limitParameter('rows')})
     as departed on 1 = 1
-  left join catalog.publications as published on published.number = departed.release
   order by departed.kind, departed.id`;
 
 /** Served by the index on the release. */

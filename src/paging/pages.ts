@@ -100,6 +100,8 @@ export const ANY_SIZE = 2 ** 31 - 1;
 
 /** How a list's records are read and served. The expressions refer to the table as `record`. */
 export interface ListedRecords {
+  /** Names its statements: distinct for each form in which a table's records are read. */
+  readonly name: string;
   /** The table in `catalog`. */
   readonly table: string;
   /** The column that orders the list, and whose value cursors contain. */
@@ -117,7 +119,7 @@ export interface ListedRecords {
 /** Records found by key and stored exactly as served. */
 export function storedWhole(table: string, key: string): ListedRecords {
   const text = sql<string>`record.document`;
-  return { table, key, foundBy: 'key', text, bytes: sql<number>`octet_length(${text})` };
+  return { name: table, table, key, foundBy: 'key', text, bytes: sql<number>`octet_length(${text})` };
 }
 
 /** Records found by key, up to a key; null for all of them. */
@@ -208,7 +210,7 @@ export async function readPage(
   const { catalog, positions, hasMore } = await listing.find(scope, since, after, limit, null);
   const read = async (found: FoundRecords['positions'], bytes: number): Promise<StatedPage> => {
     const values = { partner_id: id, now, found, bytes };
-    const name = `${records.table} page`;
+    const name = `${records.name} page`;
     const page = firstRow(await database.run(name, () => pageStatement(database.engine, records), values));
     return inState(catalog, page);
   };
@@ -216,7 +218,7 @@ export async function readPage(
   // Texts of an equal share each fit into a page together, which is known without adding up their sizes.
   let page = await read(found, Math.floor(MAX_PAGE_BYTES / Math.max(1, found.length)));
   if (page.shown < found.length) {
-    const name = `sizes of ${records.table}`;
+    const name = `sizes of ${records.name}`;
     const sizes = await database.run(name, () => sizesStatement(database.engine, records), { found });
     inState(catalog, firstRow(sizes));
     found = found.slice(

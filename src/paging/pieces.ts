@@ -153,7 +153,7 @@ export async function readPiece(
       last,
       ...(by === 'list' ? { found } : { first, expected: found.length }),
     };
-    const name = `${records.table} piece by ${by}`;
+    const name = `${records.name} piece by ${by}`;
     const piece = await database.readTexts(name, () => pieceQuery(database.engine, records, by), values);
     return { ...inState(catalog, piece.head), bytes: piece.bytes, count: piece.count, hasMore };
   };
@@ -165,7 +165,7 @@ export async function readPiece(
   let piece = isDense ? await read(found, share, 'range') : null;
   if (piece?.count !== found.length) piece = await read(found, share, 'list');
   if (piece.count < found.length) {
-    const sizes = await database.run(`sizes of ${records.table}`, () => sizesStatement(database.engine, records), {
+    const sizes = await database.run(`sizes of ${records.name}`, () => sizesStatement(database.engine, records), {
       found,
     });
     inState(catalog, firstRow(sizes));
@@ -214,7 +214,7 @@ export async function readKey(
   catalog: string,
 ): Promise<string> {
   if (typeof found === 'string') return found;
-  const row = firstRow(await database.run(`key of ${listed.table}`, () => keyStatement(listed), { position: found }));
+  const row = firstRow(await database.run(`key of ${listed.name}`, () => keyStatement(listed), { position: found }));
   return inState(catalog, row).key;
 }
 

@@ -91,6 +91,13 @@ test('each line ends with the record, so that a reader can store its text', asyn
   expect(line).toBe(`{"kind":"contracts","id":"ctr_1","record":${detail}}`);
 });
 
+test('the feed has details after its records were streamed as a list', async () => {
+  const { key } = service.partner('all');
+  await service.get('/v1/solicitations?format=ndjson', { key });
+  const { items } = await getChanges(service.get, key, { kinds: 'solicitations', format: 'ndjson' });
+  expect(items[0]?.record).toHaveProperty('notices');
+});
+
 test('with nothing new a listing is empty, and 304 with the tag of the last one', async () => {
   const { key } = service.partner('a');
   for (const format of ['json', 'ndjson']) {

@@ -8,6 +8,7 @@ const TITLES: Readonly<Record<Area, string>> = {
   pages: 'Pages of lists',
   records: 'Single records',
   lists: 'Reference lists and events',
+  changes: 'The feed of changes',
   service: 'Partners, revisions and usage',
 };
 
@@ -28,6 +29,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   found: 'the positions, or keys, of the records of the page, in their order',
   group: '`catalog` or `access`',
   id: 'the id of a record, or the `ref` of a solicitation',
+  ids: 'ids of records',
   key_id: 'the public id of a key',
   kind: '`suppliers`, `contracts` or `solicitations`',
   last: 'the position, or key, of the last record of the piece',
@@ -40,8 +42,9 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   position: 'the position of a record',
   ranges: 'as JSON, lists of a block, two terms (from the first to before the second) and a number',
   records: 'records in the responses',
+  release: 'the number of the first release since a watermark',
   requests: 'requests',
-  rows: 'one more than a page has',
+  rows: 'one more than a page has, or than a statement reads',
   since: 'the `updated_since` of the request',
   terms: 'as JSON, pairs of a block and a term',
   transaction: 'the number of the transaction that added usage',

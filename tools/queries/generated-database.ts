@@ -47,6 +47,8 @@ async function insertPartners(kysely: Kysely<Tables>): Promise<void> {
       name: `partner-${id}`,
       created_at: timestampOf(id),
       grants_changed_at: timestampOf(id),
+      narrowed_at: timestampOf(id),
+      narrowed_by: 'creation' as const,
     }));
     await kysely.insertInto('access.partners').values(partners).execute();
     const keys = some.map((id) => ({
@@ -67,6 +69,13 @@ async function insertPartners(kysely: Kysely<Tables>): Promise<void> {
     );
     await kysely.insertInto('access.grants').values(grants).execute();
     const changes = some.map((id) => ({ partner_id: id, instant: timestampOf(id) }));
+    const departures = some.map((id) => ({
+      kind: 'contracts' as const,
+      id: `ctr-${id}`,
+      owner: 'everything',
+      release: id,
+    }));
+    await kysely.insertInto('catalog.departures').values(departures).execute();
     await kysely.insertInto('access.grant_changes').values(changes).execute();
     const usage = some.map((id) => ({
       day: timestampOf(id).slice(0, 10),

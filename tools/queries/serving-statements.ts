@@ -14,8 +14,11 @@ import { readLastRelease } from '../../src/monitoring/serving-metrics.ts';
 import { recordStatement, type RecordQuery } from '../../src/paging/send.ts';
 import { readCursorSecret, knownEvents, seenEvents } from '../../src/paging/watermark.ts';
 import { pageStatement, sizesStatement, storedWhole, type ListedRecords } from '../../src/paging/pages.ts';
+import { inCatalogState } from '../../src/paging/changes.ts';
+import { departuresById, departuresByRelease } from '../../src/paging/departures.ts';
 import { keyStatement, pieceQuery } from '../../src/paging/pieces.ts';
 import { readCertifications } from '../../src/resources/certifications/certification-list.ts';
+import { FEED_RECORDS, visibleIds } from '../../src/resources/changes/changes.ts';
 import { findContract, listedContracts } from '../../src/resources/contracts/contracts.ts';
 import { ownKey } from '../../src/resources/key/key.ts';
 import { NAMED_REF_KINDS, TABLE_OF } from '../../src/kinds.ts';
@@ -25,7 +28,7 @@ import { findSupplier, listedSuppliers } from '../../src/resources/suppliers/sup
 import { watchStatements } from './watched-database.ts';
 
 /** The documents that list the statements. */
-export const AREAS = ['index', 'pages', 'records', 'lists', 'service'] as const;
+export const AREAS = ['index', 'pages', 'records', 'lists', 'changes', 'service'] as const;
 
 export type Area = (typeof AREAS)[number];
 
@@ -135,6 +138,28 @@ function templates(engine: Engine): Template[] {
         ],
       ),
     ),
+    ...FEED_RECORDS.flatMap(([kind, listed]): Template[] => [
+      ...(['list', 'range'] as const).map((by): Template => [
+        'changes',
+        `${listed.name} piece by ${by}`,
+        'Records of the feed of changes as lines, with the events of the same moment.',
+        textsOf(pieceQuery(engine, listed, by)),
+      ]),
+      [
+        'changes',
+        `sizes of ${listed.name}`,
+        'Runs only if the texts of a piece are larger than a piece may be: which of them fit.',
+        sizesStatement(engine, listed),
+      ],
+      ...(['everything', 'granted'] as const).map((key): Template => [
+        'changes',
+        `visible ${kind}, ${key}`,
+        'Which records that left an owner are still visible in another way.',
+        inCatalogState(visibleIds(engine, kind, key)),
+      ]),
+    ]),
+    ['changes', 'departures by release', 'The removals since a watermark, if they are few.', departuresByRelease],
+    ['changes', 'departures by id', 'The removals of a kind after an id, if there are more.', departuresById],
     [
       'lists',
       'certifications',

@@ -22,12 +22,16 @@ import { detailedSolicitations } from '../solicitations/solicitations.ts';
 import { detailedSuppliers } from '../suppliers/suppliers.ts';
 import { changesPage, changesSchemas, feedKind } from './schema.ts';
 
-/** The records of the feed as details, in its order. */
-const FEED_RECORDS: readonly (readonly [IndexedKind, ListedRecords])[] = [
-  ['contracts', listedContracts],
-  ['solicitations', detailedSolicitations],
-  ['suppliers', detailedSuppliers],
+/** The records of the feed, in its order: their details as lines. */
+export const FEED_RECORDS: readonly (readonly [IndexedKind, ListedRecords])[] = [
+  ['contracts', inFeed('contracts', listedContracts)],
+  ['solicitations', inFeed('solicitations', detailedSolicitations)],
+  ['suppliers', inFeed('suppliers', detailedSuppliers)],
 ];
+
+function inFeed(kind: IndexedKind, details: ListedRecords): ListedRecords {
+  return { ...details, name: `changed ${kind}`, text: recordLine(kind, details.text) };
+}
 
 const kinds: PageParameter<readonly IndexedKind[]> = {
   isOfPage: true,
@@ -81,10 +85,9 @@ export function registerChanges(
 }
 
 function feedKindOf(kind: IndexedKind, records: ListedRecords, index: RecordIndex): FeedKind {
-  const lines = { ...records, text: recordLine(kind, records.text) };
   return {
     kind,
-    listing: indexedListing(index, lines, async ({ scope, since }) =>
+    listing: indexedListing(index, records, async ({ scope, since }) =>
       since === null ? [] : index.visibility.newSince(scope, since, 'detail'),
     ),
     visible: (engine, scope) => {

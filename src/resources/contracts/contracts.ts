@@ -111,6 +111,7 @@ const text = withUpdatedAt(sql<string>`record.document`, 'changed_publication');
 
 /** Contracts as listed. */
 export const listedContracts: ListedRecords = {
+  name: 'contracts',
   table: 'contracts',
   key: 'id',
   foundBy: 'position',

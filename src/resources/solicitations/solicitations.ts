@@ -116,6 +116,7 @@ const closesAt = sql<string | null>`case when record.status = 'open' and record.
 
 /** Solicitations as listed. */
 export const listedSolicitations: ListedRecords = {
+  name: 'solicitations',
   table: 'solicitations',
   key: 'id',
   foundBy: 'position',

@@ -147,6 +147,7 @@ const textWith = (certifications: RawBuilder<string>): RawBuilder<string> =>
 
 /** Suppliers as listed. */
 export const listedSuppliers: ListedRecords = {
+  name: 'suppliers',
   table: 'suppliers',
   key: 'id',
   foundBy: 'position',

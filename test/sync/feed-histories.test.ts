@@ -1,0 +1,336 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
+import { recover } from '../../src/recovery/recover.ts';
+import type { Kind } from '../../src/kinds.ts';
+import { makePartner, type TestPartner } from '../support/partners.ts';
+import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
+import { numberOfRuns } from '../support/runs.ts';
+import { startService, type ServingProcess, type TestService } from '../support/service.ts';
+import { FeedCopy } from './feed-copy.ts';
+
+/*
+ * Random histories of imports, grants and requests to several processes that remember different things. The model of what
+ * a partner sees is a plain filter over the lines that were imported; it shares nothing with the service.
+ */
+
+const PROCESSES = 3;
+const LEAD_ENTITIES = ['le_a', 'le_b', 'le_c'];
+const COOPS = ['co_x', 'co_y'];
+const IDS = [0, 1, 2, 3];
+const DAY_MS = 86_400_000;
+
+let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+const clock = (): number => (nowMs += 10_000);
+
+let service: TestService;
+let processes: readonly ServingProcess[];
+let partners = 0;
+
+type Line<T> = Record<string, unknown> & T;
+interface Lines {
+  contracts: Map<string, Line<{ lead_entity_id: string; coop_id: string | null; supplier_ids: string[] }>>;
+  solicitations: Map<string, Line<{ lead_entity_id: string; status: string }>>;
+  suppliers: Map<string, Line<object>>;
+}
+
+const process = fc.nat({ max: PROCESSES - 1 });
+const nth = fc.constantFrom(...IDS);
+const edit = fc.oneof(
+  fc.record({
+    of: fc.constant('contract' as const),
+    nth,
+    leadEntity: fc.constantFrom(...LEAD_ENTITIES),
+    coop: fc.constantFrom(null, ...COOPS),
+    suppliers: fc.subarray(IDS),
+    text: fc.nat({ max: 3 }),
+  }),
+  fc.record({
+    of: fc.constant('solicitation' as const),
+    nth,
+    leadEntity: fc.constantFrom(...LEAD_ENTITIES),
+    status: fc.constantFrom('draft', 'open', 'open', 'awarded'),
+    notices: fc.nat({ max: 3 }),
+  }),
+  fc.record({ of: fc.constant('supplier' as const), nth, text: fc.nat({ max: 3 }) }),
+  fc.record({ of: fc.constantFrom('no contract', 'no solicitation', 'no supplier' as const), nth }),
+);
+const change = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      type: fc.constant('import' as const),
+      edits: fc.array(edit, { minLength: 1, maxLength: 3 }),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      type: fc.constant('grant or revoke' as const),
+      leadEntities: fc.subarray(LEAD_ENTITIES, { minLength: 1, maxLength: 2 }),
+      coops: fc.subarray(COOPS, { maxLength: 1 }),
+    }),
+  },
+  fc.record({
+    type: fc.constantFrom('grant or revoke everything', 'kinds', 'suspend or resume', 'prune', 'recover' as const),
+  }),
+);
+const request = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      type: fc.constant('read' as const),
+      process,
+      limit: fc.constantFrom(1, 1, 2, 3, 100, undefined),
+      format: fc.constantFrom('json' as const, 'ndjson' as const),
+    }),
+  },
+  fc.record({ type: fc.constant('notice' as const), process }),
+);
+const histories = fc.array(fc.oneof({ weight: 2, arbitrary: change }, { weight: 3, arbitrary: request }), {
+  minLength: 5,
+  maxLength: 40,
+});
+type Step = typeof histories extends fc.Arbitrary<readonly (infer S)[]> ? S : never;
+type Edit = Extract<Step, { type: 'import' }>['edits'][number];
+
+function startingLines(): Lines {
+  return {
+    contracts: new Map([['ctr_0', { ...contract('ctr_0'), supplier_ids: ['sup_0'] }]]),
+    solicitations: new Map([['sol_0', solicitation('sol_0', 1)]]),
+    suppliers: new Map([['sup_0', supplier('sup_0')]]),
+  };
+}
+
+/** Applies an edit to the lines; an edit that would leave a dangling reference drops it. */
+function apply(lines: Lines, step: Edit): void {
+  const { contracts, solicitations, suppliers } = lines;
+  switch (step.of) {
+    case 'contract': {
+      const id = `ctr_${step.nth}`;
+      const named = step.suppliers.map((number) => `sup_${number}`).filter((supplierId) => suppliers.has(supplierId));
+      const owned = { lead_entity_id: step.leadEntity, coop_id: step.coop, supplier_ids: named };
+      contracts.set(id, { ...contract(id), ...owned, summary: `text ${step.text}` });
+      break;
+    }
+    case 'solicitation': {
+      const id = `sol_${step.nth}`;
+      const notices = Array.from({ length: step.notices }, (_, number) => ({
+        ...{ id: number, title: 'Notice', body: '', created_at: '2026-01-01T00:00:00Z' },
+      }));
+      solicitations.set(id, {
+        ...solicitation(id, step.nth + 1),
+        ...{ lead_entity_id: step.leadEntity, status: step.status, notices },
+      });
+      break;
+    }
+    case 'supplier': {
+      const id = `sup_${step.nth}`;
+      suppliers.set(id, { ...supplier(id), name: `Supplier ${step.text}` });
+      break;
+    }
+    case 'no contract':
+      contracts.delete(`ctr_${step.nth}`);
+      break;
+    case 'no solicitation':
+      solicitations.delete(`sol_${step.nth}`);
+      break;
+    case 'no supplier': {
+      const id = `sup_${step.nth}`;
+      suppliers.delete(id);
+      for (const line of contracts.values()) line.supplier_ids = line.supplier_ids.filter((named) => named !== id);
+      break;
+    }
+  }
+}
+
+interface Scope {
+  everything: boolean;
+  readonly leadEntities: Set<string>;
+  readonly coops: Set<string>;
+  kinds: readonly Kind[] | null;
+  isSuspended: boolean;
+}
+
+/** The records that a partner sees, as `kind id`. */
+function visible({ contracts, solicitations, suppliers }: Lines, scope: Scope): Set<string> {
+  const isOwned = (line: { lead_entity_id: string; coop_id: string | null }): boolean =>
+    scope.leadEntities.has(line.lead_entity_id) || (line.coop_id !== null && scope.coops.has(line.coop_id));
+  const owned = [...contracts].filter(([, line]) => isOwned(line));
+  const seen = {
+    contracts: scope.everything ? [...contracts.keys()] : owned.map(([id]) => id),
+    solicitations: [...solicitations]
+      .filter(
+        ([, line]) => line.status !== 'draft' && (scope.everything || scope.leadEntities.has(line.lead_entity_id)),
+      )
+      .map(([id]) => id),
+    suppliers: scope.everything ? [...suppliers.keys()] : owned.flatMap(([, line]) => line.supplier_ids),
+  };
+  return new Set(
+    (Object.keys(seen) as (keyof typeof seen)[])
+      .filter((kind) => scope.kinds?.includes(kind) !== false)
+      .flatMap((kind) => seen[kind].map((id) => `${kind} ${id}`)),
+  );
+}
+
+/** One partner that follows the feed. */
+class History {
+  readonly #partner: TestPartner;
+  readonly #copy: FeedCopy;
+  readonly #scope: Scope = {
+    everything: false,
+    leadEntities: new Set(),
+    coops: new Set(),
+    kinds: null,
+    isSuspended: false,
+  };
+  /** What it saw after each change, and the watermark from which a listing includes the change. */
+  readonly #states: { readonly visible: ReadonlySet<string>; readonly at: string }[] = [];
+  /** The listing being read. */
+  #removed: string[] = [];
+  #since: string | null = null;
+  readonly #lines: Lines;
+
+  constructor(partner: TestPartner, lines: Lines) {
+    this.#partner = partner;
+    this.#copy = new FeedCopy(partner.key);
+    this.#lines = lines;
+  }
+
+  async run(steps: readonly Step[]): Promise<void> {
+    this.#changed();
+    for (const step of steps) await this.#take(step);
+    if (this.#scope.isSuspended) await this.#take({ type: 'suspend or resume' });
+    if (this.#scope.kinds !== null) await this.#take({ type: 'kinds' });
+    for (let index = 0; index < PROCESSES; index += 1) await this.#take({ type: 'notice', process: index });
+    const readToEnd = async (): Promise<void> => {
+      do await this.#take({ type: 'read', process: 0, limit: 2, format: 'json' });
+      while (!this.#copy.isAtStart);
+    };
+    if (!this.#copy.isAtStart) await readToEnd();
+    await readToEnd();
+    const expected = visible(this.#lines, this.#scope);
+    expect([...this.#copy.records.keys()].sort()).toEqual([...expected].sort());
+    for (const [key, record] of this.#copy.records) {
+      const { body } = await service.get(`/v1/${key.replace(' ', '/')}`, { key: this.#partner.key });
+      expect(record, key).toEqual(JSON.parse(body));
+    }
+    // With nothing new, nothing is listed.
+    const { items, meta } = await this.#copy.read(service.get);
+    expect([items, meta?.reset]).toEqual([[], false]);
+  }
+
+  #changed(): void {
+    this.#states.push({ visible: visible(this.#lines, this.#scope), at: new Date(nowMs).toISOString() });
+  }
+
+  async #take(step: Step): Promise<void> {
+    const { database } = service;
+    const { name } = this.#partner;
+    const scope = this.#scope;
+    switch (step.type) {
+      case 'import':
+        for (const one of step.edits) apply(this.#lines, one);
+        await publishAll(this.#lines);
+        return this.#changed();
+      case 'prune':
+        nowMs += 2 * DAY_MS;
+        await publishAll(this.#lines, 1);
+        return this.#changed();
+      case 'recover':
+        await recover(database, { clock });
+        return this.#changed();
+      case 'grant or revoke': {
+        const isGranted = step.leadEntities.some((id) => scope.leadEntities.has(id));
+        const leadEntities = step.leadEntities.filter((id) => scope.leadEntities.has(id) === isGranted);
+        const coops = step.coops.filter((id) => scope.coops.has(id) === isGranted);
+        await (isGranted ? revoke : grant)(database, clock, name, { everything: false, leadEntities, coops });
+        for (const id of leadEntities) if (isGranted) scope.leadEntities.delete(id); else scope.leadEntities.add(id); // prettier-ignore
+        for (const id of coops) if (isGranted) scope.coops.delete(id); else scope.coops.add(id); // prettier-ignore
+        return this.#changed();
+      }
+      case 'grant or revoke everything':
+        await (scope.everything ? revoke : grant)(database, clock, name, {
+          everything: true,
+          leadEntities: [],
+          coops: [],
+        });
+        scope.everything = !scope.everything;
+        return this.#changed();
+      case 'kinds':
+        scope.kinds = scope.kinds === null ? ['contracts', 'suppliers', 'coops'] : null;
+        await setPartner(database, clock, name, { kinds: scope.kinds });
+        return this.#changed();
+      case 'suspend or resume':
+        scope.isSuspended = !scope.isSuspended;
+        await (scope.isSuspended ? suspendPartner : resumePartner)(database, clock, name);
+        return this.#changed();
+      case 'notice':
+        return processes[step.process]?.noticeChanges();
+      case 'read':
+        return this.#read(step);
+    }
+  }
+
+  async #read({ process: index, limit, format }: Extract<Step, { type: 'read' }>): Promise<void> {
+    if (this.#copy.isAtStart) {
+      this.#removed = [];
+      this.#since = this.#copy.watermark;
+    }
+    const options = { format, ...(limit !== undefined && { limit }) };
+    const { status, items, meta } = await this.#copy.read(processes[index]?.get ?? expect.fail(), options);
+    if (meta === null) {
+      expect([400, 403]).toContain(status);
+      return;
+    }
+    this.#removed.push(...items.filter(({ removed }) => removed === true).map(({ kind, id }) => `${kind} ${id}`));
+    if (meta.next_cursor !== null) return;
+    if (meta.reset) expect(this.#removed).toEqual([]);
+    // Nothing is told of that the partner did not see since its watermark.
+    const from = this.#since;
+    const first = this.#states.findLastIndex(({ at }) => from !== null && at < from);
+    const seen = new Set(this.#states.slice(Math.max(0, first)).flatMap((state) => [...state.visible]));
+    for (const key of this.#removed) expect(seen, `${key} was visible since ${String(from)}`).toContain(key);
+  }
+}
+
+const SHARED = {
+  'lead-entities': LEAD_ENTITIES.map((id) => ({ id, name: id })),
+  coops: COOPS.map((id) => ({ id, name: id })),
+  'city-services': SMALL_CATALOG['city-services'],
+  certifications: SMALL_CATALOG.certifications,
+};
+
+async function publishAll(lines: Lines, removalsDays?: number): Promise<void> {
+  const files = Object.fromEntries(
+    Object.entries(lines).map(([kind, map]) => [kind, [...(map as Map<string, object>).values()]]),
+  );
+  const days = removalsDays === undefined ? {} : { removalsDays };
+  // A coop that no record names, so that something is published in any case.
+  const coops = [...SHARED.coops, { id: 'co_last', name: String(nowMs) }];
+  await publishLines(
+    service.database,
+    { ...SHARED, coops, ...files },
+    { clock, replace: true, allowRemovals: true, blockSize: 4, ...days },
+  );
+}
+
+beforeAll(async () => {
+  service = await startService({ clock, isPolling: false, blockSize: 4, partners: [{ name: 'first' }] });
+  const others = Array.from({ length: PROCESSES - 1 }, () => service.startOther());
+  processes = [service, ...(await Promise.all(others))];
+});
+afterAll(() => service.close());
+
+test('a copy that follows the feed ends with exactly what is visible, and is told of no removal that it could not know', async () => {
+  await fc.assert(
+    fc.asyncProperty(histories, async (steps) => {
+      const lines = startingLines();
+      await publishAll(lines);
+      const partner = await makePartner(service.database, clock, { name: `p${(partners += 1)}` });
+      await new History(partner, lines).run(steps);
+    }),
+    { numRuns: numberOfRuns({ inDefaultSet: 30, otherwise: 150 }), endOnFailure: true },
+  );
+});
