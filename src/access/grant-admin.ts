@@ -6,7 +6,8 @@ import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
 import { findNearest, type Named } from './nearest.ts';
-import { getPartnerId, recordScopeChange } from './partner-admin.ts';
+import { getPartnerId } from './partner-admin.ts';
+import { recordScopeChange } from './scope-changes.ts';
 
 /** The grants that one command adds or removes. */
 export interface Grants {

@@ -3,7 +3,7 @@ import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
-import type { Narrowing } from '../database/tables.ts';
+import { recordScopeChange } from './scope-changes.ts';
 import { parseStoredKinds } from './partner-records.ts';
 import type { Kind } from '../kinds.ts';
 import { OperatorError } from '../operator-error.ts';
@@ -72,28 +72,6 @@ export async function insertPartner(
   await recordScopeChange(transaction, id, timestamp, 'creation');
   await recordChange(transaction, clock, { action: 'partner create', partner: name, details: { everything } });
   return id;
-}
-
-/**
- * Records that what a partner can see changed, so that queries can detect a scope that was read before it, and that the
- * partner's next watermark is later.
- *
- * @param timestamp drawn in this transaction.
- * @param narrowedBy why it can see fewer records than before, or may; null if it sees at least those.
- */
-export async function recordScopeChange(
-  { kysely }: Database,
-  partnerId: number,
-  timestamp: string,
-  narrowedBy: Narrowing | null,
-): Promise<void> {
-  await kysely.insertInto('access.grant_changes').values({ partner_id: partnerId, instant: timestamp }).execute();
-  const narrowed = narrowedBy === null ? {} : { narrowed_at: timestamp, narrowed_by: narrowedBy };
-  await kysely
-    .updateTable('access.partners')
-    .set({ grants_changed_at: timestamp, ...narrowed })
-    .where('id', '=', partnerId)
-    .execute();
 }
 
 /** @throws OperatorError for an invalid name; see `createPartner`. */

@@ -26,7 +26,7 @@ export async function checkContents(
   const history = await checkHistory(database);
   const lastEvent = await checkLastEvent(database, clock);
   const keys = await checkKeys(database, environment, clock);
-  return { findings: [finding, ...history, lastEvent, keys], isReadable };
+  return { findings: [finding, ...history, lastEvent, await checkFeed(database), keys], isReadable };
 }
 
 async function checkSchema(database: Database): Promise<{ finding: Finding; isReadable: boolean }> {
@@ -101,6 +101,35 @@ async function checkLastEvent({ kysely }: Database, clock: Clock): Promise<Findi
     'clock',
     last === EPOCH ? 'there are no events yet' : `this machine's clock is after the last event, at ${last}`,
   );
+}
+
+/** Checks that what the feed of changes stores fits to the releases and grants. */
+async function checkFeed(database: Database): Promise<Finding> {
+  const about = 'changes';
+  // Checked twice: SQLite reads one file after the other, and a release may have been committed in between.
+  const wrong = (await findFeedProblem(database)) && (await findFeedProblem(database));
+  if (wrong !== null)
+    return fail(about, wrong, 'Run "pds recover": each client of the feed then gets every record once.');
+  const { departures } = await database.kysely
+    .selectFrom('catalog.departures')
+    .select((eb) => eb.fn.countAll<number>().as('departures'))
+    .executeTakeFirstOrThrow();
+  return ok(about, `${departures} removals are stored for clients of the feed`);
+}
+
+async function findFeedProblem({ kysely }: Database): Promise<string | null> {
+  const { rows } = await sql<{ rows: number; ahead: number; unknown: number; partners: number }>`select
+    (select count(*) from catalog.feed) as rows,
+    (select count(*) from catalog.feed
+      where complete_before > coalesce((select max(instant) from catalog.publications), ${EPOCH})) as ahead,
+    (select count(*) from catalog.departures
+      where not exists (select 1 from catalog.publications where number = release)) as unknown,
+    (select count(*) from access.partners where narrowed_at > grants_changed_at) as partners`.execute(kysely);
+  const [row] = rows;
+  if (row?.rows !== 1) return `the catalog has ${row?.rows ?? 0} rows of when removals were deleted, not one`;
+  if (row.ahead > 0) return 'removals were deleted up to a release that the catalog does not contain';
+  if (row.unknown > 0) return `${row.unknown} removals are of releases that the catalog does not contain`;
+  return row.partners > 0 ? `${row.partners} partners saw less after a change of grants that is not recorded` : null;
 }
 
 /** Checks that the issued keys are valid in this environment: another environment's database opens just as well. */

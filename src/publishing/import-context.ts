@@ -23,6 +23,8 @@ export interface ImportContext {
   locationsWithoutState: number;
   /** The latest imported `updated_at` that was stored. */
   latestUpdatedAt: string;
+  /** Departures that were written, and old ones that were deleted. */
+  readonly departures: { written: number; deleted: number };
   /** The changes to each kind's search index. */
   readonly index: { readonly [K in IndexedKind]: IndexChanges<K> };
   /** Receives each changed record, for a preview. */

@@ -136,7 +136,7 @@ async function publishWithin(
   for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
   await buildBlocks(database, rebuilt, context.pause);
   if (options.removalsDays !== undefined)
-    await pruneDepartures(database, formatTimestamp(options.clock() - options.removalsDays * DAY_MS));
+    await pruneDepartures(context, formatTimestamp(options.clock() - options.removalsDays * DAY_MS));
   const timestamp = await announce(context, options.clock);
   const details = {
     directory: options.directory,
@@ -144,6 +144,7 @@ async function publishWithin(
     ...(options.replace === true && { replace: true }),
     kinds: countsThatAreNotZero(kinds),
     rendered_anew: rerendered,
+    departures: context.departures,
   };
   await recordChange(database, options.clock, { action: 'import', details });
   return { timestamp, kinds, rerendered, notes };
@@ -173,6 +174,7 @@ async function createImportContext(database: Database, options: PublishOptions):
     emptyKinds,
     locationsWithoutState: 0,
     latestUpdatedAt: '',
+    departures: { written: 0, deleted: 0 },
     index: {
       suppliers: await IndexChanges.open(database, 'suppliers', token),
       contracts: await IndexChanges.open(database, 'contracts', token),

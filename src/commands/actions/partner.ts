@@ -1,5 +1,6 @@
 import { grant, listGrants, revoke, type Grant, type Grants } from '../../access/grant-admin.ts';
 import { listKeys } from '../../access/key-admin.ts';
+import { readCompleteListings, type CompleteListings } from '../../access/scope-changes.ts';
 import {
   checkPartnerName,
   createPartner,
@@ -9,6 +10,7 @@ import {
   setPartner,
   suspendPartner,
   type PartnerSummary,
+  getPartnerId,
 } from '../../access/partner-admin.ts';
 import { deletePartner, renamePartner } from '../../access/partner-lifecycle.ts';
 import type { Kind } from '../../kinds.ts';
@@ -64,13 +66,24 @@ export async function list({ database, clock, output }: CommandContext): Promise
   output.result({ partners: partners.map(partnerJson) }, renderColumns([heading, ...rows]));
 }
 
+const WHY_COMPLETE: Readonly<Record<CompleteListings['because'], string>> = {
+  upgrade: 'upgraded',
+  creation: 'partner created',
+  'revoked grant': 'grant revoked',
+  'change of kinds': 'kinds changed',
+  resumption: 'partner resumed',
+  catalog: 'catalog upgraded or recovered, or removals deleted after PDS_REMOVALS_DAYS',
+};
+
 /** `pds partner show NAME` */
 export async function show({ config, database, clock, output }: CommandContext, name: string): Promise<undefined> {
   const partner = await getPartner(database, clock, name);
   const { leadEntities, coops } = await listGrants(database, name);
   const keys = await listKeys(database, clock, name);
+  const { upTo, because } = await readCompleteListings(database, await getPartnerId(database, name));
   const value = {
     ...partnerJson(partner),
+    complete_changes: { up_to: upTo, because },
     grants: { lead_entities: leadEntities.map(grantJson), coops: coops.map(grantJson) },
     keys: keys.map(listedKeyJson),
   };
@@ -81,6 +94,7 @@ export async function show({ config, database, clock, output }: CommandContext, 
       ['created', partner.createdAt],
       ['sees', describeScope(partner)],
       ['kinds', partner.kinds?.join(',') ?? 'all'],
+      ['changes', `a sync from ${upTo} or earlier lists every record (${WHY_COMPLETE[because]})`],
       ['per minute', partner.requestsPerMinute?.toString() ?? `${config.requestsPerMinute} (default)`],
     ]),
     ...(leadEntities.length > 0 ? [renderGrants('LEAD ENTITY', leadEntities)] : []),

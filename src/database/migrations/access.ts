@@ -85,8 +85,8 @@ export const accessSchema: GroupSchema = {
     check: () => Promise.resolve(),
     statements: (engine) => [
       ...narrowing(orderedText(engine)).map((column) => `alter table access.partners add column ${column}`),
-      // Version 1.2 did not record when grants ended.
-      `update access.partners set narrowed_by = 'upgrade', narrowed_at = (select last_instant from access.clock)`,
+      // Version 1.2 did not record which grants ended. An earlier timestamp than the next watermark, which follows it.
+      `update access.partners set narrowed_by = 'upgrade', narrowed_at = grants_changed_at`,
     ],
   },
   oldestServed: 7,

@@ -44,7 +44,7 @@ export const catalogSchema: GroupSchema = {
       // No client has followed the feed before.
       const feed = [
         ...feedTables(engine),
-        'update catalog.feed set complete_before = (select last_instant from access.clock)',
+        'update catalog.feed set complete_before = coalesce((select max(instant) from catalog.publications), complete_before)',
       ];
       return engine === 'sqlite'
         ? [...former, ...checksums, ...separateTexts(), ...createAgain(), ...feed]

@@ -1,5 +1,4 @@
 import { sql, type Kysely } from 'kysely';
-import type { Database } from '../../database/database.ts';
 import { isOneOf, jsonElements } from '../../database/engine-sql.ts';
 import { inBatches } from '../../database/rows.ts';
 import type { DepartureRow, Tables } from '../../database/tables.ts';
@@ -68,10 +67,11 @@ function ownersOf({ lead_entity_id: leadEntity, coop_id: coop = null, status }: 
 
 /** Records departures with this release. An earlier one of the same record from the same owner is replaced. */
 export async function recordDepartures(
-  { database: { engine, kysely }, release }: ImportContext,
+  { database: { engine, kysely }, release, departures }: ImportContext,
   kind: IndexedKind,
   departed: readonly Departed[],
 ): Promise<void> {
+  departures.written += departed.length;
   for (const batch of inBatches(departed, BATCH_ROWS)) {
     await sql`insert into catalog.departures (kind, id, owner, release)
       select cast(${kind} as text), departed.value ->> 'id', departed.value ->> 'owner', cast(${release} as bigint)
@@ -84,7 +84,10 @@ export async function recordDepartures(
  * Deletes departures of releases before a timestamp. A client that has not followed the feed since then must get every
  * record, so `complete_before` becomes the newest of these releases. Served by the index on the release.
  */
-export async function pruneDepartures({ kysely }: Database, before: string): Promise<void> {
+export async function pruneDepartures(
+  { database: { kysely }, departures }: ImportContext,
+  before: string,
+): Promise<void> {
   const { rows } = await sql<{ number: number; instant: string }>`select number, instant from catalog.publications
     where number = (select max(release) from catalog.departures where release <=
       (select number from catalog.publications where instant < ${before} order by instant desc limit 1))`.execute(
@@ -92,7 +95,8 @@ export async function pruneDepartures({ kysely }: Database, before: string): Pro
   );
   const [newest] = rows;
   if (newest === undefined) return;
-  await kysely.deleteFrom('catalog.departures').where('release', '<=', newest.number).execute();
+  const old = kysely.deleteFrom('catalog.departures').where('release', '<=', newest.number);
+  departures.deleted = Number((await old.executeTakeFirstOrThrow()).numDeletedRows);
   await completeBefore(kysely, newest.instant);
 }
 
