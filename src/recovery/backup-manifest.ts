@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv, type JSONSchemaType } from 'ajv';
-import type { TableGroup } from '../database/migrations/migration.ts';
+import type { TableGroup } from '../database/migrations/schema.ts';
 import { schemaNumber } from '../database/migrations/migrator.ts';
 import { OperatorError } from '../operator-error.ts';
 import { digestFile } from './durable-files.ts';

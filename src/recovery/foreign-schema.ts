@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { TableGroup } from '../database/migrations/migration.ts';
-import { SCHEMAS } from '../database/migrations/migrations.ts';
-import { ledgerStatement } from '../database/migrations/migrator.ts';
+import { ledgerStatement, SCHEMAS } from '../database/migrations/migrator.ts';
+import type { TableGroup } from '../database/migrations/schema.ts';
 import { SqliteConnection } from '../database/sqlite/sqlite-files.ts';
 import { OperatorError } from '../operator-error.ts';
 import { printable } from '../printable.ts';
@@ -81,8 +80,7 @@ function refuseChanged(found: readonly SchemaObject[], expected: ReadonlyMap<str
 function readExpectedSchema(group: TableGroup): Map<string, string | null> {
   using model = new SqliteConnection(':memory:');
   model.exec(`attach ':memory:' as ${group}`);
-  for (const statement of [ledgerStatement(group), ...SCHEMAS[group].creation.statements('sqlite')])
-    model.exec(statement);
+  for (const statement of [ledgerStatement(group), ...SCHEMAS[group].create('sqlite')]) model.exec(statement);
   return new Map(readSchema(model, group).map((object) => [keyOf(object), object.sql]));
 }
 
@@ -92,7 +90,7 @@ function readSchema(connection: DatabaseSync, schema: string): SchemaObject[] {
     type: String(type),
     name: String(name),
     // Whitespace does not matter.
-    sql: sql === null ? null : String(sql).replaceAll(/\s+/g, ' '),
+    sql: sql === null ? null : String(sql).replaceAll(/\s*([(),])\s*|\s+/g, (_, mark?: string) => mark ?? ' '),
   }));
 }
 

@@ -9,7 +9,6 @@ import { PartnerDirectory } from '../../src/access/partner-directory.ts';
 import type { Environment } from '../../src/config.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
-import { EPOCH } from '../../src/timestamp.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
@@ -44,6 +43,8 @@ function directoryIn(environment: Environment): PartnerDirectory {
   return new PartnerDirectory({ database: serving, environment, requestsPerMinute: 600, clock, now });
 }
 
+const CREATED_AT = '2026-06-01T12:00:00.000Z';
+
 async function newKey(environment: 'live' | 'test' = 'test', lifetimeMs: number | null = null): Promise<string> {
   return (await issueKey(made.database, clock, 'acme', { environment, lifetimeMs })).key;
 }
@@ -66,7 +67,7 @@ describe('a key', () => {
       id: 1,
       revision: await made.database.readRevision(),
       name: 'acme',
-      state: `${EPOCH} * `,
+      state: `${CREATED_AT} * `,
       isSuspended: false,
       requestsPerMinute: 600,
       kinds: null,
@@ -74,7 +75,7 @@ describe('a key', () => {
         everythingSince: null,
         leadEntities: new Map(),
         coops: new Map(),
-        changedAt: EPOCH,
+        changedAt: CREATED_AT,
       },
     });
   });
@@ -95,7 +96,8 @@ describe('a key', () => {
         ['le_b', grantedAt],
       ]),
       coops: new Map([['co_x', grantedAt]]),
-      changedAt: '2026-06-01T14:00:00.000Z',
+      // A change of kinds is an event too.
+      changedAt: '2026-06-01T14:00:00.002Z',
     });
     expect(partner).toMatchObject({ requestsPerMinute: 7, kinds: new Set(['coops', 'contracts']) });
   });

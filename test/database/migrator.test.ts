@@ -10,8 +10,8 @@ import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { makeOlderSchema, UNFINISHED } from '../support/schema/older-schema.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
-const CREATIONS = ['catalog 8: tables of the catalog', 'access 7: tables of partners and keys'];
-const UPGRADE = ['catalog 8: positions as primary keys'];
+const CREATIONS = ['catalog 8: tables of the catalog', 'access 8: tables of partners and keys'];
+const UPGRADE = ['catalog 8: positions as primary keys, feed of changes', 'access 8: when partners saw fewer records'];
 
 let made: TestDatabase;
 let database: OpenDatabase;

@@ -16,6 +16,7 @@ afterAll(() => service.close());
 
 const PATHS = [
   '/v1/certifications',
+  '/v1/changes',
   '/v1/city-services',
   '/v1/contracts',
   '/v1/contracts/{id}',
@@ -28,7 +29,7 @@ const PATHS = [
   '/v1/suppliers',
   '/v1/suppliers/{id}',
 ];
-const LISTS = PATHS.filter((path) => !/\{id\}|count$|key$/.test(path));
+const LISTS = PATHS.filter((path) => !/\{id\}|count$|key$|changes$/.test(path));
 
 const operations = () => operationsOf(document);
 const allSchemas = () => schemasOf(document);
@@ -88,8 +89,10 @@ describe('the OpenAPI document', () => {
 
   test('has schema names that are fit for generated clients', () => {
     expect(Object.keys(document.components.schemas).sort()).toEqual([
-      ...['Certification', 'CertificationPage', 'CertificationType', 'Contract', 'ContractPage', 'Count'],
-      ...['EmbeddedSupplier', 'Error', 'ErrorCode', 'ErrorDetail', 'Health', 'Key', 'KeyEnvironment', 'KeyUsage'],
+      ...['Certification', 'CertificationPage', 'CertificationType', 'Change', 'ChangesPage'],
+      ...['Contract', 'ContractPage', 'Count'],
+      ...['EmbeddedSupplier', 'Error', 'ErrorCode', 'ErrorDetail', 'FeedFormat', 'FeedKind', 'FeedMeta', 'Health'],
+      ...['Key', 'KeyEnvironment', 'KeyUsage'],
       ...['ListFormat', 'NamedRef', 'NamedRefPage', 'PageMeta', 'ResourceKind'],
       ...['Solicitation', 'SolicitationDetail', 'SolicitationDocument', 'SolicitationNigpCode', 'SolicitationNotice'],
       ...['SolicitationPage', 'SolicitationQuestion', 'SolicitationRequestedItem', 'SolicitationStatus'],
@@ -116,9 +119,8 @@ describe('the OpenAPI document', () => {
       for (const { content } of Object.values(responses)) {
         const { 'application/x-ndjson': ndjson, 'text/csv': csv, ...objects } = content ?? {};
         for (const { schema } of Object.values(objects)) expect(Object.keys(schema), path).toEqual(['$ref']);
-        expect([ndjson?.schema.type, csv?.schema.type], path).toEqual(
-          ndjson ? ['string', 'string'] : [undefined, undefined],
-        );
+        const streams = { ndjson: ndjson && 'string', csv: csv && 'string' };
+        expect({ ndjson: ndjson?.schema.type, csv: csv?.schema.type }, path).toEqual(streams);
       }
     }
     for (const [name, schema] of Object.entries(document.components.schemas)) {
@@ -131,8 +133,8 @@ describe('the OpenAPI document', () => {
   test('gives every enum a type, and marks those that can gain values', () => {
     const enums = allSchemas().filter(([, schema]) => schema.enum !== undefined);
     expect(enums.map(([where]) => where)).toEqual([
-      ...['ErrorCode', 'ListFormat', 'Health.status', 'SolicitationStatus', 'CertificationType', 'KeyEnvironment'],
-      'ResourceKind',
+      ...['ErrorCode', 'ListFormat', 'FeedFormat', 'Health.status', 'SolicitationStatus', 'FeedKind'],
+      ...['CertificationType', 'KeyEnvironment', 'ResourceKind'],
     ]);
     for (const [where, schema] of enums) {
       expect(schema.type, where).toBe('string');
@@ -207,7 +209,7 @@ describe('the OpenAPI document', () => {
       expect(schemaOf(path, 'limit')).toMatchObject({ minimum: 1, maximum: 100, default: 25 });
     }
     const pages = Object.entries(document.components.schemas).filter(([name]) => name.endsWith('Page'));
-    expect(pages).toHaveLength(5);
+    expect(pages).toHaveLength(6);
     for (const [name, { properties }] of pages) expect(properties?.['data']?.maxItems, name).toBe(100);
   });
 

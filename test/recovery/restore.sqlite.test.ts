@@ -233,7 +233,12 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await backUpBefore();
     const { code, stdout, stderr } = await restore(...options);
     expect(code, stderr).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ migrations: ['catalog 8: positions as primary keys'] });
+    expect(JSON.parse(stdout)).toMatchObject({
+      migrations: [
+        'catalog 8: positions as primary keys, feed of changes',
+        'access 8: when partners saw fewer records',
+      ],
+    });
     expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
   });
 

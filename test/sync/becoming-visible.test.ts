@@ -103,11 +103,15 @@ describe('an incremental sync includes', () => {
   });
 });
 
-test('without any release or grant, the watermark is the beginning of 1970', async () => {
+test('without any release, the watermark is that of the creation of the partner', async () => {
   const empty = await startService({ clock, partners: [{ name: 'none' }] });
   const { headers } = await empty.get('/v1/contracts', { key: empty.partner('none').key });
+  const { narrowed_at: createdAt } = await empty.database.kysely
+    .selectFrom('access.partners')
+    .select('narrowed_at')
+    .executeTakeFirstOrThrow();
   await empty.close();
-  expect(headers['x-sync-watermark']).toBe('1970-01-01T00:00:00.000Z');
+  expect(headers['x-sync-watermark']).toBe(new Date(Date.parse(createdAt) + 1).toISOString());
 });
 
 test('the watermark is one millisecond after the last event, the same on all pages of a listing, and sent with a 304', async () => {

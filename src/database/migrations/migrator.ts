@@ -8,8 +8,11 @@ import { inTransaction, type Database, type OpenDatabase } from '../database.ts'
 import { SchemaVersionError } from '../errors.ts';
 import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
 import { readStoredSetting, storeSetting } from '../stored-settings.ts';
-import type { TableGroup } from './migration.ts';
-import { SCHEMAS } from './migrations.ts';
+import { accessSchema } from './access.ts';
+import { catalogSchema } from './catalog.ts';
+import type { GroupSchema, TableGroup } from './schema.ts';
+
+export const SCHEMAS: Readonly<Record<TableGroup, GroupSchema>> = { catalog: catalogSchema, access: accessSchema };
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 
@@ -49,16 +52,16 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
   const isEmpty = (await lastApplied(database, 'access')) === null;
   for (const group of GROUPS) {
     const applied = await lastApplied(database, group);
-    const { creation, upgrade } = SCHEMAS[group];
-    if (applied === creation.number) continue;
-    if (applied !== null && applied > creation.number) {
-      if (use === 'serve' && (await oldestServed(database, group)) <= creation.number) continue;
+    const { number, upgrade } = SCHEMAS[group];
+    if (applied === number) continue;
+    if (applied !== null && applied > number) {
+      if (use === 'serve' && (await oldestServed(database, group)) <= number) continue;
       throw new SchemaVersionError(
-        `the database's ${group} schema is at ${applied}, and this version of the service supports only ${creation.number}: ` +
+        `the database's ${group} schema is at ${applied}, and this version of the service supports only ${number}: ` +
           'start the version that migrated it, or a newer one',
       );
     }
-    if (applied !== null && upgrade?.from.includes(applied) !== true) {
+    if (applied !== null && !upgrade.from.includes(applied)) {
       throw new SchemaVersionError(
         `the database's ${group} schema is at ${applied}, which is older than version 1.2: run "pds migrate" with ` +
           'version 1.2 first. Nothing was changed',
@@ -71,14 +74,13 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
 
 /** The number of a group's schema in this version. */
 export function schemaNumber(group: TableGroup): number {
-  return SCHEMAS[group].creation.number;
+  return SCHEMAS[group].number;
 }
 
 /** @param applied the number in the ledger; null for an empty database. */
 function migrationName(group: TableGroup, applied: number | null): string {
-  const { creation, upgrade } = SCHEMAS[group];
-  const { number, name } = applied === null || upgrade === null ? creation : upgrade;
-  return `${group} ${number}: ${name}`;
+  const { number, name, upgrade } = SCHEMAS[group];
+  return `${group} ${number}: ${applied === null ? name : upgrade.name}`;
 }
 
 /** Whether these migrations, by their names, created the tables of an empty database. */
@@ -128,18 +130,17 @@ async function runMigration(
   { onProgress = () => undefined }: MigrateOptions,
 ): Promise<void> {
   const { kysely, engine } = transaction;
-  const { creation, upgrade } = SCHEMAS[group];
-  const { number, name } = applied === null || upgrade === null ? creation : upgrade;
+  const { number, name, create, upgrade } = SCHEMAS[group];
   await kysely
     .insertInto(`${group}.migrations`)
-    .values({ number, name, applied_at: formatTimestamp(clock()) })
+    .values({ number, name: applied === null ? name : upgrade.name, applied_at: formatTimestamp(clock()) })
     .execute();
   const run = async (statement: string): Promise<unknown> => sql.raw(statement).execute(kysely);
-  if (applied === null || upgrade === null) {
-    for (const statement of creation.statements(engine)) await run(statement);
+  if (applied === null) {
+    for (const statement of create(engine)) await run(statement);
     return;
   }
-  await upgrade.check(transaction);
+  await upgrade.check?.(transaction);
   const statements = upgrade.statements(engine, applied);
   for (const [done, statement] of statements.entries()) {
     onProgress({ done, total: statements.length, what: 'Upgrading the tables' });

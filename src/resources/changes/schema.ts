@@ -28,7 +28,7 @@ const change: NamedSchema = {
     kind: refTo(feedKind),
     id: idText({ description: 'The id of the record.', examples: ['ctr_pa_01e60812_47883'] }),
     record: {
-      anyOf: [refTo(contract), refTo(solicitationDetail), refTo(supplier)],
+      oneOf: [refTo(contract), refTo(solicitationDetail), refTo(supplier)],
       description: 'The whole record, as its detail shows it. Always the last field of a change.',
     },
     removed: {

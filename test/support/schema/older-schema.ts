@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import type { Database, Engine } from '../../../src/database/database.ts';
-import type { TableGroup } from '../../../src/database/migrations/migration.ts';
+import type { TableGroup } from '../../../src/database/migrations/schema.ts';
 import { ledgerStatement } from '../../../src/database/migrations/migrator.ts';
 import { runPdsOf } from '../../commands/run-pds.ts';
 import { takeOutVersionBefore } from '../../upgrade/version-before.ts';

@@ -15,5 +15,6 @@ export async function readSchemaTexts({ engine, kysely }: Database): Promise<unk
           sql`select indexname, indexdef from pg_indexes where schemaname in ('catalog', 'access') order by 1, 2`,
         ];
   const rows = (await Promise.all(parts.map(async (part) => (await part.execute(kysely)).rows))).flat();
-  return rows.map((row) => JSON.stringify(row).replaceAll(/(?:\\n|\s)+/g, ' '));
+  const space = /(?:\\n|\s)*([(),])(?:\\n|\s)*|(?:\\n|\s)+/g;
+  return rows.map((row) => JSON.stringify(row).replaceAll(space, (_, mark?: string) => mark ?? ' '));
 }

@@ -1,0 +1,64 @@
+import type { Database, Engine } from '../database.ts';
+
+/** The two groups of tables: a schema each on PostgreSQL, a file each on SQLite. */
+export type TableGroup = 'catalog' | 'access';
+
+/** How a group of tables is created, and how those of the version before are brought up. */
+export interface GroupSchema {
+  /** The number in the ledger; so a database never has two schemas with the same number. */
+  readonly number: number;
+  /** The name of the first migration. */
+  readonly name: string;
+  /** The statements that create the tables of an empty database. */
+  readonly create: (engine: Engine) => string[];
+  readonly upgrade: Upgrade;
+  /**
+   * The oldest number whose servers can use the current schema: that of the version before, since upgrades begin with the
+   * schema. Its servers continue to work if a step only changes what they do not read.
+   */
+  readonly oldestServed: number;
+}
+
+/** Brings the tables of the version before to what `create` creates, in one transaction. */
+interface Upgrade {
+  readonly name: string;
+  /** The numbers that the version before can have left in the ledger. */
+  readonly from: readonly number[];
+  /** @throws SchemaVersionError if the stored rows do not fit the new tables. */
+  check?(transaction: Database): Promise<void>;
+  /**
+   * The statements, in order. PostgreSQL's must not take locks for long that readers would wait for.
+   *
+   * @param applied the number in the ledger.
+   */
+  statements(engine: Engine, applied: number): string[];
+}
+
+/** The types that differ. Ordered text is compared bytewise: PostgreSQL's default depends on the machine. */
+const TYPES: Readonly<Record<Engine, Readonly<Record<string, string>>>> = {
+  // A primary key of the type `integer` is SQLite's row number, so consecutive positions are beside each other.
+  sqlite: { TEXT: 'text', POSITION: 'integer', IDENTITY: 'integer primary key', BYTES: 'blob' },
+  postgres: {
+    ...{ TEXT: 'text collate "C"', POSITION: 'bigint', BYTES: 'bytea' },
+    IDENTITY: 'bigint generated always as identity primary key',
+  },
+};
+
+/**
+ * The statements in a text, separated by semicolons at line ends. `index group.table (columns)` creates an index.
+ * `tables.ts` documents the columns. `pds restore` compares a file's schema with these definitions.
+ */
+export function statementsOf(engine: Engine, text: string): string[] {
+  const statements = text.trim().replace(/;$/, '').split(/;\n/);
+  return statements.map((statement) =>
+    statement
+      .replaceAll(/\b(?:TEXT|POSITION|IDENTITY|BYTES)\b/g, (type) => TYPES[engine][type] ?? type)
+      .replace(/^\s*index (\w+)\.(\w+) \(([^)]*)\)/, (_, group: string, table: string, columns: string) => {
+        const name = `${table}_by_${columns.replaceAll(', ', '_')}`;
+        // SQLite puts the schema before the index's name, PostgreSQL before the table's.
+        const [place, on] = engine === 'sqlite' ? [`${group}.${name}`, table] : [name, `${group}.${table}`];
+        return `create index ${place} on ${on} (${columns})`;
+      })
+      .trim(),
+  );
+}
