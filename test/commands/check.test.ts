@@ -48,6 +48,25 @@ testProblems([
     }),
   },
   {
+    name: 'removals of a release that the catalog does not contain',
+    reports: [/^fail\|changes: 1 removals are of releases that the catalog does not contain/],
+    cause: (stack) =>
+      published(stack, ({ database: { kysely } }) =>
+        kysely
+          .insertInto('catalog.departures')
+          .values({ kind: 'contracts', id: 'ctr_1', owner: 'everything', release: 99 })
+          .execute(),
+      ),
+  },
+  {
+    name: 'removals that were deleted up to a release that the catalog does not contain',
+    reports: [/^fail\|changes: removals were deleted up to a release/],
+    cause: (stack) =>
+      published(stack, ({ database: { kysely } }) =>
+        kysely.updateTable('catalog.feed').set({ complete_before: '2040-01-01T00:00:00.000Z' }).execute(),
+      ),
+  },
+  {
     name: 'valid settings that conflict',
     reports: [
       'fail|settings: the API and the admin server cannot both use 0.0.0.0:8080',
@@ -137,7 +156,9 @@ test('pds check reports no problems with a healthy database, and changes nothing
   expect({ code, troubles }).toEqual({ code: 0, troubles: [] });
   const engine = inject('engine') === 'sqlite' ? ['disk'] : ['permissions'];
   const subjects = new Set(findings.map(({ about }) => about.replace(/ .*/, '')));
-  expect([...subjects].sort()).toEqual(['clock', 'database', 'index', 'keys', 'schema', 'settings', ...engine].sort());
+  expect([...subjects].sort()).toEqual(
+    ['changes', 'clock', 'database', 'index', 'keys', 'schema', 'settings', ...engine].sort(),
+  );
   expect(findings.find(({ about }) => about === 'keys')?.message).toBe('1 active in dev');
   expect(await contents()).toEqual(before);
 });
