@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
-import { createServer } from '../http/server/node-http.ts';
+import { createServer } from '../http/server/server.ts';
 import { throttleWarning } from '../throttle-warning.ts';
 import type { ReadinessReport } from './readiness.ts';
 

@@ -15,8 +15,7 @@ import {
   RequestLimits,
 } from '../../rate-limiting/request-limits.ts';
 import { Readiness } from '../../monitoring/readiness.ts';
-import { processMetrics } from '../../monitoring/metrics.ts';
-import { requestMetrics } from '../../monitoring/request-metrics.ts';
+import { processMetrics, requestMetrics } from '../../monitoring/metrics.ts';
 import { registerServingMetrics } from '../../monitoring/serving-metrics.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { readCursorSecret } from '../../paging/watermark.ts';
@@ -122,8 +121,7 @@ async function countInRedis(
 ): Promise<RedisRateLimiter | null> {
   if (redisUrl === null) return null;
   // Loaded only if used: it takes a tenth of the startup time.
-  const { redisNamespace } = await import('../../rate-limiting/redis-connection.ts');
-  const { startRedisRateLimiter } = await import('../../rate-limiting/redis-rate-limiter.ts');
+  const { redisNamespace, startRedisRateLimiter } = await import('../../rate-limiting/redis-rate-limiter.ts');
   const namespace = redisNamespace(cursorSecret, environment);
   return startRedisRateLimiter({ redisUrl, namespace, windowSeconds: WINDOW_SECONDS, logger });
 }
