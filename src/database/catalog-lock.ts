@@ -1,8 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { OperatorError } from '../operator-error.ts';
+import type { OnProgress } from '../progress.ts';
 import type { Database } from './database.ts';
 import { SQLITE_BUSY, sqliteCode } from './sqlite/sqlite-errors.ts';
+
+/** What work that holds the catalog's lock calls. */
+export interface WorkHooks {
+  /** Called once if another import holds the lock. */
+  readonly onWaiting?: () => void;
+  /** Called regularly while waiting and working. An error it throws ends the work without changes. */
+  readonly throwIfInterrupted?: () => void;
+  /** An error it throws ends the work without changes. */
+  readonly onProgress?: OnProgress;
+  /** Called just before the commit, the last point at which throwing leaves everything unchanged. */
+  readonly onCommit?: () => void;
+}
 
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 200;
@@ -14,13 +27,11 @@ const IMPORT_LOCK = 0x70647302;
  * Makes this transaction the only import: takes the write lock of SQLite's catalog file, or an advisory lock on
  * PostgreSQL that does not block readers, keys or grants. Held until the transaction ends.
  *
- * @param onWaiting called once if another import holds the lock.
- * @param throwIfInterrupted called repeatedly while waiting. An error it throws ends the wait.
  * @throws OperatorError after a minute.
  */
 export async function lockCatalog(
   transaction: Database,
-  { onWaiting, throwIfInterrupted }: { onWaiting?: () => void; throwIfInterrupted?: () => void },
+  { onWaiting, throwIfInterrupted }: Pick<WorkHooks, 'onWaiting' | 'throwIfInterrupted'>,
 ): Promise<void> {
   await endWithClient(transaction);
   const tryLock = transaction.engine === 'sqlite' ? trySqliteLock : tryPostgresLock;

@@ -30,7 +30,7 @@ const STARTING: AdminView = {
 };
 
 /**
- * Admin clients are few: some scrapers, probes and load balancers, and an operator. `descriptor-limit.ts` reserves a
+ * Admin clients are few: some scrapers, probes and load balancers, and an operator. `serving.ts` reserves a
  * file descriptor for each of these connections, so they never take one from partners.
  */
 export const MAX_ADMIN_CONNECTIONS = 32;

@@ -1,25 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
-import { lockCatalog } from '../database/catalog-lock.ts';
+import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
 import { hasTimelineChanged, HISTORY, recordTimeline } from '../database/postgres/timeline.ts';
 import { insertRows } from '../database/rows.ts';
 import type { Tables } from '../database/tables.ts';
 import { OperatorError } from '../operator-error.ts';
-import type { OnProgress } from '../progress.ts';
 import { vacuum } from '../database/vacuum.ts';
 import { EPOCH, type Clock } from '../timestamp.ts';
 
-interface TransferOptions {
+interface TransferOptions extends WorkHooks {
   readonly clock: Clock;
-  /** Called once if an import holds the lock of the source. */
-  readonly onWaiting?: () => void;
-  /** Receives the rows copied so far. An error it throws ends the transfer. */
-  readonly onProgress?: OnProgress;
-  /** Called just before the commit, the last point at which throwing leaves the target empty. */
-  readonly onCommit?: () => void;
 }
 
 export interface Transfer {
@@ -48,14 +41,14 @@ const ROWS_AT_ONCE = 200;
  * @throws OperatorError if the target is not empty, or the source must be recovered first.
  */
 export async function transfer(source: Database, target: OpenDatabase, options: TransferOptions): Promise<Transfer> {
-  const { clock, onWaiting, onCommit } = options;
+  const { clock, onCommit } = options;
   if (await hasTimelineChanged(source)) {
     throw new OperatorError('the source was promoted or restored, and may have lost changes: run "pds recover" first');
   }
   await prepareSchema(target, clock);
   await refuseUsed(target);
   const tables = await inTransaction(source, async (from) => {
-    await lockCatalog(from, onWaiting === undefined ? {} : { onWaiting });
+    await lockCatalog(from, options);
     // Changes of partners, keys and grants begin with this row.
     await from.kysely
       .updateTable('access.clock')

@@ -5,7 +5,7 @@ import type { AdminServer } from '../../monitoring/admin-server.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { poolView, WorkerReports } from '../../workers/worker-reports.ts';
 import { WorkerPool } from '../../workers/worker-pool.ts';
-import type { LogFormat } from '../output/log-format.ts';
+import type { LogFormat } from '../../settings.ts';
 import { processOutput } from '../output/output.ts';
 import { closeAtEnd, resolveHost } from './serving.ts';
 

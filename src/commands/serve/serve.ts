@@ -17,7 +17,7 @@ import { DOCS_PATH } from '../../portal/portal.ts';
 import { announceInterrupted } from '../../publishing/releases.ts';
 import { configOfProcess, hasDatabase, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
 import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
-import type { LogFormat } from '../output/log-format.ts';
+import type { LogFormat } from '../../settings.ts';
 import { createLog } from '../output/logger.ts';
 import { renderColumns, type Output } from '../output/output.ts';
 import { serveAsWorker } from './serve-as-worker.ts';
