@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { OperatorError } from '../operator-error.ts';
-import type { OnProgress } from '../progress.ts';
 import type { Database } from './database.ts';
-import { SQLITE_BUSY, sqliteCode } from './sqlite/sqlite-errors.ts';
+import { SQLITE_BUSY, sqliteCode } from './sqlite/sqlite-files.ts';
 
 /** What work that holds the catalog's lock calls. */
 export interface WorkHooks {
@@ -75,3 +74,11 @@ async function trySqliteLock({ kysely }: Database): Promise<boolean> {
 export async function endWithClient({ engine, kysely }: Database): Promise<void> {
   if (engine === 'postgres') await sql`set local client_connection_check_interval = '1s'`.execute(kysely);
 }
+
+/** Receives the progress of long work. An error it throws ends the work. */
+export type OnProgress = (progress: {
+  readonly done: number;
+  readonly total: number;
+  /** Such as `Filling the index of contracts`, or a kind. */
+  readonly what: string;
+}) => void;

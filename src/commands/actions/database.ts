@@ -9,7 +9,7 @@ import { reindex } from '../../recovery/reindex.ts';
 import { startProgress } from '../output/progress.ts';
 import { readConfig, ConfigError, type DatabaseConfig } from '../../config.ts';
 import { openForCommands } from '../../database/open.ts';
-import { sqliteCode } from '../../database/sqlite/sqlite-errors.ts';
+import { sqliteCode } from '../../database/sqlite/sqlite-files.ts';
 import { transfer } from '../../recovery/transfer.ts';
 import { SETTINGS } from '../../settings.ts';
 import { causeOf, describeFailure } from '../output/failure.ts';

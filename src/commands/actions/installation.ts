@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { withoutKeys } from '../../access/keys.ts';
 import { fail, warn, within, type Finding } from '../../checks/finding.ts';
-import { checkIndexSample, checkWholeIndex } from '../../checks/index-contents.ts';
+import { checkIndexSample, checkWholeIndex } from '../../checks/contents.ts';
 import { runChecks } from '../../checks/run-checks.ts';
 import { ConfigError, type Config, type DatabaseConfig, findSettings, type FoundSetting } from '../../config.ts';
 import { configOfProcess } from '../context.ts';

@@ -7,7 +7,7 @@ import { indexTable } from './indexed-rows.ts';
 import { isLayoutSound } from './layout.ts';
 import { BLOCK_SIZE } from '../position-set.ts';
 import type { IndexedKind } from '../../kinds.ts';
-import type { OnProgress } from '../../progress.ts';
+import type { OnProgress } from '../../database/catalog-lock.ts';
 
 /** A quarter of the positions stays free, evenly spread, for new records between others. */
 const RECORDS_PER_BLOCK = (BLOCK_SIZE * 3) / 4;
