@@ -7,7 +7,7 @@ import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
-import { openForCommands, openForServing } from '../database/open.ts';
+import { configuredDatabase, openForServing } from '../database/open.ts';
 import type { OnProgress } from '../database/catalog-lock.ts';
 import { FAULTS, verifyIndex, verifySample, type IndexFindings } from './verify-index.ts';
 
@@ -144,8 +144,7 @@ export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[
  * @param onProgress called regularly. An error it throws ends the comparison.
  */
 export async function checkWholeIndex(config: DatabaseConfig, onProgress: OnProgress): Promise<Finding[]> {
-  // Serving connections have a statement timeout of five seconds. SQLite has none, and opens its files read-only.
-  await using database = config.engine === 'sqlite' ? openForServing(config) : openForCommands(config);
+  await using database = configuredDatabase(config).openForLongReads();
   const findings = await verifyIndex(database, onProgress);
   return describeFindings(findings, (size) => `all of it matches the records (${size})`);
 }

@@ -20,7 +20,7 @@ export async function migrateDatabase({ database, clock, output }: CommandContex
   // After migrations that rewrite all rows, the planner lacks statistics and SQLite's WAL is as large as the database.
   if (ran.length > 0) await vacuum(database, Infinity).catch(() => null);
   output.done({ migrations: ran }, ran.length === 0 ? 'The schema is up to date.' : `Ran ${ran.join(', ')}.`);
-  if (ran.length > 0 && database.engine === 'postgres' && (await hasRoles(database))) {
+  if (ran.length > 0 && (await hasRoles(database)) === true) {
     output.note('Other roles use the tables: run "pds roles" again to grant them access to new tables.');
   }
 }
@@ -30,9 +30,6 @@ export async function updateRoles(
   { database, clock, output }: CommandContext,
   { reader, writer }: Roles,
 ): Promise<undefined> {
-  if (database.engine === 'sqlite') {
-    throw new OperatorError('"pds roles" requires PostgreSQL. On SQLite, set the permissions of the two files instead');
-  }
   const created = await makeRoles(database, clock, { reader, writer });
   output.done({ reader, writer, created, reader_settings: SERVING_SETTINGS }, [
     `${reader} can serve, and ${writer} can run commands. Run this again after each "pds migrate".`,
@@ -89,7 +86,7 @@ export async function transferDatabase(
       'Set PDS_DATABASE_URL to it and restart the service. Changes made to the former database from now on are not in it.',
       ...notes,
     ]);
-    if (settings.engine === 'postgres' && !(await hasRoles(target))) {
+    if ((await hasRoles(target)) === false) {
       output.note('For roles with fewer rights than the owner, run "pds roles" on it.');
     }
   } catch (thrown) {
