@@ -164,3 +164,7 @@ function isNetwork(text: string): boolean {
   new BlockList().addSubnet(address, bits, version === 4 ? 'ipv4' : 'ipv6');
   return true;
 }
+
+/** How log entries are written: as JSON, for people, or for people if stdout is a terminal. */
+export const LOG_FORMATS = ['auto', 'json', 'pretty'] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];

@@ -1,12 +1,15 @@
 import { sql } from 'kysely';
 import { keyEnvironmentOf } from '../access/keys.ts';
-import type { Environment } from '../config.ts';
+import type { Environment, DatabaseConfig } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { SchemaVersionError } from '../database/errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
+import { configuredDatabase, openForServing } from '../database/open.ts';
+import type { OnProgress } from '../database/catalog-lock.ts';
+import { FAULTS, verifyIndex, verifySample, type IndexFindings } from './verify-index.ts';
 
 /** Synchronized clocks differ by less. */
 export const CLOCK_TOLERANCE_MS = 1_000;
@@ -148,4 +151,48 @@ async function checkKeys({ kysely }: Database, environment: Environment, clock: 
   if (active > 0 || refused === undefined) return ok(about, `${active} active in ${environment}`);
   const message = `none is valid in ${environment}, which rejects the ${refused.keys} ${refused.environment} keys`;
   return warn(about, message, 'Check PDS_ENVIRONMENT and PDS_DATABASE_URL.');
+}
+
+const INDEX = 'index';
+
+/** Compares a random sample of the index with the records. Takes up to about two seconds. */
+export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[]> {
+  const database = openForServing(config);
+  try {
+    const findings = await verifySample(database);
+    return describeFindings(findings, (size) => `a sample matches the records (${size}); --full checks all of it`);
+  } finally {
+    // Not awaited: a hanging server would not close its connections.
+    void database.close().catch(() => undefined);
+  }
+}
+
+/**
+ * Compares the whole index with the records.
+ *
+ * @param onProgress called regularly. An error it throws ends the comparison.
+ */
+export async function checkWholeIndex(config: DatabaseConfig, onProgress: OnProgress): Promise<Finding[]> {
+  await using database = configuredDatabase(config).openForLongReads();
+  const findings = await verifyIndex(database, onProgress);
+  return describeFindings(findings, (size) => `all of it matches the records (${size})`);
+}
+
+const ADVICE =
+  'run "pds reindex": until then, lists and counts may lack records or show others. If it happens again, look for the cause, ' +
+  'such as a failing disk or a program that writes to the tables';
+
+function describeFindings(findings: readonly IndexFindings[], success: (size: string) => string): Finding[] {
+  const failed = findings
+    .filter(({ faults }) => faults.size > 0)
+    .map(({ kind, faults }) => {
+      const described = [...faults].map(([fault, { count, example }]) => {
+        const { one, many } = FAULTS[fault];
+        return `${count} ${count === 1 ? one : many} (${count === 1 ? '' : 'first: '}${example})`;
+      });
+      return fail(INDEX, `the index of ${kind} has ${described.join(', ')}`, ADVICE);
+    });
+  if (failed.length > 0) return failed;
+  const sumOf = (of: 'records' | 'rows') => findings.reduce((sum, each) => sum + each[of], 0);
+  return [ok(INDEX, success(`${sumOf('records')} records, ${sumOf('rows')} rows`))];
 }

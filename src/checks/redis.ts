@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { Redis } from 'ioredis';
-import { openRedis, reasonOf, shownRedisUrl } from '../rate-limiting/redis-connection.ts';
-import { COMMAND_TIMEOUT_MS, COUNT } from '../rate-limiting/redis-rate-limiter.ts';
+import { openRedis, reasonOf, shownRedisUrl, COMMAND_TIMEOUT_MS, COUNT } from '../rate-limiting/redis-rate-limiter.ts';
 import { ok, fail, warn, type Finding } from './finding.ts';
 
 const about = 'redis';

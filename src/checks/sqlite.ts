@@ -3,8 +3,15 @@ import { dirname, resolve } from 'node:path';
 import type { Environment } from '../config.ts';
 import { openForServing } from '../database/open.ts';
 import { DatabaseUnavailableError } from '../database/errors.ts';
-import { reasonNotUsable, refuseLoneFiles, sqliteFiles, type SqliteFiles } from '../database/sqlite/sqlite-files.ts';
-import { freeBytes, logBytes, SMALL_BYTES } from '../database/sqlite/sqlite-log.ts';
+import {
+  reasonNotUsable,
+  refuseLoneFiles,
+  sqliteFiles,
+  type SqliteFiles,
+  freeBytes,
+  logBytes,
+  SMALL_BYTES,
+} from '../database/sqlite/sqlite-files.ts';
 import type { Clock } from '../timestamp.ts';
 import { checkContents, EMPTY_ADVICE } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';

@@ -16,7 +16,7 @@ import {
   type StoredSet,
 } from '../index/position-set.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
-import type { OnProgress } from '../progress.ts';
+import type { OnProgress } from '../database/catalog-lock.ts';
 
 /** Index rows read at a time: up to 8 MB. */
 const BATCH_TERMS = 1_000;

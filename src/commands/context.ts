@@ -2,7 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import { withoutKeys } from '../access/keys.ts';
 import { ConfigError, readConfig, type Config, type DatabaseConfig } from '../config.ts';
 import type { OpenDatabase, Operator } from '../database/database.ts';
-import { openForCommands } from '../database/open.ts';
+import { configuredDatabase, openForCommands } from '../database/open.ts';
 import { NoDatabaseError, SchemaVersionError } from '../database/errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import {
@@ -12,8 +12,6 @@ import {
   type MigrateOptions,
   type SchemaUse,
 } from '../database/migrations/migrator.ts';
-import { shownPostgresUrl } from '../database/postgres/postgres-url.ts';
-import { hasSqliteFiles, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { printable } from '../printable.ts';
 import { announceInterrupted } from '../publishing/releases.ts';
 import { ImportRefusedError } from '../publishing/problems.ts';
@@ -100,11 +98,12 @@ export async function withDatabase<T>(
   { mayCreate = false, shouldPrepare = true, isDryRun = false, recovers = false }: DatabaseSettings = {},
 ): Promise<T> {
   const config = configOfProcess();
-  if (!mayCreate && lacksFiles(config.database)) throw noDatabase(config.database);
+  const configured = configuredDatabase(config.database);
+  if (!mayCreate && configured.isMissing()) throw new NoDatabaseError(`there is no database ${configured.shown} yet`);
   await using database = openForCommands(config.database, operatorOfProcess(config));
   if (!mayCreate) {
     const { isEmpty, pending } = await readSchemaState(database);
-    if (isEmpty) throw noDatabase(config.database);
+    if (isEmpty) throw new NoDatabaseError(`the database ${configured.shown} is empty`);
     if (isDryRun && pending.length > 0) {
       throw new SchemaVersionError(
         `the schema is older than this version of the service (pending: ${pending.join(', ')}), and a dry run does not ` +
@@ -155,25 +154,15 @@ export async function migratingWithProgress<T>(
  * @throws SchemaVersionError if this version cannot use its schema.
  */
 export async function hasDatabase({ database: settings }: Config, use: SchemaUse = 'command'): Promise<boolean> {
-  if (lacksFiles(settings)) return false;
+  // Opening it would create it.
+  if (configuredDatabase(settings).isMissing()) return false;
   await using database = openForCommands(settings);
   return !(await readSchemaState(database, use)).isEmpty;
 }
 
-/** Checked first, because opening a SQLite database for a command creates its files. */
-function lacksFiles(database: DatabaseConfig): boolean {
-  return database.engine === 'sqlite' && !hasSqliteFiles(sqliteFiles(database.path));
-}
-
 /** A database in a message, without its password. */
 export function shownDatabase(database: DatabaseConfig): string {
-  return `the database ${database.engine === 'sqlite' ? database.path : shownPostgresUrl(database.url)}`;
-}
-
-function noDatabase(database: DatabaseConfig): NoDatabaseError {
-  return new NoDatabaseError(
-    database.engine === 'sqlite' ? `there is no database ${database.path} yet` : `${shownDatabase(database)} is empty`,
-  );
+  return `the database ${configuredDatabase(database).shown}`;
 }
 
 function databaseOfProcess(): Config['database'] | null {

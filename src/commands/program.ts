@@ -20,7 +20,7 @@ import {
   wholeNumber,
 } from './command-line.ts';
 import { addFindCommand, addKeyCommands, addPartnerCommands } from './partner-commands.ts';
-import { LOG_FORMATS } from './output/log-format.ts';
+import { LOG_FORMATS } from '../settings.ts';
 
 // The commands of `pds`. Their actions are loaded on use: help and usage errors need no database driver.
 
@@ -35,7 +35,7 @@ const DEFAULT_DAYS = 30;
 
 const convertActions = () => import('./actions/convert.ts');
 const recoveryActions = () => import('./actions/recovery.ts');
-const schemaActions = () => import('./actions/schema.ts');
+const databaseActions = () => import('./actions/database.ts');
 
 const EXAMPLES = `
 Examples:
@@ -129,12 +129,12 @@ addKeyCommands(program);
 addCommand(program, 'usage', 'show the requests of partners by day')
   .argument('[name]', 'only this partner, by key and endpoint')
   .option('--days <n>', 'number of days, including today', wholeNumber(1, MAX_DAYS), DEFAULT_DAYS)
-  .action(onDatabase(async () => (await import('./actions/usage.ts')).showUsage));
+  .action(onDatabase(async () => (await import('./actions/reports.ts')).showUsage));
 
 addCommand(program, 'audit', 'list changes of partners, keys and records')
   .option('--days <n>', 'number of days to list', wholeNumber(1, MAX_DAYS), DEFAULT_DAYS)
   .option('--partner <name>', 'only changes of this partner and its keys')
-  .action(onDatabase(async () => (await import('./actions/audit.ts')).showAudit));
+  .action(onDatabase(async () => (await import('./actions/reports.ts')).showAudit));
 
 program.commandsGroup('Installation:');
 
@@ -142,17 +142,17 @@ addCommand(program, 'config', 'print the settings in force, and where each is se
   .option('--host <host>', 'as for "pds serve"')
   .option('--port <port>', 'as for "pds serve"')
   .option('--admin-port <port>', 'as for "pds serve"')
-  .action(run(async () => (await import('./actions/config.ts')).showConfig));
+  .action(run(async () => (await import('./actions/installation.ts')).showConfig));
 
 addCommand(program, 'check', 'check the installation, and advise on problems')
   .option('--full', 'verify the whole index, not a sample: minutes per million records')
-  .action(run(async () => (await import('./actions/check.ts')).check));
+  .action(run(async () => (await import('./actions/installation.ts')).check));
 
 program.commandsGroup('Database:');
 
 addCommand(program, 'migrate', 'migrate the database schema to this version').action(
   onDatabase(
-    async () => (await schemaActions()).migrateDatabase,
+    async () => (await databaseActions()).migrateDatabase,
     // Otherwise an older PostgreSQL schema would be refused before the migration.
     () => ({ mayCreate: true, shouldPrepare: false }),
   ),
@@ -160,16 +160,16 @@ addCommand(program, 'migrate', 'migrate the database schema to this version').ac
 
 addCommand(program, 'reindex', 'rebuild the index while servers run')
   .option('--kind <kind>', 'suppliers, contracts or solicitations; repeatable (default: all)', collectIndexedKind)
-  .action(onDatabase(async () => (await import('./actions/reindex.ts')).reindexDatabase));
+  .action(onDatabase(async () => (await databaseActions()).reindexDatabase));
 
 addCommand(program, 'roles', 'create or update the PostgreSQL roles')
   .option('--reader <name>', 'role for pds serve: reads, and writes only usage', 'pds_reader')
   .option('--writer <name>', 'role for commands: imports, partners, grants and keys', 'pds_writer')
-  .action(onDatabase(async () => (await schemaActions()).updateRoles));
+  .action(onDatabase(async () => (await databaseActions()).updateRoles));
 
 addCommand(program, 'transfer', 'copy everything into an empty database, SQLite or PostgreSQL')
   .argument('<url>', 'the empty database: sqlite:PATH or postgres://…')
-  .action(onDatabase(async () => (await import('./actions/transfer.ts')).transferDatabase));
+  .action(onDatabase(async () => (await databaseActions()).transferDatabase));
 
 program.commandsGroup('Backup and recovery:');
 

@@ -2,7 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { OperatorError } from '../operator-error.ts';
 import type { Database } from './database.ts';
-import { SQLITE_BUSY, sqliteCode } from './sqlite/sqlite-errors.ts';
+import { SQLITE_BUSY, sqliteCode } from './sqlite/sqlite-files.ts';
+
+/** What work that holds the catalog's lock calls. */
+export interface WorkHooks {
+  /** Called once if another import holds the lock. */
+  readonly onWaiting?: () => void;
+  /** Called regularly while waiting and working. An error it throws ends the work without changes. */
+  readonly throwIfInterrupted?: () => void;
+  /** An error it throws ends the work without changes. */
+  readonly onProgress?: OnProgress;
+  /** Called just before the commit, the last point at which throwing leaves everything unchanged. */
+  readonly onCommit?: () => void;
+}
 
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 200;
@@ -14,13 +26,11 @@ const IMPORT_LOCK = 0x70647302;
  * Makes this transaction the only import: takes the write lock of SQLite's catalog file, or an advisory lock on
  * PostgreSQL that does not block readers, keys or grants. Held until the transaction ends.
  *
- * @param onWaiting called once if another import holds the lock.
- * @param throwIfInterrupted called repeatedly while waiting. An error it throws ends the wait.
  * @throws OperatorError after a minute.
  */
 export async function lockCatalog(
   transaction: Database,
-  { onWaiting, throwIfInterrupted }: { onWaiting?: () => void; throwIfInterrupted?: () => void },
+  { onWaiting, throwIfInterrupted }: Pick<WorkHooks, 'onWaiting' | 'throwIfInterrupted'>,
 ): Promise<void> {
   await endWithClient(transaction);
   const tryLock = transaction.engine === 'sqlite' ? trySqliteLock : tryPostgresLock;
@@ -64,3 +74,11 @@ async function trySqliteLock({ kysely }: Database): Promise<boolean> {
 export async function endWithClient({ engine, kysely }: Database): Promise<void> {
   if (engine === 'postgres') await sql`set local client_connection_check_interval = '1s'`.execute(kysely);
 }
+
+/** Receives the progress of long work. An error it throws ends the work. */
+export type OnProgress = (progress: {
+  readonly done: number;
+  readonly total: number;
+  /** Such as `Filling the index of contracts`, or a kind. */
+  readonly what: string;
+}) => void;

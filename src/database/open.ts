@@ -1,16 +1,21 @@
 import type { DatabaseConfig } from '../config.ts';
-import type { OpenDatabase, Operator } from './database.ts';
-import { openPostgresForCommands, openPostgresForServing } from './postgres/postgres.ts';
-import { openSqlite } from './sqlite/sqlite.ts';
+import type { ConfiguredDatabase, OpenDatabase, Operator } from './database.ts';
+import { postgresDatabase } from './postgres/postgres.ts';
+import { sqliteDatabase } from './sqlite/sqlite.ts';
+
+/** The database of a configuration, without opening it. */
+export function configuredDatabase(config: DatabaseConfig): ConfiguredDatabase {
+  return config.engine === 'sqlite' ? sqliteDatabase(config.path) : postgresDatabase(config.url);
+}
 
 /**
- * Opens a database for reading: SQLite's files read-only, PostgreSQL through pools.
+ * Opens a database for reading.
  *
  * @param replicaUrls of PostgreSQL's replicas.
  * @throws DatabaseUnavailableError if SQLite's files cannot be opened.
  */
 export function openForServing(config: DatabaseConfig, replicaUrls: readonly string[] = []): OpenDatabase {
-  return config.engine === 'sqlite' ? openSqlite(config.path, 'read') : openPostgresForServing(config.url, replicaUrls);
+  return configuredDatabase(config).openForServing(replicaUrls);
 }
 
 /**
@@ -19,6 +24,6 @@ export function openForServing(config: DatabaseConfig, replicaUrls: readonly str
  * @param operator the author recorded with each change; without one the author is `unknown`.
  */
 export function openForCommands(config: DatabaseConfig, operator?: Operator): OpenDatabase {
-  const opened = config.engine === 'sqlite' ? openSqlite(config.path, 'write') : openPostgresForCommands(config.url);
+  const opened = configuredDatabase(config).openForCommands();
   return operator === undefined ? opened : { ...opened, operator };
 }

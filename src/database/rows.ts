@@ -82,3 +82,88 @@ export async function deleteRows(
 export function* inBatches<T>(items: readonly T[], size: number): Generator<T[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
+
+/** The value of a row of `access.settings`; null if there is none. */
+export async function readStoredSetting({ kysely }: Database, name: string): Promise<string | null> {
+  const row = await kysely.selectFrom('access.settings').select('value').where('name', '=', name).executeTakeFirst();
+  return row?.value ?? null;
+}
+
+/** Adds or replaces a row of `access.settings`. */
+export async function storeSetting({ kysely }: Database, name: string, value: string): Promise<void> {
+  await kysely
+    .insertInto('access.settings')
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .execute();
+}
+
+/** A table's columns, as the database has them. */
+interface TableColumns {
+  readonly table: keyof Tables;
+  readonly columns: readonly string[];
+}
+
+/** Records are up to a few MB; most are a few kB. */
+const ROWS_AT_ONCE = 200;
+
+/** All tables with their columns, in the order of creation. */
+export async function readTables({ engine, kysely }: Database): Promise<TableColumns[]> {
+  const tables: TableColumns[] = [];
+  for (const group of ['catalog', 'access']) {
+    const found =
+      engine === 'sqlite'
+        ? sql`select entry.name as "table", info.name as "column"
+            from ${sql.table(`${group}.sqlite_schema`)} as entry join pragma_table_info(entry.name, ${group}) as info
+            where entry.type = 'table' and entry.name not like 'sqlite!_%' escape '!' order by entry.rowid, info.cid`
+        : sql`select relname as "table", attname as "column"
+            from pg_catalog.pg_class as entry join pg_catalog.pg_attribute on attrelid = entry.oid
+            where relnamespace = ${group}::regnamespace and relkind = 'r' and attnum > 0 and not attisdropped
+            order by entry.oid, attnum`;
+    const { rows } = await found.execute(kysely);
+    const columnsOf = Map.groupBy(rows as { table: string; column: string }[], ({ table }) => table);
+    for (const [name, columns] of columnsOf)
+      tables.push({ table: `${group}.${name}` as keyof Tables, columns: columns.map(({ column }) => column) });
+  }
+  return tables;
+}
+
+/** All rows of a table, as of the beginning. Call it in a transaction. */
+export async function* readRows(
+  { engine, kysely }: Database,
+  { table, columns }: TableColumns,
+): AsyncGenerator<object[]> {
+  const names = sql.join(columns.map((column) => sql.ref(column)));
+  if (engine === 'postgres') {
+    await sql`declare rows no scroll cursor for select ${names} from ${sql.table(table)}`.execute(kysely);
+    for (;;) {
+      const { rows } = await sql<object>`fetch ${sql.lit(ROWS_AT_ONCE)} from rows`.execute(kysely);
+      if (rows.length > 0) yield rows;
+      if (rows.length < ROWS_AT_ONCE) break;
+    }
+    await sql`close rows`.execute(kysely);
+    return;
+  }
+  let last = Number.MIN_SAFE_INTEGER;
+  for (;;) {
+    const { rows } = await sql<{ rowid_read: number }>`select ${names}, rowid as rowid_read from ${sql.table(table)}
+      where rowid > ${last} order by rowid limit ${sql.lit(ROWS_AT_ONCE)}`.execute(kysely);
+    if (rows.length > 0) yield rows.map(({ rowid_read: _, ...row }) => row);
+    if (rows.length < ROWS_AT_ONCE) return;
+    last = rows.at(-1)?.rowid_read ?? last;
+  }
+}
+
+/** Makes generated ids continue after copied ones. SQLite does so by itself. */
+export async function continueIdentities({ engine, kysely }: Database): Promise<void> {
+  if (engine === 'sqlite') return;
+  const { rows } = await sql<{ table: string; column: string }>`
+    select table_schema || '.' || table_name as "table", column_name as "column"
+    from information_schema.columns where is_identity = 'YES' and table_schema in ('catalog', 'access')`.execute(
+    kysely,
+  );
+  for (const { table, column } of rows) {
+    await sql`select setval(pg_get_serial_sequence(${table}, ${column}), coalesce(max(${sql.ref(column)}), 0) + 1, false)
+      from ${sql.table(table)}`.execute(kysely);
+  }
+}

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { OpenDatabase } from './database.ts';
-import { SQLITE_FULL, sqliteCode } from './sqlite/sqlite-errors.ts';
+import { SQLITE_FULL, sqliteCode } from './sqlite/sqlite-files.ts';
 
 /** Below this number of changed records, or this share of a table, the planner's statistics remain good enough. */
 const CHANGES_WORTH_ANALYZING = 1_000;

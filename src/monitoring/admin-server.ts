@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
-import { createServer } from '../http/server/node-http.ts';
+import { createServer } from '../http/server/server.ts';
 import { throttleWarning } from '../throttle-warning.ts';
 import type { ReadinessReport } from './readiness.ts';
 
@@ -30,7 +30,7 @@ const STARTING: AdminView = {
 };
 
 /**
- * Admin clients are few: some scrapers, probes and load balancers, and an operator. `descriptor-limit.ts` reserves a
+ * Admin clients are few: some scrapers, probes and load balancers, and an operator. `serving.ts` reserves a
  * file descriptor for each of these connections, so they never take one from partners.
  */
 export const MAX_ADMIN_CONNECTIONS = 32;

@@ -20,7 +20,15 @@ import {
   resourceFromAttributes,
   serviceNameEnvDetector,
 } from '@opentelemetry/resources';
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  BatchSpanProcessor,
+  TracerProvider,
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  type Sampler,
+} from '@opentelemetry/sdk-trace';
 import {
   ATTR_ERROR_TYPE,
   ATTR_HTTP_REQUEST_METHOD,
@@ -31,11 +39,12 @@ import {
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions';
 import type { Logger } from 'pino';
-import manifest from '../../package.json' with { type: 'json' };
 import type { OpenDatabase } from '../database/database.ts';
 import type { RequestObserver } from '../http/request/observers.ts';
 import { throttleWarning } from '../throttle-warning.ts';
-import { readSampler } from './trace-sampler.ts';
+import { ConfigError } from '../config.ts';
+
+import manifest from '../../package.json' with { type: 'json' };
 
 /** How long shutdown waits for a collector to accept the remaining spans. */
 const FLUSH_DEADLINE_MS = 2_000;
@@ -213,4 +222,34 @@ function reasonIn(message: string): string {
   } catch {
     return message.slice(0, 200);
   }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Keyed by name as in OpenTelemetry's Environment Variable Specification, "General SDK Configuration". */
+const SAMPLERS = new Map<string, (ratio: number) => Sampler>(
+  Object.entries({
+    always_on: () => new AlwaysOnSampler(),
+    always_off: () => new AlwaysOffSampler(),
+    traceidratio: (ratio: number) => new TraceIdRatioBasedSampler(ratio),
+    parentbased_always_on: () => new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+    parentbased_always_off: () => new ParentBasedSampler({ root: new AlwaysOffSampler() }),
+    parentbased_traceidratio: (ratio: number) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
+  }),
+);
+
+/**
+ * The sampler selected by OTEL_TRACES_SAMPLER; by default all requests are traced. The SDK leaves this variable to the
+ * application.
+ *
+ * @throws ConfigError for an unknown sampler or an invalid ratio.
+ */
+function readSampler({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share }: Environment): Sampler {
+  const make = SAMPLERS.get(name === undefined || name === '' ? 'parentbased_always_on' : name);
+  if (make === undefined) {
+    throw new ConfigError([`OTEL_TRACES_SAMPLER must be one of ${[...SAMPLERS.keys()].join(', ')}`]);
+  }
+  const ratio = share === undefined || share === '' ? 1 : Number(share);
+  if (!(ratio >= 0 && ratio <= 1)) throw new ConfigError(['OTEL_TRACES_SAMPLER_ARG must be a share from 0 to 1']);
+  return make(ratio);
 }

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { Ajv, type JSONSchemaType } from 'ajv';
+import { Ajv } from 'ajv';
 import type { TableGroup } from '../database/migrations/schema.ts';
 import { schemaNumber } from '../database/migrations/migrator.ts';
 import { OperatorError } from '../operator-error.ts';
@@ -33,32 +33,24 @@ export interface BackupManifest {
   readonly files: { readonly catalog: BackedUpFile; readonly access: BackedUpFile };
 }
 
-const FILE_SCHEMA: JSONSchemaType<BackedUpFile> = {
+const objectOf = (properties: Readonly<Record<string, object>>): object => ({
   type: 'object',
-  required: ['name', 'bytes', 'sha256'],
-  properties: { name: { type: 'string' }, bytes: { type: 'integer' }, sha256: { type: 'string' } },
-};
+  required: Object.keys(properties),
+  properties,
+});
 
-const MANIFEST_SCHEMA: JSONSchemaType<BackupManifest> = {
-  type: 'object',
-  required: ['format', 'version', 'made_at', 'schema', 'last_event', 'files'],
-  properties: {
-    format: { type: 'integer', const: BACKUP_FORMAT },
-    version: { type: 'string' },
-    made_at: { type: 'string' },
-    schema: {
-      type: 'object',
-      required: ['catalog', 'access'],
-      properties: { catalog: { type: 'integer' }, access: { type: 'integer' } },
-    },
-    last_event: { type: 'string' },
-    files: {
-      type: 'object',
-      required: ['catalog', 'access'],
-      properties: { catalog: FILE_SCHEMA, access: FILE_SCHEMA },
-    },
-  },
-};
+const TEXT = { type: 'string' };
+const INTEGER = { type: 'integer' };
+const FILE_SCHEMA = objectOf({ name: TEXT, bytes: INTEGER, sha256: TEXT });
+
+const MANIFEST_SCHEMA = objectOf({
+  format: { const: BACKUP_FORMAT },
+  version: TEXT,
+  made_at: TEXT,
+  schema: objectOf({ catalog: INTEGER, access: INTEGER }),
+  last_event: TEXT,
+  files: objectOf({ catalog: FILE_SCHEMA, access: FILE_SCHEMA }),
+});
 
 /**
  * Reads a backup's manifest.
@@ -78,7 +70,7 @@ export function readManifest(folder: string): BackupManifest {
       { cause: error },
     );
   }
-  if (!new Ajv().validate(MANIFEST_SCHEMA, parsed)) {
+  if (!new Ajv().validate<BackupManifest>(MANIFEST_SCHEMA, parsed)) {
     throw new OperatorError(
       `${join(folder, MANIFEST_FILE)} has a format that this version of the service does not support`,
     );

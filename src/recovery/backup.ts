@@ -13,8 +13,13 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, type DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { SQLITE_BUSY, sqliteCode } from '../database/sqlite/sqlite-errors.ts';
-import { SqliteConnection, sqliteFiles, type SqliteFiles } from '../database/sqlite/sqlite-files.ts';
+import {
+  SQLITE_BUSY,
+  sqliteCode,
+  SqliteConnection,
+  sqliteFiles,
+  type SqliteFiles,
+} from '../database/sqlite/sqlite-files.ts';
 import { OperatorError } from '../operator-error.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, BACKUP_FORMAT, MANIFEST_FILE, type BackupManifest } from './backup-manifest.ts';

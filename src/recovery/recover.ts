@@ -13,17 +13,15 @@ import { countRecords } from '../index/write/rebuild-index.ts';
 import { completeBefore } from '../publishing/write/departures.ts';
 import { announceRelease, nextReleaseNumber } from '../publishing/releases.ts';
 import { vacuum } from '../database/vacuum.ts';
-import { lockCatalog } from '../database/catalog-lock.ts';
+import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
 
-interface RecoverOptions {
+interface RecoverOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
   /** A timestamp at or after the last lost change: the new one will be later. */
   readonly after?: string;
   /** The audit trail's entry; `recover` by default. */
   readonly change?: Pick<Change, 'action' | 'details'>;
-  /** Called once if an import holds the lock. */
-  readonly onWaiting?: () => void;
 }
 
 export interface Recovery {

@@ -6,21 +6,13 @@ import { rebuildIndex, type RebuiltKind } from '../index/write/rebuild-index.ts'
 import type { Clock } from '../timestamp.ts';
 import { announceRelease, nextReleaseNumber } from '../publishing/releases.ts';
 import { vacuum } from '../database/vacuum.ts';
-import { lockCatalog } from '../database/catalog-lock.ts';
+import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
-import type { OnProgress } from '../progress.ts';
 
-interface ReindexOptions {
+interface ReindexOptions extends WorkHooks {
   readonly clock: Clock;
   /** Defaults to all kinds. */
   readonly kinds?: readonly IndexedKind[];
-  /** Called once if an import holds the lock. */
-  readonly onWaiting?: () => void;
-  /** Called regularly while waiting and working. An error it throws ends the work without changes. */
-  readonly throwIfInterrupted?: () => void;
-  readonly onProgress?: OnProgress;
-  /** Called just before the commit, the last point at which throwing leaves everything unchanged. */
-  readonly onCommit?: () => void;
 }
 
 export interface Reindexing {
@@ -52,7 +44,6 @@ export async function reindex(database: OpenDatabase, options: ReindexOptions): 
     const details = { published_at: timestamp, kinds: [...kinds], records, placed_again: placedAgain };
     await recordChange(transaction, clock, { action: 'reindex', details });
     await setImmediate();
-    options.throwIfInterrupted?.();
     options.onCommit?.();
     return { timestamp, kinds: rebuilt, records };
   });

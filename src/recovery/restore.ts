@@ -3,17 +3,15 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Operator } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
-import { SqliteConnection } from '../database/sqlite/sqlite-files.ts';
+import { SqliteConnection, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
-import { sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { OperatorError } from '../operator-error.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
 import { keepAs, makeLastFolder, makeLike, syncToDisk } from './durable-files.ts';
 import { removeForeignSchema, removePrograms } from './foreign-schema.ts';
-import { keepHistory } from './keep-history.ts';
+import { keepHistory, lockReplaced, type ReplacedDatabase, type ReplacedFile } from './replaced-database.ts';
 import { recover, type Recovery } from './recover.ts';
-import { lockReplaced, type ReplacedDatabase, type ReplacedFile } from './replaced-database.ts';
 
 interface RestoreOptions {
   readonly clock: Clock;

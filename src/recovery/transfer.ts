@@ -1,25 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
-import { lockCatalog } from '../database/catalog-lock.ts';
+import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
 import { hasTimelineChanged, HISTORY, recordTimeline } from '../database/postgres/timeline.ts';
-import { insertRows } from '../database/rows.ts';
-import type { Tables } from '../database/tables.ts';
+import { continueIdentities, insertRows, readRows, readTables } from '../database/rows.ts';
 import { OperatorError } from '../operator-error.ts';
-import type { OnProgress } from '../progress.ts';
 import { vacuum } from '../database/vacuum.ts';
 import { EPOCH, type Clock } from '../timestamp.ts';
 
-interface TransferOptions {
+interface TransferOptions extends WorkHooks {
   readonly clock: Clock;
-  /** Called once if an import holds the lock of the source. */
-  readonly onWaiting?: () => void;
-  /** Receives the rows copied so far. An error it throws ends the transfer. */
-  readonly onProgress?: OnProgress;
-  /** Called just before the commit, the last point at which throwing leaves the target empty. */
-  readonly onCommit?: () => void;
 }
 
 export interface Transfer {
@@ -28,14 +20,6 @@ export interface Transfer {
   /** A note for the operator about the target; null if there is none. */
   readonly note: string | null;
 }
-
-interface TableColumns {
-  readonly table: keyof Tables;
-  readonly columns: readonly string[];
-}
-
-/** Records are up to a few MB; most are a few kB. */
-const ROWS_AT_ONCE = 200;
 
 /**
  * Copies every row of every table into an empty database, of the same or the other engine: records and index, releases,
@@ -48,14 +32,14 @@ const ROWS_AT_ONCE = 200;
  * @throws OperatorError if the target is not empty, or the source must be recovered first.
  */
 export async function transfer(source: Database, target: OpenDatabase, options: TransferOptions): Promise<Transfer> {
-  const { clock, onWaiting, onCommit } = options;
+  const { clock, onCommit } = options;
   if (await hasTimelineChanged(source)) {
     throw new OperatorError('the source was promoted or restored, and may have lost changes: run "pds recover" first');
   }
   await prepareSchema(target, clock);
   await refuseUsed(target);
   const tables = await inTransaction(source, async (from) => {
-    await lockCatalog(from, onWaiting === undefined ? {} : { onWaiting });
+    await lockCatalog(from, options);
     // Changes of partners, keys and grants begin with this row.
     await from.kysely
       .updateTable('access.clock')
@@ -67,7 +51,7 @@ export async function transfer(source: Database, target: OpenDatabase, options: 
       const copied = await copyTables(from, into, options);
       await into.kysely.deleteFrom('access.settings').where('name', '=', HISTORY).execute();
       await recordTimeline(into);
-      if (into.engine === 'postgres') await continueIdentities(into);
+      await continueIdentities(into);
       await recordChange(into, clock, { action: 'transfer', details: { from: source.engine } });
       await setImmediate();
       onCommit?.();
@@ -127,64 +111,7 @@ async function copyTables(
   return copied;
 }
 
-/** All tables with their columns, in the order of creation. */
-async function readTables({ engine, kysely }: Database): Promise<TableColumns[]> {
-  const tables: TableColumns[] = [];
-  for (const group of ['catalog', 'access']) {
-    const found =
-      engine === 'sqlite'
-        ? sql`select entry.name as "table", info.name as "column"
-            from ${sql.table(`${group}.sqlite_schema`)} as entry join pragma_table_info(entry.name, ${group}) as info
-            where entry.type = 'table' and entry.name not like 'sqlite!_%' escape '!' order by entry.rowid, info.cid`
-        : sql`select relname as "table", attname as "column"
-            from pg_catalog.pg_class as entry join pg_catalog.pg_attribute on attrelid = entry.oid
-            where relnamespace = ${group}::regnamespace and relkind = 'r' and attnum > 0 and not attisdropped
-            order by entry.oid, attnum`;
-    const { rows } = await found.execute(kysely);
-    const columnsOf = Map.groupBy(rows as { table: string; column: string }[], ({ table }) => table);
-    for (const [name, columns] of columnsOf)
-      tables.push({ table: `${group}.${name}` as keyof Tables, columns: columns.map(({ column }) => column) });
-  }
-  return tables;
-}
-
 async function countRows({ kysely }: Database, table: string): Promise<number> {
   const { rows } = await sql<{ total: number }>`select count(*) as total from ${sql.table(table)}`.execute(kysely);
   return rows[0]?.total ?? 0;
-}
-
-/** All rows of a table, as of the beginning. Call it in a transaction. */
-async function* readRows({ engine, kysely }: Database, { table, columns }: TableColumns): AsyncGenerator<object[]> {
-  const names = sql.join(columns.map((column) => sql.ref(column)));
-  if (engine === 'postgres') {
-    await sql`declare rows no scroll cursor for select ${names} from ${sql.table(table)}`.execute(kysely);
-    for (;;) {
-      const { rows } = await sql<object>`fetch ${sql.lit(ROWS_AT_ONCE)} from rows`.execute(kysely);
-      if (rows.length > 0) yield rows;
-      if (rows.length < ROWS_AT_ONCE) break;
-    }
-    await sql`close rows`.execute(kysely);
-    return;
-  }
-  let last = Number.MIN_SAFE_INTEGER;
-  for (;;) {
-    const { rows } = await sql<{ rowid_read: number }>`select ${names}, rowid as rowid_read from ${sql.table(table)}
-      where rowid > ${last} order by rowid limit ${sql.lit(ROWS_AT_ONCE)}`.execute(kysely);
-    if (rows.length > 0) yield rows.map(({ rowid_read: _, ...row }) => row);
-    if (rows.length < ROWS_AT_ONCE) return;
-    last = rows.at(-1)?.rowid_read ?? last;
-  }
-}
-
-/** Makes generated ids continue after the copied ones. */
-async function continueIdentities({ kysely }: Database): Promise<void> {
-  const { rows } = await sql<{ table: string; column: string }>`
-    select table_schema || '.' || table_name as "table", column_name as "column"
-    from information_schema.columns where is_identity = 'YES' and table_schema in ('catalog', 'access')`.execute(
-    kysely,
-  );
-  for (const { table, column } of rows) {
-    await sql`select setval(pg_get_serial_sequence(${table}, ${column}), coalesce(max(${sql.ref(column)}), 0) + 1, false)
-      from ${sql.table(table)}`.execute(kysely);
-  }
 }

@@ -28,10 +28,13 @@ const INSUFFICIENT_PRIVILEGE = '42501';
  * passwords alone.
  *
  * @returns the names of the roles it created; they have no password.
- * @throws OperatorError if the current role lacks the privilege, or if one of the two would have more than it should.
+ * @throws OperatorError on SQLite, if the current role lacks the privilege, or if one of the two would have more than it should.
  */
 export async function makeRoles(database: Database, clock: Clock, roles: Roles): Promise<string[]> {
   const { reader, writer } = roles;
+  if (database.engine === 'sqlite') {
+    throw new OperatorError('"pds roles" requires PostgreSQL. On SQLite, set the permissions of the two files instead');
+  }
   if (reader === writer) throw new OperatorError('the two roles must be different');
   const script = await readFile(SCRIPT, 'utf8');
   const statements = script.replace(/:'(reader|writer)'/g, (_, name: keyof Roles) => pg.escapeLiteral(roles[name]));
@@ -53,8 +56,12 @@ export async function makeRoles(database: Database, clock: Clock, roles: Roles):
   });
 }
 
-/** True if anyone but the owner has privileges: `makeRoles` must run again after a migration. */
-export async function hasRoles({ kysely }: Database): Promise<boolean> {
+/**
+ * True if anyone but the owner has privileges: `makeRoles` must run again after a migration. Null on SQLite, which has no
+ * roles.
+ */
+export async function hasRoles({ engine, kysely }: Database): Promise<boolean | null> {
+  if (engine === 'sqlite') return null;
   const { rows } = await sql`select from pg_catalog.pg_namespace, aclexplode(nspacl)
     where nspname = 'access' and grantee <> nspowner limit 1`.execute(kysely);
   return rows.length > 0;

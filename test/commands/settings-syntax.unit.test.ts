@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { parseSettingsFile } from '../../src/commands/output/settings-syntax.ts';
+import { parseSettingsFile } from '../../src/commands/output/settings-file.ts';
 import { numberOfRuns } from '../support/runs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'pds-syntax-'));

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { grant } from '../../src/access/grant-admin.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
-import { showAudit } from '../../src/commands/actions/audit.ts';
+import { showAudit } from '../../src/commands/actions/reports.ts';
 import type { CommandContext } from '../../src/commands/context.ts';
 import { createOutput } from '../../src/commands/output/output.ts';
 import { list, show } from '../../src/commands/actions/partner.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { reasonOf, shownRedisUrl } from '../../src/rate-limiting/redis-connection.ts';
+import { reasonOf, shownRedisUrl } from '../../src/rate-limiting/redis-rate-limiter.ts';
 
 const URL_WITH_SECRET = 'rediss://app-user:p%40ss%2Fword@redis.example:6380/3';
 

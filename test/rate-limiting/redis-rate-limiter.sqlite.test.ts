@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
-import { redisNamespace } from '../../src/rate-limiting/redis-connection.ts';
+import { redisNamespace } from '../../src/rate-limiting/redis-rate-limiter.ts';
 import type { SharedRateLimiter } from '../../src/rate-limiting/shared-rate-limiter.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { startRedis, type RedisServer } from '../support/redis/redis-server.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { checkWholeIndex } from '../../src/checks/index-contents.ts';
+import { checkWholeIndex } from '../../src/checks/contents.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 import { verifySample, type IndexFault } from '../../src/checks/verify-index.ts';

@@ -1,8 +1,10 @@
 import { publish, type ImportReport, type PublishOptions } from '../../publishing/publish.ts';
-import type { Source } from '../../publishing/read/source.ts';
+import { type Source, findFile } from '../../publishing/read/source.ts';
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../output/output.ts';
 import { startProgress } from '../output/progress.ts';
+import { createReadStream } from 'node:fs';
+import { realpath } from 'node:fs/promises';
 
 /**
  * Publishes sources, or only previews that, and shows the progress.
@@ -24,15 +26,12 @@ export async function publishWithProgress(
     ...options,
     removalsDays: config.removalsDays,
     clock,
-    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+    ...progress.hooks(doing, '"pds audit" shows whether it was published'),
     onRead: (source, readBytes, lines) => {
       bytes += readBytes;
       records += lines;
       progress.show(doing, bytes, totalBytes, [`${records} records`, source.kind]);
     },
-    throwIfInterrupted: progress.throwIfInterrupted,
-    onCommit: () =>
-      progress.setInterruptedMessage('Interrupted during the commit: "pds audit" shows whether it was published.'),
   }).finally(progress.stop);
 }
 
@@ -53,4 +52,26 @@ export function describeReport({ kinds, rerendered, notes }: ImportReport, outco
     ...notes,
     outcome,
   ];
+}
+
+/** Longer than any note of a conversion. */
+const MAX_BYTES = 128 * 1024;
+
+/**
+ * Describes what a conversion skipped when it wrote these sources, as lines: an import that removes what its files do not
+ * contain would remove those records. Empty if it skipped nothing.
+ */
+export async function describeSkipped(directory: string, sources: readonly Source[]): Promise<string[]> {
+  const folder = await realpath(directory);
+  const kinds: string[] = [];
+  const lines = new Set<string>();
+  for (const { kind } of sources) {
+    const file = await findFile(folder, `${kind}.skipped.txt`).catch(() => null);
+    if (file === null) continue;
+    const chunks = (await createReadStream(file.path, { end: MAX_BYTES - 1 }).toArray()) as Buffer[];
+    kinds.push(kind);
+    for (const line of Buffer.concat(chunks).toString().trimEnd().split('\n')) lines.add(line);
+  }
+  if (kinds.length === 0) return [];
+  return [...lines, `The conversion skipped these. --replace removes their records of ${kinds.join(', ')}.`];
 }

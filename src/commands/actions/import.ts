@@ -5,11 +5,10 @@ import { LargeRemovalsError, type LargeRemoval } from '../../publishing/write/re
 import { canAsk } from '../command-line.ts';
 import { configOfProcess, hasDatabase, withDatabase, type CommandContext } from '../context.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { confirm } from '../output/confirm.ts';
+import { confirm } from '../output/progress.ts';
 import type { Output } from '../output/output.ts';
-import { describeReport, jsonOfReport, publishWithProgress } from './import-report.ts';
+import { describeReport, jsonOfReport, publishWithProgress, describeSkipped } from './import-report.ts';
 import { checkSources, previewDirectory, type PreviewOptions } from './preview.ts';
-import { describeSkipped } from './skipped.ts';
 
 /** The options of `pds import`, as Commander parses them. */
 export interface ImportOptions extends PreviewOptions {

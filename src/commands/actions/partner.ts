@@ -16,7 +16,7 @@ import { deletePartner, renamePartner } from '../../access/partner-lifecycle.ts'
 import type { Kind } from '../../kinds.ts';
 import { withDatabase, type CommandContext } from '../context.ts';
 import { listedKeyJson, renderKeys } from './key.ts';
-import { confirm } from '../output/confirm.ts';
+import { confirm } from '../output/progress.ts';
 import { renderColumns, type Output } from '../output/output.ts';
 
 /** The options of `pds partner grant` and `revoke`, as Commander parses them. */

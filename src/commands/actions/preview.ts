@@ -9,8 +9,7 @@ import { configOfProcess, withDatabase, type CommandContext } from '../context.t
 import { listJsonChanges, listTextChanges } from '../preview/change-list.ts';
 import { ChangeSpool } from '../preview/change-spool.ts';
 import type { Output } from '../output/output.ts';
-import { describeReport, jsonOfReport, publishWithProgress } from './import-report.ts';
-import { describeSkipped } from './skipped.ts';
+import { describeReport, jsonOfReport, publishWithProgress, describeSkipped } from './import-report.ts';
 
 /** Records listed of each kind and sort of change as text, if `--show` does not set it. */
 const DEFAULT_SHOWN = 20;

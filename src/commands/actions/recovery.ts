@@ -6,9 +6,8 @@ import { previewRecovery, recover, type Recovery, type RecoveryPreview } from '.
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
 import { canAsk } from '../command-line.ts';
 import { configOfProcess, operatorOfProcess, type CommandContext } from '../context.ts';
-import { confirm } from '../output/confirm.ts';
+import { confirm, startProgress } from '../output/progress.ts';
 import type { Output } from '../output/output.ts';
-import { startProgress } from '../output/progress.ts';
 
 const STEPS = {
   copying: 'Copying',

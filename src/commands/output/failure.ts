@@ -1,30 +1,10 @@
 import { getSystemErrorMap } from 'node:util';
 import { withoutKeys } from '../../access/keys.ts';
 import type { DatabaseConfig } from '../../config.ts';
-import { isTlsError } from '../../database/postgres/postgres-errors.ts';
-import { shownPostgresUrl } from '../../database/postgres/postgres-url.ts';
-import { describeSqliteError, sqliteFiles } from '../../database/sqlite/sqlite-files.ts';
+import { configuredDatabase } from '../../database/open.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { describeProblem, type ImportRefusedError } from '../../publishing/problems.ts';
 import type { Output } from './output.ts';
-
-const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EPIPE']);
-
-// `pg` throws these without a code.
-const CONNECTION_MESSAGES =
-  /^(timeout exceeded when trying to connect|timeout expired|connection terminated|client has encountered)/i;
-
-/** Advice for some PostgreSQL errors (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
-const ADVICE: Readonly<Record<string, string>> = {
-  25006: '. Nothing was changed. If it is a replica, set PDS_DATABASE_URL to the primary',
-  42501:
-    '. Run "pds roles" to grant the roles for serving and for commands what they need, also after each "pds migrate". ' +
-    'These two commands and "pds recover" must be run as the owner of the tables',
-  '55P03':
-    '. Another transaction, such as a pg_dump, has locked a table that this command changes. Run the command again when ' +
-    'it has ended',
-  53100: '. The disk of the server is full: free some space, and run the command again. It did all of its work or none',
-};
 
 /** The error that ended a command, if closing the database then failed, too. */
 export function causeOf(error: unknown): unknown {
@@ -39,30 +19,11 @@ export function causeOf(error: unknown): unknown {
 export function describeFailure(error: unknown, database: DatabaseConfig | null): string {
   if (!(error instanceof Error)) return `unexpected: ${String(error)}`;
   if (error instanceof OperatorError) return error.message;
-  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
+  const { syscall } = error as { syscall?: unknown };
   // The error that a worker gets from the primary has only the code.
   if (syscall === 'bind' || syscall === 'listen') return describeListenError(error, API_PORT);
-  if (database?.engine === 'sqlite') {
-    const { catalog, access } = sqliteFiles(database.path);
-    const message = describeSqliteError(error, [catalog, access]);
-    if (message !== null) return message;
-  }
-  if (database?.engine === 'postgres') {
-    const shown = shownPostgresUrl(database.url);
-    if (isTlsError(error)) {
-      return (
-        `TLS verification failed for the database ${shown}; no credentials were sent: ${error.message}. With ` +
-        'sslmode=verify-full, the server must present a certificate for the host in the URL, signed by an authority in ' +
-        'the file that sslrootcert names'
-      );
-    }
-    if (isConnectionError(error, code, syscall)) {
-      return `cannot reach the database ${shown}: ${reasonOf(error)}. Check that it is running, and PDS_DATABASE_URL`;
-    }
-    if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) {
-      return `the database ${shown} returned an error: ${error.message} (${code})${ADVICE[code] ?? ''}`;
-    }
-  }
+  const described = database === null ? null : configuredDatabase(database).describeError(error);
+  if (described !== null) return described;
   return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;
 }
 
@@ -111,18 +72,4 @@ export function describeListenError(error: Error, { what, host, port, inUse }: t
 function wordsOfCode(_: string, code: string): string {
   const known = [...getSystemErrorMap().values()].find(([name]) => name === code);
   return `listen ${code}: ${known?.[1] ?? 'not possible'}`;
-}
-
-function isConnectionError(error: Error, code: unknown, syscall: unknown): boolean {
-  return (
-    (typeof code === 'string' && CONNECTION_CODES.has(code)) ||
-    syscall === 'connect' ||
-    CONNECTION_MESSAGES.test(error.message)
-  );
-}
-
-/** If a name has several addresses, Node throws an AggregateError with one error per address and an empty message. */
-function reasonOf(error: Error): string {
-  const parts = error instanceof AggregateError ? error.errors : [error];
-  return parts.map((part) => (part instanceof Error ? part.message : String(part))).join(', ');
 }

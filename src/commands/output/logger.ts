@@ -1,7 +1,7 @@
-import { pino, type Logger } from 'pino';
+import { pino, type DestinationStream, type Logger } from 'pino';
 import type { Config } from '../../config.ts';
-import type { LogFormat } from './log-format.ts';
-import { openLogOutput } from './log-output.ts';
+import { printableJson } from '../../printable.ts';
+import type { LogFormat } from '../../settings.ts';
 import { processOutput } from './output.ts';
 
 export interface ServiceLog {
@@ -26,8 +26,7 @@ export async function createLog(
     process.once('exit', () => log.release());
     return { logger: pino({ level }, log), release: () => log.release() };
   }
-  const output = openLogOutput({
-    isShared,
+  const output = openLogOutput(isShared ? MAX_WRITE_BYTES.shared : MAX_WRITE_BYTES.alone, {
     onFailure: ({ message }) =>
       processOutput(false).note(`warning: the log cannot be written (${message}); requests are served normally`),
     onRecovery: (droppedLines) => logger.warn({ droppedLines }, 'the log can be written again'),
@@ -38,5 +37,102 @@ export async function createLog(
 
 /** Waits until the log is written, if possible, for up to a second. */
 export function flushLog(logger: Logger): Promise<void> {
-  return new Promise((resolve) => logger.flush(() => resolve()));
+  return new Promise((resolve) => {
+    const deadline = setTimeout(resolve, LAST_WRITE_MS);
+    logger.flush(() => {
+      clearTimeout(deadline);
+      resolve();
+    });
+  });
+}
+
+/**
+ * Bytes of a write. Several processes that share a descriptor write no more than is atomic on a pipe (`PIPE_BUF` on
+ * Linux), so that their lines do not mix. Each write wakes a thread, so a process that is alone writes much at once.
+ */
+const MAX_WRITE_BYTES = { shared: 4_096, alone: 65_536 };
+
+/** Lines are written once this part of a write is full, or after this delay. */
+const FULL_PART = 0.85;
+const MAX_BUFFERING_MS = 20;
+
+/** Maximum backlog while the disk is full or the reader stalls; further lines are dropped and counted. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+
+/** How often a failed write is tried again. */
+const RETRY_MS = 250;
+
+/** How long shutdown waits for the last lines. */
+const LAST_WRITE_MS = 1_000;
+
+/**
+ * Writes the log to standard output through pino's destination, and never throws or blocks. The service keeps running
+ * without its log, and logging resumes when possible: after a full disk, a stalled reader or none.
+ *
+ * @param on.onFailure called once when writing fails.
+ * @param on.onRecovery called when writing succeeds again, also after a stalled reader.
+ */
+function openLogOutput(
+  maxWrite: number,
+  on: { onFailure(error: Error): void; onRecovery(droppedLines: number): void },
+): DestinationStream {
+  let dropped = 0;
+  let hasFailed = false;
+  let hasWritten = false;
+  let isExiting = false;
+  let timer: NodeJS.Timeout | undefined;
+  const destination = pino.destination({
+    dest: 1,
+    maxWrite,
+    minLength: Math.floor(FULL_PART * maxWrite),
+    maxLength: MAX_WAITING_BYTES,
+    // Otherwise a stalled reader would keep the process from exiting.
+    retryEAGAIN: () => !isExiting,
+  });
+  // It would give up for good if a reader is gone.
+  destination.removeAllListeners('error');
+  // The destination's own timer would write even if there is nothing to write.
+  const writeSoon = (): void => {
+    timer ??= setTimeout(
+      () => {
+        timer = undefined;
+        destination.flush();
+      },
+      hasFailed ? RETRY_MS : MAX_BUFFERING_MS,
+    ).unref();
+  };
+  destination.on('drop', () => (dropped += 1));
+  destination.on('error', (error: Error) => {
+    if (!hasFailed) on.onFailure(error);
+    hasFailed = true;
+    writeSoon();
+  });
+  destination.on('write', (bytes: number) => {
+    // Of a flush with nothing to write.
+    if (bytes === 0) return;
+    hasWritten = true;
+    // A flush during a write does nothing, and what came meanwhile would wait for the next line.
+    writeSoon();
+    if (!hasFailed && dropped === 0) return;
+    const droppedLines = dropped;
+    hasFailed = false;
+    dropped = 0;
+    on.onRecovery(droppedLines);
+  });
+  // pino calls it at exit, and it would retry a failing write forever.
+  const flushSync = destination.flushSync.bind(destination);
+  destination.flushSync = () => {
+    isExiting = true;
+    try {
+      if (hasWritten && !hasFailed) flushSync();
+    } catch {
+      // Nothing left to report to.
+    }
+  };
+  const write = destination.write.bind(destination);
+  destination.write = (json) => {
+    writeSoon();
+    return write(printableJson(json));
+  };
+  return destination;
 }

@@ -1,7 +1,9 @@
 import cliProgress from 'cli-progress';
 import { OperatorError } from '../../operator-error.ts';
 import { printable } from '../../printable.ts';
+import type { WorkHooks } from '../../database/catalog-lock.ts';
 import type { Output } from './output.ts';
+import { createInterface } from 'node:readline';
 
 /** Interval of progress lines if stderr is not a terminal. */
 const PLAIN_LINE_EVERY_MS = 5_000;
@@ -39,8 +41,12 @@ export interface Progress {
   readonly show: (doing: string, done: number, total: number, details?: readonly string[]) => void;
   /** @throws InterruptedError after a signal. */
   readonly throwIfInterrupted: () => void;
-  /** Changes the message for an interruption from now on. */
-  readonly setInterruptedMessage: (message: string) => void;
+  /**
+   * For long work on the database: shows its progress, and ends it after a signal that arrives before its commit.
+   *
+   * @param committed what an operator can do after a signal during the commit.
+   */
+  readonly hooks: (doing: string, committed: string) => Required<WorkHooks>;
   /** Ends the display, and restores Node's default signal handling. */
   readonly stop: () => void;
 }
@@ -85,28 +91,37 @@ export function startProgress(output: Output, interrupted: string): Progress {
   const throwIfInterrupted = (): void => {
     if (received !== null) throw new InterruptedError(message, received);
   };
-  return {
-    throwIfInterrupted,
-    setInterruptedMessage: (next) => (message = next),
-    show(doing, done, total, details = []) {
-      throwIfInterrupted();
-      if (bar !== null) {
-        const payload = { doing, details: details.map((detail) => ` | ${printable(detail)}`).join('') };
-        // A new step restarts the estimate.
-        if (shown === doing) bar.update(done, payload);
-        else {
-          bar.stop();
-          bar.start(total, done, payload);
-        }
-        shown = doing;
-        return;
+  const show: Progress['show'] = (doing, done, total, details = []) => {
+    throwIfInterrupted();
+    if (bar !== null) {
+      const payload = { doing, details: details.map((detail) => ` | ${printable(detail)}`).join('') };
+      // A new step restarts the estimate.
+      if (shown === doing) bar.update(done, payload);
+      else {
+        bar.stop();
+        bar.start(total, done, payload);
       }
-      // Starts at the first call: the command may have waited for a lock before it.
-      lastLineAtMs ??= performance.now();
-      if (performance.now() - lastLineAtMs <= PLAIN_LINE_EVERY_MS) return;
-      lastLineAtMs = performance.now();
-      output.note(`${doing}: ${[`${Math.floor((100 * done) / Math.max(1, total))} %`, ...details].join(', ')}`);
-    },
+      shown = doing;
+      return;
+    }
+    // Starts at the first call: the command may have waited for a lock before it.
+    lastLineAtMs ??= performance.now();
+    if (performance.now() - lastLineAtMs <= PLAIN_LINE_EVERY_MS) return;
+    lastLineAtMs = performance.now();
+    output.note(`${doing}: ${[`${Math.floor((100 * done) / Math.max(1, total))} %`, ...details].join(', ')}`);
+  };
+  return {
+    show,
+    throwIfInterrupted,
+    hooks: (doing, committed) => ({
+      onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+      throwIfInterrupted,
+      onProgress: ({ done, total, what }) => show(doing, done, total, [what]),
+      onCommit: () => {
+        throwIfInterrupted();
+        message = `Interrupted during the commit: ${committed}.`;
+      },
+    }),
     stop() {
       clearTimeout(timer);
       for (const signal of SIGNALS) process.off(signal, receive);
@@ -121,4 +136,29 @@ export function formatDuration(totalSeconds: number): string {
   if (seconds < 60) return `${seconds}s`;
   const minutes = Math.floor(seconds / 60);
   return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+}
+
+/**
+ * Asks on the terminal. Only `y` and `yes` confirm: an empty line or the end of input means no.
+ *
+ * @throws OperatorError if the operator declines.
+ * @throws InterruptedError after Ctrl-C.
+ */
+export async function confirm(output: Output, question: string): Promise<void> {
+  // No line editing, so that Ctrl-C is a signal as usual.
+  const lines = createInterface({ input: process.stdin, terminal: false });
+  const answer = Promise.withResolvers<string>();
+  const interrupt = (): void => answer.reject(new InterruptedError('Interrupted; nothing was changed.', 'SIGINT'));
+  lines.once('line', answer.resolve);
+  lines.once('close', () => answer.resolve(''));
+  // Before the question is on the screen.
+  process.once('SIGINT', interrupt);
+  output.note(`${question} [y/N]`);
+  try {
+    if (/^y(es)?$/i.test((await answer.promise).trim())) return;
+  } finally {
+    process.off('SIGINT', interrupt);
+    lines.close();
+  }
+  throw new OperatorError('not confirmed; nothing was changed');
 }

@@ -6,7 +6,7 @@ import { withoutKeys } from '../../access/keys.ts';
 import type { Config } from '../../config.ts';
 import { WINDOW_SECONDS } from '../../rate-limiting/request-limits.ts';
 import { SharedRateLimiter } from '../../rate-limiting/shared-rate-limiter.ts';
-import type { ReportRequest, ToPrimary, ToWorker } from '../../workers/messages.ts';
+import type { ReportRequest, ToPrimary, ToWorker } from '../../workers/worker-pool.ts';
 import { describeFailure } from '../output/failure.ts';
 import { flushLog } from '../output/logger.ts';
 import { startServing } from './serving.ts';

@@ -3,10 +3,9 @@ import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import type { Config } from '../../config.ts';
 import type { AdminServer } from '../../monitoring/admin-server.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { poolView } from '../../workers/pool-view.ts';
+import { poolView, WorkerReports } from '../../workers/worker-reports.ts';
 import { WorkerPool } from '../../workers/worker-pool.ts';
-import { WorkerReports } from '../../workers/worker-reports.ts';
-import type { LogFormat } from '../output/log-format.ts';
+import type { LogFormat } from '../../settings.ts';
 import { processOutput } from '../output/output.ts';
 import { closeAtEnd, resolveHost } from './serving.ts';
 

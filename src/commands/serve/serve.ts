@@ -6,9 +6,8 @@ import manifest from '../../../package.json' with { type: 'json' };
 import { DEMO_KEY } from '../../access/keys.ts';
 import { PartnerDirectory } from '../../access/partner-directory.ts';
 import type { Config } from '../../config.ts';
-import { openForCommands } from '../../database/open.ts';
+import { configuredDatabase, openForCommands } from '../../database/open.ts';
 import { hasTimelineChanged } from '../../database/postgres/timeline.ts';
-import { shownPostgresUrl } from '../../database/postgres/postgres-url.ts';
 import { haveCreated, prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
 import { startAdminServer, type AdminServer } from '../../monitoring/admin-server.ts';
 import { registerReady } from '../../monitoring/readiness.ts';
@@ -17,7 +16,7 @@ import { DOCS_PATH } from '../../portal/portal.ts';
 import { announceInterrupted } from '../../publishing/releases.ts';
 import { configOfProcess, hasDatabase, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
 import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
-import type { LogFormat } from '../output/log-format.ts';
+import type { LogFormat } from '../../settings.ts';
 import { createLog } from '../output/logger.ts';
 import { renderColumns, type Output } from '../output/output.ts';
 import { serveAsWorker } from './serve-as-worker.ts';
@@ -176,7 +175,7 @@ function greet(
     ['API', `${origin}/v1`],
     ['Portal', `${origin}${DOCS_PATH}`],
     ['Admin', `${adminOrigin}/readyz`],
-    ['Database', database.engine === 'sqlite' ? database.path : shownPostgresUrl(database.url)],
+    ['Database', configuredDatabase(database).shown],
     ['Stop', 'Ctrl-C'],
   ];
   const tryIt = `curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/contracts?q=asphalt&limit=1'`;

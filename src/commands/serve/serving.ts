@@ -5,7 +5,7 @@ import type { Registry } from 'prom-client';
 import { keyEnvironmentOf } from '../../access/keys.ts';
 import { PartnerDirectory } from '../../access/partner-directory.ts';
 import { buildApp } from '../../app.ts';
-import type { Config } from '../../config.ts';
+import { type Config, ConfigError, describeOrigin } from '../../config.ts';
 import { openForServing } from '../../database/open.ts';
 import { openUsageStore } from '../../usage/usage-store.ts';
 import {
@@ -15,16 +15,19 @@ import {
   RequestLimits,
 } from '../../rate-limiting/request-limits.ts';
 import { Readiness } from '../../monitoring/readiness.ts';
-import { processMetrics } from '../../monitoring/metrics.ts';
-import { requestMetrics } from '../../monitoring/request-metrics.ts';
+import { processMetrics, requestMetrics } from '../../monitoring/metrics.ts';
 import { registerServingMetrics } from '../../monitoring/serving-metrics.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { readCursorSecret } from '../../paging/watermark.ts';
 import type { RedisRateLimiter } from '../../rate-limiting/redis-rate-limiter.ts';
 import { UsageRecorder } from '../../usage/usage-recorder.ts';
-import { boundConnections } from './descriptor-limit.ts';
 import { flushLog } from '../output/logger.ts';
-import { startTracing } from '../output/tracing.ts';
+import type { Tracing } from '../../monitoring/tracing.ts';
+import { originOfVariable } from '../output/settings-file.ts';
+import { readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
+import { MAX_ADMIN_CONNECTIONS } from '../../monitoring/admin-server.ts';
+import { throttleWarning } from '../../throttle-warning.ts';
 
 /**
  * The listen backlog. The system drops further connection attempts, and clients retry after one, two and four seconds:
@@ -123,8 +126,7 @@ async function countInRedis(
 ): Promise<RedisRateLimiter | null> {
   if (redisUrl === null) return null;
   // Loaded only if used: it takes a tenth of the startup time.
-  const { redisNamespace } = await import('../../rate-limiting/redis-connection.ts');
-  const { startRedisRateLimiter } = await import('../../rate-limiting/redis-rate-limiter.ts');
+  const { redisNamespace, startRedisRateLimiter } = await import('../../rate-limiting/redis-rate-limiter.ts');
   const namespace = redisNamespace(cursorSecret, environment);
   return startRedisRateLimiter({ redisUrl, namespace, windowSeconds: WINDOW_SECONDS, logger });
 }
@@ -155,5 +157,73 @@ export async function resolveHost(host: string, setting: string): Promise<string
     return address;
   } catch {
     throw new OperatorError(`cannot resolve the host "${host}". Correct it with ${setting}`);
+  }
+}
+
+/**
+ * Starts sending traces if this process's environment configures a collector, using OpenTelemetry's standard variables:
+ * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
+ *
+ * @returns null if none is configured.
+ * @throws ConfigError if the configuration is not supported.
+ */
+async function startTracing({ environment }: Config, logger: Logger): Promise<Tracing | null> {
+  if (!isWanted(process.env)) return null;
+  // Loaded only if used: it takes about 40 MB.
+  const { Tracing } = await import('../../monitoring/tracing.ts');
+  try {
+    return new Tracing(process.env, environment, logger);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    // The first word of each problem is the variable.
+    throw new ConfigError(
+      error.problems.map((problem) => {
+        const [name = ''] = problem.split(' ');
+        return `${problem}. It is set ${describeOrigin(originOfVariable(name))}`;
+      }),
+    );
+  }
+}
+
+function isWanted(environment: Readonly<Record<string, string | undefined>>): boolean {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: all, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces } = environment;
+  const isOff = environment['OTEL_SDK_DISABLED'] === 'true' || environment['OTEL_TRACES_EXPORTER'] === 'none';
+  return !isOff && [all, traces].some((endpoint) => endpoint !== undefined && endpoint.trim() !== '');
+}
+
+/**
+ * Descriptors reserved for the database, the log, admin connections and other files while connections use up the rest.
+ */
+const RESERVED_DESCRIPTORS = 64 + MAX_ADMIN_CONNECTIONS;
+
+/** Minimum interval between warnings about refused connections. */
+const WARN_EVERY_MS = 10_000;
+
+/**
+ * Limits connections so that descriptors remain for the rest of the service. Connections beyond the limit are closed at
+ * once, and logged. Without a limit, Node silently closes new connections when descriptors run out, and the service
+ * cannot reconnect to the database either.
+ */
+function boundConnections(server: Server, logger: Pick<Logger, 'warn'>): void {
+  const limit = readDescriptorLimit();
+  if (limit === null) return;
+  server.maxConnections = Math.max(limit - RESERVED_DESCRIPTORS, Math.floor(limit / 4));
+  const warn = throttleWarning(WARN_EVERY_MS, (refused) =>
+    logger.warn(
+      { refused, open: server.maxConnections, descriptors: limit },
+      'refusing connections: the limit on open files is reached',
+    ),
+  );
+  server.on('drop', warn);
+}
+
+/** This process's limit of open files and sockets; null if unknown or unlimited. */
+function readDescriptorLimit(): number | null {
+  try {
+    // Node raises the soft limit to the hard one at startup.
+    const soft = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+    return soft === undefined ? null : Number(soft);
+  } catch {
+    return null;
   }
 }

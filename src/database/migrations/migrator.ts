@@ -1,13 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { OnProgress } from '../../progress.ts';
+import { type OnProgress, endWithClient, lockCatalog } from '../catalog-lock.ts';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
-import { endWithClient, lockCatalog } from '../catalog-lock.ts';
 import { recordChange } from '../audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database.ts';
 import { SchemaVersionError } from '../errors.ts';
 import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
-import { readStoredSetting, storeSetting } from '../stored-settings.ts';
+import { readStoredSetting, storeSetting } from '../rows.ts';
 import { accessSchema } from './access.ts';
 import { catalogSchema } from './catalog.ts';
 import type { GroupSchema, TableGroup } from './schema.ts';

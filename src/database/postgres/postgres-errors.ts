@@ -9,6 +9,7 @@ const SYSTEM_CODES = new Set([
   'ECONNRESET',
   'ECONNABORTED',
   'EHOSTUNREACH',
+  'ETIMEDOUT',
   'ENETUNREACH',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -43,4 +44,44 @@ export function isTlsError(error: Error): boolean {
     (typeof code === 'string' && TLS_CODES.test(code)) ||
     error.message === 'The server does not support SSL connections'
   );
+}
+
+/** Advice for some PostgreSQL errors (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+const ADVICE: Readonly<Record<string, string>> = {
+  25006: '. Nothing was changed. If it is a replica, set PDS_DATABASE_URL to the primary',
+  42501:
+    '. Run "pds roles" to grant the roles for serving and for commands what they need, also after each "pds migrate". ' +
+    'These two commands and "pds recover" must be run as the owner of the tables',
+  '55P03':
+    '. Another transaction, such as a pg_dump, has locked a table that this command changes. Run the command again when ' +
+    'it has ended',
+  53100: '. The disk of the server is full: free some space, and run the command again. It did all of its work or none',
+};
+
+/**
+ * Describes an error of the server or of the connection to it for operators, and what to do; null if it is another error.
+ *
+ * @param shown the database in the message.
+ */
+export function describePostgresError(error: Error, shown: string): string | null {
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
+  if (isTlsError(error)) {
+    return (
+      `TLS verification failed for the database ${shown}; no credentials were sent: ${error.message}. With ` +
+      'sslmode=verify-full, the server must present a certificate for the host in the URL, signed by an authority in ' +
+      'the file that sslrootcert names'
+    );
+  }
+  // `pg` throws its time-outs without a code.
+  if (isConnectionLost(error) || syscall === 'connect' || (code === undefined && isTimeout(error))) {
+    return `cannot reach the database ${shown}: ${reasonOf(error)}. Check that it is running, and PDS_DATABASE_URL`;
+  }
+  if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) return null;
+  return `the database ${shown} returned an error: ${error.message} (${code})${ADVICE[code] ?? ''}`;
+}
+
+/** If a name has several addresses, Node throws an AggregateError with one error per address and an empty message. */
+function reasonOf(error: Error): string {
+  const parts = error instanceof AggregateError ? error.errors : [error];
+  return parts.map((part) => (part instanceof Error ? part.message : String(part))).join(', ');
 }

@@ -1,9 +1,10 @@
 import { Kysely, PostgresDialect, sql, type RawBuilder } from 'kysely';
 import pg from 'pg';
-import type { OpenDatabase, ParameterValues, ReadSource, TextsQuery } from '../database.ts';
+import type { ConfiguredDatabase, OpenDatabase, ParameterValues, ReadSource, TextsQuery } from '../database.ts';
 import { copyIntoPostgres, poolWithCopy } from './postgres-copy.ts';
 import { createPool, ServerPool } from './server-pool.ts';
-import { readPostgresUrl } from './postgres-url.ts';
+import { describePostgresError } from './postgres-errors.ts';
+import { readPostgresUrl, shownPostgresUrl } from './postgres-url.ts';
 import { ReadRouter } from './read-router.ts';
 import { readRevision, type Revision } from '../revision.ts';
 import { bindParameters, StatementCache } from '../statement.ts';
@@ -39,12 +40,26 @@ const types: pg.CustomTypesConfig = {
     (oid as number) === INT8 ? Number : (pg.types.getTypeParser(oid, format) as (text: string) => unknown),
 };
 
+/** The PostgreSQL database of a `postgres://…` URL. */
+export function postgresDatabase(url: string): ConfiguredDatabase {
+  const openToCommand = (): OpenDatabase => openPostgresForCommands(url);
+  return {
+    shown: shownPostgresUrl(url),
+    isMissing: () => false,
+    openForServing: (replicaUrls) => openPostgresForServing(url, replicaUrls),
+    openForCommands: openToCommand,
+    // Serving connections have a statement timeout.
+    openForLongReads: openToCommand,
+    describeError: (error) => describePostgresError(error, shownPostgresUrl(url)),
+  };
+}
+
 /**
  * Opens a database for a command. Connects on first use, so this does not throw if the server is down.
  *
  * @throws DatabaseUnavailableError if a file that the URL names cannot be read.
  */
-export function openPostgresForCommands(url: string): OpenDatabase {
+function openPostgresForCommands(url: string): OpenDatabase {
   const { connectionString } = readPostgresUrl(url);
   const pool = createPool({
     connectionString,
@@ -72,7 +87,7 @@ export function openPostgresForCommands(url: string): OpenDatabase {
  *
  * @throws DatabaseUnavailableError if a file that a URL names cannot be read.
  */
-export function openPostgresForServing(url: string, replicaUrls: readonly string[]): OpenDatabase {
+function openPostgresForServing(url: string, replicaUrls: readonly string[]): OpenDatabase {
   const primary = openServerPool(url);
   const router = new ReadRouter(primary, replicaUrls.map(openServerPool));
   const pool = { connect: () => primary.connect(), end: () => primary.close(), options: {} };

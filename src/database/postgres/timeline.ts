@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { readStoredSetting, storeSetting } from '../stored-settings.ts';
+import { readStoredSetting, storeSetting } from '../rows.ts';
 
 /** The setting that records the timeline on which earlier commit timestamps were drawn. */
 export const HISTORY = 'history';

@@ -1,19 +1,24 @@
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import * as sqlite from 'node:sqlite';
 import { DatabaseUnavailableError } from '../errors.ts';
-import {
-  SQLITE_BUSY,
-  SQLITE_CANTOPEN,
-  SQLITE_CORRUPT,
-  SQLITE_FULL,
-  SQLITE_IOERR,
-  SQLITE_LOCKED,
-  SQLITE_NOTADB,
-  SQLITE_READONLY,
-  sqliteCode,
-} from './sqlite-errors.ts';
-import { freeBytes, logBytes, SMALL_BYTES } from './sqlite-log.ts';
+
+// https://www.sqlite.org/rescode.html: primary codes, the low byte of Node's `errcode`.
+export const SQLITE_ERROR = 1;
+export const SQLITE_BUSY = 5;
+export const SQLITE_LOCKED = 6;
+export const SQLITE_READONLY = 8;
+export const SQLITE_IOERR = 10;
+export const SQLITE_CORRUPT = 11;
+export const SQLITE_FULL = 13;
+export const SQLITE_CANTOPEN = 14;
+export const SQLITE_NOTADB = 26;
+
+/** The SQLite primary result code of an error; null for any other error. */
+export function sqliteCode(error: unknown): number | null {
+  const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown };
+  return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode & 0xff : null;
+}
 
 /** Node 26.11 renames DatabaseSync to Database and warns at the old name; older versions know only the old one. */
 export const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
@@ -107,6 +112,20 @@ function holdsTables(file: string): boolean {
     // Opening it reports the problem.
     return false;
   }
+}
+
+/** A change of partners or keys takes less space than this; so does a log that can stay. */
+export const SMALL_BYTES = 1024 * 1024;
+
+/** The size of a database file's write-ahead log (WAL); 0 if there is none. */
+export function logBytes(file: string): number {
+  return statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** The space that this user can fill on the disk of a file. */
+export function freeBytes(file: string): number {
+  const { bavail, bsize } = statfsSync(dirname(file));
+  return bavail * bsize;
 }
 
 /** Below this the disk counts as full: SQLite's WAL indexes alone need about as much. */

@@ -1,21 +1,5 @@
-import { statfsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { SQLITE_BUSY, SQLITE_FULL, sqliteCode } from './sqlite-errors.ts';
-
-/** A change of partners or keys takes less space than this; so does a log that can stay. */
-export const SMALL_BYTES = 1024 * 1024;
-
-/** The size of a database file's write-ahead log (WAL); 0 if there is none. */
-export function logBytes(file: string): number {
-  return statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-/** The space that this user can fill on the disk of a file. */
-export function freeBytes(file: string): number {
-  const { bavail, bsize } = statfsSync(dirname(file));
-  return bavail * bsize;
-}
+import { freeBytes, logBytes, SMALL_BYTES, SQLITE_BUSY, SQLITE_FULL, sqliteCode } from './sqlite-files.ts';
 
 /**
  * Empties the catalog's log if it is large, or the disk nearly full, waiting for readers up to the busy timeout. It holds every page that a transaction

@@ -3,8 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { methodNotAllowed, renderError, validationFailed, type ApiError } from '../response/errors.ts';
 import { JSON_TYPE, REQUEST_ID_HEADER, requestIds, SECURITY_HEADERS } from '../response/send-text.ts';
-import { type Connections, MAX_HEAD_BYTES } from './server.ts';
-import { STATUS_CODES } from './node-http.ts';
+import { type Connections, MAX_HEAD_BYTES, STATUS_CODES } from './server.ts';
 
 /** How long a refused connection is still read from, so that a reset does not overtake the response. */
 const LINGER_MS = 1_000;

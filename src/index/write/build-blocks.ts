@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { insertRows } from '../../database/rows.ts';
-import { BLOCK_SIZE, storedSet, type StoredSet } from '../position-set.ts';
+import { BLOCK_SIZE, storedSet } from '../position-set.ts';
 import type { PositionedRow } from '../terms.ts';
 import { BlockBuilder, type StoredEntry } from './block-builder.ts';
 import type { BuilderMessage, BuiltBlock } from './block-thread.ts';
@@ -21,11 +21,6 @@ export interface BlockOfKind {
   readonly block: number;
 }
 
-/** Makes the row of a set. Migrations before checksums were stored leave them out. */
-export type RowOf = (
-  ...row: Parameters<typeof storedSet>
-) => Omit<StoredSet, 'checksum'> & { readonly checksum?: number | null };
-
 /** Collects the records of a block. */
 interface BlockBuild {
   add(kind: IndexedKind, rows: readonly PositionedRow<IndexedKind>[]): Promise<void>;
@@ -39,14 +34,12 @@ interface BlockBuild {
  *
  * @param pause awaited once per batch.
  * @param onRecords called with the number of records just read.
- * @param rowOf makes a row to store.
  */
 export async function buildBlocks(
   database: Database,
   blocks: readonly BlockOfKind[],
   pause: () => Promise<void>,
   onRecords: (count: number) => void = () => undefined,
-  rowOf: RowOf = storedSet,
 ): Promise<void> {
   if (blocks.length === 0) return;
   const builds = (await haveMany(database, blocks))
@@ -62,8 +55,9 @@ export async function buildBlocks(
         onRecords(rows.length);
         await pause();
       }
-      const rows = (await build.complete()).map(({ term, bits }) => rowOf(kind, block, term, bits));
-      await writeBlock(database, kind, block, rows);
+      const rows = (await build.complete()).map(({ term, bits }) => storedSet(kind, block, term, bits));
+      await sql`delete from ${sql.table(`catalog.${kind}_index`)} where block = ${block}`.execute(database.kysely);
+      await insertRows(database, indexTable(kind), rows);
     }
   };
   const ended = await Promise.allSettled(
@@ -90,16 +84,6 @@ async function haveMany({ kysely }: Database, blocks: readonly BlockOfKind[]): P
     if ((rows[0]?.count ?? 0) >= MIN_RECORDS_FOR_THREADS) return true;
   }
   return false;
-}
-
-async function writeBlock(
-  database: Database,
-  kind: IndexedKind,
-  block: number,
-  rows: readonly ReturnType<RowOf>[],
-): Promise<void> {
-  await sql`delete from ${sql.table(`catalog.${kind}_index`)} where block = ${block}`.execute(database.kysely);
-  await insertRows(database, indexTable(kind), rows);
 }
 
 /** Builds a block in this thread. */

@@ -2,12 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { firstRow } from '../../database/statement.ts';
-import { buildBlocks, type RowOf } from './build-blocks.ts';
+import { buildBlocks } from './build-blocks.ts';
 import { indexTable } from './indexed-rows.ts';
 import { isLayoutSound } from './layout.ts';
 import { BLOCK_SIZE } from '../position-set.ts';
 import type { IndexedKind } from '../../kinds.ts';
-import type { OnProgress } from '../../progress.ts';
+import type { OnProgress } from '../../database/catalog-lock.ts';
 
 /** A quarter of the positions stays free, evenly spread, for new records between others. */
 const RECORDS_PER_BLOCK = (BLOCK_SIZE * 3) / 4;
@@ -24,14 +24,12 @@ export interface RebuiltKind {
  *
  * @param token of the release that makes the new index known.
  * @param onProgress called regularly with records and the kind that is being indexed.
- * @param rowOf makes a row to store.
  */
 export async function rebuildIndex(
   database: Database,
   kinds: readonly IndexedKind[],
   token: string,
   onProgress: OnProgress,
-  rowOf?: RowOf,
 ): Promise<RebuiltKind[]> {
   const counts = await countRecords(database, kinds);
   const total = counts.reduce((sum, { records }) => sum + records, 0);
@@ -45,7 +43,7 @@ export async function rebuildIndex(
     await pause();
     const isPlacedAgain = !(await isLayoutSound(database, kind, pause));
     if (isPlacedAgain) await assignPositions(database, kind, token, pause);
-    await rebuildBlocks(database, kind, token, pause, (count) => (done += count), rowOf);
+    await rebuildBlocks(database, kind, token, pause, (count) => (done += count));
     rebuilt.push({ kind, records, isPlacedAgain });
   }
   return rebuilt;
@@ -115,7 +113,6 @@ async function assignPositions(
  *
  * @param pause awaited once per batch.
  * @param onRecords called with the number of records just read.
- * @param rowOf makes a row to store.
  */
 async function rebuildBlocks(
   database: Database,
@@ -123,7 +120,6 @@ async function rebuildBlocks(
   token: string,
   pause: () => Promise<void>,
   onRecords: (count: number) => void,
-  rowOf?: RowOf,
 ): Promise<void> {
   const { kysely } = database;
   await kysely.deleteFrom(indexTable(kind)).execute();
@@ -135,5 +131,5 @@ async function rebuildBlocks(
     .orderBy('block')
     .execute();
   const ofKind = blocks.map(({ block }) => ({ kind, block }));
-  await buildBlocks(database, ofKind, pause, onRecords, rowOf);
+  await buildBlocks(database, ofKind, pause, onRecords);
 }

@@ -1,15 +1,15 @@
 import { statSync } from 'node:fs';
 import { withoutKeys } from '../../access/keys.ts';
 import { fail, warn, within, type Finding } from '../../checks/finding.ts';
-import { checkIndexSample, checkWholeIndex } from '../../checks/index-contents.ts';
+import { checkIndexSample, checkWholeIndex } from '../../checks/contents.ts';
 import { runChecks } from '../../checks/run-checks.ts';
-import { ConfigError, type Config, type DatabaseConfig } from '../../config.ts';
+import { ConfigError, type Config, type DatabaseConfig, findSettings, type FoundSetting } from '../../config.ts';
 import { configOfProcess } from '../context.ts';
 import { describeFailure } from '../output/failure.ts';
-import type { Output } from '../output/output.ts';
+import { type Output, renderColumns } from '../output/output.ts';
 import { InterruptedError, startProgress } from '../output/progress.ts';
-import { loadedFile, readSettingsFile } from '../output/settings-file.ts';
-import { holdsSecret } from './config.ts';
+import { loadedFile, readSettingsFile, variablesOfProcess } from '../output/settings-file.ts';
+import { SETTINGS, type Setting } from '../../settings.ts';
 
 const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' };
 
@@ -89,4 +89,72 @@ async function verifyAll(database: DatabaseConfig, output: Output): Promise<Find
 
 function describeFinding({ about, status, message, advice }: Finding): string[] {
   return [`${MARKS[status]}  ${about}: ${message}`, ...(advice === null ? [] : [`      → ${advice}`])];
+}
+
+/** In place of passwords. */
+const HIDDEN = '***';
+
+/**
+ * `pds config`: prints all settings in force, invalid ones too, without passwords, and where each is set.
+ *
+ * @param options the options of `pds serve` that set something.
+ * @returns the exit code: 1 if a setting is invalid.
+ */
+export async function showConfig(
+  output: Output,
+  { host, port, adminPort }: { host?: string; port?: string; adminPort?: string },
+): Promise<number> {
+  const [variables, originOf] = variablesOfProcess({ PDS_HOST: host, PDS_PORT: port, PDS_ADMIN_PORT: adminPort });
+  const traces = Object.entries(variables).flatMap(([name, text = '']): FoundSetting[] =>
+    name.startsWith('OTEL_') ? [{ name, text, value: text, origin: originOf(name), problem: null }] : [],
+  );
+  const settings = [...findSettings(variables, originOf), ...traces].map((setting) => {
+    const { name, origin, problem } = setting;
+    const { file, line } = origin.from === 'file' ? origin : { file: null, line: null };
+    return {
+      name,
+      value: setting.text === '' ? null : withoutSecrets(setting),
+      from: origin.from,
+      file,
+      line,
+      problem,
+    };
+  });
+  const rows = settings.map(({ name, value, from, file, line, problem }) => [
+    name,
+    file === null ? from : `${file}:${line}`,
+    `${value ?? '-'}${problem === null ? '' : `  <-- ${problem}`}`,
+  ]);
+  const isOk = settings.every(({ problem }) => problem === null);
+  const file = loadedFile()?.file ?? null;
+  const remark = isOk ? [] : 'error: settings marked with <-- are invalid. Correct each where it is set';
+  output.result({ ok: isOk, file, settings }, renderColumns([['SETTING', 'FROM', 'VALUE'], ...rows]), remark);
+  return isOk ? 0 : 1;
+}
+
+/** Whether the value of a variable holds a password. */
+export function holdsSecret(name: string, text: string): boolean {
+  return text !== '' && withoutSecrets({ name, text, problem: null }) !== text;
+}
+
+/** The value without passwords. All of it is hidden if they cannot be told apart. */
+function withoutSecrets({ name, text, problem }: Pick<FoundSetting, 'name' | 'text' | 'problem'>): string {
+  const setting = Object.entries<Setting>(SETTINGS).find(([each]) => each === name)?.[1];
+  const isUnclear = problem !== null && (setting === undefined || setting.isUrl === true);
+  if (isUnclear || /^OTEL_.*HEADERS$/.test(name)) return HIDDEN;
+  const urls = name === 'PDS_REPLICA_URLS' ? text.split(',') : [text];
+  return withoutKeys(urls.map(withoutPassword).join(','));
+}
+
+function withoutPassword(text: string): string {
+  const url = URL.parse(text.trim());
+  if (url === null || !text.includes('://')) return text.includes('@') && !text.startsWith('sqlite:') ? HIDDEN : text;
+  const secrets = [...url.searchParams.keys()].filter((name) => /pass|secret|token/i.test(name));
+  // In the URL of Redis, a user name alone is often a password whose colon is missing.
+  const isOnlyUser = url.protocol.startsWith('redis') && url.password === '' && url.username !== '';
+  if (url.password === '' && !isOnlyUser && secrets.length === 0) return text;
+  if (isOnlyUser) url.username = HIDDEN;
+  else if (url.password !== '') url.password = HIDDEN;
+  for (const name of secrets) url.searchParams.set(name, HIDDEN);
+  return url.href;
 }

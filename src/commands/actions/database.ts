@@ -1,0 +1,116 @@
+import { migrate } from '../../database/migrations/migrator.ts';
+import { SERVING_SETTINGS } from '../../database/postgres/postgres.ts';
+import { OperatorError } from '../../operator-error.ts';
+import { hasRoles, makeRoles, type Roles } from '../../roles/roles.ts';
+import { vacuum } from '../../database/vacuum.ts';
+import { migratingWithProgress, type CommandContext, operatorOfProcess, shownDatabase } from '../context.ts';
+import type { IndexedKind } from '../../kinds.ts';
+import { reindex } from '../../recovery/reindex.ts';
+import { startProgress } from '../output/progress.ts';
+import { readConfig, ConfigError, type DatabaseConfig } from '../../config.ts';
+import { openForCommands } from '../../database/open.ts';
+import { sqliteCode } from '../../database/sqlite/sqlite-files.ts';
+import { transfer } from '../../recovery/transfer.ts';
+import { SETTINGS } from '../../settings.ts';
+import { causeOf, describeFailure } from '../output/failure.ts';
+
+/** `pds migrate`: brings the schema up to this version. */
+export async function migrateDatabase({ database, clock, output }: CommandContext): Promise<undefined> {
+  const ran = await migratingWithProgress(output, (options) => migrate(database, clock, options));
+  // After migrations that rewrite all rows, the planner lacks statistics and SQLite's WAL is as large as the database.
+  if (ran.length > 0) await vacuum(database, Infinity).catch(() => null);
+  output.done({ migrations: ran }, ran.length === 0 ? 'The schema is up to date.' : `Ran ${ran.join(', ')}.`);
+  if (ran.length > 0 && (await hasRoles(database)) === true) {
+    output.note('Other roles use the tables: run "pds roles" again to grant them access to new tables.');
+  }
+}
+
+/** `pds roles`: creates or updates the PostgreSQL roles for serving and for commands. */
+export async function updateRoles(
+  { database, clock, output }: CommandContext,
+  { reader, writer }: Roles,
+): Promise<undefined> {
+  const created = await makeRoles(database, clock, { reader, writer });
+  output.done({ reader, writer, created, reader_settings: SERVING_SETTINGS }, [
+    `${reader} can serve, and ${writer} can run commands. Run this again after each "pds migrate".`,
+    ...created.map((role) => `${role} is new and has no password: set one in psql with "\\password ${role}".`),
+  ]);
+}
+
+/** `pds reindex`: rebuilds the index from the stored records, of all kinds unless some are named. */
+export async function reindexDatabase(
+  { database, clock, output }: CommandContext,
+  { kind: kinds }: { kind?: readonly IndexedKind[] },
+): Promise<undefined> {
+  const progress = startProgress(output, 'Interrupted; nothing was changed.');
+  const {
+    timestamp,
+    kinds: rebuilt,
+    note,
+  } = await reindex(database, {
+    clock,
+    ...(kinds !== undefined && { kinds }),
+    ...progress.hooks('Rebuilding', '"pds audit" shows whether the index was rebuilt'),
+  }).finally(progress.stop);
+  const placedAgain = rebuilt.filter(({ isPlacedAgain }) => isPlacedAgain).map(({ kind }) => kind);
+  const notes = note === null ? [] : [note];
+  output.done(
+    {
+      published_at: timestamp,
+      kinds: rebuilt.map(({ kind, records, isPlacedAgain }) => ({ kind, records, placed_again: isPlacedAgain })),
+      notes,
+    },
+    [
+      `Rebuilt the index of ${rebuilt.map(({ kind, records }) => `${records} ${kind}`).join(', ')} at ${timestamp}. No record changed.`,
+      ...(placedAgain.length > 0 ? [`Put records in order that were not: ${placedAgain.join(', ')}.`] : []),
+      ...notes,
+    ],
+  );
+}
+
+/** `pds transfer`: copies everything into an empty database of either engine. */
+export async function transferDatabase(
+  { config, database: source, clock, output }: CommandContext,
+  url: string,
+): Promise<undefined> {
+  const settings = parseTarget(url);
+  const progress = startProgress(output, 'Interrupted; nothing was transferred. Run the command again to start over.');
+  try {
+    await using target = openForCommands(settings, operatorOfProcess(config));
+    const hooks = progress.hooks('Transferring', 'run the command again, which reports the state');
+    const { tables, note } = await transfer(source, target, { clock, ...hooks });
+    const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
+    const notes = note === null ? [] : [note];
+    output.done({ engine: settings.engine, rows, tables, notes }, [
+      `Transferred ${rows} rows to ${shownDatabase(settings)}, which is ready to serve.`,
+      'Set PDS_DATABASE_URL to it and restart the service. Changes made to the former database from now on are not in it.',
+      ...notes,
+    ]);
+    if ((await hasRoles(target)) === false) {
+      output.note('For roles with fewer rights than the owner, run "pds roles" on it.');
+    }
+  } catch (thrown) {
+    const error = causeOf(thrown);
+    if (error instanceof OperatorError) throw error;
+    throw new OperatorError(describe(error, config.database, settings), { cause: error });
+  } finally {
+    progress.stop();
+  }
+}
+
+/** @throws OperatorError for anything that PDS_DATABASE_URL would not accept. The value can contain a password. */
+function parseTarget(url: string): DatabaseConfig {
+  try {
+    return readConfig({ PDS_DATABASE_URL: url }).database;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw new OperatorError(`the target must be ${SETTINGS.PDS_DATABASE_URL.accepts}. Nothing was changed`);
+  }
+}
+
+/** An error of SQLite is of the database on SQLite, and any other of the other one. */
+function describe(error: unknown, source: DatabaseConfig, target: DatabaseConfig): string {
+  const engine = sqliteCode(error) === null ? 'postgres' : 'sqlite';
+  if (target.engine !== engine) return describeFailure(error, source);
+  return describeFailure(error, target).replace('PDS_DATABASE_URL', 'the URL of the target');
+}
