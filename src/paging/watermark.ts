@@ -9,7 +9,7 @@ import type { FastifyRequest, FastifyInstance } from 'fastify';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { validationFailed } from '../http/response/errors.ts';
 import { acceptedFormat, type Format } from '../http/request/page-parameters.ts';
-import { checkLimit } from '../http/request/page-parameters.ts';
+import { checkLimit, checkProtocol } from '../http/request/page-parameters.ts';
 import type { Check } from '../http/request/pipeline.ts';
 
 /**
@@ -215,6 +215,7 @@ export function makeCursorCheck(v1: FastifyInstance, cursorSecret: Buffer): Chec
     const { cursor, limit, format, ...filters } = request.parameters;
     request.format = (format as Format | undefined) ?? acceptedFormat(request.headers.accept);
     checkLimit(limit as number | undefined, request.format);
+    checkProtocol(request.raw, request.format);
     request.cursorBinding = { endpoint: url, partnerId: request.partner.id, filters };
     if (cursor === undefined) return;
     request.position = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);
