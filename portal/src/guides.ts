@@ -40,6 +40,7 @@ export const SIDEBAR = [
     items: [
       guide('paging', 'Paging'),
       guide('streams', 'Streams'),
+      guide('loading', 'Load it into…'),
       guide('searching', 'Searching'),
       guide('syncing', 'Keeping a copy'),
     ],

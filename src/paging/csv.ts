@@ -50,5 +50,6 @@ function cellOf(value: unknown, part: CsvColumn['part']): string {
 }
 
 function render(rows: readonly (readonly string[])[]): string {
-  return stringify(rows as string[][], { record_delimiter: 'windows' });
+  // By itself the library quotes no lone CR or LF, which readers take for the end of a line.
+  return stringify(rows as string[][], { record_delimiter: 'windows', quoted_match: /[\r\n]/ });
 }

@@ -28,7 +28,8 @@ import { readSince, seenEvents, type SeenEvents } from './watermark.ts';
 const FIRST_PIECE_RECORDS = 100;
 const MAX_PIECE_RECORDS = 1_000;
 const USUAL_PIECE_BYTES = 512 * 1024;
-const MAX_PIECE_BYTES = 4 * 1024 * 1024;
+/** With one being sent, one waiting, and one as CSV, a slow reader holds less than 8 MiB. */
+const MAX_PIECE_BYTES = 2 * 1024 * 1024;
 
 /** How a stream began. */
 interface Begun {

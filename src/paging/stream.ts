@@ -54,6 +54,8 @@ export class OpenStreams {
 
   /** @throws ApiError 429 if the partner has as many as it can have. */
   open(partnerId: number, reply: FastifyReply): void {
+    // The client has left. Its response does not close a second time.
+    if (reply.raw.closed) return;
     const count = this.#open.get(partnerId) ?? 0;
     if (count >= MAX_STREAMS) throw tooManyStreams(MAX_STREAMS);
     this.#open.set(partnerId, count + 1);
@@ -105,7 +107,8 @@ export async function sendStream(
       const passed = (await listing.countPassed?.(formatTimestamp(clock()))) ?? 0;
       const { catalog, partner_state, grants_changed_at } = seen;
       const { endpoint } = cursorBinding;
-      const of = [endpoint, format, request.parameters, catalog, partner_state, grants_changed_at, passed];
+      const form = format === 'csv' ? csvHeader(columns) : format;
+      const of = [endpoint, form, request.parameters, catalog, partner_state, grants_changed_at, passed];
       const etag = entityTag(JSON.stringify(of));
       const empty = { ...seen, etag, scope, count: 0, until: null };
       if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
@@ -120,13 +123,13 @@ export async function sendStream(
     },
   });
   const { etag, count, until } = row;
-  reply.header(WATERMARK_HEADER, watermark);
+  const more: Record<string, string> = { [WATERMARK_HEADER]: watermark };
   if (until !== null) {
     const query = new URLSearchParams(request.originalUrl.split('?')[1]);
     query.set('cursor', encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
-    reply.header('link', `<${cursorBinding.endpoint}?${query.toString()}>; rel="next"`);
+    more['link'] = `<${cursorBinding.endpoint}?${query.toString()}>; rel="next"`;
   }
-  return sendBytes(request, reply, { etag, count, format, name }, () =>
+  return sendBytes(request, reply, { etag, count, format, name, more }, () =>
     inFormat(readListPieces(services, request, listing, { ...row, after, watermark, updatedSince }), format, columns),
   );
 }
@@ -139,6 +142,8 @@ interface StreamHead {
   readonly format: StreamFormat;
   /** The name of a downloaded file, without its extension. */
   readonly name: string;
+  /** Its own headers. */
+  readonly more?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -149,8 +154,8 @@ interface StreamHead {
 export async function sendBytes(
   request: FastifyRequest,
   reply: FastifyReply,
-  { etag, count, format, name }: StreamHead,
-  read: () => AsyncIterable<Uint8Array>,
+  { etag, count, format, name, more = {} }: StreamHead,
+  read: () => AsyncGenerator<Uint8Array>,
 ): Promise<FastifyReply> {
   const { partner, method, headers } = request;
   const isNotModified = isUnchanged(headers['if-none-match'], etag);
@@ -160,16 +165,19 @@ export async function sendBytes(
     // The request itself was counted as one.
     if (units > 1) await request.countMore(reply, units - 1);
   }
-  reply.header('etag', etag);
+  const lines = read();
+  // Read before the headers are set: an error of the first piece has a response of its own.
+  const first = isNotModified || method === 'HEAD' ? null : await lines.next();
+  reply.headers({ etag, ...more });
   if (isNotModified) return reply.code(304).send();
   const encoding = chooseEncoding(headers['accept-encoding'], ['zstd', 'br', 'gzip']);
   reply.type(CONTENT_TYPES[format]);
-  // Otherwise Node would give an empty stream a Content-Length. Clients of HTTP/1.0 know no chunks.
-  if (request.raw.httpVersion === '1.1') reply.header('transfer-encoding', 'chunked');
+  // Otherwise Node would give an empty stream a Content-Length.
+  reply.header('transfer-encoding', 'chunked');
   if (format === 'csv') reply.header('content-disposition', `attachment; filename="${name}.csv"`);
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
-  if (method === 'HEAD') return reply.send(Readable.from([]));
-  return reply.send(encode(read(), encoding));
+  if (first === null) return reply.send(Readable.from([]));
+  return reply.send(encode(continueAfter(first, lines), encoding));
 }
 
 /** Compresses the pieces. An error of one destroys the response, and with it the connection. */
@@ -179,11 +187,24 @@ function encode(pieces: AsyncIterable<Uint8Array>, encoding: Encoding): NodeJS.R
   return encoding === 'identity' ? plain : pipeline(plain, COMPRESSORS[encoding](), () => undefined);
 }
 
+async function* continueAfter<T>(first: IteratorResult<T, unknown>, rest: AsyncIterable<T>): AsyncGenerator<T> {
+  if (first.done !== true) yield first.value;
+  yield* rest;
+}
+
 async function* inFormat(
   pieces: AsyncIterable<Uint8Array>,
   format: Format,
   columns: readonly CsvColumn[],
 ): AsyncGenerator<Uint8Array> {
-  if (format === 'csv') yield Buffer.from(csvHeader(columns));
-  for await (const piece of pieces) yield format === 'csv' ? Buffer.from(csvLines(piece, columns)) : piece;
+  if (format !== 'csv') {
+    yield* pieces;
+    return;
+  }
+  let header = csvHeader(columns);
+  for await (const piece of pieces) {
+    yield Buffer.from(header + csvLines(piece, columns));
+    header = '';
+  }
+  if (header !== '') yield Buffer.from(header);
 }

@@ -8,8 +8,13 @@ import { addMilliseconds, EPOCH, nextMillisecond, formatTimestamp } from '../tim
 import type { FastifyRequest, FastifyInstance } from 'fastify';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { validationFailed } from '../http/response/errors.ts';
-import { acceptedFormat, type Format, type FormatParameter } from '../http/request/page-parameters.ts';
-import { checkLimit } from '../http/request/page-parameters.ts';
+import {
+  acceptedFormat,
+  checkLimit,
+  checkProtocol,
+  type Format,
+  type FormatParameter,
+} from '../http/request/page-parameters.ts';
 import type { Check } from '../http/request/pipeline.ts';
 
 /**
@@ -225,6 +230,7 @@ export function makeCursorCheck(v1: FastifyInstance, cursorSecret: Buffer): Chec
     const { formats } = config.parameters['format'] as FormatParameter;
     request.format = (format as Format | undefined) ?? acceptedFormat(request.headers.accept, formats);
     checkLimit(limit as number | undefined, request.format);
+    checkProtocol(request.raw, request.format);
     request.cursorBinding = { endpoint: url, partnerId: request.partner.id, filters };
     if (cursor === undefined) return;
     request.position = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);

@@ -125,6 +125,10 @@ test.each([
   ['application/ndjson, application/json;q=0.5', 'application/x-ndjson'],
   ['text/csv', 'text/csv; charset=utf-8'],
   ['text/csv;q=0.5, application/json', 'application/json; charset=utf-8'],
+  ['text/csv;charset=utf-8;q=0.5', 'text/csv; charset=utf-8'],
+  ['text/csv; header=present; charset="utf-8", application/json;q=0.9', 'text/csv; charset=utf-8'],
+  ['text/csv;header=present;q=0.5, application/json;q=0.9', 'application/json; charset=utf-8'],
+  ['text/csv;charset=utf-8;q=0, application/x-ndjson;q=0.1', 'application/x-ndjson'],
   ['text/html, text/csv;q=0.9, */*;q=0.1', 'text/csv; charset=utf-8'],
   ['text/html,application/xhtml+xml,*/*;q=0.8', 'application/json; charset=utf-8'],
   ['image/png', 'application/json; charset=utf-8'],
@@ -142,6 +146,7 @@ test.each([
   ['format=xml', 'Parameter "format" must be one of json, ndjson, csv.'],
   ['format=', 'Parameter "format" is blank. It must be one of json, ndjson, csv. Omit it if you do not need it.'],
   ['limit=101', 'Parameter "limit" must be a whole number from 1 to 100, in plain digits.'],
+  ['limit=0&format=csv', 'Parameter "limit" must be a whole number from 1 to 100000, in plain digits.'],
   ['limit=100001&format=ndjson', 'Parameter "limit" must be a whole number from 1 to 100000, in plain digits.'],
   ['format=ndjson&cursor=abc', /^Parameter "cursor" was not issued by this list for these filters\./],
 ])('%s is refused with JSON that says what is accepted', async (query, message) => {

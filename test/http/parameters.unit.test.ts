@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ApiError } from '../../src/http/response/errors.ts';
 import { openEnum } from '../../src/http/openapi/openapi-schemas.ts';
-import { PAGE_PARAMETERS } from '../../src/http/request/page-parameters.ts';
+import { checkLimit, PAGE_PARAMETERS, type Format } from '../../src/http/request/page-parameters.ts';
 import {
   certificationsParameter,
   freeText,
@@ -116,7 +116,9 @@ describe('limit', () => {
   test.each(['0', '-1', '05', '0x10', '1e1', '+5', '%2B5', '%2010', '10%20', '10.0', '5,5', '٣', 'NaN'])(
     'rejects "%s"',
     (limit) => {
-      expect(messageOf(`limit=${limit}`)).toContain('"limit" must be a whole number from 1 to 100');
+      const check = (format: Format) => (): void => checkLimit(parse(`limit=${limit}`)['limit'] as number, format);
+      expect(check('json')).toThrow('"limit" must be a whole number from 1 to 100, in plain digits.');
+      expect(check('csv')).toThrow('"limit" must be a whole number from 1 to 100000, in plain digits.');
     },
   );
 });
@@ -191,7 +193,7 @@ describe('a blank value', () => {
     ['status', 'one of open, closed'],
     ['certifications', 'abbreviations or names of certifications, separated by commas'],
     ['updated_since', 'a date and time with an offset (RFC 3339), such as 2026-04-15T09:00:00Z'],
-    ['limit', 'a whole number from 1 to 100, in plain digits'],
+    ['limit', 'a whole number, in plain digits'],
     ['cursor', 'the "meta.next_cursor" of the previous page, unchanged'],
   ])('of %s is refused with what is accepted', (name, accepted) => {
     const message = `Parameter "${name}" is blank. It must be ${accepted}. Omit it if you do not need it.`;

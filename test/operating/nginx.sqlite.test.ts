@@ -101,6 +101,15 @@ describe('behind nginx with the site in ops/', () => {
     expect(statuses.at(-1)).toBe(429);
   });
 
+  test('a client of HTTP/1.0, which could not see that a stream was cut, is refused one', async () => {
+    const get = (version: string): Promise<string> =>
+      send(
+        `GET /v1/coops?format=csv ${version}\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+      );
+    expect(await get('HTTP/1.0')).toMatch(/^HTTP\/1.1 400 [^]*streamed over HTTP\/1.1 only/);
+    expect(await get('HTTP/1.1')).toMatch(/^HTTP\/1.1 200 /);
+  });
+
   test('partners get 500 with the error envelope if all services are down', async () => {
     await service.stop();
     for (let time = 0; time < 10; time += 1) {

@@ -4,7 +4,7 @@ import { networkOf } from '../../src/rate-limiting/request-limits.ts';
 import { readBearerKey, readPath, routedUrl } from '../../src/http/request/request-head.ts';
 import { chooseEncoding, entityTag, isUnchanged } from '../../src/http/response/send-text.ts';
 import { openEnum } from '../../src/http/openapi/openapi-schemas.ts';
-import { PAGE_PARAMETERS } from '../../src/http/request/page-parameters.ts';
+import { acceptedFormat, PAGE_PARAMETERS } from '../../src/http/request/page-parameters.ts';
 import {
   certificationsParameter,
   freeText,
@@ -95,6 +95,7 @@ const ENDS = ['', '!', ', '];
 
 /** Functions that read a client's text as a whole: limited to the size of a request head. */
 const OF_THE_HEAD: [name: string, read: (text: string) => unknown][] = [
+  ['Accept', (text) => [acceptedFormat(text), acceptedFormat(`text/csv${text}`), acceptedFormat(`text/csv;${text}`)]],
   ['Accept-Encoding', chooseEncoding],
   ['If-None-Match', (text) => isUnchanged(text, entityTag('x'))],
 ];

@@ -18,6 +18,12 @@ const PROGRAMS = {
   prometheus: ['promtool'],
   gzip: ['gunzip'],
   iconv: ['iconv'],
+  psql: ['psql'],
+  jq: ['jq'],
+  miller: ['mlr'],
+  csvkit: ['csvlook'],
+  pandas: ['/usr/lib/python3/dist-packages/pandas'],
+  libreoffice: ['soffice'],
   // What `npm ci --prefix tools` installs.
   tools: [fileURLToPath(new URL('../../tools/node_modules/.package-lock.json', import.meta.url))],
 } as const;
@@ -26,7 +32,7 @@ export type InstalledProgram = keyof typeof PROGRAMS;
 
 /**
  * `test` for code that needs programs npm does not install. If one is missing, skips the tests and prints why. The
- * Debian packages have these names, but for `tools`; `.ci/run` installs all of them.
+ * Debian packages have these names, or contain them, but for `tools`; `.ci/run` installs all of them.
  */
 export function testWith(...programs: readonly InstalledProgram[]): ReturnType<typeof test.skipIf> {
   const missing = programs.filter((program) => !isInstalled(program));

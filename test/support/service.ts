@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { PartnerDirectory } from '../../src/access/partner-directory.ts';
@@ -50,6 +51,7 @@ export interface ServiceSetup {
 
 /** A server that listens on a socket: one of those that share a database. */
 export interface ServingProcess {
+  readonly app: FastifyInstance;
   readonly url: string;
   readonly get: Get;
   /** Makes the server notice imports, grants and revocations now; by polling it takes up to a second. */
@@ -159,6 +161,7 @@ async function startProcess(
   const client = createClient(url);
   opened.defer(() => client.close());
   return {
+    app,
     url,
     get: client.get,
     cacheHits: () => app.responseCache.state.hits,

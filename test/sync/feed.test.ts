@@ -277,6 +277,7 @@ describe('a listing', () => {
   test.each([
     ['kinds=coops', 'Parameter "kinds" must name different kinds of contracts, solicitations, suppliers'],
     ['kinds=contracts,contracts', 'Parameter "kinds" must name different kinds'],
+    ['format=ndjson&limit=100001', 'Parameter "limit" must be a whole number from 1 to 100000'],
     ['kinds=', 'Parameter "kinds" is blank'],
     ['format=csv', 'Parameter "format" must be one of json, ndjson'],
     ['limit=101', 'Parameter "limit" must be a whole number from 1 to 100'],

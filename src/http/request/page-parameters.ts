@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import Negotiator from 'negotiator';
 import { validationFailed } from '../response/errors.ts';
 import { openEnum } from '../openapi/openapi-schemas.ts';
@@ -16,12 +17,17 @@ const FORMAT_OF: Readonly<Record<string, Format>> = {
   'text/csv': 'csv',
 };
 
+/** A parameter of a media type, such as `charset=utf-8`, but not its weight. */
+const MEDIA_TYPE_PARAMETER = /;\s*(?!q=)[^\s;,="]+=("[^"]*"|[^\s;,"]*)/gi;
+
 /** The format that an `Accept` header prefers. It is JSON if the header names nothing of ours: this API has no 406. */
 export function acceptedFormat(accept: string | undefined, formats: readonly Format[] = FORMATS): Format {
   // Nearly all requests: the library would take two microseconds for each.
   if (accept === undefined || !/jsonl|ndjson|csv|text\/\*/i.test(accept)) return 'json';
+  // The library matches parameters exactly; ours have none that a client could choose between.
+  const withoutParameters = accept.replaceAll(MEDIA_TYPE_PARAMETER, '');
   const types = Object.keys(FORMAT_OF).filter((type) => formats.includes(FORMAT_OF[type] ?? 'json'));
-  const type = new Negotiator({ headers: { accept } }).mediaType(types);
+  const type = new Negotiator({ headers: { accept: withoutParameters } }).mediaType(types);
   return (type === undefined ? undefined : FORMAT_OF[type]) ?? 'json';
 }
 
@@ -46,18 +52,34 @@ const limitParameter = (streams: string): PageParameter<number> => ({
       `be up to ${MAX_STREAM_LIMIT}, and without it the response is the whole list.`,
   },
   parse(value) {
-    if (!/^[1-9]\d{0,14}$/.test(value)) throw new InvalidParameter(limitRule(MAX_LIMIT));
-    return Number(value);
+    if (isBlank(value)) throw new InvalidParameter('must be a whole number, in plain digits');
+    // `checkLimit` refuses 0: only there it is known what the format accepts.
+    return /^[1-9]\d{0,14}$/.test(value) ? Number(value) : 0;
   },
 });
 
-/** @throws ApiError 400 if the limit exceeds that of the format. */
+/** @throws ApiError 400 if the format does not accept the limit. */
 export function checkLimit(limit: number | undefined, format: Format): void {
   const max = format === 'json' ? MAX_LIMIT : MAX_STREAM_LIMIT;
-  if (limit !== undefined && limit > max) throw validationFailed(`Parameter "limit" ${limitRule(max)}.`);
+  if (limit !== undefined && (limit < 1 || limit > max))
+    throw validationFailed(`Parameter "limit" must be a whole number from 1 to ${max}, in plain digits.`);
 }
 
-const limitRule = (max: number): string => `must be a whole number from 1 to ${max}, in plain digits`;
+/** A client of HTTP/1.0, or behind a proxy that names it as one. */
+const VIA_HTTP_1_0 = /(?:^|,)\s*(?:HTTP\/)?1\.0\s/i;
+
+/**
+ * Refuses streams to clients of HTTP/1.0: it has no chunks, so they would take a stream that was cut for a whole one.
+ *
+ * @throws ApiError 400
+ */
+export function checkProtocol({ httpVersion, headers }: IncomingMessage, format: Format): void {
+  if (format === 'json' || (httpVersion !== '1.0' && !VIA_HTTP_1_0.test(headers.via ?? ''))) return;
+  throw validationFailed(
+    'A list is streamed over HTTP/1.1 only, since a client of HTTP/1.0 cannot see that a stream was cut. Use "format=json", ' +
+      'or a client or proxy of HTTP/1.1.',
+  );
+}
 
 /** The formats of a list, as documented. */
 export const listFormat = openEnum(

@@ -65,7 +65,7 @@ export async function readToEnd(socket: Socket): Promise<Buffer> {
 }
 
 /**
- * Splits received bytes into responses, by their Content-Length, their chunks, or the end of the connection.
+ * Splits received bytes into responses, by their Content-Length or their chunks.
  *
  * @param isHead whether the response with this index is to a HEAD request, and so has no body.
  * @param options `mayBeCut` leaves out a stream that was cut.
@@ -100,8 +100,7 @@ export function parseResponses(
       ? { body: Buffer.alloc(0), length: 0 }
       : isChunked
         ? joinChunks(received)
-        : // A stream to a client of HTTP/1.0 ends with its connection.
-          cut(received, Number(headers.get('content-length') ?? received.length));
+        : cut(received, Number(headers.get('content-length') ?? 0));
     responses.push({ status, headers, body });
     rest = received.subarray(length);
   }

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { FastifyRequest } from 'fastify';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { parseResponses, readToEnd } from '../support/network/raw-http.ts';
+import { contract, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+/** Each list has more than sockets buffer, so that a stream that nobody reads is not read to its end either. */
+const SOLICITATIONS = 4_000;
+const TITLE_BYTES = 6_000;
+const CONTRACTS = 120;
+const DESCRIPTION_BYTES = 200_000;
+
+const MAX_HELD_BYTES = 8 * 1024 * 1024;
+
+const textOf = (bytes: number): string => 'Asphalt '.repeat(bytes / 8);
+
+let service: TestService;
+/** The server's side of the last connection. */
+let connection: Socket;
+/** What was read for streams in a test, in bytes. */
+let readBytes: number;
+/** The most that the server held at any time. */
+let heldBytes: number;
+
+beforeAll(async () => {
+  service = await startService({
+    clock: Date.now,
+    catalog: {
+      ...SMALL_CATALOG,
+      contracts: Array.from({ length: CONTRACTS }, (_, index) => ({
+        ...contract(`ctr_${index}`),
+        description: textOf(DESCRIPTION_BYTES),
+      })),
+      solicitations: Array.from({ length: SOLICITATIONS }, (_, index) => ({
+        ...solicitation(`sol_${index}`, index + 1),
+        title: textOf(TITLE_BYTES),
+      })),
+    },
+    partners: [
+      { name: 'acme', everything: true },
+      { name: 'other', everything: true },
+    ],
+    watch: (database) => ({
+      ...database,
+      readTexts: async (...query) => {
+        const read = await database.readTexts(...query);
+        readBytes += read.bytes.length;
+        // What is not on the way to the reader is here.
+        heldBytes = Math.max(heldBytes, readBytes - (connection.bytesWritten - connection.writableLength));
+        return read;
+      },
+    }),
+  });
+  service.app.server.on('connection', (socket: Socket) => (connection = socket));
+}, 120_000);
+afterAll(() => service.close());
+
+beforeEach(() => {
+  readBytes = 0;
+  heldBytes = 0;
+});
+
+/** Begins a stream, and stops reading once it has begun. */
+async function begin(path: string): Promise<Socket> {
+  const { key } = service.partner('acme');
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  await once(socket, 'readable');
+  socket.pause();
+  const { writableLength } = connection;
+  await expect.poll(() => connection.writableNeedDrain && connection.writableLength >= writableLength).toBe(true);
+  return socket;
+}
+
+/** Reads the rest of a stream; returns the number of its lines. */
+async function readOn(socket: Socket): Promise<number> {
+  const [response] = parseResponses(await readToEnd(socket.resume()));
+  expect(response?.status).toBe(200);
+  return (response?.body.toString().split('\n').length ?? 0) - 1;
+}
+
+/** Takes all places among the admitted requests, for other partners; returns what gives them back. */
+function takeAllPlaces(): (() => void)[] {
+  const { admission } = service.app;
+  const taken: (() => void)[] = [];
+  for (let id = -1, before = -1; before < taken.length; id -= 1) {
+    before = taken.length;
+    try {
+      for (;;) {
+        const request = { partner: { id }, permitHolder: null } as unknown as FastifyRequest;
+        admission.enter(request);
+        taken.push(() => admission.leave(request));
+      }
+    } catch {
+      // This partner can have no more. The next one can, as long as there are some.
+    }
+  }
+  return taken;
+}
+
+const getPage = async () => (await service.get('/v1/coops', { key: service.partner('other').key })).status;
+
+describe('a reader that stops reading', () => {
+  test('takes no place among the admitted requests, and is not refused while all are taken', async () => {
+    const all = takeAllPlaces();
+    expect(await getPage()).toBe(429);
+    for (const giveBack of all) giveBack();
+    const slow = [await begin('/v1/solicitations?format=ndjson'), await begin('/v1/solicitations?format=csv')];
+    const besideThem = takeAllPlaces();
+    expect(besideThem.length).toBe(all.length);
+    expect(await getPage()).toBe(429);
+    const lines = await Promise.all(slow.map(readOn));
+    expect(lines).toEqual([SOLICITATIONS, SOLICITATIONS + 1]);
+    for (const giveBack of besideThem) giveBack();
+    expect(await getPage()).toBe(200);
+  });
+
+  test.each([
+    ['solicitations', 'ndjson', SOLICITATIONS],
+    ['solicitations', 'csv', SOLICITATIONS + 1],
+    ['contracts', 'ndjson', CONTRACTS],
+    ['contracts', 'csv', CONTRACTS + 1],
+  ])('has less than 8 MiB of %s as %s held for it', async (list, format, lines) => {
+    const socket = await begin(`/v1/${list}?format=${format}`);
+    const readBefore = readBytes;
+    expect(heldBytes).toBeLessThan(MAX_HELD_BYTES);
+    expect(await readOn(socket)).toBe(lines);
+    expect(readBytes).toBeGreaterThan(readBefore + 1_000_000);
+    expect(heldBytes).toBeLessThan(MAX_HELD_BYTES);
+  });
+});
