@@ -6,11 +6,12 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { startServing, type Serving } from '../../src/commands/serve/serving.ts';
 import { readConfig } from '../../src/config.ts';
-import { createClient, listAllPages, type Get, type Client } from '../support/client.ts';
+import { createClient, idsOf, listAllPages, type Get, type Client } from '../support/client.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines } from '../support/publishing.ts';
 import { change, COOPS, firstCatalog, leadEntity, LEAD_ENTITIES, PARTNERS } from '../sync/writer-process.ts';
 import { KINDS } from '../sync/copy.ts';
+import { FeedCopy } from '../sync/feed-copy.ts';
 import { createLosableDatabase, type LosableDatabase } from './losable-database.ts';
 
 const HISTORIES = 5;
@@ -94,11 +95,20 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 const steps = fc.array(step, { minLength: 4, maxLength: 8 });
 const histories = fc.record({ kept: steps, lost: steps, later: steps });
 
-async function run(history: readonly Step[], copies: readonly Copy[], skewMs = 0): Promise<void> {
+async function run(
+  history: readonly Step[],
+  copies: readonly Copy[],
+  feeds: readonly FeedCopy[],
+  skewMs = 0,
+): Promise<void> {
   const clock = (): number => Date.now() + skewMs;
   for (const it of history) {
     if (it.does === 'sync') {
       for (const copy of copies) await copy.advance(client.get, it.pages);
+      for (const feed of feeds) {
+        for (let page = 0; page === 0 || (page < it.pages && !feed.isAtStart); page += 1)
+          await feed.read(client.get, { limit: 3 });
+      }
     } else if (it.does === 'publish') {
       await losable.use((database) => publishLines(database, it.lines, { clock }));
     } else {
@@ -128,16 +138,29 @@ test('a copy that has seen lost changes becomes correct again with its existing 
   await serve();
   for (const { kept, lost, later } of fc.sample(histories, { numRuns: HISTORIES, seed: 5 })) {
     const copies = partners.flatMap(({ key }) => KINDS.map((kind) => new Copy(kind, key)));
-    await run(kept, copies);
+    const feeds = partners.map(({ key }) => new FeedCopy(key));
+    await run(kept, copies, feeds);
     await losable.backUp();
     await untilItAnswers(partners[0]?.key ?? '');
-    await run([...lost, { does: 'sync', pages: 2 }], copies, LOST_CLOCK_SKEW_MS);
+    await run([...lost, { does: 'sync', pages: 2 }], copies, feeds, LOST_CLOCK_SKEW_MS);
     await lose();
     await untilItAnswers(partners[0]?.key ?? '');
-    await run(later, copies);
+    await run(later, copies, feeds);
     // A restarted server has empty caches.
     await stop();
     await serve();
+    for (const [index, feed] of feeds.entries()) {
+      // Finishes the listing in progress; a cursor of the lost time can be refused.
+      await feed.sync(client.get);
+      await feed.sync(client.get);
+      const key = partners[index]?.key ?? '';
+      const served: string[] = [];
+      for (const kind of KINDS) {
+        const pages = await listAllPages(client.get, `/v1/${kind}`, key, [100]);
+        served.push(...idsOf(...pages).map((id) => `${kind} ${id}`));
+      }
+      expect([...feed.records.keys()].sort()).toEqual(served.sort());
+    }
     for (const copy of copies) {
       // Finishes the listing in progress, then reads a whole one.
       await copy.advance(client.get);
