@@ -1,5 +1,6 @@
 import type { Part } from '../measure/context.ts';
 import { changes, scope } from './changes.ts';
+import { copies } from './copies.ts';
 import { importing } from './import.ts';
 import { countLatency } from './count-latency.ts';
 import { disk } from './disk.ts';
@@ -31,6 +32,7 @@ export const PARTS: readonly Part[] = [
   holds,
   skewed,
   walk,
+  copies,
   memory,
   workers,
   disk,

@@ -1,0 +1,30 @@
+import { fileURLToPath } from 'node:url';
+import { readOutput } from './output.ts';
+
+const PROGRAM = fileURLToPath(new URL('stream-process.ts', import.meta.url));
+
+export interface StreamOptions {
+  readonly port: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly path: string;
+  /** Where to write the lines; null to only count them. */
+  readonly file: string | null;
+  /** A new SQLite file into which the lines of `file` are inserted then; null for none. */
+  readonly insertInto: string | null;
+}
+
+export interface StreamOutcome {
+  /** Lines received. */
+  readonly lines: number;
+  readonly bytes: number;
+  readonly seconds: number;
+  /** The last line. */
+  readonly lastLine: string;
+  /** How long the inserts took; 0 without. */
+  readonly insertSeconds: number;
+}
+
+/** Reads a stream to its end, as fast as it comes. */
+export async function readStream(options: StreamOptions): Promise<StreamOutcome> {
+  return JSON.parse(await readOutput(process.execPath, [PROGRAM], {}, JSON.stringify(options))) as StreamOutcome;
+}
