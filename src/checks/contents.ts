@@ -26,10 +26,10 @@ export async function checkContents(
 ): Promise<{ findings: Finding[]; isReadable: boolean }> {
   const { finding, isReadable } = await checkSchema(database);
   if (!isReadable) return { findings: [finding], isReadable };
-  const history = await checkHistory(database);
+  const timeline = await checkTimeline(database);
   const lastEvent = await checkLastEvent(database, clock);
   const keys = await checkKeys(database, environment, clock);
-  return { findings: [finding, ...history, lastEvent, keys], isReadable };
+  return { findings: [finding, ...timeline, lastEvent, keys], isReadable };
 }
 
 async function checkSchema(database: Database): Promise<{ finding: Finding; isReadable: boolean }> {
@@ -65,7 +65,7 @@ export const EMPTY_ADVICE =
   'Check PDS_DATABASE_URL. To create a new database, run "pds import DIR" or "pds migrate", or start a server.';
 
 /** Checks that commit timestamps continue from those that clients have seen. */
-async function checkHistory(database: Database): Promise<Finding[]> {
+async function checkTimeline(database: Database): Promise<Finding[]> {
   const about = 'history';
   const findings: Finding[] = [];
   // Checked twice: SQLite reads one file after the other, and an import may have finished in between.

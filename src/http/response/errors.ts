@@ -163,7 +163,7 @@ function internalError(): ApiError {
 /** Sends an error in the envelope. Causes that are not for the partner are only logged, under the request ID. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const apiError = toApiError(error);
-  if (apiError instanceof OverloadedError) request.server.admission.noticeRefusal();
+  if (apiError instanceof OverloadedError) request.server.admission.countRefusal();
   if (apiError.status >= 500) request.log.error({ requestId: request.id, err: error }, 'the request failed');
   else request.refusal = apiError;
   void reply
