@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import { keyEnvironmentOf } from '../access/keys.ts';
 import type { Environment, DatabaseConfig } from '../config.ts';
-import type { Database } from '../database/database.ts';
-import { SchemaVersionError } from '../database/errors.ts';
+import { type Database, SchemaVersionError } from '../database/database.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';

@@ -1,9 +1,8 @@
 import { hostname, userInfo } from 'node:os';
 import { withoutKeys } from '../access/keys.ts';
 import { ConfigError, readConfig, type Config, type DatabaseConfig } from '../config.ts';
-import type { OpenDatabase, Operator } from '../database/database.ts';
+import { type OpenDatabase, type Operator, NoDatabaseError, SchemaVersionError } from '../database/database.ts';
 import { configuredDatabase, openForCommands } from '../database/open.ts';
-import { NoDatabaseError, SchemaVersionError } from '../database/errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import {
   haveCreated,

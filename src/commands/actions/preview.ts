@@ -1,13 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NoDatabaseError } from '../../database/errors.ts';
+import { NoDatabaseError } from '../../database/database.ts';
 import { migrate } from '../../database/migrations/migrator.ts';
 import { openForCommands } from '../../database/open.ts';
 import { listSources } from '../../publishing/read/source.ts';
 import { configOfProcess, withDatabase, type CommandContext } from '../context.ts';
-import { listJsonChanges, listTextChanges } from '../preview/change-list.ts';
-import { ChangeSpool } from '../preview/change-spool.ts';
+import { listJsonChanges, listTextChanges, ChangeSpool } from './change-list.ts';
 import type { Output } from '../output/output.ts';
 import { describeReport, jsonOfReport, publishWithProgress, describeSkipped } from './import-report.ts';
 

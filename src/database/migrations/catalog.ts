@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import type { Database, Engine } from '../database.ts';
-import { SchemaVersionError } from '../errors.ts';
+import { type Database, type Engine, SchemaVersionError } from '../database.ts';
 import {
   bitmapTables,
   certificationTable,

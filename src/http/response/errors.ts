@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { RefusedKey } from '../../access/partner-directory.ts';
-import { DatabaseBusyError } from '../../database/errors.ts';
+import { DatabaseBusyError } from '../../database/database.ts';
 import { JSON_TYPE, REQUEST_ID_HEADER } from './send-text.ts';
 
 /** Every error code. Clients can branch on codes; messages are for people. */
