@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import { keyEnvironmentOf } from '../access/keys.ts';
 import type { Environment, DatabaseConfig } from '../config.ts';
-import type { Database } from '../database/database.ts';
-import { SchemaVersionError } from '../database/errors.ts';
+import { type Database, SchemaVersionError } from '../database/database.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
@@ -26,10 +25,10 @@ export async function checkContents(
 ): Promise<{ findings: Finding[]; isReadable: boolean }> {
   const { finding, isReadable } = await checkSchema(database);
   if (!isReadable) return { findings: [finding], isReadable };
-  const history = await checkHistory(database);
+  const timeline = await checkTimeline(database);
   const lastEvent = await checkLastEvent(database, clock);
   const keys = await checkKeys(database, environment, clock);
-  return { findings: [finding, ...history, lastEvent, await checkFeed(database), keys], isReadable };
+  return { findings: [finding, ...timeline, lastEvent, await checkFeed(database), keys], isReadable };
 }
 
 async function checkSchema(database: Database): Promise<{ finding: Finding; isReadable: boolean }> {
@@ -65,7 +64,7 @@ export const EMPTY_ADVICE =
   'Check PDS_DATABASE_URL. To create a new database, run "pds import DIR" or "pds migrate", or start a server.';
 
 /** Checks that commit timestamps continue from those that clients have seen. */
-async function checkHistory(database: Database): Promise<Finding[]> {
+async function checkTimeline(database: Database): Promise<Finding[]> {
   const about = 'history';
   const findings: Finding[] = [];
   // Checked twice: SQLite reads one file after the other, and an import may have finished in between.

@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { Environment } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { SERVING_SETTINGS } from '../database/postgres/postgres.ts';
-import { shownPostgresUrl } from '../database/postgres/postgres-url.ts';
+import { SERVING_SETTINGS, shownPostgresUrl } from '../database/postgres/postgres.ts';
 import { readRevision, type Revision, numberOf } from '../database/revision.ts';
 import type { Clock } from '../timestamp.ts';
 import { readAbilities, type TablePrivilege, onPostgres } from './postgres-server.ts';

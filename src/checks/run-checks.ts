@@ -1,5 +1,5 @@
 import type { Config, DatabaseConfig } from '../config.ts';
-import { shownPostgresUrl } from '../database/postgres/postgres-url.ts';
+import { shownPostgresUrl } from '../database/postgres/postgres.ts';
 import type { Clock } from '../timestamp.ts';
 import { within, type Finding, fail, ok, warn } from './finding.ts';
 import { checkPrimary, type PrimaryState, checkReplica } from './postgres.ts';

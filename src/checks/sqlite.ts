@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Environment } from '../config.ts';
 import { openForServing } from '../database/open.ts';
-import { DatabaseUnavailableError } from '../database/errors.ts';
+import { DatabaseUnavailableError } from '../database/database.ts';
 import {
   reasonNotUsable,
   refuseLoneFiles,

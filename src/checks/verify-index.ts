@@ -3,8 +3,7 @@ import { sql } from 'kysely';
 import { inSnapshot, type Database } from '../database/database.ts';
 import { BlockBuilder, type StoredEntry } from '../index/write/block-builder.ts';
 import { indexTable, readIndexedRows } from '../index/write/indexed-rows.ts';
-import { placementCheck, readLayout, type LayoutBlock } from '../index/write/layout.ts';
-import { countRecords } from '../index/write/rebuild-index.ts';
+import { placementCheck, readLayout, type LayoutBlock, countRecords } from '../index/write/rebuild-index.ts';
 import {
   BLOCK_SIZE,
   decodeSet,

@@ -1,9 +1,8 @@
 import { hostname, userInfo } from 'node:os';
 import { withoutKeys } from '../access/keys.ts';
 import { ConfigError, readConfig, type Config, type DatabaseConfig } from '../config.ts';
-import type { OpenDatabase, Operator } from '../database/database.ts';
+import { type OpenDatabase, type Operator, NoDatabaseError, SchemaVersionError } from '../database/database.ts';
 import { configuredDatabase, openForCommands } from '../database/open.ts';
-import { NoDatabaseError, SchemaVersionError } from '../database/errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import {
   haveCreated,
@@ -115,14 +114,16 @@ export async function withDatabase<T>(
   const ran = prepares
     ? await migratingWithProgress(output, (options) => prepareSchema(database, Date.now, 'command', options))
     : [];
-  // Reported, since an empty database is often the wrong one.
-  if (haveCreated(ran)) output.note(`Created ${shownDatabase(config.database)} (PDS_DATABASE_URL).`);
-  else if (ran.length > 0) output.note(`Migrated the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
+  const isNew = haveCreated(ran);
+  if (ran.length > 0 && !isNew) output.note(`Migrated the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
   const cutOff = prepares ? await announceInterrupted(database) : null;
   if (cutOff !== null)
     output.note(`Completed the import published at ${cutOff}, which was interrupted after its commit.`);
   if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${HISTORY_WARNING}`);
-  return await work({ config, database, clock: Date.now, output });
+  const result = await work({ config, database, clock: Date.now, output });
+  // Reported, since an empty database is often the wrong one.
+  if (isNew) output.note(`Created ${shownDatabase(config.database)} (PDS_DATABASE_URL).`);
+  return result;
 }
 
 /** Runs migrations, showing the progress of long ones. */

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
-import type { OpenDatabase } from '../database/database.ts';
-import { SchemaVersionError } from '../database/errors.ts';
+import { type OpenDatabase, SchemaVersionError } from '../database/database.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
 import { metricsOf } from './metrics.ts';
 import type { ObservedParts } from './serving-metrics.ts';

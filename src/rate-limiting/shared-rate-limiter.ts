@@ -64,18 +64,18 @@ export class SharedRateLimiter implements RateLimiter {
   count(key: string, quota: number, units = 1): RateLimitResult | Promise<RateLimitResult> {
     const { isConnected, limiter } = this.#options;
     if (!isConnected()) {
-      this.#noteFailure(new Error('not connected'));
+      this.#recordFailure(new Error('not connected'));
       return this.#local.count(key, quota, units);
     }
     // `consume` would apply one quota to all partners.
     const counted = limiter.penalty(key, units).then(
       ({ consumedPoints, msBeforeNext }) => {
-        this.#noteSuccess();
+        this.#recordSuccess();
         // A clock that was set back must not lengthen the window.
         return rateLimitResult(consumedPoints, quota, Math.min(msBeforeNext, 1000 * this.windowSeconds));
       },
       (error: unknown) => {
-        this.#noteFailure(error);
+        this.#recordFailure(error);
         return null;
       },
     );
@@ -91,7 +91,7 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   /** A counter that responds now and then too late must not be logged each time. */
-  #noteSuccess(): void {
+  #recordSuccess(): void {
     if (this.#isShared === true || this.#isClosed) return;
     if (performance.now() - this.#failedAtMs < RETURN_MS) {
       this.#probeLater();
@@ -102,7 +102,7 @@ export class SharedRateLimiter implements RateLimiter {
     this.#isShared = true;
   }
 
-  #noteFailure(error: unknown): void {
+  #recordFailure(error: unknown): void {
     if (this.#isClosed) return;
     this.#failedAtMs = performance.now();
     this.#probeLater();

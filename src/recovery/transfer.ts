@@ -8,7 +8,8 @@ import { hasTimelineChanged, HISTORY, recordTimeline } from '../database/postgre
 import { continueIdentities, insertRows, readRows, readTables } from '../database/rows.ts';
 import { OperatorError } from '../operator-error.ts';
 import { vacuum } from '../database/vacuum.ts';
-import { EPOCH, type Clock } from '../timestamp.ts';
+import type { Clock } from '../timestamp.ts';
+import { isUnused } from './unused-database.ts';
 
 interface TransferOptions extends WorkHooks {
   readonly clock: Clock;
@@ -63,18 +64,12 @@ export async function transfer(source: Database, target: OpenDatabase, options: 
 }
 
 /**
- * Reads `access` only: SQLite commits the catalog first, so a transfer killed between the two commits leaves records
- * without a clock that knows of a release, which the next one replaces.
+ * A transfer killed between the two commits of SQLite leaves records, which the next one replaces.
  *
  * @throws OperatorError if the database has been used.
  */
-async function refuseUsed({ kysely }: Database): Promise<void> {
-  const partners = await kysely.selectFrom('access.partners').select('id').limit(1).execute();
-  const { last_instant: last } = await kysely
-    .selectFrom('access.clock')
-    .select('last_instant')
-    .executeTakeFirstOrThrow();
-  if (partners.length === 0 && last === EPOCH) return;
+async function refuseUsed(database: Database): Promise<void> {
+  if (await isUnused(database)) return;
   throw new OperatorError('the target holds partners or records: name a database that is empty. Nothing was changed');
 }
 

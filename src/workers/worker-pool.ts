@@ -120,7 +120,7 @@ export class WorkerPool {
       const hasServed = this.#serving.delete(worker.id);
       const isEarly = performance.now() - startedAtMs < STABLE_MS;
       this.#options.onGone(worker.id);
-      this.#noticeExit(worker, code, signal, {
+      this.#handleExit(worker, code, signal, {
         earlyDeaths: isEarly ? history.earlyDeaths + 1 : 0,
         failedStarts: hasServed ? 0 : history.failedStarts + 1,
       });
@@ -140,7 +140,7 @@ export class WorkerPool {
     }
   }
 
-  #noticeExit(worker: Worker, code: number | null, signal: string | null, history: History): void {
+  #handleExit(worker: Worker, code: number | null, signal: string | null, history: History): void {
     if (this.#phase === 'ending') {
       if (code !== 0) this.#hasFailedToEnd = true;
       if (this.#workers.size === 0) this.#ended.resolve(null);

@@ -6,7 +6,11 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { createPartner } from '../../src/access/partner-admin.ts';
 import { program } from '../../src/commands/program.ts';
+import { migrate } from '../../src/database/migrations/migrator.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { discarderOf } from '../../src/recovery/unused-database.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
@@ -243,4 +247,21 @@ test('a dry run without a database reports what an import into an empty one woul
       });
     });
   });
+});
+
+test('a refused import leaves a database in which another process has created a partner meanwhile', async () => {
+  const made = await createEmptyDatabase();
+  try {
+    const discard = discarderOf(made.config);
+    await using database = openForCommands(made.config);
+    await migrate(database, Date.now);
+    await createPartner(database, Date.now, 'acme', { everything: true });
+    await database.close();
+    await discard();
+    expect((await runPds(['partner', 'list'], { PDS_DATABASE_URL: databaseUrlOf(made.config) })).stdout).toContain(
+      'acme',
+    );
+  } finally {
+    await made.drop();
+  }
 });

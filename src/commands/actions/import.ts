@@ -3,12 +3,13 @@ import { withoutKeys } from '../../access/keys.ts';
 import { listSources, type Source } from '../../publishing/read/source.ts';
 import { LargeRemovalsError, type LargeRemoval } from '../../publishing/write/removals.ts';
 import { canAsk } from '../command-line.ts';
+import { discarderOf } from '../../recovery/unused-database.ts';
 import { configOfProcess, hasDatabase, withDatabase, type CommandContext } from '../context.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { confirm } from '../output/progress.ts';
 import type { Output } from '../output/output.ts';
 import { describeReport, jsonOfReport, publishWithProgress, describeSkipped } from './import-report.ts';
-import { checkSources, previewDirectory, type PreviewOptions } from './preview.ts';
+import { previewDirectory, type PreviewOptions } from './preview.ts';
 
 /** The options of `pds import`, as Commander parses them. */
 export interface ImportOptions extends PreviewOptions {
@@ -18,7 +19,7 @@ export interface ImportOptions extends PreviewOptions {
 }
 
 /**
- * `pds import`: publishes a directory, all or nothing.
+ * `pds import`: publishes a directory, all or nothing. A refused first import leaves no database.
  *
  * @throws ImportRefusedError with the input's problems.
  * @throws OperatorError if it would remove records that a conversion skipped, and nobody confirms that.
@@ -39,9 +40,15 @@ export async function importDirectory(
     if (!canAsk()) throw new OperatorError('nothing was changed; to remove those records, add --yes');
     await confirm(output, 'Import without them?');
   }
-  if (isQuicklyChecked(sources) && !(await hasDatabase(config))) await checkSources(output, sources);
-  const work = (context: CommandContext) => publishSources(context, sources, directory, removals);
-  return withDatabase(output, work, { mayCreate: true });
+  const discard = (await hasDatabase(config)) ? null : discarderOf(config.database);
+  const work = (context: CommandContext): Promise<number | undefined> =>
+    publishSources(context, sources, directory, removals);
+  try {
+    return await withDatabase(output, work, { mayCreate: true });
+  } catch (error) {
+    await discard?.().catch(() => undefined);
+    throw error;
+  }
 }
 
 /** Imports sources. On a terminal, asks before it removes much, without holding a lock, and then imports again. */
@@ -75,18 +82,4 @@ async function publishSources(
     await confirm(output, 'Remove them?');
     await publishSources(context, sources, path, { replace, allowRemovals }, [...confirmed, ...error.removals]);
   }
-}
-
-/**
- * Up to this total size, a first import is checked before its database is created. The check reads the files once more,
- * which would add minutes to larger imports.
- */
-const MAX_CHECKED_BYTES = 64 * 1024 * 1024;
-
-/** Records compress to about a tenth. */
-const UNPACKED_PER_BYTE = 10;
-
-function isQuicklyChecked(sources: readonly Source[]): boolean {
-  const sizes = sources.map(({ name, size }) => (name.endsWith('.gz') ? UNPACKED_PER_BYTE * size : size));
-  return sizes.reduce((sum, size) => sum + size, 0) <= MAX_CHECKED_BYTES;
 }

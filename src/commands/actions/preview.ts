@@ -1,13 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NoDatabaseError } from '../../database/errors.ts';
+import { NoDatabaseError } from '../../database/database.ts';
 import { migrate } from '../../database/migrations/migrator.ts';
 import { openForCommands } from '../../database/open.ts';
-import { listSources, type Source } from '../../publishing/read/source.ts';
+import { listSources } from '../../publishing/read/source.ts';
 import { configOfProcess, withDatabase, type CommandContext } from '../context.ts';
-import { listJsonChanges, listTextChanges } from '../preview/change-list.ts';
-import { ChangeSpool } from '../preview/change-spool.ts';
+import { listJsonChanges, listTextChanges, ChangeSpool } from './change-list.ts';
 import type { Output } from '../output/output.ts';
 import { describeReport, jsonOfReport, publishWithProgress, describeSkipped } from './import-report.ts';
 
@@ -70,31 +69,14 @@ export async function previewDirectory(
   }
 }
 
-/**
- * Checks sources on a temporary database, so that a refused import creates none.
- *
- * @throws ImportRefusedError with the input's problems.
- */
-export async function checkSources(output: Output, sources: readonly Source[]): Promise<void> {
-  const display = { doing: 'Checking', interrupted: 'Interrupted; nothing was published.' };
-  await onTemporaryDatabase(output, (context) => publishWithProgress(context, sources, display, { dryRun: true }));
-}
-
-type Work<T> = (context: CommandContext) => Promise<T>;
-
 /** Runs `work` as a dry run on the database; if there is none, on an empty one in a temporary folder. */
-async function onDatabaseOrEmpty<T>(output: Output, work: Work<T>): Promise<T> {
+async function onDatabaseOrEmpty<T>(output: Output, work: (context: CommandContext) => Promise<T>): Promise<T> {
   try {
     return await withDatabase(output, work, { isDryRun: true });
   } catch (error) {
     if (!(error instanceof NoDatabaseError)) throw error;
   }
   output.note('There is no database yet (PDS_DATABASE_URL). This is a preview of an import into an empty one.');
-  return onTemporaryDatabase(output, work);
-}
-
-/** Runs `work` on an empty database in a temporary folder. */
-async function onTemporaryDatabase<T>(output: Output, work: Work<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'pds-dry-run-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   // Also if a signal ends the process.

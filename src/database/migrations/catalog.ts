@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { EPOCH } from '../../timestamp.ts';
-import type { Database, Engine } from '../database.ts';
-import { SchemaVersionError } from '../errors.ts';
+import { SchemaVersionError, type Database, type Engine } from '../database.ts';
 import { statementsOf, type GroupSchema } from './schema.ts';
 
 const INDEXED_TABLES = ['suppliers', 'contracts', 'solicitations'] as const;

@@ -1,14 +1,21 @@
 import { Kysely, PostgresDialect, sql, type RawBuilder } from 'kysely';
 import pg from 'pg';
-import type { ConfiguredDatabase, OpenDatabase, ParameterValues, ReadSource, TextsQuery } from '../database.ts';
+import {
+  type ConfiguredDatabase,
+  type OpenDatabase,
+  type ParameterValues,
+  type ReadSource,
+  type TextsQuery,
+  DatabaseUnavailableError,
+} from '../database.ts';
 import { copyIntoPostgres, poolWithCopy } from './postgres-copy.ts';
 import { createPool, ServerPool } from './server-pool.ts';
 import { describePostgresError } from './postgres-errors.ts';
-import { readPostgresUrl, shownPostgresUrl } from './postgres-url.ts';
 import { ReadRouter } from './read-router.ts';
 import { readRevision, type Revision } from '../revision.ts';
 import { bindParameters, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
+import { readFileSync } from 'node:fs';
 
 const COMMAND_CONNECTION_TIMEOUT_MS = 2_000;
 
@@ -176,4 +183,37 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Parameters that name files. `pg` reads the files at each connect. */
+const FILE_PARAMETERS = ['sslrootcert', 'sslcert', 'sslkey'] as const;
+
+/**
+ * Parses a `postgres://…` URL; `?pgbouncer=true` means that PgBouncer is in front of the server.
+ *
+ * @returns `isPooled` for PgBouncer in transaction mode: each transaction can run on another server connection, so
+ *   nothing can be set or prepared on it. Settings are then made on the role (`pds roles`).
+ * @throws DatabaseUnavailableError if a file that the URL names cannot be read.
+ */
+export function readPostgresUrl(url: string): { connectionString: string; isPooled: boolean } {
+  const address = new URL(url);
+  for (const name of FILE_PARAMETERS) {
+    const file = address.searchParams.get(name);
+    if (file === null) continue;
+    try {
+      readFileSync(file);
+    } catch (error) {
+      const { message } = error as Error;
+      throw new DatabaseUnavailableError(`the file named by ${name} in the database URL cannot be read: ${message}`);
+    }
+  }
+  const isPooled = address.searchParams.get('pgbouncer') === 'true';
+  address.searchParams.delete('pgbouncer');
+  return { connectionString: address.href, isPooled };
+}
+
+/** The URL's host, port and database name, without user and password. */
+export function shownPostgresUrl(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
 }

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import type { PoolState } from '../database.ts';
-import { DatabaseBusyError, DatabaseUnavailableError } from '../errors.ts';
+import { type PoolState, DatabaseBusyError, DatabaseUnavailableError } from '../database.ts';
 import { isConnectionLost, isTimeout, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 import { READ_REVISION, type Revision } from '../revision.ts';
 

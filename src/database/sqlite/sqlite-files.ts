@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import * as sqlite from 'node:sqlite';
-import { DatabaseUnavailableError } from '../errors.ts';
+import { DatabaseUnavailableError } from '../database.ts';
 
 // https://www.sqlite.org/rescode.html: primary codes, the low byte of Node's `errcode`.
 export const SQLITE_ERROR = 1;

@@ -3,8 +3,13 @@ import type * as sqlite from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { Kysely, sql, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import type { ConfiguredDatabase, OpenDatabase, ParameterValues, TextsQuery } from '../database.ts';
-import { DatabaseUnavailableError } from '../errors.ts';
+import {
+  type ConfiguredDatabase,
+  type OpenDatabase,
+  type ParameterValues,
+  type TextsQuery,
+  DatabaseUnavailableError,
+} from '../database.ts';
 import { readRevision } from '../revision.ts';
 import {
   describeSqliteError,

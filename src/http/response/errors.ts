@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { RefusedKey } from '../../access/partner-directory.ts';
-import { DatabaseBusyError } from '../../database/errors.ts';
+import { DatabaseBusyError } from '../../database/database.ts';
 import { JSON_TYPE, REQUEST_ID_HEADER } from './send-text.ts';
 
 /** Every error code. Clients can branch on codes; messages are for people. */
@@ -163,7 +163,7 @@ function internalError(): ApiError {
 /** Sends an error in the envelope. Causes that are not for the partner are only logged, under the request ID. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const apiError = toApiError(error);
-  if (apiError instanceof OverloadedError) request.server.admission.noticeRefusal();
+  if (apiError instanceof OverloadedError) request.server.admission.countRefusal();
   if (apiError.status >= 500) request.log.error({ requestId: request.id, err: error }, 'the request failed');
   else request.refusal = apiError;
   void reply

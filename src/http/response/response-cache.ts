@@ -119,7 +119,7 @@ export class ResponseCache {
    * @param url as the client sent it.
    */
   find(partner: PartnerState, url: string): CachedResponse | null {
-    this.#notice(partner.revision);
+    this.#switchTo(partner.revision);
     const key = keyOf(partner, url);
     const cached = this.#responses.get(key);
     if (cached === undefined) return null;
@@ -150,7 +150,7 @@ export class ResponseCache {
   }
 
   /** Switches to a revision: drops all entries of any other, and from now on caches responses of this one only. */
-  #notice(revision: Revision): void {
+  #switchTo(revision: Revision): void {
     if (revision === this.#revision) return;
     this.#responses.clear();
     this.#requestedOnce.clear();

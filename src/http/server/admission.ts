@@ -53,13 +53,13 @@ export class Admission {
   }
 
   /** Call for each request refused for overload, whether here or elsewhere. */
-  noticeRefusal(): void {
+  countRefusal(): void {
     this.#refused += 1;
     this.#onRefused();
   }
 
   /** Call for each request that arrives. */
-  noticeArrival(): void {
+  beginTick(): void {
     this.#tickBudget.begin();
   }
 

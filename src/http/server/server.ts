@@ -41,8 +41,8 @@ export function createHttpServer(
   server.setTimeout(IDLE_TIMEOUT_MS);
   connections.track(server);
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
-    connections.noticeRequest(request.socket, response);
-    admission.noticeArrival();
+    connections.recordRequest(request.socket, response);
+    admission.beginTick();
     handle(request, response);
   };
   // Node would respond to an Expect header itself. Bodies are not accepted, so "100 Continue" is never sent.
@@ -74,7 +74,7 @@ export class Connections extends Map<Socket, ServerResponse | null> {
   }
 
   /** Call for each request. Pipelined ones arrive together: the first may have closed the connection before the second. */
-  noticeRequest(socket: Socket, response: ServerResponse): void {
+  recordRequest(socket: Socket, response: ServerResponse): void {
     if (this.has(socket)) this.set(socket, response);
   }
 

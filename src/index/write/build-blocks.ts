@@ -132,15 +132,15 @@ class BuilderThread implements BlockBuild {
   }
 
   #post(message: BuilderMessage): Promise<BuiltBlock | null> {
-    const answer = Promise.withResolvers<BuiltBlock | null>();
+    const response = Promise.withResolvers<BuiltBlock | null>();
     // Awaited later; until then a rejection must not count as unhandled.
-    answer.promise.catch(() => undefined);
+    response.promise.catch(() => undefined);
     if (this.#failure === null) {
-      this.#waiting.push(answer);
+      this.#waiting.push(response);
       this.#worker.postMessage(message);
     } else {
-      answer.reject(this.#failure);
+      response.reject(this.#failure);
     }
-    return answer.promise;
+    return response.promise;
   }
 }

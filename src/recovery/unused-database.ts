@@ -1,0 +1,53 @@
+import { rmSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { sql } from 'kysely';
+import type { DatabaseConfig } from '../config.ts';
+import { lockCatalog } from '../database/catalog-lock.ts';
+import { bumpRevision } from '../database/commit-timestamps.ts';
+import { inTransaction, type Database } from '../database/database.ts';
+import { openForCommands } from '../database/open.ts';
+import { EPOCH } from '../timestamp.ts';
+import { makeLastFolder } from './durable-files.ts';
+import { lockReplaced } from './replaced-database.ts';
+
+/**
+ * Call it before a database is created: the function that it returns removes the database again, with its folder if that
+ * was missing, too. It leaves a database that has been used, or that another process has open.
+ */
+export function discarderOf(config: DatabaseConfig): () => Promise<void> {
+  if (config.engine === 'postgres') return () => dropUnused(config);
+  const removeFolder = makeLastFolder(dirname(resolve(config.path)));
+  return async () => {
+    const locked = lockReplaced(config.path);
+    try {
+      const { catalog, access, lastEvent } = locked;
+      const isUsed = access.connection?.prepare('select 1 from partners limit 1').get() !== undefined;
+      if (isUsed || lastEvent !== EPOCH || catalog.state === 'damaged' || access.state === 'damaged') return;
+      // A process that waits for the lock notices that the file which it has opened is gone.
+      for (const { path } of [catalog, access]) rmSync(path, { force: true });
+    } finally {
+      locked.close();
+    }
+    removeFolder();
+  };
+}
+
+async function dropUnused(config: DatabaseConfig): Promise<void> {
+  await using database = openForCommands(config);
+  await inTransaction(database, async (transaction) => {
+    await lockCatalog(transaction, {});
+    // Changes of partners, keys and grants begin with the same row.
+    await bumpRevision(transaction);
+    if (await isUnused(transaction)) await sql`drop schema catalog, access cascade`.execute(transaction.kysely);
+  });
+}
+
+/**
+ * Whether a database has neither partners nor events. Reads `access` only: SQLite commits the catalog first, so a process
+ * killed between the two commits leaves records without a clock that knows of a release.
+ */
+export async function isUnused({ kysely }: Database): Promise<boolean> {
+  const partners = await kysely.selectFrom('access.partners').select('id').limit(1).execute();
+  const clock = await kysely.selectFrom('access.clock').select('last_instant').executeTakeFirstOrThrow();
+  return partners.length === 0 && clock.last_instant === EPOCH;
+}
