@@ -8,7 +8,7 @@ import type { IndexedKind } from '../kinds.ts';
 import { readDepartures, type Departures } from './departures.ts';
 import { inState, type Listing } from './pages.ts';
 import { readPiece, type StreamPiece } from './pieces.ts';
-import { readSince, seenEvents, type SeenEvents, type Since } from './watermark.ts';
+import { lastEvent, readSince, seenEvents, type SeenEvents, type Since } from './watermark.ts';
 
 /** A kind of the feed of changes. */
 export interface FeedKind {
@@ -112,6 +112,9 @@ export async function readChanges(
 ): Promise<ChangesPiece> {
   const { kinds } = listing;
   const { seen, complete, since } = await readFeedState(database, partner.id, listing);
+  // Nearly all requests of a client that follows the feed: nothing has changed, so nothing is searched.
+  if (since !== null && lastEvent(seen) < since.from)
+    return { ...seen, bytes: new Uint8Array(), count: 0, hasMore: false, next: null, complete };
   const departures = since === null ? null : await readDepartures(database, seen.catalog, since.release);
   const parts: Uint8Array[] = [];
   let count = 0;

@@ -155,7 +155,7 @@ async function sendChangesStream(
         JSON.stringify([binding.endpoint, 'ndjson', parameters, catalog, partner_state, grants_changed_at]),
       );
       const begun = { ...seen, etag, scope: partner.scope, complete, count: 0 };
-      const isEmpty = since !== null && position === FEED_START && lastEvent(seen) < since.from;
+      const isEmpty = since !== null && lastEvent(seen) < since.from;
       if (isEmpty || method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return begun;
       let count = 0;
       for (const [kind, { listing: records }] of listing.kinds.entries()) {
