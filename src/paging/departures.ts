@@ -64,8 +64,11 @@ export async function readDepartures(database: OpenDatabase, catalog: string, re
   return {
     find: async (kind, scope, from, after, limit) => {
       const rows = await read('departures by id', () => departuresById, { kind, after: after ?? '' });
-      const until = rows.length > MAX_DEPARTURES ? (rows.at(-1)?.id ?? null) : null;
-      return firstOf(rows, scope, from, limit, until);
+      if (rows.length <= MAX_DEPARTURES) return firstOf(rows, scope, from, limit, null);
+      // The last record may have left more owners than were read.
+      const others = rows.filter(({ id }) => id !== rows.at(-1)?.id);
+      const whole = others.length > 0 ? others : rows;
+      return firstOf(whole, scope, from, limit, whole.at(-1)?.id ?? null);
     },
   };
 }

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SMALL_CATALOG } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService({ catalog: SMALL_CATALOG, partners: [{ name: 'a', leadEntities: ['le_a'] }] });
+});
+afterAll(() => service.close());
+
+test.each([
+  ['kinds=coops', 'Parameter "kinds" must name different kinds of contracts, solicitations, suppliers'],
+  ['kinds=contracts,contracts', 'Parameter "kinds" must name different kinds'],
+  ['format=ndjson&limit=100001', 'Parameter "limit" must be a whole number from 1 to 100000'],
+  ['kinds=', 'Parameter "kinds" is blank'],
+  ['format=csv', 'Parameter "format" must be one of json, ndjson'],
+  ['limit=101', 'Parameter "limit" must be a whole number from 1 to 100'],
+  ['updated_since=yesterday', 'Parameter "updated_since" must be a date and time'],
+  ['q=fire', 'Unknown parameter "q"'],
+])('a listing of changes with ?%s is refused', async (query, message) => {
+  const { status, body } = await service.get(`/v1/changes?${query}`, { key: service.partner('a').key });
+  expect(status).toBe(400);
+  expect(body).toContain(JSON.stringify(message).slice(1, -1));
+});
+
+test('a listing of changes is JSON for those who accept only CSV', async () => {
+  const { headers } = await service.get('/v1/changes', {
+    key: service.partner('a').key,
+    headers: { accept: 'text/csv' },
+  });
+  expect(headers['content-type']).toContain('application/json');
+});
+
+test('each line ends with the record, so that a reader can store its text', async () => {
+  const { body } = await service.get('/v1/changes?format=ndjson&kinds=contracts', { key: service.partner('a').key });
+  const [line = ''] = body.split('\n');
+  const { body: detail } = await service.get('/v1/contracts/ctr_1', { key: service.partner('a').key });
+  expect(line).toBe(`{"kind":"contracts","id":"ctr_1","record":${detail}}`);
+});
