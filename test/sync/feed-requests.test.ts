@@ -1,11 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setPartner } from '../../src/access/partner-admin.ts';
 import { SMALL_CATALOG } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
+import { FeedCopy } from './feed-copy.ts';
 
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startService({ catalog: SMALL_CATALOG, partners: [{ name: 'a', leadEntities: ['le_a'] }] });
+  service = await startService({
+    catalog: SMALL_CATALOG,
+    partners: [
+      { name: 'a', leadEntities: ['le_a'] },
+      { name: 'suppliers-only', everything: true, kinds: ['suppliers'] },
+    ],
+  });
 });
 afterAll(() => service.close());
 
@@ -22,6 +30,16 @@ test.each([
   const { status, body } = await service.get(`/v1/changes?${query}`, { key: service.partner('a').key });
   expect(status).toBe(400);
   expect(body).toContain(JSON.stringify(message).slice(1, -1));
+});
+
+test('a listing of changes keeps the kinds of its first page, even if the partner can read others by then', async () => {
+  const { name, key } = service.partner('suppliers-only');
+  const copy = new FeedCopy(key);
+  await copy.read(service.get, { limit: 1 });
+  await setPartner(service.database, Date.now, name, { kinds: null });
+  await service.noticeChanges();
+  await copy.read(service.get);
+  expect([...copy.records.keys()]).toEqual(['suppliers sup_1', 'suppliers sup_2']);
 });
 
 test('a listing of changes is JSON for those who accept only CSV', async () => {
