@@ -3,10 +3,13 @@ import { isOneOf } from '../../database/engine-sql.ts';
 import type { NamedRefRow } from '../../database/tables.ts';
 import { isIndexed, type IndexedKind, type Kind } from '../../kinds.ts';
 import type { NamedRecord } from '../../resources/reference-lists/fields.ts';
-import { renderContract } from '../../resources/contracts/render.ts';
-import { renderSolicitation, renderSolicitationDetail } from '../../resources/solicitations/render.ts';
-import { renderCertifications, renderSupplier } from '../../resources/suppliers/render.ts';
-import type { SolicitationRecord } from '../../resources/solicitations/fields.ts';
+import { renderContract } from '../../resources/contracts/fields.ts';
+import {
+  renderSolicitation,
+  renderSolicitationDetail,
+  type SolicitationRecord,
+} from '../../resources/solicitations/fields.ts';
+import { renderCertifications, renderSupplier } from '../../resources/suppliers/fields.ts';
 import type { ImportContext } from '../import-context.ts';
 import type { RecordOf } from '../read/record-schemas.ts';
 import { getFrom, type ReferenceData } from './references.ts';

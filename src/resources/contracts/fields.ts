@@ -1,4 +1,5 @@
 import { filledText, id, nullable, object, set, text, timestamp, type CompletedOf } from '../fields.ts';
+import { withoutClosingBrace } from '../finished-text.ts';
 
 /** A line of `contracts.ndjson`. The order of the fields is that of the stored record, whose hash depends on it. */
 export const contractFields = object(
@@ -18,3 +19,23 @@ export const contractFields = object(
 
 /** Validated and completed: every field is present, timestamps are normalized. */
 export type ContractRecord = CompletedOf<typeof contractFields>;
+
+/** The rendered JSON of everything that a contract embeds, in the record's order. */
+interface EmbeddedRecords {
+  leadEntity: string;
+  coop: string | null;
+  suppliers: readonly string[];
+  cityServices: readonly string[];
+}
+
+/** Renders a Contract without its closing brace: `updated_at` is added on read. */
+export function renderContract(
+  { id, name, summary, description }: ContractRecord,
+  { leadEntity, coop, suppliers, cityServices }: EmbeddedRecords,
+): string {
+  return (
+    withoutClosingBrace(JSON.stringify({ id, name, summary, description })) +
+    `,"lead_entity":${leadEntity},"coop":${coop ?? 'null'}` +
+    `,"suppliers":[${suppliers.join(',')}],"city_services":[${cityServices.join(',')}]`
+  );
+}

@@ -11,6 +11,7 @@ import {
   timestamp,
   type CompletedOf,
 } from '../fields.ts';
+import { withoutClosingBrace } from '../finished-text.ts';
 
 /** A line of `solicitations.ndjson`. The order of the fields is that of the stored record, whose hash depends on it. */
 export const solicitationFields = object(
@@ -74,3 +75,35 @@ export const solicitationFields = object(
 
 /** Validated and completed: every field is present, timestamps are normalized. */
 export type SolicitationRecord = CompletedOf<typeof solicitationFields>;
+
+/**
+ * Renders the list item without its closing brace: `is_open` and `updated_at` are added on read.
+ *
+ * @param leadEntity its rendered NamedRef.
+ */
+export function renderSolicitation(record: SolicitationRecord, leadEntity: string): string {
+  const { id, ref, reference_number, title, status, issuing_organization } = record;
+  const { open_at, close_at, questions_due_at, intent_to_bid_due_at } = record;
+  const timestamps = JSON.stringify({ open_at, close_at, questions_due_at, intent_to_bid_due_at });
+  return (
+    withoutClosingBrace(JSON.stringify({ id, ref, reference_number, title, status, issuing_organization })) +
+    `,"lead_entity":${leadEntity},${withoutClosingBrace(timestamps.slice(1))}`
+  );
+}
+
+/** Renders the fields that the detail adds to the list item, beginning with a comma and without a closing brace. */
+export function renderSolicitationDetail(record: SolicitationRecord): string {
+  const { description, require_intent_registration, created_at } = record;
+  const { nigp_codes, documents, requested_items, notices, questions } = record;
+  const detail = JSON.stringify({
+    description,
+    require_intent_registration,
+    created_at,
+    nigp_codes,
+    documents,
+    requested_items,
+    notices,
+    questions,
+  });
+  return `,${withoutClosingBrace(detail.slice(1))}`;
+}
