@@ -57,7 +57,7 @@ export async function serveAsWorker(config: Config, logger: Logger): Promise<und
   });
   for (const signal of SIGNALS) process.on(signal, () => end());
   try {
-    const serving = await startServing(config, logger, { rateLimiter });
+    const serving = await startServing(config, logger, rateLimiter);
     const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger, skip: [...SIGNALS] }, async ({ err }) => {
       if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
       await serving.close();
