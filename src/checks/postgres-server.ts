@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { OpenDatabase, Database } from '../database/database.ts';
 import { openForServing } from '../database/open.ts';
-import { isTlsError, TOO_MANY_CONNECTIONS } from '../database/postgres/postgres-errors.ts';
+import { isTlsError, reasonOf, TOO_MANY_CONNECTIONS } from '../database/postgres/postgres-errors.ts';
 import { fail, type Finding } from './finding.ts';
 
 /** A busy server can take longer to accept a connection than the second that a request waits. */
@@ -22,8 +22,8 @@ export async function onPostgres(
     try {
       await connect(database);
     } catch (error) {
-      const { reason, advice } = explain(error, setting);
-      return [fail(about, `connection failed: ${reason}`, advice)];
+      const reason = reasonOf(error);
+      return [fail(about, `connection failed: ${reason}`, adviceOf(error, reason, setting))];
     }
     return await look(database);
   } finally {
@@ -41,13 +41,6 @@ async function connect({ kysely }: OpenDatabase): Promise<void> {
       if (attempt === ATTEMPTS || !/timeout/i.test(String(error))) throw error;
     }
   }
-}
-
-function explain(error: unknown, setting: string): { reason: string; advice: string } {
-  // If a name has several addresses, Node throws an AggregateError with one error per address and an empty message.
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  const reason = first instanceof Error ? first.message : String(first);
-  return { reason, advice: adviceOf(first, reason, setting) };
 }
 
 /**

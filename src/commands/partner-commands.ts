@@ -87,7 +87,7 @@ export function addFindCommand(program: Command): void {
   addCommand(program, 'find', 'find the ids of lead entities or cooperatives by name; exits 1 if none matches')
     .addArgument(new Argument('<kind>', 'what to find').choices(['lead-entity', 'coop']))
     .argument('<text...>', 'words that begin words of the name, or the beginning of the id')
-    .action(onDatabase(async () => (await import('./actions/find.ts')).find));
+    .action(onDatabase(async () => (await import('./actions/reports.ts')).find));
 }
 
 /** Adds `pds key`. */

@@ -6,7 +6,6 @@ import {
   readdirSync,
   renameSync,
   rmSync,
-  statfsSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -14,6 +13,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, type DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import {
+  freeBytes,
   SQLITE_BUSY,
   sqliteCode,
   SqliteConnection,
@@ -103,10 +103,10 @@ function refuseTarget(target: string): void {
 
 function refuseFullDisk(folder: string, path: string): void {
   const needed = GROUPS.map((group) => sqliteFiles(path)[group]).reduce((sum, file) => sum + statSync(file).size, 0);
-  const { bavail, bsize } = statfsSync(folder);
-  if (bavail * bsize < needed) {
+  const free = freeBytes(join(folder, 'backup'));
+  if (free < needed) {
     throw new OperatorError(
-      `${folder} has room for ${Math.floor((bavail * bsize) / 1e6)} MB, and the backup takes ${Math.ceil(needed / 1e6)} MB`,
+      `${folder} has room for ${Math.floor(free / 1e6)} MB, and the backup takes ${Math.ceil(needed / 1e6)} MB`,
     );
   }
 }

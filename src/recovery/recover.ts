@@ -9,12 +9,13 @@ import { insertRows } from '../database/rows.ts';
 import { encodeSet, decodeStoredSet, storedSet, type StoredSet } from '../index/position-set.ts';
 import { ALL, CHANGED, changeTerms } from '../index/terms.ts';
 import { indexTable } from '../index/write/indexed-rows.ts';
-import { countRecords } from '../index/write/rebuild-index.ts';
+import { countRecords, rebuildIndex, type RebuiltKind } from '../index/write/rebuild-index.ts';
 import { completeBefore } from '../publishing/write/departures.ts';
 import { announceRelease, nextReleaseNumber } from '../publishing/releases.ts';
 import { vacuum } from '../database/vacuum.ts';
 import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
+import { setImmediate } from 'node:timers/promises';
 
 interface RecoverOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
@@ -138,4 +139,46 @@ async function markRecordsChanged({ kysely }: Database, release: number): Promis
   const { numAffectedRows } = await sql`
     update catalog.solicitations set changed_publication = ${release}`.execute(kysely);
   return records + Number(numAffectedRows);
+}
+
+interface ReindexOptions extends WorkHooks {
+  readonly clock: Clock;
+  /** Defaults to all kinds. */
+  readonly kinds?: readonly IndexedKind[];
+}
+
+export interface Reindexing {
+  /** The timestamp of the release that made the new index known. */
+  readonly timestamp: string;
+  readonly kinds: readonly RebuiltKind[];
+  /** A note for the operator about the disk; null if there is none. */
+  readonly note: string | null;
+}
+
+/**
+ * Rebuilds the index from the stored records, all or nothing. Servers continue; imports wait. Ends with a release
+ * that changes no record, so that servers drop what they cached of the old index; watermarks stay valid.
+ *
+ * @throws OperatorError if an import ran for over a minute.
+ */
+export async function reindex(database: OpenDatabase, options: ReindexOptions): Promise<Reindexing> {
+  const { clock, kinds = INDEXED_KINDS } = options;
+  const { records, ...reindexed } = await inTransaction(database, async (transaction) => {
+    await lockCatalog(transaction, options);
+    const release = { number: await nextReleaseNumber(transaction), token: randomUUID() };
+    const rebuilt = await rebuildIndex(transaction, kinds, release.token, (progress) => {
+      options.throwIfInterrupted?.();
+      options.onProgress?.(progress);
+    });
+    const timestamp = await announceRelease(transaction, release, clock);
+    const records = rebuilt.reduce((sum, kind) => sum + kind.records, 0);
+    const placedAgain = rebuilt.filter(({ isPlacedAgain }) => isPlacedAgain).map(({ kind }) => kind);
+    const details = { published_at: timestamp, kinds: [...kinds], records, placed_again: placedAgain };
+    await recordChange(transaction, clock, { action: 'reindex', details });
+    await setImmediate();
+    options.onCommit?.();
+    return { timestamp, kinds: rebuilt, records };
+  });
+  // The rebuild is committed; a failure of the cleanup does not matter.
+  return { ...reindexed, note: await vacuum(database, records).catch(() => null) };
 }

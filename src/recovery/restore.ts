@@ -1,7 +1,7 @@
 import { constants, copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import type { Operator } from '../database/database.ts';
+import type { OpenDatabase, Operator } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
 import { SqliteConnection, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
@@ -91,14 +91,16 @@ export async function restore(path: string, folder: string, options: RestoreOpti
     const restored = withAccess ? (['catalog', 'access'] as const) : (['catalog'] as const);
     const fromBackup = restored.map((group) => [sqliteFiles(staged)[group], group] as const);
     const programs = fromBackup.flatMap(([file, group]) => removePrograms(file, group));
-    const migrations = await migrateStaged(staged, options);
+    const migrations = await onStaged(staged, options, (database) => prepareSchema(database, clock));
     const dropped = [...programs, ...fromBackup.flatMap(([file, group]) => removeForeignSchema(file, group))];
-    const { recovery, access } = await renew(
-      staged,
-      replaced,
-      { made_at: manifest.made_at, ...(dropped.length > 0 && { dropped }) },
-      options,
-      () => begin('recovering'),
+    const access = withAccess ? restrictAccess(replaced.access, sqliteFiles(staged).access, clock) : null;
+    await begin('recovering');
+    const recovery = await onStaged(staged, options, (database) =>
+      recover(database, {
+        clock,
+        after: latestOf(options.after ?? EPOCH, replaced.lastEvent),
+        change: { action: 'restore', details: { made_at: manifest.made_at, ...(dropped.length > 0 && { dropped }) } },
+      }),
     );
     await begin('replacing');
     const aside = formatTimestamp(clock()).replaceAll(':', '-');
@@ -166,37 +168,14 @@ function stage(folder: string, staging: string, { catalog, access }: ReplacedDat
   return staged;
 }
 
-async function migrateStaged(staged: string, { clock, operator }: RestoreOptions): Promise<string[]> {
-  const database = openForCommands({ engine: 'sqlite', path: staged }, operator);
-  try {
-    return await prepareSchema(database, clock);
-  } finally {
-    // Closing the last connection checkpoints and removes the WAL.
-    await database.close();
-  }
-}
-
-/** Recovers the copy, so that it can replace the database. */
-async function renew(
+/** Runs `work` on the copy, and closes it: closing the last connection checkpoints and removes the WAL. */
+async function onStaged<T>(
   staged: string,
-  replaced: ReplacedDatabase,
-  details: Readonly<Record<string, unknown>>,
-  { clock, operator, after = EPOCH, withAccess = false }: RestoreOptions,
-  pause: () => Promise<void>,
-): Promise<Pick<RestoreReport, 'recovery' | 'access'>> {
-  const database = openForCommands({ engine: 'sqlite', path: staged }, operator);
-  try {
-    const access = withAccess ? restrictAccess(replaced.access, sqliteFiles(staged).access, clock) : null;
-    await pause();
-    const recovery = await recover(database, {
-      clock,
-      after: latestOf(after, replaced.lastEvent),
-      change: { action: 'restore', details },
-    });
-    return { recovery, access };
-  } finally {
-    await database.close();
-  }
+  { operator }: RestoreOptions,
+  work: (database: OpenDatabase) => Promise<T>,
+): Promise<T> {
+  await using database = openForCommands({ engine: 'sqlite', path: staged }, operator);
+  return await work(database);
 }
 
 /** Keeps the history of the replaced file, and suspends every partner of the restored one. */

@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { INDEXED_KINDS } from '../../src/kinds.ts';
-import { recover } from '../../src/recovery/recover.ts';
-import { reindex } from '../../src/recovery/reindex.ts';
+import { recover, reindex } from '../../src/recovery/recover.ts';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
 import { makePartner } from '../support/partners.ts';
 import { contract, publishLines, solicitation } from '../support/publishing.ts';

@@ -4,7 +4,7 @@ import { checkWholeIndex } from '../../src/checks/contents.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 import { verifySample, type IndexFault } from '../../src/checks/verify-index.ts';
-import { reindex } from '../../src/recovery/reindex.ts';
+import { reindex } from '../../src/recovery/recover.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
 import { BLOCKS, CATALOG, described, execute, faultsOf, setPosition } from './indexed-catalog.ts';

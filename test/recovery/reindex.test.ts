@@ -6,7 +6,7 @@ import { rebuildIndex } from '../../src/index/write/rebuild-index.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 import { INDEXED_KINDS } from '../../src/kinds.ts';
 import { verifySample } from '../../src/checks/verify-index.ts';
-import { reindex } from '../../src/recovery/reindex.ts';
+import { reindex } from '../../src/recovery/recover.ts';
 import { runCheck } from '../commands/check-contract.ts';
 import { databaseUrlOf, runPds, runPdsSignalled } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

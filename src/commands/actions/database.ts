@@ -5,7 +5,7 @@ import { hasRoles, makeRoles, type Roles } from '../../roles/roles.ts';
 import { vacuum } from '../../database/vacuum.ts';
 import { migratingWithProgress, type CommandContext, operatorOfProcess, shownDatabase } from '../context.ts';
 import type { IndexedKind } from '../../kinds.ts';
-import { reindex } from '../../recovery/reindex.ts';
+import { reindex } from '../../recovery/recover.ts';
 import { startProgress } from '../output/progress.ts';
 import { readConfig, ConfigError, type DatabaseConfig } from '../../config.ts';
 import { openForCommands } from '../../database/open.ts';

@@ -77,6 +77,7 @@ function openLogOutput(
   on: { onFailure(error: Error): void; onRecovery(droppedLines: number): void },
 ): DestinationStream {
   let dropped = 0;
+  let waitingBytes = 0;
   let hasFailed = false;
   let hasWritten = false;
   let isExiting = false;
@@ -101,18 +102,23 @@ function openLogOutput(
       hasFailed ? RETRY_MS : MAX_BUFFERING_MS,
     ).unref();
   };
-  destination.on('drop', () => (dropped += 1));
+  destination.on('drop', (line: string) => {
+    dropped += 1;
+    waitingBytes -= Buffer.byteLength(line);
+  });
+  // A flush during a write does nothing, and what came meanwhile would wait for the next line.
+  destination.on('drain', () => {
+    if (waitingBytes > 0) writeSoon();
+  });
   destination.on('error', (error: Error) => {
     if (!hasFailed) on.onFailure(error);
     hasFailed = true;
     writeSoon();
   });
   destination.on('write', (bytes: number) => {
-    // Of a flush with nothing to write.
     if (bytes === 0) return;
+    waitingBytes -= bytes;
     hasWritten = true;
-    // A flush during a write does nothing, and what came meanwhile would wait for the next line.
-    writeSoon();
     if (!hasFailed && dropped === 0) return;
     const droppedLines = dropped;
     hasFailed = false;
@@ -131,8 +137,10 @@ function openLogOutput(
   };
   const write = destination.write.bind(destination);
   destination.write = (json) => {
+    const line = printableJson(json);
+    waitingBytes += Buffer.byteLength(line);
     writeSoon();
-    return write(printableJson(json));
+    return write(line);
   };
   return destination;
 }

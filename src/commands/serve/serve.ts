@@ -19,8 +19,7 @@ import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
 import type { LogFormat } from '../../settings.ts';
 import { createLog } from '../output/logger.ts';
 import { renderColumns, type Output } from '../output/output.ts';
-import { serveAsWorker } from './serve-as-worker.ts';
-import { serveWithWorkers } from './serve-with-workers.ts';
+import { serveAsWorker, serveWithWorkers } from './workers.ts';
 import { closeAtEnd, resolveHost, startServing } from './serving.ts';
 
 /** The options of `pds serve`, as Commander parses them. */

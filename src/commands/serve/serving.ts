@@ -48,20 +48,16 @@ export interface Serving {
   close(): Promise<void>;
 }
 
-export interface ServingOptions {
-  /** The rate limiter without Redis; by default in this process's memory. */
-  readonly rateLimiter?: RateLimiter;
-}
-
 /**
  * Opens the database for reading, and serves requests.
  *
+ * @param rateLimiter used without Redis; by default in this process's memory.
  * @throws OperatorError, or an error of the database or the system, if it cannot start.
  */
 export async function startServing(
   config: Config,
   logger: Logger,
-  { rateLimiter = new InMemoryRateLimiter() }: ServingOptions = {},
+  rateLimiter: RateLimiter = new InMemoryRateLimiter(),
 ): Promise<Serving> {
   await using opened = new AsyncDisposableStack();
   const tracing = await startTracing(config, logger);

@@ -81,7 +81,7 @@ export function describePostgresError(error: Error, shown: string): string | nul
 }
 
 /** If a name has several addresses, Node throws an AggregateError with one error per address and an empty message. */
-function reasonOf(error: Error): string {
+export function reasonOf(error: unknown): string {
   const parts = error instanceof AggregateError ? error.errors : [error];
   return parts.map((part) => (part instanceof Error ? part.message : String(part))).join(', ');
 }

@@ -106,49 +106,40 @@ export function validationFailed(message: string, reason?: string): ApiError {
 }
 
 /** 429, with the number of whole seconds after which to retry. */
-export function rateLimited(retryAfterSeconds: number): ApiError {
-  return new ApiError(
-    429,
-    'rate_limited',
-    `Too many requests. Try again in ${retryAfterSeconds} s (see the Retry-After header).`,
-    { 'Retry-After': String(retryAfterSeconds) },
-  );
+class TooManyRequests extends ApiError {
+  constructor(message: string, retrySeconds: number, key?: LoggedKey) {
+    super(429, 'rate_limited', message, { 'Retry-After': String(retrySeconds) }, { ...key });
+  }
+}
+
+const inSeconds = (seconds: number): string => `in ${seconds} s (see the Retry-After header).`;
+
+/** 429: the partner has exceeded its limit. */
+export function rateLimited(retrySeconds: number): ApiError {
+  return new TooManyRequests(`Too many requests. Try again ${inSeconds(retrySeconds)}`, retrySeconds);
 }
 
 /** 429 for an address that sent too many requests without a valid key; requests with a valid key are not affected. */
-export function tooManyFailures(retryAfterSeconds: number, key: LoggedKey): ApiError {
-  return new ApiError(
-    429,
-    'rate_limited',
+export function tooManyFailures(retrySeconds: number, key: LoggedKey): ApiError {
+  const message =
     'Too many requests without a valid API key from this address. Requests with a valid key still work. Correct the ' +
-      `key, or try again in ${retryAfterSeconds} s (see the Retry-After header).`,
-    { 'Retry-After': String(retryAfterSeconds) },
-    { ...key },
-  );
+    `key, or try again ${inSeconds(retrySeconds)}`;
+  return new TooManyRequests(message, retrySeconds, key);
 }
 
 /** A separate class so that overloads can be counted. */
-class OverloadedError extends ApiError {}
+class OverloadedError extends TooManyRequests {}
 
 /** 429: the process is overloaded by all partners together. The API has no 503. */
 export function overloaded(): OverloadedError {
-  return new OverloadedError(
-    429,
-    'rate_limited',
-    `The service is overloaded. Try again in ${OVERLOAD_RETRY_SECONDS} s (see the Retry-After header). Your own limit ` +
-      'is in the RateLimit header.',
-    { 'Retry-After': String(OVERLOAD_RETRY_SECONDS) },
-  );
+  const message = `The service is overloaded. Try again ${inSeconds(OVERLOAD_RETRY_SECONDS)} Your own limit is in the RateLimit header.`;
+  return new OverloadedError(message, OVERLOAD_RETRY_SECONDS);
 }
 
 /** 429: the partner has as many streams open in this process as it can have. */
 export function tooManyStreams(open: number): ApiError {
-  return new ApiError(
-    429,
-    'rate_limited',
-    `Your ${open} other streams must end first. Try again in ${STREAM_RETRY_SECONDS} s (see the Retry-After header).`,
-    { 'Retry-After': String(STREAM_RETRY_SECONDS) },
-  );
+  const message = `Your ${open} other streams must end first. Try again ${inSeconds(STREAM_RETRY_SECONDS)}`;
+  return new TooManyRequests(message, STREAM_RETRY_SECONDS);
 }
 
 /** 500: the cause is logged under the request ID and never sent. */

@@ -1,15 +1,72 @@
+import type { Logger } from 'pino';
+import { RateLimiterClusterMaster, RateLimiterCluster } from 'rate-limiter-flexible';
+import type { Config } from '../../config.ts';
+import type { AdminServer } from '../../monitoring/admin-server.ts';
+import { OperatorError } from '../../operator-error.ts';
+import { poolView, WorkerReports } from '../../workers/worker-reports.ts';
+import { WorkerPool, type ReportRequest, type ToPrimary, type ToWorker } from '../../workers/worker-pool.ts';
+import type { LogFormat } from '../../settings.ts';
+import { processOutput } from '../output/output.ts';
+import { closeAtEnd, resolveHost, startServing } from './serving.ts';
 import cluster from 'node:cluster';
 import closeWithGrace from 'close-with-grace';
-import type { Logger } from 'pino';
-import { RateLimiterCluster } from 'rate-limiter-flexible';
 import { withoutKeys } from '../../access/keys.ts';
-import type { Config } from '../../config.ts';
 import { WINDOW_SECONDS } from '../../rate-limiting/request-limits.ts';
 import { SharedRateLimiter } from '../../rate-limiting/shared-rate-limiter.ts';
-import type { ReportRequest, ToPrimary, ToWorker } from '../../workers/worker-pool.ts';
 import { describeFailure } from '../output/failure.ts';
 import { flushLog } from '../output/logger.ts';
-import { startServing } from './serving.ts';
+
+/**
+ * The primary process of `pds serve --workers`: starts the workers, replaces those that die, and counts requests for
+ * all of them unless Redis does. It serves no partner requests itself. Its admin port presents all workers as one
+ * service.
+ *
+ * @returns the workers' address, once all of them serve requests.
+ * @throws OperatorError if a worker cannot start.
+ */
+export async function serveWithWorkers(
+  config: Config,
+  { workers, logFormat }: { workers: number; logFormat: LogFormat },
+  logger: Logger,
+  admin: AdminServer,
+): Promise<string> {
+  // Counts the requests that the workers send it, through a listener of `cluster`.
+  new RateLimiterClusterMaster();
+  const reports = new WorkerReports((worker, request) => pool.send(worker, request));
+  // Looked up once: the next lookup could return another address.
+  const host = await resolveHost(config.host, 'PDS_HOST or --host');
+  const pool = new WorkerPool({
+    size: workers,
+    args: [
+      ...['serve', '--workers', String(workers), '--host', host, '--port', String(config.port)],
+      ...['--admin-port', String(config.adminPort), '--log-format', logFormat],
+    ],
+    logger,
+    onReport: (worker, report) => reports.receive(worker, report),
+    onGone: (worker) => reports.forget(worker),
+    onLost: (reason) => {
+      processOutput(false).note(`error: ${reason}`);
+      process.exit(1);
+    },
+  });
+  process.once('exit', () => pool.kill());
+  admin.show(poolView(pool, reports));
+  // From here on, since the first worker may serve partners while others still start.
+  const grace = closeAtEnd(logger, async () => {
+    await pool.end();
+    await admin.close();
+  });
+  try {
+    const origin = await pool.start();
+    logger.info({ workers }, 'all workers are serving');
+    return origin;
+  } catch (error) {
+    // Its handlers would treat the exit as a requested shutdown.
+    grace.uninstall();
+    pool.kill();
+    throw new OperatorError(error instanceof Error ? error.message : String(error));
+  }
+}
 
 /** How long requests wait for the primary process to count them. */
 const PRIMARY_TIMEOUT_MS = 1_000;
@@ -57,7 +114,7 @@ export async function serveAsWorker(config: Config, logger: Logger): Promise<und
   });
   for (const signal of SIGNALS) process.on(signal, () => end());
   try {
-    const serving = await startServing(config, logger, { rateLimiter });
+    const serving = await startServing(config, logger, rateLimiter);
     const grace = closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger, skip: [...SIGNALS] }, async ({ err }) => {
       if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
       await serving.close();
