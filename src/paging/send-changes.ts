@@ -25,9 +25,20 @@ import { encodeCursor, lastEvent, type CursorBinding, type SeenEvents } from './
 
 /** A request for changes: what it lists, from where on. */
 interface ChangesRequest {
-  readonly listing: ChangesListing;
   readonly position: FeedPosition;
   readonly binding: CursorBinding;
+  readonly isFirstPage: boolean;
+  /**
+   * What it lists for the partner.
+   *
+   * @throws ApiError 403 if the partner can read none of the kinds, or not one that was requested.
+   */
+  readonly listingFor: (partner: Partner) => ChangesListing;
+}
+
+/** A row read for a listing. */
+interface Listed {
+  readonly listing: ChangesListing;
 }
 
 /** Responds with changes: a page as JSON, or a stream of lines. */
@@ -39,7 +50,7 @@ export async function sendChanges(
 ): Promise<FastifyReply> {
   const changes = readRequest(request, kinds);
   const forget = (): void => {
-    for (const { listing } of changes.listing.kinds) listing.forget?.();
+    for (const { listing } of kinds) listing.forget?.();
   };
   try {
     return await (request.format === 'json'
@@ -54,25 +65,31 @@ export async function sendChanges(
   }
 }
 
-/** @throws ApiError 403 if the partner can read none of the kinds, or not one that was requested. */
 function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]): ChangesRequest {
-  const { position: cursor, cursorBinding: binding, parameters, partner } = request;
+  const { position: cursor, cursorBinding: binding, parameters } = request;
   if (binding === null) throw new Error('the feed of changes takes a cursor');
   const { kinds, updated_since: updatedSince } = parameters as {
     kinds?: readonly IndexedKind[];
     updated_since?: string;
   };
   const began = cursor === null ? null : parsePosition(cursor.after);
-  const requested =
-    began?.kinds ?? kinds ?? feedKinds.map(({ kind }) => kind).filter((kind) => isAllowed(partner, kind));
-  checkKinds(partner, requested);
-  const listing = {
-    kinds: feedKinds.filter(({ kind }) => requested.includes(kind)),
-    updatedSince,
-    watermark: cursor?.watermark ?? null,
-    isComplete: began?.isComplete ?? null,
+  return {
+    position: began ?? FEED_START,
+    binding,
+    isFirstPage: began === null,
+    listingFor(partner) {
+      const all = feedKinds.map(({ kind }) => kind);
+      // Only the partner as it is read for decides: this process may not know yet that it can read more kinds.
+      const requested = began?.kinds ?? kinds ?? all.filter((kind) => isAllowed(partner, kind));
+      checkKinds(partner, requested);
+      return {
+        kinds: feedKinds.filter(({ kind }) => requested.includes(kind)),
+        updatedSince,
+        watermark: cursor?.watermark ?? null,
+        isComplete: began?.isComplete ?? null,
+      };
+    },
   };
-  return { listing, position: began ?? FEED_START, binding };
 }
 
 const isAllowed = ({ kinds }: Pick<Partner, 'kinds'>, kind: IndexedKind): boolean => kinds === null || kinds.has(kind);
@@ -89,26 +106,27 @@ async function sendPage(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  { listing, position, binding }: ChangesRequest,
+  changes: ChangesRequest,
   forget: () => void,
 ): Promise<FastifyReply> {
   const { database, clock, cursorSecret } = services;
+  const { position, binding } = changes;
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
   const now = formatTimestamp(clock());
-  const { row, watermark, revision } = await readInOneState<ChangesPiece>(database, request, {
-    cursorWatermark: listing.watermark,
+  const { row, watermark, revision } = await readInOneState<ChangesPiece & Listed>(database, request, {
+    cursorWatermark: request.position?.watermark ?? null,
     forget,
     read: async (partner) => {
-      checkKinds(partner, kindsOf(listing));
-      return readChanges(database, partner, listing, { position, limit, now });
+      const listing = changes.listingFor(partner);
+      return { ...(await readChanges(database, partner, listing, { position, limit, now })), listing };
     },
   });
   const isComplete = row.complete !== null;
-  countComplete(services, request, listing, row.complete);
+  countComplete(services, request, changes, row.complete);
   const nextCursor =
     row.next === null
       ? null
-      : encodeCursor(cursorSecret, binding, { after: positionText(listing, isComplete, row.next), watermark });
+      : encodeCursor(cursorSecret, binding, { after: positionText(row.listing, isComplete, row.next), watermark });
   const meta = {
     next_cursor: nextCursor,
     limit,
@@ -126,7 +144,7 @@ async function sendPage(
 }
 
 /** What is known of a stream before it begins. */
-interface Beginning extends SeenEvents {
+interface Beginning extends SeenEvents, Listed {
   readonly etag: string;
   readonly scope: Scope;
   readonly count: number;
@@ -138,23 +156,24 @@ async function sendChangesStream(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  { listing, position, binding }: ChangesRequest,
+  changes: ChangesRequest,
   forget: () => void,
 ): Promise<FastifyReply> {
   const { database, clock, cursorSecret } = services;
+  const { position, binding } = changes;
   const { parameters, method, headers } = request;
   const { limit = WHOLE_LIST } = parameters as { limit?: number };
   const { row, watermark } = await readInOneState<Beginning>(database, request, {
-    cursorWatermark: listing.watermark,
+    cursorWatermark: request.position?.watermark ?? null,
     forget,
     read: async (partner) => {
-      checkKinds(partner, kindsOf(listing));
+      const listing = changes.listingFor(partner);
       const { seen, complete, since } = await readFeedState(database, partner.id, listing);
       const { catalog, partner_state, grants_changed_at } = seen;
       const etag = entityTag(
         JSON.stringify([binding.endpoint, 'ndjson', parameters, catalog, partner_state, grants_changed_at]),
       );
-      const begun = { ...seen, etag, scope: partner.scope, complete, count: 0 };
+      const begun = { ...seen, listing, etag, scope: partner.scope, complete, count: 0 };
       const isEmpty = since !== null && lastEvent(seen) < since.from;
       if (isEmpty || method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return begun;
       let count = 0;
@@ -167,8 +186,8 @@ async function sendChangesStream(
     },
   });
   const isComplete = row.complete !== null;
-  countComplete(services, request, listing, row.complete);
-  const begun = { ...listing, watermark, isComplete };
+  countComplete(services, request, changes, row.complete);
+  const begun = { ...row.listing, watermark, isComplete };
   async function* lines(): AsyncGenerator<Uint8Array> {
     let next: FeedPosition | null = position;
     let left = limit;
@@ -209,10 +228,10 @@ async function sendChangesStream(
 function countComplete(
   { logger }: Services,
   { server, id, partner, method }: FastifyRequest,
-  { isComplete }: ChangesListing,
+  { isFirstPage }: ChangesRequest,
   reason: CompleteReason | null,
 ): void {
-  if (reason === null || isComplete !== null || method === 'HEAD') return;
+  if (reason === null || !isFirstPage || method === 'HEAD') return;
   const { completeListings } = server.openStreams;
   completeListings.set(reason, (completeListings.get(reason) ?? 0) + 1);
   logger.info({ requestId: id, partner: partner.name, reason }, 'complete listing of changes');

@@ -42,6 +42,23 @@ test('a listing of changes keeps the kinds of its first page, even if the partne
   expect([...copy.records.keys()]).toEqual(['suppliers sup_1', 'suppliers sup_2']);
 });
 
+test('a process that does not know yet that a partner can read more kinds lists them all', async () => {
+  await using stack = new AsyncDisposableStack();
+  const partners = [{ name: 'k', everything: true, kinds: ['contracts' as const] }];
+  const other = await startService({ catalog: SMALL_CATALOG, partners, isPolling: false });
+  stack.defer(() => other.close());
+  const { name, key } = other.partner('k');
+  for (const format of ['json', 'ndjson'] as const) {
+    const copy = new FeedCopy(key);
+    await setPartner(other.database, Date.now, name, { kinds: ['contracts'] });
+    await other.noticeChanges();
+    await copy.read(other.get, { format });
+    await setPartner(other.database, Date.now, name, { kinds: null });
+    await copy.read(other.get, { format });
+    expect(new Set(Array.from(copy.records.keys(), (record) => record.split(' ')[0])).size).toBe(3);
+  }
+});
+
 test('a listing of changes is JSON for those who accept only CSV', async () => {
   const { headers } = await service.get('/v1/changes', {
     key: service.partner('a').key,
