@@ -5,7 +5,7 @@ import { addCommonSteps, addPartnerPipeline, addPublicPipeline } from './http/re
 import { sendError } from './http/response/errors.ts';
 import { requestIds } from './http/response/send-text.ts';
 import { ResponseCache } from './http/response/response-cache.ts';
-import { makeAdmission } from './http/server/admission.ts';
+import { Admission } from './http/server/admission.ts';
 import { Connections, addDraining, createHttpServer, MAX_HEAD_BYTES } from './http/server/server.ts';
 import { registerHealth } from './http/server/health.ts';
 import { routedUrl } from './http/request/request-head.ts';
@@ -41,7 +41,7 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const { config, clock, cursorSecret, database, directory, logger } = services;
   const loggerInstance: FastifyBaseLogger = logger;
-  const admission = makeAdmission(logger);
+  const admission = new Admission(logger);
   const connections = new Connections();
   const unparsed = new UnparsedRequests(connections, logger);
   const observers = [logRequests(logger), ...services.observers];

@@ -82,16 +82,14 @@ export class Readiness {
       const { pending } = await readSchemaState(this.#database, 'serve');
       this.#schemaProblem =
         pending.length === 0 ? null : `the schema is older than this version (pending: ${pending.join(', ')})`;
-      this.#schemaReadAtMs = performance.now();
     } catch (error) {
       // A failed connection is reported by the revision poll.
-      if (error instanceof SchemaVersionError) {
-        this.#schemaProblem = error.message;
-        this.#schemaReadAtMs = performance.now();
-      }
+      if (!(error instanceof SchemaVersionError)) return;
+      this.#schemaProblem = error.message;
     } finally {
       this.#schemaRead = null;
     }
+    this.#schemaReadAtMs = performance.now();
   }
 }
 

@@ -120,28 +120,31 @@ export class Tracing {
       ...database,
       run: (statementKey, build, values, source) => {
         const request = this.#current.getStore();
-        if (request === undefined) return database.run(statementKey, build, values, source);
-        const attributes = { 'db.system.name': SYSTEMS[database.engine], 'db.query.summary': statementKey };
-        const options = { kind: SpanKind.CLIENT, attributes };
-        const span = this.#tracer.startSpan(statementKey, options, trace.setSpan(ROOT_CONTEXT, request));
-        try {
-          const rows = database.run(statementKey, build, values, source);
-          if (!(rows instanceof Promise)) {
-            span.end();
-            return rows;
-          }
-          return rows.then(
-            (found) => {
-              span.end();
-              return found;
-            },
-            (error: unknown) => throwFrom(span, error),
-          );
-        } catch (error) {
-          return throwFrom(span, error);
-        }
+        const run = () => database.run(statementKey, build, values, source);
+        return request === undefined
+          ? run()
+          : this.#traceStatement(statementKey, SYSTEMS[database.engine], request, run);
       },
     };
+  }
+
+  async #traceStatement<T>(name: string, system: string, request: Span, run: () => T | Promise<T>): Promise<T> {
+    const attributes = { 'db.system.name': system, 'db.query.summary': name };
+    const span = this.#tracer.startSpan(
+      name,
+      { kind: SpanKind.CLIENT, attributes },
+      trace.setSpan(ROOT_CONTEXT, request),
+    );
+    try {
+      return await run();
+    } catch (error) {
+      // An error's message can contain values; its code does not.
+      const { code, name: type } = error as { code?: unknown; name?: unknown };
+      span.setAttribute(ATTR_ERROR_TYPE, String(code ?? type)).setStatus({ code: SpanStatusCode.ERROR });
+      throw error;
+    } finally {
+      span.end();
+    }
   }
 
   /** Ends a request's span and sets its attributes, none of which come from its URL or headers. */
@@ -183,14 +186,6 @@ export class Tracing {
     this.#requests.set(message, span);
     return span;
   }
-}
-
-/** An error's message can contain values; its code does not. */
-function throwFrom(span: Span, error: unknown): never {
-  const { code, name } = error as { code?: unknown; name?: unknown };
-  span.setAttribute(ATTR_ERROR_TYPE, String(code ?? name)).setStatus({ code: SpanStatusCode.ERROR });
-  span.end();
-  throw error;
 }
 
 /** https://www.w3.org/TR/trace-context/#traceparent-header, in any version whose header begins like version 00. */

@@ -35,16 +35,13 @@ export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase)
     : postgresUsageStore(kysely);
 }
 
-const COLUMNS = 'day, partner_id, key_id, endpoint, requests, records, limited, failed';
+const KEY = ['day', 'partner_id', 'key_id', 'endpoint'] as const;
+const COUNTS = ['requests', 'records', 'limited', 'failed'] as const;
+const COLUMNS = [...KEY, ...COUNTS].join(', ');
 
-const ADD_ON_CONFLICT = `on conflict (day, partner_id, key_id, endpoint) do update set ${[
-  'requests',
-  'records',
-  'limited',
-  'failed',
-]
-  .map((column) => `${column} = usage.${column} + excluded.${column}`)
-  .join(', ')}`;
+const ADD_ON_CONFLICT = `on conflict (${KEY.join(', ')}) do update set ${COUNTS.map(
+  (column) => `${column} = usage.${column} + excluded.${column}`,
+).join(', ')}`;
 
 /** For a connection to the access file alone, so without a schema name. */
 export const SQLITE_USAGE_STATEMENTS = {
@@ -124,6 +121,5 @@ function postgresUsageStore(kysely: Kysely<Tables>): UsageStore {
 }
 
 function valuesOf(row: UsageRow): (string | number)[] {
-  const { day, partner_id, key_id, endpoint, requests, records, limited, failed } = row;
-  return [day, partner_id, key_id, endpoint, requests, records, limited, failed];
+  return [...KEY, ...COUNTS].map((column) => row[column]);
 }

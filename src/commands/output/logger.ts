@@ -106,7 +106,7 @@ function openLogOutput(
     dropped += 1;
     waitingBytes -= Buffer.byteLength(line);
   });
-  // A flush during a write does nothing, and what came meanwhile would wait for the next line.
+  // A flush during a write, even of nothing, does nothing, and what came meanwhile would wait for the next line.
   destination.on('drain', () => {
     if (waitingBytes > 0) writeSoon();
   });

@@ -148,31 +148,27 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
     await kysely.destroy();
     await router.close();
   };
+  const query = async <Row>(
+    statementKey: string,
+    build: () => RawBuilder<Row>,
+    values: ParameterValues,
+    source: ReadSource = 'any',
+  ): Promise<Row[]> => {
+    const statement = statements.get(kysely, statementKey, build);
+    const { name, text } = statement;
+    const { rows } = await router.query({ name, text, values: bindParameters('postgres', statement, values) }, source);
+    return rows as Row[];
+  };
   return {
     engine: 'postgres',
     kysely,
-    run: async <Row>(
-      statementKey: string,
-      build: () => RawBuilder<Row>,
-      values: ParameterValues,
-      source: ReadSource = 'any',
-    ) => {
-      const statement = statements.get(kysely, statementKey, build);
-      const { name, text } = statement;
-      const query = { name, text, values: bindParameters('postgres', statement, values) };
-      const { rows } = await router.query(query, source);
-      return rows as Row[];
-    },
+    run: query,
     readTexts: async <Row extends { revision: Revision }>(
       statementKey: string,
       build: () => TextsQuery<Row>,
       values: ParameterValues,
     ) => {
-      const statement = statements.get(kysely, statementKey, () => withHead(build()));
-      const { name, text } = statement;
-      const query = { name, text, values: bindParameters('postgres', statement, values) };
-      const { rows } = (await router.query(query, 'any')) as { rows: HeadOrText[] };
-      const [first, ...others] = rows;
+      const [first, ...others] = await query(statementKey, () => withHead(build()), values);
       if (first?.place !== null || !areInOrder(others)) throw new Error('texts were returned in another order');
       const bytes = Buffer.from(others.map((row) => row.text).join(''));
       return { head: JSON.parse(first.text) as Row, count: others.length, bytes };

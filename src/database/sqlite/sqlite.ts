@@ -94,17 +94,17 @@ function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
     await kysely.destroy();
     if (connection.isOpen) connection.close();
   };
+  const read = <Row>(statementKey: string, build: () => RawBuilder<Row>, values: ParameterValues): Row[] => {
+    const statement = statements.get(kysely, statementKey, build);
+    return prepared.prepare(statement.text).all(bindParameters('sqlite', statement, values)) as Row[];
+  };
   return {
     engine: 'sqlite',
     kysely,
-    run: <Row>(statementKey: string, build: () => RawBuilder<Row>, values: ParameterValues) => {
-      const statement = statements.get(kysely, statementKey, build);
-      return prepared.prepare(statement.text).all(bindParameters('sqlite', statement, values)) as Row[];
-    },
+    run: read,
     readTexts: async <Row>(statementKey: string, build: () => TextsQuery<Row>, values: ParameterValues) => {
-      const statement = statements.get(kysely, statementKey, () => joinTexts(build()));
-      const rows = prepared.prepare(statement.text).all(bindParameters('sqlite', statement, values));
-      const { text_count: count, bytes, ...head } = firstRow(rows as (Row & JoinedTexts)[]);
+      const rows = read(statementKey, () => joinTexts(build()), values);
+      const { text_count: count, bytes, ...head } = firstRow(rows);
       return { head: head as Row, count, bytes: bytes ?? new Uint8Array() };
     },
     runEach: (text, parameterLists) => {

@@ -40,11 +40,14 @@ declare module 'fastify' {
 export class Admission {
   readonly #permits = new FairSemaphore<number>(MAX_IN_FLIGHT);
   readonly #tickBudget = new TickBudget<number>();
-  readonly #onRefused: () => void;
+  readonly #warn: () => void;
   #refused = 0;
 
-  constructor(onRefused: () => void) {
-    this.#onRefused = onRefused;
+  /** @param logger gets a warning when requests are refused. */
+  constructor(logger: Pick<Logger, 'warn'>) {
+    this.#warn = throttleWarning(LOG_INTERVAL_MS, (refused) =>
+      logger.warn({ refused }, 'requests are refused with 429: more than this process carries'),
+    );
   }
 
   /** Requests refused since the process started. */
@@ -55,7 +58,7 @@ export class Admission {
   /** Call for each request refused for overload, whether here or elsewhere. */
   countRefusal(): void {
     this.#refused += 1;
-    this.#onRefused();
+    this.#warn();
   }
 
   /** Call for each request that arrives. */
@@ -88,15 +91,6 @@ export class Admission {
   #acquire(who: number): void {
     if (!this.#permits.acquire(who)) throw overloaded();
   }
-}
-
-/** Creates the admission control, which logs a warning when requests are refused. */
-export function makeAdmission(logger: Pick<Logger, 'warn'>): Admission {
-  return new Admission(
-    throttleWarning(LOG_INTERVAL_MS, (refused) =>
-      logger.warn({ refused }, 'requests are refused with 429: more than this process carries'),
-    ),
-  );
 }
 
 /** Returns each request's permit when its response is produced. */
