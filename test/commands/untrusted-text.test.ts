@@ -66,8 +66,8 @@ test('tables have one line per row, whatever names were imported', async () => {
   await show(context(false), 'acme');
   const shown = linesOf(text);
   expect(shown.filter((line) => /^co_\d+ +\S+Z +x/.test(line))).toHaveLength(NAMES);
-  // Six properties, an empty line, and the heading of the grants.
-  expect(shown).toHaveLength(NAMES + 8);
+  // Seven properties, an empty line, and the heading of the grants.
+  expect(shown).toHaveLength(NAMES + 9);
   await show(context(true), 'acme');
   expect(commandsIn(text)).toEqual([]);
   const { grants } = JSON.parse(text) as { grants: { coops: { name: string }[] } };

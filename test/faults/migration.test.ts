@@ -81,7 +81,7 @@ async function interruptAtEach(
     }
   }
   expect(await readSchemaState(made.database)).toEqual({ isEmpty: false, pending: [] });
-  expect(await steps()).toEqual({ catalog: 8, access: 7 });
+  expect(await steps()).toEqual({ catalog: 8, access: 8 });
   expect(await supplierIds()).toEqual(IDS);
   // Nothing remains to be done, and a command accepts the schema.
   expect(await runPds(['partner', 'list', '--json'], { PDS_DATABASE_URL: databaseUrlOf(made.config) })).toMatchObject({

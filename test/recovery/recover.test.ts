@@ -177,7 +177,7 @@ test('a dry run refuses an older schema, names pds migrate, and leaves the schem
   try {
     await makeOlderSchema(older.database, UNFINISHED);
     const before = await readSchemaState(older.database);
-    expect(before.pending).toHaveLength(1);
+    expect(before.pending).toHaveLength(2);
     await withImportDirectory(SMALL_CATALOG, async (directory) => {
       for (const words of [
         ['recover', '--dry-run'],
