@@ -16,7 +16,10 @@ afterAll(async () => {
   await made.drop();
 });
 
-interface Head { revision: string; name: string }
+interface Head {
+  revision: string;
+  name: string;
+}
 
 async function read(places: string, text: string): Promise<TextsRead<Head>> {
   const build = (): TextsQuery<Head> => ({
