@@ -125,6 +125,10 @@ export class Explorable {
     this.#browser = await launchBrowser();
   }
 
+  get isStarted(): boolean {
+    return this.#service !== undefined;
+  }
+
   get service(): TestService {
     if (this.#service === undefined) throw new Error('the service was not started');
     return this.#service;

@@ -143,9 +143,9 @@ testWith('chromium')(
 /** Words that partners search for, and the section that must be among the first results. */
 const SEARCHES: readonly [word: string, section: string][] = [
   ['jitter', '/docs/errors#trying-again'],
-  ['csv', '/docs/guides/mirror#csv-excel-and-pandas'],
-  ['pandas', '/docs/guides/mirror#csv-excel-and-pandas'],
-  ['excel', '/docs/guides/mirror#csv-excel-and-pandas'],
+  ['csv', '/docs/guides/streams#csv'],
+  ['pandas', '/docs/guides/loading#pandas'],
+  ['excel', '/docs/guides/loading#excels-power-query'],
   ['removed', '/docs/guides/syncing#what-updated_since-cannot-show'],
   ['deleted', '/docs/guides/syncing#what-updated_since-cannot-show'],
   ['questions_due_at', '/docs/reference#models/SolicitationDetail'],

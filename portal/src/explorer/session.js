@@ -51,16 +51,41 @@ export class Session {
    * @throws {NoAnswerError} if no complete response arrives within `MAX_WAIT_MS`, or the network fails
    */
   async ask(path, signal) {
-    const answer = await this.#fetch(path, signal);
-    const quota = readQuota(answer.headers);
-    if (quota !== null) this.#onQuota(quota);
-    const answeredAtMs = Date.parse(answer.headers.get('date') ?? '');
-    this.#aheadMs = Number.isNaN(answeredAtMs) ? 0 : answeredAtMs - Date.now();
+    const answer = await this.#fetch(path, AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_MS)]), signal);
     const body = await readBody(answer, signal);
     if (answer.status === 200 && body !== null) return body;
+    throw this.#refused(answer, body);
+  }
+
+  /**
+   * Reads a list as CSV, which takes as long as it takes. Rejects with the signal's reason if it is aborted.
+   *
+   * @param {string} path with its query
+   * @param {AbortSignal} signal
+   * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>>} the file in pieces
+   * @throws {AnswerError} for any status but 200, or a body that is not CSV
+   * @throws {NoAnswerError} if the network fails, or the list is cut
+   */
+  async *readCsv(path, signal) {
+    const answer = await this.#fetch(path, signal, signal);
+    const isCsv = answer.status === 200 && answer.headers.get('content-type')?.startsWith('text/csv') === true;
+    if (!isCsv || answer.body === null) throw this.#refused(answer, await readBody(answer, signal));
+    const reader = answer.body.getReader();
+    for (;;) {
+      const { done, value } = await reader.read().catch(() => {
+        signal.throwIfAborted();
+        throw new NoAnswerError();
+      });
+      if (done) return;
+      yield value;
+    }
+  }
+
+  /** @param {Response} answer @param {any} body */
+  #refused(answer, body) {
     const error = new AnswerError(answer.status, body?.error ?? null, answer.headers);
     if (error.status === 401) this.#onRefused(error);
-    throw error;
+    return error;
   }
 
   /**
@@ -75,21 +100,24 @@ export class Session {
     return Date.now() + (this.#aheadMs ?? 0);
   }
 
-  /** @param {string} path @param {AbortSignal} signal */
-  async #fetch(path, signal) {
-    try {
-      return await fetch(path, {
-        headers: { Authorization: `Bearer ${this.#key}` },
-        // Keeps the records, and a digest of the key (because of Vary: Authorization), off the partner's disk.
-        cache: 'no-store',
-        credentials: 'omit',
-        redirect: 'error',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_MS)]),
-      });
-    } catch {
+  /** @param {string} path @param {AbortSignal} until ends the request @param {AbortSignal} signal ends the view */
+  async #fetch(path, until, signal) {
+    const answer = await fetch(path, {
+      headers: { Authorization: `Bearer ${this.#key}` },
+      // Keeps the records, and a digest of the key (because of Vary: Authorization), off the partner's disk.
+      cache: 'no-store',
+      credentials: 'omit',
+      redirect: 'error',
+      signal: until,
+    }).catch(() => {
       signal.throwIfAborted();
       throw new NoAnswerError();
-    }
+    });
+    const quota = readQuota(answer.headers);
+    if (quota !== null) this.#onQuota(quota);
+    const answeredAtMs = Date.parse(answer.headers.get('date') ?? '');
+    this.#aheadMs = Number.isNaN(answeredAtMs) ? 0 : answeredAtMs - Date.now();
+    return answer;
   }
 }
 

@@ -54,6 +54,18 @@ export class View {
   }
 
   /**
+   * Reads a list as CSV, and lists the request below the view. Throws like `Session.readCsv`.
+   *
+   * @param {string} path
+   * @param {URLSearchParams} parameters
+   */
+  readCsv(path, parameters) {
+    const target = `${path}?${parameters.toString()}`;
+    this.requests.add(target);
+    return this.#session.readCsv(target, this.signal);
+  }
+
+  /**
    * Counts the solicitations that match. No other resource has an endpoint that counts.
    *
    * @param {Readonly<Record<string, string>>} filters

@@ -9,12 +9,13 @@ import {
   DatabaseUnavailableError,
 } from '../database.ts';
 import { copyIntoPostgres, poolWithCopy } from './postgres-copy.ts';
-import { createPool, ServerPool } from './server-pool.ts';
+import { createPool, runAndRelease, ServerPool } from './server-pool.ts';
 import { describePostgresError } from './postgres-errors.ts';
 import { ReadRouter } from './read-router.ts';
 import { readRevision, type Revision } from '../revision.ts';
-import { bindParameters, StatementCache } from '../statement.ts';
+import { bindParameters, firstRow, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
+import type { ReadResult, ReadStatement } from './text-rows.ts';
 import { readFileSync } from 'node:fs';
 
 const COMMAND_CONNECTION_TIMEOUT_MS = 2_000;
@@ -78,7 +79,7 @@ function openPostgresForCommands(url: string): OpenDatabase {
   });
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: poolWithCopy(pool) }) });
   const opened = openDatabase(kysely, {
-    query: (statement) => pool.query(statement),
+    query: async (statement) => runAndRelease(await pool.connect(), statement),
     readRevision: () => readRevision(kysely),
     bypassReplicas: () => undefined,
     close: async () => {
@@ -117,8 +118,9 @@ function openServerPool(url: string): ServerPool {
   return new ServerPool(config, isPooled);
 }
 
-/** The first row is the head, as JSON and without a place. */
+/** The row is the head, as JSON. The others are texts (`text-rows.ts`). */
 interface HeadOrText {
+  readonly revision: Revision | null;
   readonly place: number | null;
   readonly text: string;
 }
@@ -126,20 +128,13 @@ interface HeadOrText {
 /** The statement of `readTexts`: rows, since joining the texts on the server takes almost twice as long. */
 export function withHead<Row>({ head, texts }: TextsQuery<Row>): RawBuilder<HeadOrText> {
   return sql<HeadOrText>`
-    select null::bigint as place, row_to_json(head)::text as text, head.revision
+    select head.revision, null::bigint as place, row_to_json(head)::text as text
     from (${head}) as head
-    union all (select place, text || chr(10), null from (${texts}) as texts order by place)`;
-}
-
-/** PostgreSQL does not promise that a `union all` keeps the order of its parts. */
-function areInOrder(texts: readonly HeadOrText[]): boolean {
-  return texts.every(
-    ({ place }, index) => place !== null && (index === 0 || place > (texts[index - 1]?.place ?? place)),
-  );
+    union all (select null, place, text from (${texts}) as texts order by place)`;
 }
 
 type Router = Pick<OpenDatabase, 'readRevision' | 'bypassReplicas' | 'servers' | 'close'> & {
-  query(statement: pg.QueryConfig, source: ReadSource): Promise<pg.QueryResult>;
+  query(statement: ReadStatement, source: ReadSource): Promise<ReadResult>;
 };
 
 function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
@@ -168,10 +163,12 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
       build: () => TextsQuery<Row>,
       values: ParameterValues,
     ) => {
-      const [first, ...others] = await query(statementKey, () => withHead(build()), values);
-      if (first?.place !== null || !areInOrder(others)) throw new Error('texts were returned in another order');
-      const bytes = Buffer.from(others.map((row) => row.text).join(''));
-      return { head: JSON.parse(first.text) as Row, count: others.length, bytes };
+      const statement = statements.get(kysely, statementKey, () => withHead(build()));
+      const { name, text } = statement;
+      const query = { name, text, values: bindParameters('postgres', statement, values), readsTexts: true } as const;
+      const { rows, texts } = await router.query(query, 'any');
+      if (texts === undefined) throw new Error('no texts were read');
+      return { head: JSON.parse(firstRow(rows as HeadOrText[]).text) as Row, ...texts };
     },
     readRevision: () => router.readRevision(),
     bypassReplicas: () => router.bypassReplicas(),

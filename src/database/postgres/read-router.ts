@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { ReadSource, ServerState } from '../database.ts';
 import type { ServerPool } from './server-pool.ts';
 import { numberOf, type Revision } from '../revision.ts';
+import type { ReadResult, ReadStatement } from './text-rows.ts';
 
 /** A replica and its last known state. */
 interface Replica {
@@ -50,7 +51,7 @@ export class ReadRouter {
   }
 
   /** Runs a read-only statement. A `revision` in its first row must be that of `access.clock`. */
-  async query(statement: pg.QueryConfig, source: ReadSource): Promise<pg.QueryResult> {
+  async query(statement: ReadStatement, source: ReadSource): Promise<ReadResult> {
     const replica = source === 'any' ? this.#choose() : null;
     if (replica !== null) {
       try {

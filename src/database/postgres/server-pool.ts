@@ -3,6 +3,7 @@ import pg from 'pg';
 import { type PoolState, DatabaseBusyError, DatabaseUnavailableError } from '../database.ts';
 import { isConnectionLost, isTimeout, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 import { READ_REVISION, type Revision } from '../revision.ts';
+import { runStatement, type ReadResult, type ReadStatement } from './text-rows.ts';
 
 /** How long a request waits for a connection. */
 const CONNECTION_TIMEOUT_MS = 1_000;
@@ -33,6 +34,19 @@ export function createPool(config: pg.PoolConfig): pg.Pool {
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
+}
+
+/** Runs a statement on a connection from a pool, and releases the connection. */
+export async function runAndRelease(client: pg.PoolClient, statement: ReadStatement): Promise<ReadResult> {
+  try {
+    const result = await runStatement(client, statement);
+    client.release();
+    return result;
+  } catch (error) {
+    // The connection is still usable after a server-side error.
+    client.release(!(error instanceof pg.DatabaseError));
+    throw error;
+  }
 }
 
 /**
@@ -92,7 +106,7 @@ export class ServerPool {
   }
 
   /** Runs a read-only statement, and retries once if the connection is lost. */
-  async query(statement: pg.QueryConfig): Promise<pg.QueryResult> {
+  async query(statement: ReadStatement): Promise<ReadResult> {
     try {
       return await this.#queryOnce(statement);
     } catch (error) {
@@ -124,19 +138,12 @@ export class ServerPool {
     if (!this.#pool.ending) await this.#pool.end();
   }
 
-  async #queryOnce(statement: pg.QueryConfig): Promise<pg.QueryResult> {
+  async #queryOnce(statement: ReadStatement): Promise<ReadResult> {
     const client = await this.connect();
-    try {
-      const { name, ...unnamed } = statement;
-      const result = await client.query(this.#isPooled || name === undefined ? unnamed : statement);
-      this.#respondedAtMs = performance.now();
-      client.release();
-      return result;
-    } catch (error) {
-      // The connection is still usable after a server-side error.
-      client.release(!(error instanceof pg.DatabaseError));
-      throw error;
-    }
+    const { name, ...unnamed } = statement;
+    const result = await runAndRelease(client, this.#isPooled || name === undefined ? unnamed : statement);
+    this.#respondedAtMs = performance.now();
+    return result;
   }
 
   /** Caps the pool at its current connections for a second; false if it has none. */

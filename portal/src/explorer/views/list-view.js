@@ -2,6 +2,7 @@
 
 import { listAddress } from '../address.js';
 import { element, table } from '../dom.js';
+import { downloadSection } from '../parts/download.js';
 import { filterForm } from '../parts/filter-form.js';
 import { formatNumber } from '../format.js';
 import { problemBox } from '../parts/problem-box.js';
@@ -32,7 +33,7 @@ export async function showList(list, parameters, view, previousPages) {
   const form = filterForm(list, parameters, view);
   try {
     const page = await view.ask(list.path, parameters);
-    return [heading, form, ...showPage(list, parameters, page, previousPages)];
+    return [heading, form, ...showPage(list, parameters, page, previousPages, view)];
   } catch (error) {
     // Keep the form on a 400, so that the rejected value can be corrected.
     if (!(error instanceof AnswerError && error.status === 400)) throw error;
@@ -46,8 +47,9 @@ export async function showList(list, parameters, view, previousPages) {
  * @param {URLSearchParams} parameters
  * @param {{ data: object[], meta: { next_cursor: string | null } }} page
  * @param {Map<string, string>} previousPages
+ * @param {View} view
  */
-function showPage(list, parameters, { data, meta }, previousPages) {
+function showPage(list, parameters, { data, meta }, previousPages, view) {
   const here = listAddress(list.view, parameters);
   const next = meta.next_cursor === null ? null : listAddress(list.view, withCursor(parameters, meta.next_cursor));
   if (next !== null) previousPages.set(next, here);
@@ -72,6 +74,7 @@ function showPage(list, parameters, { data, meta }, previousPages) {
       previousPages.has(here) && element('a', { href: previousPages.get(here) ?? first, rel: 'prev' }, 'Previous page'),
       next !== null && element('a', { href: next, rel: 'next' }, 'Next page'),
     ),
+    data.length > 0 && downloadSection(list, parameters, view),
   ].filter((part) => part !== false);
 }
 

@@ -1,0 +1,70 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { OpenDatabase, TextsQuery, TextsRead } from '../../src/database/database.ts';
+import { openForServing } from '../../src/database/open.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let made: TestDatabase;
+let database: OpenDatabase;
+
+beforeAll(async () => {
+  made = await createTestDatabase();
+  database = openForServing(made.config);
+});
+afterAll(async () => {
+  await database.close();
+  await made.drop();
+});
+
+interface Head {
+  revision: string;
+  name: string;
+}
+
+async function read(places: string, text: string): Promise<TextsRead<Head>> {
+  const build = (): TextsQuery<Head> => ({
+    head: sql<Head>`select '1-a' as revision, 'é' as name`,
+    texts: sql`select place, ${sql.raw(text)} as text from ${sql.raw(places)} as place`,
+  });
+  return database.readTexts(`${places} ${text}`, build, {});
+}
+
+test.each([
+  ['no text', 'generate_series(1, 0)', `'x'`, []],
+  ['one text', 'generate_series(1, 1)', `'x'`, ['x']],
+  ['texts of several bytes a character', 'generate_series(1, 3)', `'é😀' || place`, ['é😀1', 'é😀2', 'é😀3']],
+  [
+    'texts shorter than a row, so that messages end anywhere in what a socket receives at once',
+    'generate_series(1, 40000)',
+    'place::text',
+    Array.from({ length: 40_000 }, (_, index) => String(index + 1)),
+  ],
+  [
+    'texts longer than what a socket receives at once',
+    'generate_series(1, 9)',
+    `repeat(chr(96 + place), place * 300000)`,
+    Array.from({ length: 9 }, (_, index) => String.fromCharCode(97 + index).repeat((index + 1) * 300_000)),
+  ],
+  ['places that are negative or large', 'unnest(array[7000000000, -5, 0])', 'place::text', ['-5', '0', '7000000000']],
+])('reads %s, each followed by a line feed, in the order of their places', async (_what, places, text, expected) => {
+  const { head, count, bytes } = await read(places, text);
+  expect(head).toEqual({ revision: '1-a', name: 'é' });
+  expect(count).toBe(expected.length);
+  expect(Buffer.from(bytes).toString() === expected.map((line) => `${line}\n`).join('')).toBe(true);
+});
+
+test('a connection is usable for any statement after it has read texts, or failed to', async () => {
+  for (let time = 0; time < 30; time += 1) {
+    await expect(read('generate_series(1, 9000)', `repeat('x', 1000) || (1 / (place - 9000))`)).rejects.toThrow('zero');
+    expect((await read('generate_series(1, 9000)', `repeat('x', 1000)`)).count).toBe(9_000);
+    const rows = await database.run('rows', () => sql`select 'x' as text from generate_series(1, 10)`, {});
+    expect(rows).toEqual(Array(10).fill({ text: 'x' }));
+  }
+});
+
+test('texts read at the same time are not mixed up', async () => {
+  const letters = ['a', 'b', 'c', 'd', 'e'];
+  const all = await Promise.all(letters.map((letter) => read('generate_series(1, 3000)', `repeat('${letter}', 999)`)));
+  const found = all.map(({ bytes }) => [...new Set(Buffer.from(bytes).toString().split('\n'))]);
+  expect(found).toEqual(letters.map((letter) => [letter.repeat(999), '']));
+});

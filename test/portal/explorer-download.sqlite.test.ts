@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'csv-parse/sync';
+import type { Download } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { testWith } from '../support/installed-programs.ts';
+import { publishLines, supplier } from '../support/publishing.ts';
+import { Explorable, type Explorer } from './explorer-service.ts';
+
+const FORMULA = '=HYPERLINK("http://127.0.0.1/","pay")';
+
+const explorable = new Explorable();
+beforeAll(async () => {
+  await explorable.start();
+  if (!explorable.isStarted) return;
+  await publishLines(explorable.service.database, {
+    suppliers: [{ ...supplier('sup_formula'), name: FORMULA, certifications: [], city_service_ids: [] }],
+  });
+  await explorable.service.noticeChanges();
+}, 120_000);
+afterAll(() => explorable.close());
+
+async function download({ page }: Explorer): Promise<{ name: string; text: string }> {
+  const downloading: Promise<Download> = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download as CSV' }).click();
+  const file = await downloading;
+  await page.getByText('Saved.').waitFor();
+  return { name: file.suggestedFilename(), text: readFileSync(await file.path(), 'utf8') };
+}
+
+describe('the explorer', () => {
+  testWith('chromium')('saves a list as CSV: all pages of what the filters select, byte for byte', async () => {
+    const explorer = await explorable.explore('all');
+    await explorer.open('#/suppliers?state=PA&limit=10');
+    const { name, text } = await download(explorer);
+    expect(name).toBe('suppliers.csv');
+    const { body } = await explorable.service.get('/v1/suppliers?state=PA&format=csv', { key: explorable.key('all') });
+    expect(text).toBe(body);
+    expect(parse(text, { record_delimiter: '\r\n' }).length).toBeGreaterThan(1_000);
+    expect(await explorer.page.locator('.requests code').textContent()).toContain('/v1/suppliers?state=PA&format=csv');
+    expect(explorer.record.complaints).toEqual([]);
+  });
+
+  testWith('chromium')('alters cells that a spreadsheet would run, if that is chosen, and no other', async () => {
+    const explorer = await explorable.explore('all');
+    await explorer.open('#/suppliers');
+    const asServed = await download(explorer);
+    await explorer.page.getByLabel('For a spreadsheet').check();
+    const altered = await download(explorer);
+    expect(altered.text.startsWith('\uFEFF')).toBe(true);
+    const rowsOf = (text: string): string[][] => parse(text, { record_delimiter: '\r\n', bom: true });
+    const names = (text: string) => rowsOf(text).map(([id, name]) => [id, name]);
+    expect(names(asServed.text)).toContainEqual(['sup_formula', FORMULA]);
+    expect(names(altered.text)).toContainEqual(['sup_formula', `'${FORMULA}`]);
+    expect(rowsOf(altered.text)).toEqual(
+      rowsOf(asServed.text).map((row) => row.map((cell) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell))),
+    );
+  });
+
+  testWith('chromium')('saves nothing of a list that is cut or refused, and says why', async () => {
+    const explorer = await explorable.explore('all');
+    const { page } = explorer;
+    await page.route('**/v1/coops?format=csv', (route) => route.abort('connectionreset'));
+    await explorer.open('#/coops');
+    const files: Download[] = [];
+    page.on('download', (file) => files.push(file));
+    await page.getByRole('button', { name: 'Download as CSV' }).click();
+    await page.getByText('No response.').waitFor();
+    await page.unroute('**/v1/coops?format=csv');
+    const refusal = { error: { code: 'rate_limited', message: 'Too many requests.', request_id: 'req_x' } };
+    await page.route('**/v1/coops?format=csv', (route) => route.fulfill({ status: 429, json: refusal }));
+    await page.getByRole('button', { name: 'Download as CSV' }).click();
+    await page.getByText('Too many requests (429).').waitFor();
+    expect(files).toEqual([]);
+  });
+});
