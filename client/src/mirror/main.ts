@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { ApiError, ConnectionError } from '../errors.ts';
 import { runMirror } from './mirror.ts';
+import { changeLine } from './on-change.ts';
 import { readOptions, USAGE, UsageError, type MirrorOptions } from './options.ts';
 import { printable, printableJson } from './printable.ts';
-import { NO_PROGRESS, ProgressBar, timeText } from './progress.ts';
+import { NO_PROGRESS, ProgressLine } from './progress.ts';
 import { reportJson, reportText } from './report.ts';
 
 /** After a stop signal, the request in flight has this long to complete. */
@@ -43,11 +44,13 @@ async function mirror(options: MirrorOptions): Promise<number> {
     outputError ??= error;
     end();
   });
-  const progress = process.stderr.isTTY ? new ProgressBar(process.stderr) : NO_PROGRESS;
+  const progress = process.stderr.isTTY ? new ProgressLine(process.stderr) : NO_PROGRESS;
   const tell = (message: string): void => {
     progress.end();
     process.stderr.write(`partner-data-mirror: ${printable(message)}\n`);
   };
+  for (const option of options.ignored)
+    tell(`${option} has no effect any more: every sync finds removed records and changed details`);
   try {
     await runMirror(options, {
       stop: stop.signal,
@@ -55,11 +58,12 @@ async function mirror(options: MirrorOptions): Promise<number> {
       progress,
       tell,
       clock: Date.now,
-      onReport: (report) => {
+      onReport: (report, changes) => {
+        if (options.isJson) for (const change of changes) process.stdout.write(changeLine(change));
         process.stdout.write(options.isJson ? reportJson(report, new Date()) : reportText(report));
       },
       onFailure: (error, retryInMs) => {
-        tell(`${messageOf(error)}; retrying in ${timeText(retryInMs)}`);
+        tell(`${messageOf(error)}; retrying in ${Math.ceil(retryInMs / 1_000)} s`);
         if (options.isJson) process.stdout.write(failureJson(error));
       },
     });

@@ -1,21 +1,20 @@
-import { createClient } from '../client.ts';
 import {
   ConnectionError,
   InternalServerError,
+  NotFoundError,
   RateLimitedError,
   TimeoutError,
   UnexpectedAnswerError,
 } from '../errors.ts';
 import { keyExpiryText } from '../key-expiry.ts';
-import type { RateLimit } from '../rate-limit.ts';
 import { pause } from '../retries.ts';
-import { DetailTags, StoppedError, type ProgressListener, type SyncContext } from './context.ts';
-import { estimateFirstRun, estimateText } from './estimate.ts';
+import { Transport } from '../transport.ts';
+import { StoppedError, type ProgressListener, type SyncContext } from './context.ts';
 import { NdjsonStore } from './ndjson/ndjson-store.ts';
+import { CommandError, runOnChange } from './on-change.ts';
 import type { MirrorOptions } from './options.ts';
-import { Pace } from './pace.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
-import { BusyCopyError, CopyError, type Store } from './store.ts';
+import { BusyCopyError, CopyError, type CopyChange, type Store } from './store.ts';
 import { sync, type SyncReport } from './sync.ts';
 
 /** The callbacks, signals and clock that a mirror runs with. */
@@ -24,9 +23,9 @@ export interface MirrorSurroundings {
   readonly stop: AbortSignal;
   /** Also aborts the request in flight. */
   readonly abort: AbortSignal;
-  readonly progress: ProgressListener & { pause?(ms: number): void };
+  readonly progress: ProgressListener;
   readonly tell: (message: string) => void;
-  readonly onReport: (report: SyncReport) => void;
+  readonly onReport: (report: SyncReport, changes: Iterable<CopyChange>) => void;
   /** With `--watch`: called when a sync failed and will be retried after `retryInMs`. */
   readonly onFailure: (error: unknown, retryInMs: number) => void;
   readonly clock: () => number;
@@ -38,28 +37,36 @@ const MAX_PAUSE_MS = 60_000;
 /** Enough to survive a service restart: the delays add up to 18 seconds on average, at most 36. */
 const RETRIES = { retries: 8, minDelayMs: 250, maxDelayMs: 10_000 };
 
+/** A piece of 10,000 records, compressed about a megabyte, arrives in time on a slow line too. */
+const TIMEOUT_MS = 120_000;
+
 /**
  * Syncs a copy once, or with `--watch` until it is stopped.
  *
- * @throws the client's errors, CopyError, StoppedError if a single sync was stopped.
+ * @throws the client's errors, CopyError, CommandError, StoppedError if a single sync was stopped.
  */
 export async function runMirror(options: MirrorOptions, surroundings: MirrorSurroundings): Promise<void> {
   const { type, path } = options.store;
   const store = await (type === 'sqlite' ? SqliteStore : NdjsonStore).open(path, options.baseUrl);
   try {
     checkService(store, options);
-    const { context, limit } = contextOf(options, surroundings, store);
-    const syncOnce = async (isRequested: boolean): Promise<SyncReport> => {
-      if (store.state.reconciledAt === null) context.tell(estimateText(await estimateFirstRun(context, limit)));
-      return sync(context, { isReconciling: isRequested || isDue(context, options), refreshMs: options.refreshMs });
+    const context = contextOf(options, surroundings, store);
+    const syncOnce = async (): Promise<void> => {
+      const report = await sync(context);
+      const isChanged = Object.values(store.state.unreported).some((counts) => Object.values(counts).some(Boolean));
+      if (options.onChange !== null && isChanged && !report.isFirstCopy)
+        await runOnChange(options.onChange, store.listUnreported());
+      surroundings.onReport(report, store.listUnreported());
+      // Not earlier, so that changes whose report was interrupted are reported by the next run.
+      if (isChanged) store.forgetUnreported();
     };
-    if (options.watchMs === null) surroundings.onReport(await syncOnce(options.isReconciling));
-    else await watch(context, options.isReconciling, options.watchMs, syncOnce, surroundings);
+    if (options.watchMs === null) await syncOnce();
+    else await watch(context, options.watchMs, syncOnce, surroundings);
   } catch (error) {
     if (!surroundings.stop.aborted) throw error;
     if (options.watchMs === null) throw new StoppedError('stopped; the next run continues from here', { cause: error });
   } finally {
-    await store.close();
+    store.close();
   }
 }
 
@@ -73,49 +80,30 @@ function contextOf(
   { baseUrl, apiKey }: MirrorOptions,
   { stop, abort, progress, tell, clock }: MirrorSurroundings,
   store: Store,
-): { context: SyncContext; limit: () => RateLimit | null } {
-  const [pace, tags] = [new Pace(), new DetailTags()];
-  let limit: RateLimit | null = null;
-  pace.onPause = (ms) => progress.pause?.(ms);
-  const client = createClient({
+): SyncContext {
+  const transport = new Transport({
     baseUrl,
     apiKey,
     retry: RETRIES,
-    cache: tags,
-    onAnswer: ({ status, rateLimit }) => {
-      tags.note(status);
-      pace.note(rateLimit);
-      limit = rateLimit ?? limit;
-    },
+    timeoutMs: TIMEOUT_MS,
     onKeyExpiring: (expiry) => tell(keyExpiryText(expiry)),
   });
-  return { context: { client, store, pace, clock, stop, abort, tags, progress, tell }, limit: () => limit };
-}
-
-/** Whether the last reconciliation is at least `reconcileEveryMs` ago. */
-function isDue({ store, clock }: SyncContext, { reconcileEveryMs }: MirrorOptions): boolean {
-  const { reconciledAt } = store.state;
-  if (reconcileEveryMs === null || reconciledAt === null) return false;
-  const sinceMs = clock() - Date.parse(reconciledAt);
-  // Negative: the clock was fast then. Waiting for it to catch up could take arbitrarily long.
-  return sinceMs >= reconcileEveryMs || sinceMs < 0;
+  return { transport, store, clock, stop, abort, progress, tell };
 }
 
 /** Syncs every `everyMs` until stopped. Transient failures are reported and retried at the next interval. */
 async function watch(
   context: SyncContext,
-  isReconciling: boolean,
   everyMs: number,
-  syncOnce: (isReconciling: boolean) => Promise<SyncReport>,
-  { onReport, onFailure }: MirrorSurroundings,
+  syncOnce: () => Promise<void>,
+  { onFailure }: MirrorSurroundings,
 ): Promise<void> {
   const { stop, progress } = context;
-  for (let isRequested = isReconciling; ;) {
+  for (;;) {
     // Monotonic, because the wall clock can be set meanwhile.
     const nextAtMs = performance.now() + everyMs;
     try {
-      onReport(await syncOnce(isRequested));
-      isRequested = false;
+      await syncOnce();
     } catch (error) {
       progress.end();
       if (stop.aborted || !isTransient(error)) throw error;
@@ -128,7 +116,7 @@ async function watch(
 /** Waits, updating `is_open` at each deadline. Checks the wall clock at least once a minute because it can be set. */
 async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Promise<void> {
   for (;;) {
-    const deadlineMs = await store.refreshOpen(clock());
+    const deadlineMs = store.refreshOpen(clock());
     const untilMs = deadlineMs === null ? MAX_PAUSE_MS : Math.max(0, deadlineMs - clock());
     const leftMs = atMs - performance.now();
     if (leftMs <= 0) return;
@@ -142,9 +130,12 @@ function isTransient(error: unknown): boolean {
     ConnectionError,
     TimeoutError,
     InternalServerError,
+    // A server of version 1.2, in the middle of an upgrade.
+    NotFoundError,
     RateLimitedError,
     UnexpectedAnswerError,
     BusyCopyError,
+    CommandError,
   ];
   return transient.some((type) => error instanceof type);
 }

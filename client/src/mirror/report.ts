@@ -2,10 +2,10 @@ import { KINDS } from './kinds.ts';
 import type { SyncReport } from './sync.ts';
 
 /** Renders the result of a sync as a table, with the number of records now in the copy. */
-export function reportText({ kinds, details, reconciled }: SyncReport): string {
+export function reportText({ kinds }: SyncReport): string {
   const rows = KINDS.map((kind) => {
     const report = kinds[kind];
-    if (report === null) return [kind, 'skipped: your key has no access'];
+    if (report === null) return [kind, 'not in the copy: your key has no access'];
     const { held, added, changed, removed } = report;
     return [kind, ...[held, added, changed, removed].map((value) => value.toLocaleString('en'))];
   });
@@ -21,12 +21,11 @@ export function reportText({ kinds, details, reconciled }: SyncReport): string {
       .join('  ')
       .trimEnd(),
   );
-  if (details !== null) lines.push(`details: ${details.read} read, ${details.changed} new or changed`);
-  if (!reconciled) lines.push('Run with --reconcile to find records that the service no longer has.');
   return `${lines.join('\n')}\n`;
 }
 
 /** Renders the result of a sync as one line of JSON. */
-export function reportJson({ kinds, details, reconciled }: SyncReport, finishedAt: Date): string {
-  return `${JSON.stringify({ ok: true, finished_at: finishedAt.toISOString(), reconciled, kinds, details })}\n`;
+export function reportJson({ kinds, reset, isFirstCopy, watermark }: SyncReport, finishedAt: Date): string {
+  const report = { ok: true, finished_at: finishedAt.toISOString(), watermark, first_copy: isFirstCopy, reset, kinds };
+  return `${JSON.stringify(report)}\n`;
 }
