@@ -103,6 +103,11 @@ export class MirroredService {
     return startMirror(args, { PARTNER_DATA_URL: this.proxy.url, PARTNER_DATA_KEY: this.key });
   }
 
+  /** The same with another version of the mirror. */
+  startFormerMirror(program: string, ...args: string[]): MirrorProcess {
+    return startMirror(args, { PARTNER_DATA_URL: this.proxy.url, PARTNER_DATA_KEY: this.key }, program);
+  }
+
   async publish(lines: ImportLines): Promise<void> {
     await publishLines(this.database, lines);
   }
