@@ -50,7 +50,7 @@ describe.concurrent('in real time', { timeout: 300_000 }, () => {
       const count = service.proxy.passed.length;
       await sleep(Date.parse(closeAt) - Date.now() + 1);
       // Files are written shortly after the deadline.
-      await expect.poll(isOpen, { timeout: 10_000 }).toBe(false);
+      await context.expect.poll(isOpen, { timeout: 10_000 }).toBe(false);
       expect(service.proxy.passed).toHaveLength(count);
       watching.kill('SIGTERM');
       const { code, stdout } = await watching.ended;

@@ -5,7 +5,7 @@ import {
   KINDS,
   readFeedLine,
   withoutTime,
-  type FeedKind,
+  type FeedChange,
   type Kind,
   type ReferenceKind,
 } from '../kinds.ts';
@@ -74,14 +74,12 @@ export class SqliteStore implements Store {
 
   savePiece(lines: readonly string[], listing: Listing): void {
     this.#transaction(() => {
-      const listed = { contracts: new Set<string>(), solicitations: new Set<string>(), suppliers: new Set<string>() };
-      for (const line of lines) {
-        const { kind, id, record } = readFeedLine(line);
+      const changes = lines.map(readFeedLine);
+      if (listing.isComplete) this.#removeUnlisted(changes, this.#state.listing?.last ?? null, listing);
+      for (const { kind, id, record } of changes) {
         if (record === null) this.#remove(kind, id);
         else this.#put(kind, id, record);
-        if (listing.isComplete) listed[kind].add(id);
       }
-      if (listing.isComplete) this.#removeUnlisted(listed, this.#state.listing?.last ?? null, listing);
       return { ...this.#state, listing };
     });
   }
@@ -151,17 +149,17 @@ export class SqliteStore implements Store {
   }
 
   /** Removes the records between two positions of a complete listing that it does not have. */
-  #removeUnlisted(listed: Readonly<Record<FeedKind, Set<string>>>, from: Position, to: Listing): void {
+  #removeUnlisted(changes: readonly FeedChange[], from: Position, to: Listing): void {
     const isLast = to.watermark !== null;
     const rank = (position: Position): number => (position === null ? -1 : FEED_KINDS.indexOf(position.kind));
     for (const [index, kind] of FEED_KINDS.entries()) {
       if (index < rank(from) || (!isLast && index > rank(to.last))) continue;
       const after = from?.kind === kind ? from.id : '';
       const until = !isLast && to.last?.kind === kind ? to.last.id : AFTER_ALL_IDS;
-      const rows = this.#run(`select id from ${TABLES[kind]} where id > ? and id <= ?`).iterate(after, until);
-      // Collected first: rows must not be deleted while they are read.
-      const gone = Array.from(rows, ({ id }) => String(id)).filter((id) => !listed[kind].has(id));
-      for (const id of gone) this.#remove(kind, id);
+      const held = this.#run(`select id from ${TABLES[kind]} where id > ? and id <= ?`).all(after, until);
+      if (held.length === 0) continue;
+      const listed = new Set(changes.filter((change) => change.kind === kind).map(({ id }) => id));
+      for (const { id } of held) if (!listed.has(String(id))) this.#remove(kind, String(id));
     }
   }
 
