@@ -3,16 +3,18 @@ import { queryString, type Query } from './lists.ts';
 import { NDJSON, PIECE_RECORDS } from './streams.ts';
 import type { RequestOptions, Transport } from './transport.ts';
 
+interface Changed<Kind extends FeedKind, Detail> {
+  readonly kind: Kind;
+  readonly id: string;
+  readonly record: Detail;
+  readonly removed?: undefined;
+}
+
 /** A record that changed or became visible to you, whole, or the id of one that you can no longer see. */
 export type Change =
-  | { readonly kind: 'contracts'; readonly id: string; readonly record: Contract; readonly removed?: undefined }
-  | {
-      readonly kind: 'solicitations';
-      readonly id: string;
-      readonly record: SolicitationDetail;
-      readonly removed?: undefined;
-    }
-  | { readonly kind: 'suppliers'; readonly id: string; readonly record: Supplier; readonly removed?: undefined }
+  | Changed<'contracts', Contract>
+  | Changed<'solicitations', SolicitationDetail>
+  | Changed<'suppliers', Supplier>
   | { readonly kind: FeedKind; readonly id: string; readonly removed: true; readonly record?: undefined };
 
 export interface ChangeFilters {
@@ -97,8 +99,8 @@ export async function readPiece(transport: Transport, filters: Query, options: R
   const target = `/v1/changes${queryString({ limit: PIECE_RECORDS, ...filters, format: 'ndjson' })}`;
   const flaw = (text: string): string | null => (metaOf(text) === null ? 'has no last line: it is not whole' : null);
   const { data } = await transport.getText({ target, type: NDJSON, flaw, isNewEndpoint: true }, options);
-  // `flaw` has found it.
-  const meta = metaOf(data) as PieceMeta;
+  const meta = metaOf(data);
+  if (meta === null) throw new Error('a piece without its last line was accepted');
   return { lines: data.split('\n').slice(0, -2), meta };
 }
 

@@ -75,7 +75,9 @@ export class Transport {
     return this.#request(request, options, ({ data, headers, info: { status } }) => {
       if (status === 304) return null;
       const isOfType = headers.get('content-type')?.startsWith(request.type) === true;
-      return isOfType ? (request.flaw?.(data) ?? null) : `is not ${request.type}, which needs version 1.3 of the service`;
+      return isOfType
+        ? (request.flaw?.(data) ?? null)
+        : `is not ${request.type}, which needs version 1.3 of the service`;
     });
   }
 

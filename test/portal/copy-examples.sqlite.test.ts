@@ -12,8 +12,7 @@ import { readText } from './site.ts';
 const PIECE = 500;
 
 const EXAMPLES = listExamples(readText('docs/partner-guide/syncing.md')).slice(1);
-const TOO_MANY =
-  'HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}';
+const TOO_MANY = 'HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}';
 
 let service: TestService;
 let proxy: InterceptingProxy;
@@ -41,8 +40,7 @@ const smaller = (target: string): string => target.replace(/limit=10000\b/, `lim
 /** Requests by target, with how often each reached the service. */
 function requests(): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const { target, status } of proxy.passed)
-    if (status !== null) counts.set(target, (counts.get(target) ?? 0) + 1);
+  for (const { target, status } of proxy.passed) if (status !== null) counts.set(target, (counts.get(target) ?? 0) + 1);
   return counts;
 }
 

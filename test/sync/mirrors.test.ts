@@ -43,7 +43,8 @@ async function run(options: readonly string[], during: Extract<Step, { type: 'sy
     if (during.event.type === 'cut') return { cutAfter: during.moment === 'before' ? 0 : 500 };
     if (during.moment === 'during') return { during: () => happened.push(act()) };
     happened.push(act());
-    return void (await Promise.all(happened));
+    await Promise.all(happened);
+    return {};
   });
   const { code, stderr } = await mirror.ended;
   await Promise.all(happened);

@@ -1,25 +1,24 @@
 import type { Transport } from '../transport.ts';
 import type { Store } from './store.ts';
 
-/** The dependencies shared by all steps of a sync. */
-export interface SyncContext {
-  readonly transport: Transport;
-  readonly store: Store;
-  /** Milliseconds since 1970. Decides what is open; never what changed. */
-  readonly clock: () => number;
+/** The callbacks, signals and clock that a mirror runs with. */
+export interface Surroundings {
   /** Graceful stop: no further requests are sent, but the one in flight is still used. */
   readonly stop: AbortSignal;
   /** Aborts the request in flight. */
   readonly abort: AbortSignal;
-  readonly progress: ProgressListener;
+  /** Milliseconds since 1970. Decides what is open; never what changed. */
+  readonly clock: () => number;
+  /** Told how many changes were received so far, and null at the end. */
+  readonly onProgress: (received: number | null) => void;
   /** Shows the operator a one-sentence notice. */
   readonly tell: (message: string) => void;
 }
 
-export interface ProgressListener {
-  /** @param done changes received so far. */
-  advance(done: number): void;
-  end(): void;
+/** The dependencies shared by all steps of a sync. */
+export interface SyncContext extends Surroundings {
+  readonly transport: Transport;
+  readonly store: Store;
 }
 
 /** The operator stopped the mirror. Everything received so far is saved. */

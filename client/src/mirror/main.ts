@@ -5,7 +5,7 @@ import { runMirror } from './mirror.ts';
 import { changeLine } from './on-change.ts';
 import { readOptions, USAGE, UsageError, type MirrorOptions } from './options.ts';
 import { printable, printableJson } from './printable.ts';
-import { NO_PROGRESS, ProgressLine } from './progress.ts';
+import { progressLine } from './progress.ts';
 import { reportJson, reportText } from './report.ts';
 
 /** After a stop signal, the request in flight has this long to complete. */
@@ -44,9 +44,9 @@ async function mirror(options: MirrorOptions): Promise<number> {
     outputError ??= error;
     end();
   });
-  const progress = process.stderr.isTTY ? new ProgressLine(process.stderr) : NO_PROGRESS;
+  const onProgress = process.stderr.isTTY ? progressLine(process.stderr) : () => undefined;
   const tell = (message: string): void => {
-    progress.end();
+    onProgress(null);
     process.stderr.write(`partner-data-mirror: ${printable(message)}\n`);
   };
   for (const option of options.ignored)
@@ -55,7 +55,7 @@ async function mirror(options: MirrorOptions): Promise<number> {
     await runMirror(options, {
       stop: stop.signal,
       abort: abort.signal,
-      progress,
+      onProgress,
       tell,
       clock: Date.now,
       onReport: (report, changes) => {

@@ -6,10 +6,10 @@ import {
   TimeoutError,
   UnexpectedAnswerError,
 } from '../errors.ts';
-import { keyExpiryText } from '../key-expiry.ts';
+import { keyExpiryText, type KeyExpiry } from '../key-expiry.ts';
 import { pause } from '../retries.ts';
 import { Transport } from '../transport.ts';
-import { StoppedError, type ProgressListener, type SyncContext } from './context.ts';
+import { StoppedError, type Surroundings, type SyncContext } from './context.ts';
 import { NdjsonStore } from './ndjson/ndjson-store.ts';
 import { CommandError, runOnChange } from './on-change.ts';
 import type { MirrorOptions } from './options.ts';
@@ -17,18 +17,11 @@ import { SqliteStore } from './sqlite/sqlite-store.ts';
 import { BusyCopyError, CopyError, type CopyChange, type Store } from './store.ts';
 import { sync, type SyncReport } from './sync.ts';
 
-/** The callbacks, signals and clock that a mirror runs with. */
-export interface MirrorSurroundings {
-  /** Graceful stop: no further requests are sent. */
-  readonly stop: AbortSignal;
-  /** Also aborts the request in flight. */
-  readonly abort: AbortSignal;
-  readonly progress: ProgressListener;
-  readonly tell: (message: string) => void;
+/** The surroundings of a sync, and who is told of its outcome. */
+export interface MirrorSurroundings extends Surroundings {
   readonly onReport: (report: SyncReport, changes: Iterable<CopyChange>) => void;
   /** With `--watch`: called when a sync failed and will be retried after `retryInMs`. */
   readonly onFailure: (error: unknown, retryInMs: number) => void;
-  readonly clock: () => number;
 }
 
 /** The clock is checked at least this often. */
@@ -76,19 +69,10 @@ function checkService({ state }: Store, { baseUrl, store: { path } }: MirrorOpti
     throw new CopyError(`${path} is a copy of ${state.service}. For a copy of ${baseUrl}, choose another path`);
 }
 
-function contextOf(
-  { baseUrl, apiKey }: MirrorOptions,
-  { stop, abort, progress, tell, clock }: MirrorSurroundings,
-  store: Store,
-): SyncContext {
-  const transport = new Transport({
-    baseUrl,
-    apiKey,
-    retry: RETRIES,
-    timeoutMs: TIMEOUT_MS,
-    onKeyExpiring: (expiry) => tell(keyExpiryText(expiry)),
-  });
-  return { transport, store, clock, stop, abort, progress, tell };
+function contextOf({ baseUrl, apiKey }: MirrorOptions, surroundings: Surroundings, store: Store): SyncContext {
+  const onKeyExpiring = (expiry: KeyExpiry): void => surroundings.tell(keyExpiryText(expiry));
+  const transport = new Transport({ baseUrl, apiKey, retry: RETRIES, timeoutMs: TIMEOUT_MS, onKeyExpiring });
+  return { ...surroundings, transport, store };
 }
 
 /** Syncs every `everyMs` until stopped. Transient failures are reported and retried at the next interval. */
@@ -98,14 +82,14 @@ async function watch(
   syncOnce: () => Promise<void>,
   { onFailure }: MirrorSurroundings,
 ): Promise<void> {
-  const { stop, progress } = context;
+  const { stop, onProgress } = context;
   for (;;) {
     // Monotonic, because the wall clock can be set meanwhile.
     const nextAtMs = performance.now() + everyMs;
     try {
       await syncOnce();
     } catch (error) {
-      progress.end();
+      onProgress(null);
       if (stop.aborted || !isTransient(error)) throw error;
       onFailure(error, Math.max(0, nextAtMs - performance.now()));
     }
@@ -124,18 +108,19 @@ async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Pro
   }
 }
 
-/** Whether the failure is transient, so that the next sync can succeed without intervention. */
+const TRANSIENT = [
+  ConnectionError,
+  TimeoutError,
+  InternalServerError,
+  // A server of version 1.2, in the middle of an upgrade.
+  NotFoundError,
+  RateLimitedError,
+  UnexpectedAnswerError,
+  BusyCopyError,
+  CommandError,
+];
+
+/** Whether the next sync can succeed without intervention. */
 function isTransient(error: unknown): boolean {
-  const transient = [
-    ConnectionError,
-    TimeoutError,
-    InternalServerError,
-    // A server of version 1.2, in the middle of an upgrade.
-    NotFoundError,
-    RateLimitedError,
-    UnexpectedAnswerError,
-    BusyCopyError,
-    CommandError,
-  ];
-  return transient.some((type) => error instanceof type);
+  return TRANSIENT.some((type) => error instanceof type);
 }

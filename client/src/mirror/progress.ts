@@ -1,36 +1,19 @@
-import type { ProgressListener } from './context.ts';
-
 /** The minimum interval between redraws. */
 const REDRAW_MS = 100;
 
-/** Draws nothing, for output that is not a terminal. */
-export const NO_PROGRESS: ProgressListener = { advance: () => undefined, end: () => undefined };
-
-/** The terminal to draw on, normally `process.stderr`. */
-export interface Terminal {
-  write(text: string): unknown;
-}
-
-/** One line with the number of changes received so far. */
-export class ProgressLine implements ProgressListener {
-  readonly #terminal: Terminal;
-  readonly #clock: () => number;
-  #drawnAtMs = -Infinity;
-
-  /** @param clock monotonic milliseconds. */
-  constructor(terminal: Terminal, clock: () => number = () => performance.now()) {
-    this.#terminal = terminal;
-    this.#clock = clock;
-  }
-
-  advance(done: number): void {
-    if (this.#clock() - this.#drawnAtMs < REDRAW_MS) return;
-    this.#drawnAtMs = this.#clock();
-    this.#terminal.write(`\r\u001B[K${done.toLocaleString('en')} records received`);
-  }
-
-  end(): void {
-    if (this.#drawnAtMs !== -Infinity) this.#terminal.write('\r\u001B[K');
-    this.#drawnAtMs = -Infinity;
-  }
+/**
+ * Keeps one line of a terminal that shows how many changes were received so far.
+ *
+ * @returns a function that is told that number, and null to clear the line.
+ */
+export function progressLine(
+  terminal: { write(text: string): unknown },
+  clock: () => number = () => performance.now(),
+): (received: number | null) => void {
+  let drawnAtMs = -Infinity;
+  return (received) => {
+    if (received === null ? drawnAtMs === -Infinity : clock() - drawnAtMs < REDRAW_MS) return;
+    drawnAtMs = received === null ? -Infinity : clock();
+    terminal.write(`\r\u001B[K${received === null ? '' : `${received.toLocaleString('en')} records received`}`);
+  };
 }

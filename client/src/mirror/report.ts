@@ -3,25 +3,15 @@ import type { SyncReport } from './sync.ts';
 
 /** Renders the result of a sync as a table, with the number of records now in the copy. */
 export function reportText({ kinds }: SyncReport): string {
-  const rows = KINDS.map((kind) => {
+  const rows: string[][] = [['', 'held', 'added', 'changed', 'removed']];
+  for (const kind of KINDS) {
     const report = kinds[kind];
-    if (report === null) return [kind, 'not in the copy: your key has no access'];
-    const { held, added, changed, removed } = report;
-    return [kind, ...[held, added, changed, removed].map((value) => value.toLocaleString('en'))];
-  });
-  const table = [['', 'held', 'added', 'changed', 'removed'], ...rows];
-  const widths = [0, 1, 2, 3, 4].map((column) =>
-    Math.max(...table.filter((row) => row.length > 2 || column === 0).map((row) => (row[column] ?? '').length)),
-  );
-  const lines = table.map((row) =>
-    row
-      .map((cell, column) =>
-        column === 0 || row.length === 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
-      )
-      .join('  ')
-      .trimEnd(),
-  );
-  return `${lines.join('\n')}\n`;
+    const numbers = report === null ? [] : [report.held, report.added, report.changed, report.removed];
+    rows.push([kind, ...(report === null ? ['no access'] : numbers.map((value) => value.toLocaleString('en')))]);
+  }
+  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  const pad = (cell: string, column: number): string => cell[column === 0 ? 'padEnd' : 'padStart'](widths[column] ?? 0);
+  return rows.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('');
 }
 
 /** Renders the result of a sync as one line of JSON. */

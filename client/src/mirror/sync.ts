@@ -51,7 +51,12 @@ export async function sync(context: SyncContext): Promise<SyncReport> {
   const reports = KINDS.map(
     (kind) => [kind, kinds?.includes(kind) === true ? { held: held[kind], ...unreported[kind] } : null] as const,
   );
-  return { kinds: Object.fromEntries(reports) as SyncReport['kinds'], reset, isFirstCopy, watermark: String(watermark) };
+  return {
+    kinds: Object.fromEntries(reports) as SyncReport['kinds'],
+    reset,
+    isFirstCopy,
+    watermark: String(watermark),
+  };
 }
 
 /** Returns whether a listing was complete. */
@@ -112,7 +117,7 @@ async function listOnce(context: SyncContext): Promise<boolean> {
 
 /** Receives the remaining pieces of a listing, and saves each with the cursor of the next. */
 async function receive(context: SyncContext): Promise<boolean> {
-  const { transport, store, progress, abort, clock } = context;
+  const { transport, store, onProgress, abort, clock } = context;
   const { watermark, kinds } = store.state;
   const requested = FEED_KINDS.filter((kind) => kinds?.includes(kind));
   const read = async (cursor: string | null): Promise<RawPiece> => {
@@ -137,9 +142,9 @@ async function receive(context: SyncContext): Promise<boolean> {
       received: (listing?.received ?? 0) + lines.length,
     };
     store.savePiece(lines, listing);
-    progress.advance(listing.received);
+    onProgress(listing.received);
   }
-  progress.end();
+  onProgress(null);
   store.endListing(clock());
   return listing?.isComplete === true;
 }

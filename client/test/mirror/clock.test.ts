@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runMirror } from '../../src/mirror/mirror.ts';
 import { readOptions, type MirrorOptions } from '../../src/mirror/options.ts';
-import { NO_PROGRESS } from '../../src/mirror/progress.ts';
 import type { SyncReport } from '../../src/mirror/sync.ts';
 import { readCopy, storeOptions } from './support/copies.ts';
 import { firstCatalog } from './support/histories.ts';
@@ -29,7 +28,7 @@ async function mirror(args: readonly string[], aheadMs: number): Promise<SyncRep
   await runMirror(optionsOf(args), {
     stop: never,
     abort: never,
-    progress: NO_PROGRESS,
+    onProgress: () => undefined,
     tell: () => undefined,
     onReport: (received) => {
       report = received;
@@ -60,7 +59,7 @@ test('a watching mirror keeps its interval when the clock of its machine is set 
   await runMirror(optionsOf([...storeOptions('sqlite', service.folder), '--watch', '1s']), {
     stop: stop.signal,
     abort: abort.signal,
-    progress: NO_PROGRESS,
+    onProgress: () => undefined,
     tell: () => undefined,
     onFailure: () => undefined,
     clock: () => Date.now() + aheadMs,

@@ -30,6 +30,7 @@ async function killAt(index: number, args: readonly string[]): Promise<string[]>
   const killed = service.startMirror(...args);
   service.intercept((_request, at) => {
     if (at === index) killed.kill('SIGKILL');
+    return {};
   });
   expect((await killed.ended).code).toBeNull();
   return service.targets;

@@ -3,16 +3,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueKey } from '../../../src/access/key-admin.ts';
-import { setPartner, suspendPartner } from '../../../src/access/partner-admin.ts';
-import { makePartner } from '../../../test/support/partners.ts';
-import { contract, solicitation } from '../../../test/support/publishing.ts';
+import { solicitation } from '../../../test/support/publishing.ts';
 import { readCopy, STORES, storeOptions, type StoreType } from './support/copies.ts';
 import { firstCatalog } from './support/histories.ts';
 import { startMirror } from './support/mirror-process.ts';
 import { MirroredService } from './support/mirrored-service.ts';
 
 const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
-const OWNERS = { lead_entity_id: 'le_1', coop_id: 'co_0' };
 
 let service: MirroredService;
 
@@ -34,19 +31,10 @@ async function killAt(index: number, args: readonly string[]): Promise<string[]>
   const killed = service.startMirror(...args);
   service.intercept((_request, at) => {
     if (at === index) killed.kill('SIGKILL');
+    return {};
   });
   expect((await killed.ended).code).toBeNull();
   return service.targets;
-}
-
-/** The parsed lines of `--json`: changes, then the report. */
-function parseJson(stdout: string): { changes: object[]; report: Record<string, unknown> } {
-  const lines = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
-  const report = lines.pop() ?? {};
-  return { changes: lines, report };
 }
 
 const isChanges = (target: string): boolean => target.startsWith('/v1/changes?');
@@ -88,7 +76,10 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     await mirror(...args());
     const notices = [{ id: 1, title: 'An addendum', body: '', created_at: '2026-01-01T00:00:00.000Z' }];
     await service.publish({
-      solicitations: [{ id: 'sol_0', deleted: true }, { ...OPEN, notices }],
+      solicitations: [
+        { id: 'sol_0', deleted: true },
+        { ...OPEN, notices },
+      ],
       contracts: [{ id: 'ctr_1', deleted: true }],
       'lead-entities': [{ id: 'le_2', name: 'Renamed' }],
     });
@@ -120,64 +111,9 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 
-  test('leaves out the kinds that its key cannot read, drops their records, and says so once', async () => {
-    await mirror(...args());
-    await setPartner(service.database, Date.now, 'acme', {
-      requestsPerMinute: 1_000_000,
-      kinds: ['contracts', 'lead-entities', 'coops', 'city-services'],
-    });
-    await service.settle();
-    const narrowed = await mirror(...args(), '--json');
-    expect(narrowed.code, narrowed.stderr).toBe(0);
-    expect(narrowed.stderr).toContain('suppliers: not in the copy, because your key has no access to them (403)');
-    const { changes, report } = parseJson(narrowed.stdout);
-    expect(report).toMatchObject({ ok: true, reset: true, kinds: { suppliers: null, solicitations: null } });
-    expect(changes).toContainEqual({ kind: 'suppliers', id: 'sup_0', change: 'removed' });
-    expect(changes).toHaveLength(8 + 14 + 2);
-    const copy = readCopy(type, service.folder);
-    expect([copy.suppliers.size, copy.solicitations.size, copy.certifications.size]).toEqual([0, 0, 0]);
-    expect(copy.contracts.size).toBe(10);
-    expect((await mirror(...args())).stderr).toBe('');
-    await setPartner(service.database, Date.now, 'acme', { requestsPerMinute: 1_000_000, kinds: null });
-    await service.settle();
-    expect((await mirror(...args())).code).toBe(0);
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
-  });
-
-  test('of a key that can read short lists only has these', async () => {
-    await setPartner(service.database, Date.now, 'acme', { requestsPerMinute: 1_000_000, kinds: ['coops'] });
-    await service.settle();
-    for (const name of ['co_0', 'co_new']) {
-      await service.publish({ coops: [{ id: name, name }] });
-      await service.settle();
-      expect((await mirror(...args())).code).toBe(0);
-      expect(readCopy(type, service.folder).coops.has(name)).toBe(true);
-    }
-  });
-
-  test("with another partner's key has what that partner sees", async () => {
-    const other = await makePartner(service.database, Date.now, { name: 'other', leadEntities: ['le_2'] });
-    await service.settle();
-    await mirror(...args());
-    const environment = { PARTNER_DATA_URL: service.proxy.url, PARTNER_DATA_KEY: other.key };
-    const { code, stderr } = await startMirror(args(), environment).ended;
-    expect(code, stderr).toBe(0);
-    expect([...readCopy(type, service.folder).contracts.keys()]).toEqual(['ctr_2', 'ctr_5', 'ctr_8']);
-  });
-
-  test('of a suspended partner exits with 1 and leaves the copy unchanged', async () => {
-    await mirror(...args());
-    const before = readCopy(type, service.folder);
-    await suspendPartner(service.database, Date.now, 'acme');
-    await service.settle();
-    const { code, stderr } = await mirror(...args());
-    expect(stderr).toContain('the service rejects all requests (403)');
-    expect(code).toBe(1);
-    expect(readCopy(type, service.folder)).toEqual(before);
-  });
-
   test('begins again once if its cursor is rejected, and reports a second rejection', async () => {
-    const spoil = (target: string) => target.replace(/cursor=[^&]+/, 'cursor=spoiled').replace('limit=10000', 'limit=3');
+    const spoil = (target: string) =>
+      target.replace(/cursor=[^&]+/, 'cursor=spoiled').replace('limit=10000', 'limit=3');
     service.intercept(({ target }, index) => (index === 4 ? { target: spoil(target) } : {}));
     const { code, stderr } = await service.startMirror(...args()).ended;
     expect(code, stderr).toBe(0);
@@ -228,7 +164,10 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
 
   test('that is stopped early exits with 1, and the next one continues from there', async () => {
     const stopped = service.startMirror(...args());
-    service.intercept((_request, index) => (index === 6 ? void stopped.kill('SIGTERM') : undefined));
+    service.intercept((_request, index) => {
+      if (index === 6) stopped.kill('SIGTERM');
+      return {};
+    });
     const { code, stderr } = await stopped.ended;
     expect(stderr).toContain('stopped; the next run continues from here');
     expect(code).toBe(1);
@@ -236,70 +175,8 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(service.proxy.passed.every(({ status }) => status === 200)).toBe(true);
     expect(service.targets.length).toBeLessThan(9);
     expect((await mirror(...args())).code).toBe(0);
-    expect(service.targets.filter(isChanges)[0]).toContain('cursor=');
+    expect(service.targets.find(isChanges)).toContain('cursor=');
     expect(readCopy(type, service.folder)).toEqual(await service.served());
-  });
-
-  test('accepts the options that are no longer needed, and warns', async () => {
-    const given = ['--reconcile', '--reconcile-every', '1d', '--refresh', '0d'];
-    const { code, stdout, stderr } = await mirror(...args(), ...given);
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^contracts +10 +10 +0 +0$/m);
-    for (const option of given.filter((word) => word.startsWith('--')))
-      expect(stderr).toContain(`${option} has no effect any more: every sync finds removed records and changed details\n`);
-  });
-
-  test('reports what was added, changed and removed, but not each record of a first copy', async () => {
-    const first = parseJson((await mirror(...args(), '--json')).stdout);
-    expect(first.changes).toEqual([]);
-    expect(first.report).toMatchObject({ first_copy: true, kinds: { contracts: { held: 10, added: 10 } } });
-    const changed = {
-      'lead-entities': [{ id: 'le_new', name: 'New' }],
-      solicitations: [
-        { id: 'sol_0', deleted: true },
-        { ...OPEN, title: 'Another' },
-        { ...OPEN, id: 'sol_new', ref: 99 },
-      ],
-    };
-    await service.publish(changed);
-    await service.settle();
-    const { changes, report } = parseJson((await mirror(...args(), '--json')).stdout);
-    expect(changes).toHaveLength(4);
-    expect(changes).toEqual(
-      expect.arrayContaining([
-        { kind: 'lead-entities', id: 'le_new', change: 'added' },
-        { kind: 'solicitations', id: 'sol_0', change: 'removed' },
-        { kind: 'solicitations', id: 'sol_1', change: 'changed' },
-        { kind: 'solicitations', id: 'sol_new', change: 'added' },
-      ]),
-    );
-    expect(report).toMatchObject({
-      ok: true,
-      first_copy: false,
-      reset: false,
-      kinds: {
-        'lead-entities': { held: 4, added: 1, changed: 0, removed: 0 },
-        contracts: { held: 10, added: 0, changed: 0, removed: 0 },
-        solicitations: { held: 14, added: 1, changed: 1, removed: 1 },
-      },
-    });
-    expect(parseJson((await mirror(...args(), '--json')).stdout).changes).toEqual([]);
-  });
-
-  test('passes changes to the command of --on-change until it succeeds, each once if it does', async () => {
-    const log = join(service.folder, 'log');
-    const succeed = ['--on-change', `cat >> '${log}'`];
-    await mirror(...args(), ...succeed);
-    expect(existsSync(log)).toBe(false);
-    await service.publish({ contracts: [{ id: 'ctr_1', deleted: true }] });
-    await service.settle();
-    const failed = await mirror(...args(), '--on-change', 'exit 7');
-    expect(failed).toMatchObject({ code: 1, stdout: '' });
-    expect(failed.stderr).toContain('the command of --on-change failed (exit code 7)');
-    // A kill before the report is no different.
-    expect((await mirror(...args(), '--on-change', 'kill -9 $PPID')).code).toBeNull();
-    for (let run = 0; run < 2; run += 1) expect((await mirror(...args(), ...succeed)).code).toBe(0);
-    expect(readFileSync(log, 'utf8')).toBe('{"kind":"contracts","id":"ctr_1","change":"removed"}\n');
   });
 
   test('puts the key into no file, output or URL', async () => {
@@ -355,33 +232,4 @@ test('a folder in place of a database is rejected and left unchanged', async () 
   expect(stderr).toContain('cannot open it as a SQLite file');
   expect(code).toBe(1);
   expect(existsSync(path)).toBe(true);
-});
-
-test('a copy in SQLite joins contracts with their suppliers and city services', async () => {
-  const args = storeOptions('sqlite', service.folder);
-  await mirror(...args);
-  const change = (supplier_ids: string[], city_service_ids: string[]) =>
-    service.publish({
-      contracts: [{ ...contract('ctr_1'), ...OWNERS, supplier_ids, city_service_ids }],
-    });
-  const joined = (): unknown[] => {
-    const database = new DatabaseSync(join(service.folder, 'copy.sqlite'), { readOnly: true });
-    const rows = database.prepare(
-      `select (select group_concat(supplier_id) from contract_suppliers where contract_id = 'ctr_1') as suppliers,
-        (select group_concat(city_service_id) from contract_city_services where contract_id = 'ctr_1') as services,
-        (select count(*) from contract_suppliers) as links`,
-    );
-    const found = Object.values(rows.get() ?? {});
-    database.close();
-    return found;
-  };
-  expect(joined()).toEqual(['sup_1', 'cs_1', 10]);
-  await change(['sup_2', 'sup_3'], []);
-  await service.settle();
-  await mirror(...args);
-  expect(joined()).toEqual(['sup_2,sup_3', null, 11]);
-  await service.publish({ contracts: [{ id: 'ctr_1', deleted: true }] });
-  await service.settle();
-  await mirror(...args);
-  expect(joined()).toEqual([null, null, 9]);
 });

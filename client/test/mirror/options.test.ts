@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readOptions, UsageError } from '../../src/mirror/options.ts';
-import { ProgressLine } from '../../src/mirror/progress.ts';
+import { progressLine } from '../../src/mirror/progress.ts';
 
 const KEY = 'pds_test_abcdefgh_secret';
 const ENVIRONMENT = { PARTNER_DATA_KEY: KEY, PARTNER_DATA_URL: 'https://api.example.com/' };
@@ -61,9 +61,9 @@ test('options of version 1 that are no longer needed are accepted, with any valu
 test('a terminal shows how much is received, redrawn at most ten times a second, and its line is cleared', () => {
   const drawn: string[] = [];
   let nowMs = 0;
-  const line = new ProgressLine({ write: (text: string) => drawn.push(text) }, () => nowMs);
-  line.end();
-  for (; nowMs < 250; nowMs += 10) line.advance(12_300);
-  line.end();
+  const show = progressLine({ write: (text: string) => drawn.push(text) }, () => nowMs);
+  show(null);
+  for (; nowMs < 250; nowMs += 10) show(12_300);
+  show(null);
   expect(drawn).toEqual([...Array<string>(3).fill('\r\u001B[K12,300 records received'), '\r\u001B[K']);
 });

@@ -36,7 +36,10 @@ describe.each(STORES)('a copy of version 1.0 in %s', (type) => {
     });
     await service.settle();
     const killed = service.startMirror(...args());
-    service.intercept((_request, index) => (index === 1 ? void killed.kill('SIGKILL') : undefined));
+    service.intercept((_request, index) => {
+      if (index === 1) killed.kill('SIGKILL');
+      return {};
+    });
     await killed.ended;
     const during = readCopy(type, service.folder);
     expect([...during.contracts.keys()]).toEqual([...former.contracts.keys()]);

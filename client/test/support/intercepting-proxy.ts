@@ -23,10 +23,7 @@ export interface Interception {
 }
 
 /** @param index 0 for the first request. */
-export type Intercept = (
-  request: Passed,
-  index: number,
-) => Interception | undefined | void | Promise<Interception | undefined | void>;
+export type Intercept = (request: Passed, index: number) => Interception | Promise<Interception>;
 
 /**
  * A TCP proxy between a client and the service. It can reset connections at any byte, and act at any request. Each
@@ -90,19 +87,29 @@ export class InterceptingProxy {
     };
     this.passed.push(passed);
     const { cutAfter = Infinity, respond, during, ...changed } = (await this.#intercept?.(passed, this.#index++)) ?? {};
-    if (respond !== undefined) return void client.end(respond);
-    if (cutAfter === 0) return void client.resetAndDestroy();
+    if (respond !== undefined) {
+      client.end(respond);
+      return;
+    }
+    if (cutAfter === 0) {
+      client.resetAndDestroy();
+      return;
+    }
     const service = this.#track(connect(this.servicePort, '127.0.0.1'));
     service.on('error', () => client.resetAndDestroy());
     client.on('close', () => service.destroy());
-    service.write(head.replace(target, changed.target ?? target).replace(/^connection: .*\r\n/im, 'connection: close\r\n'));
+    service.write(
+      head.replace(target, changed.target ?? target).replace(/^connection: .*\r\n/im, 'connection: close\r\n'),
+    );
     let sent = 0;
     service.on('data', (chunk: Buffer) => {
       passed.status ??= Number(chunk.toString('latin1', 9, 12));
       if (sent === 0) void during?.();
       const part = chunk.subarray(0, cutAfter - sent);
       sent += part.length;
-      client.write(part, () => void (sent >= cutAfter && client.resetAndDestroy()));
+      client.write(part, () => {
+        if (sent >= cutAfter) client.resetAndDestroy();
+      });
     });
     service.on('end', () => client.end());
   }

@@ -1,17 +1,6 @@
 import { existsSync, linkSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  atTime,
-  FEED_KINDS,
-  idOf,
-  KINDS,
-  readFeedLine,
-  REFERENCE_KINDS,
-  withoutTime,
-  type FeedKind,
-  type Kind,
-  type ReferenceKind,
-} from '../kinds.ts';
+import { FEED_KINDS, idOf, KINDS, REFERENCE_KINDS, type Kind, type ReferenceKind } from '../kinds.ts';
 import {
   initialState,
   NO_CHANGES,
@@ -22,7 +11,7 @@ import {
   type MirrorState,
 } from '../state.ts';
 import { CopyError, type CopyChange, type ReferenceList, type Store } from '../store.ts';
-import { joinById, type Entry } from './join-by-id.ts';
+import { merge, receivedOf, type Entry, type Merged } from './merge.ts';
 import { appendAt, readJson, readLines, Replacement } from './ndjson-files.ts';
 import { lockDirectory } from './ndjson-lock.ts';
 
@@ -43,15 +32,6 @@ interface SavedState {
   readonly deadlineMs: number | null;
   /** The latest time for which `is_open` was evaluated: it is also stale if the clock is set back before this. */
   readonly openAsOfMs: number;
-}
-
-/** A new version of the file of a kind. */
-interface Merged {
-  readonly kind: Kind;
-  readonly replacement: Replacement;
-  readonly held: number;
-  readonly changes: readonly CopyChange[];
-  readonly deadlineMs: number | null;
 }
 
 /** The file of details of version 1, a second name of the file of solicitations, which has everything. */
@@ -149,30 +129,9 @@ export class NdjsonStore implements Store {
     this.#unlock();
   }
 
-  /** Writes the new version of a file. A complete list of received records drops all others. */
   #merge(kind: Kind, received: Iterable<Entry<string | null>>, isComplete: boolean, nowMs: number): Merged {
-    const changes: CopyChange[] = [];
-    let [held, deadlineMs]: [number, number | null] = [0, null];
     const { isFirstCopy } = this.state;
-    const lines = function* (stored: Iterable<Entry<string>>): Generator<string> {
-      for (const { id, left, right } of joinById(stored, received)) {
-        const record = right === undefined ? (isComplete ? null : (left ?? null)) : right;
-        if (!isFirstCopy && right !== undefined && record !== null && left === undefined)
-          changes.push({ kind, id, change: 'added' });
-        if (!isFirstCopy && left !== undefined && record === null) changes.push({ kind, id, change: 'removed' });
-        if (record === null) continue;
-        if (!isFirstCopy && left !== undefined && left !== record)
-          if (withoutTime(kind, left) !== withoutTime(kind, record)) changes.push({ kind, id, change: 'changed' });
-        held += 1;
-        if (kind === 'solicitations') {
-          const current = atTime(record, nowMs);
-          deadlineMs = earliest(deadlineMs, current.deadlineMs);
-          yield current.record;
-        } else yield record;
-      }
-    };
-    const replacement = new Replacement(this.#pathOf(kind), lines(this.#stored(kind)));
-    return { kind, replacement, held, changes, deadlineMs };
+    return merge(this.#pathOf(kind), received, { kind, isComplete, isFirstCopy, nowMs });
   }
 
   /**
@@ -226,24 +185,6 @@ export class NdjsonStore implements Store {
     renameSync(link, join(this.#directory, DETAILS));
   }
 
-  *#stored(kind: Kind): Generator<Entry<string>, void, undefined> {
-    const path = this.#pathOf(kind);
-    let number = 0;
-    for (const value of readLines(path)) {
-      number += 1;
-      let id: string;
-      try {
-        id = idOf(kind, value);
-      } catch (cause) {
-        throw new CopyError(
-          `${path}: line ${number} was not written by a mirror. Delete the file and run the mirror again`,
-          { cause },
-        );
-      }
-      yield { id, value };
-    }
-  }
-
   #save(changes: Partial<SavedState>): void {
     const saved = { ...this.#saved, ...changes };
     new Replacement(join(this.#internal, 'state.json'), [JSON.stringify(saved)]).take();
@@ -267,33 +208,9 @@ export class NdjsonStore implements Store {
   }
 }
 
-/** The changes in received lines, kind by kind. */
-function receivedOf(lines: Generator<string>): {
-  /** The kind of the next change; null at the end. */
-  kind(): FeedKind | null;
-  /** Those of a kind that come next. */
-  take(kind: FeedKind): Generator<Entry<string | null>, void, undefined>;
-} {
-  const read = () => {
-    const { value, done } = lines.next();
-    return done === true ? null : readFeedLine(value);
-  };
-  let next = read();
-  return {
-    kind: () => next?.kind ?? null,
-    *take(kind) {
-      for (; next?.kind === kind; next = read()) yield { id: next.id, value: next.record };
-    },
-  };
-}
-
 /** The file name of a kind. */
 function nameOf(kind: Kind): string {
   return `${kind}.ndjson`;
-}
-
-function earliest(a: number | null, b: number | null): number | null {
-  return a === null ? b : b === null ? a : Math.min(a, b);
 }
 
 function firstState(service: string): SavedState {
@@ -313,7 +230,12 @@ function readState(internal: string): SavedState | null {
     throw new CopyError(
       `${path} has layout ${saved.layout}; this version supports ${LAYOUT}. Start a new copy in another directory`,
     );
-  const former = ['files.json', 'details-index.ndjson', 'details-journal.ndjson', ...KINDS.map((kind) => `${kind}-walk.ndjson`)];
+  const former = [
+    'files.json',
+    'details-index.ndjson',
+    'details-journal.ndjson',
+    ...KINDS.map((kind) => `${kind}-walk.ndjson`),
+  ];
   for (const name of former) rmSync(join(internal, name), { force: true });
   return firstState(saved.state.service);
 }

@@ -108,7 +108,9 @@ ${Object.values(TABLES)
 alter table mirror_state rename to former_state;
 ${LAYOUT}
 ${Object.values(TABLES)
-  .map((table) => `insert into ${table} (id, record) select id, record from former_${table}; drop table former_${table};`)
+  .map(
+    (table) => `insert into ${table} (id, record) select id, record from former_${table}; drop table former_${table};`,
+  )
   .join('\n')}
 drop table former_state;
 `;

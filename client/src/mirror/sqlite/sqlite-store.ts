@@ -90,7 +90,11 @@ export class SqliteStore implements Store {
 
   saveReferences(kind: ReferenceKind, { records, etag }: ReferenceList): void {
     this.#transaction(() => {
-      const gone = new Set(this.#run(`select id from ${TABLES[kind]}`).all().map(({ id }) => String(id)));
+      const gone = new Set(
+        this.#run(`select id from ${TABLES[kind]}`)
+          .all()
+          .map(({ id }) => String(id)),
+      );
       for (const record of records) {
         const id = idOf(kind, record);
         this.#put(kind, id, record);

@@ -147,7 +147,7 @@ export class MirroredService {
     for (const list of ['suppliers', 'solicitations'])
       for (const id of records.get(list)?.keys() ?? [])
         records.get(list)?.set(id, JSON.parse(await this.#get(`/v1/${list}/${id}`)) as Json);
-    records.set('details', records.get('solicitations') ?? new Map());
+    records.set('details', records.get('solicitations') ?? new Map<string, Json>());
     return Object.fromEntries(records) as unknown as Records;
   }
 
