@@ -14,7 +14,8 @@ import { NdjsonStore } from './ndjson/ndjson-store.ts';
 import { CommandError, runOnChange } from './on-change.ts';
 import type { MirrorOptions } from './options.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
-import { BusyCopyError, CopyError, type CopyChange, type Store } from './store.ts';
+import type { CopyChange } from './state.ts';
+import { BusyCopyError, CopyError, type Store } from './store.ts';
 import { sync, type SyncReport } from './sync.ts';
 
 /** The surroundings of a sync, and who is told of its outcome. */

@@ -1,5 +1,18 @@
 import { KINDS, REFERENCE_KINDS, type FeedKind, type Kind, type ReferenceKind } from './kinds.ts';
-import type { Changes, CopyChange } from './store.ts';
+
+/** How many records of a kind were added, changed and removed. */
+export interface Changes {
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
+}
+
+/** A change of the copy that the operator's programs are told of. */
+export interface CopyChange {
+  readonly kind: Kind;
+  readonly id: string;
+  readonly change: keyof Changes;
+}
 
 /** A listing of changes in progress. Saved with each piece, so that an interrupted listing resumes from there. */
 export interface Listing {

@@ -1,19 +1,5 @@
-import type { Kind, ReferenceKind } from './kinds.ts';
-import type { Listing, MirrorState } from './state.ts';
-
-/** How many records of a kind were added, changed and removed. */
-export interface Changes {
-  readonly added: number;
-  readonly changed: number;
-  readonly removed: number;
-}
-
-/** A change of the copy that the operator's programs are told of. */
-export interface CopyChange {
-  readonly kind: Kind;
-  readonly id: string;
-  readonly change: keyof Changes;
-}
+import type { ReferenceKind } from './kinds.ts';
+import type { CopyChange, Listing, MirrorState } from './state.ts';
 
 /** A short list as its stream has it, a record as JSON on each line, with its ETag. */
 export interface ReferenceList {

@@ -4,8 +4,8 @@ import type { Key } from '../generated/types.gen.ts';
 import { NDJSON } from '../streams.ts';
 import { checkStopped, type SyncContext } from './context.ts';
 import { FEED_KINDS, KINDS, readFeedLine, REFERENCE_KINDS, type Kind, type ReferenceKind } from './kinds.ts';
-import { withFirstCopy, type Listing } from './state.ts';
-import { CopyError, type Changes } from './store.ts';
+import { withFirstCopy, type Changes, type Listing } from './state.ts';
+import { CopyError } from './store.ts';
 
 /** The number of records of a kind in the copy, and what this sync changed. */
 export interface KindReport extends Changes {

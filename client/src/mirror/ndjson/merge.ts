@@ -1,5 +1,6 @@
 import { atTime, idOf, readFeedLine, withoutTime, type FeedKind, type Kind } from '../kinds.ts';
-import { CopyError, type CopyChange } from '../store.ts';
+import type { CopyChange } from '../state.ts';
+import { CopyError } from '../store.ts';
 import { compareIds, readLines, Replacement } from './ndjson-files.ts';
 
 /** A value and the id that lists are sorted by. */

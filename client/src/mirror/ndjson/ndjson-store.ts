@@ -7,10 +7,11 @@ import {
   withChanges,
   withEndedListing,
   withReferences,
+  type CopyChange,
   type Listing,
   type MirrorState,
 } from '../state.ts';
-import { CopyError, type CopyChange, type ReferenceList, type Store } from '../store.ts';
+import { CopyError, type ReferenceList, type Store } from '../store.ts';
 import { merge, receivedOf, type Entry, type Merged } from './merge.ts';
 import { appendAt, readJson, readLines, Replacement } from './ndjson-files.ts';
 import { lockDirectory } from './ndjson-lock.ts';

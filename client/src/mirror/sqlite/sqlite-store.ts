@@ -15,10 +15,11 @@ import {
   withChanges,
   withEndedListing,
   withReferences,
+  type CopyChange,
   type Listing,
   type MirrorState,
 } from '../state.ts';
-import { BusyCopyError, type CopyChange, type ReferenceList, type Store } from '../store.ts';
+import { BusyCopyError, type ReferenceList, type Store } from '../store.ts';
 import { isBusy, openSqlite, type SqliteFile } from './sqlite-file.ts';
 import { TABLES } from './sqlite-layout.ts';
 
