@@ -146,7 +146,7 @@ const SEARCHES: readonly [word: string, section: string][] = [
   ['csv', '/docs/guides/mirror#csv-excel-and-pandas'],
   ['pandas', '/docs/guides/mirror#csv-excel-and-pandas'],
   ['excel', '/docs/guides/mirror#csv-excel-and-pandas'],
-  ['removed', '/docs/guides/syncing#what-updated_since-cannot-show'],
+  ['removed', '/docs/guides/syncing#the-guarantee'],
   ['deleted', '/docs/guides/syncing#what-updated_since-cannot-show'],
   ['questions_due_at', '/docs/reference#models/SolicitationDetail'],
   ['count solicitations', '/docs/reference#tag/solicitations/GET/v1/solicitations/count'],

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
-import { ApiError, ConnectionError } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import { runMirror } from './mirror.ts';
 import { changeLine } from './on-change.ts';
 import { readOptions, USAGE, UsageError, type MirrorOptions } from './options.ts';
@@ -87,17 +87,8 @@ function failureJson(error: unknown): string {
 
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const reason = error instanceof ConnectionError ? ` (${reasonOf(error)})` : '';
   const request = error instanceof ApiError && error.requestId !== null ? ` (request ${error.requestId})` : '';
-  return `${error.message}${reason}${request}`;
-}
-
-/** The innermost cause: the error of `fetch` itself only reports that it failed. */
-function reasonOf(error: Error): string {
-  let last = error;
-  while (last.cause instanceof Error) last = last.cause;
-  const { code } = last as NodeJS.ErrnoException;
-  return code !== undefined && !last.message.includes(code) ? `${code} ${last.message}`.trim() : last.message;
+  return error.message + request;
 }
 
 function version(): string {
