@@ -37,6 +37,9 @@ const ONLY_IN_ALL = [
   'client/test/mirror/clock.test.ts',
   // Starts a mirror process for each way that it can be used.
   'client/test/mirror/mirror.test.ts',
+  'client/test/mirror/reports.test.ts',
+  // Takes the former version out of git, and starts its mirror.
+  'client/test/mirror/takeover.test.ts',
   // Start workers, kill them, and count their requests.
   'test/http/serving-process.sqlite.test.ts',
   // Waits for a minute to pass.

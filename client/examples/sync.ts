@@ -1,4 +1,4 @@
-// Keep a copy of a list in a file. Each run fetches only what changed since the previous one.
+// Keep a copy of the suppliers in a file. Each run fetches only what changed or was removed since the previous one.
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { createClient, type Supplier } from 'partner-data-client';
 
@@ -14,16 +14,21 @@ interface Copy {
 const file = 'suppliers.json';
 const saved = JSON.parse(await readFile(file, 'utf8').catch(() => '{"suppliers":[]}')) as Copy;
 const copy = new Map(saved.suppliers.map((supplier) => [supplier.id, supplier]));
+const unlisted = new Set(copy.keys());
 
-let { watermark } = saved;
 let changed = 0;
-for await (const page of client.suppliers.list({ updated_since: saved.watermark, limit: 100 }).pages()) {
-  for (const supplier of page.data) copy.set(supplier.id, supplier);
-  changed += page.data.length;
-  ({ watermark } = page);
+const filters = { kinds: ['suppliers'] as const, updated_since: saved.watermark };
+for await (const { data, reset, watermark } of client.changes(filters).pieces()) {
+  for (const change of data) {
+    if (change.removed) copy.delete(change.id);
+    else if (change.kind === 'suppliers') copy.set(change.id, change.record);
+    unlisted.delete(change.id);
+  }
+  changed += data.length;
+  if (watermark === null) continue;
+  if (reset) for (const id of unlisted) copy.delete(id);
+  // Save records and watermark together, after the last piece: an interrupted run then restarts from the old one.
+  await writeFile(`${file}.new`, JSON.stringify({ watermark, suppliers: [...copy.values()] }));
+  await rename(`${file}.new`, file);
+  console.log(`${changed} changed; ${copy.size} suppliers, as of ${watermark}`);
 }
-
-// Save records and watermark together, once the listing is complete: an interrupted run then restarts from the old one.
-await writeFile(`${file}.new`, JSON.stringify({ watermark, suppliers: [...copy.values()] }));
-await rename(`${file}.new`, file);
-console.log(`${changed} changed; ${copy.size} suppliers, as of ${watermark}`);

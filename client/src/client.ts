@@ -1,3 +1,4 @@
+import { ChangeList, type ChangeFilters } from './changes.ts';
 import type {
   Certification,
   Contract,
@@ -88,7 +89,7 @@ export interface Client {
   readonly cityServices: ListResource<NamedRef, PageFilters>;
   readonly coops: ListResource<NamedRef, PageFilters>;
   /**
-   * All records of a list, in pieces of 5,000 or `limit` records, which costs few requests. Lazy like `list`. Needs a
+   * All records of a list, in pieces of 10,000 or `limit` records, which costs few requests. Lazy like `list`. Needs a
    * service of version 1.3.
    */
   stream<Kind extends keyof Lists>(
@@ -102,6 +103,11 @@ export interface Client {
     filters?: Lists[Kind]['filters'],
     options?: RequestOptions,
   ): AsyncIterable<string>;
+  /**
+   * What changed or was removed since a watermark, whole records with their details; without one, everything. It is the
+   * way to keep a copy. Read in pieces like `stream`. Needs a service of version 1.3.
+   */
+  changes(filters?: ChangeFilters, options?: RequestOptions): ChangeList;
   /** The key itself: when it ends, what its partner can see, its limit and its requests. */
   key(options?: RequestOptions): Promise<Key>;
   /** Checks that the service is up. Works without a valid key. */
@@ -152,6 +158,7 @@ export function createClient(options: ClientOptions): Client {
     stream: (kind, filters = {}, request = {}) =>
       streamRecords(transport, { path: `/v1/${kind}`, filters, options: request }),
     csv: (kind, filters = {}, request = {}) => streamCsv(transport, { path: `/v1/${kind}`, filters, options: request }),
+    changes: (filters = {}, request = {}) => new ChangeList(transport, filters, request),
     key: async (request) => (await transport.get<Key>('/v1/key', request)).data,
     health: async (request) => (await transport.get<Health>('/health', request)).data,
   };

@@ -1,3 +1,4 @@
+export type { Change, ChangeFilters, ChangeList, ChangesEnd, ChangesPiece } from './changes.ts';
 export { createClient } from './client.ts';
 export type {
   CertificationFilters,
@@ -39,6 +40,7 @@ export type {
   Certification,
   Contract,
   EmbeddedSupplier,
+  FeedKind,
   Health,
   Key,
   NamedRef,

@@ -22,6 +22,20 @@ export interface Answer<T> {
  */
 const RETRYABLE_STATUSES: readonly number[] = [429, 500, 502, 503, 504];
 
+/** A request for text, and which of its responses are transient failures. */
+export interface TextRequest {
+  /** Path and query. */
+  readonly target: string;
+  /** The media type, which the response must have. */
+  readonly type: string;
+  /** Sent as `If-None-Match`: if the text is unchanged, the response has the status 304 and no text. */
+  readonly etag?: string | null;
+  /** Why a text is not complete; null if it is. Such a request is retried. */
+  readonly flaw?: (text: string) => string | null;
+  /** Whether a 404 is transient, as from a server of an earlier version while the service is being upgraded. */
+  readonly isNewEndpoint?: boolean;
+}
+
 /** A failed attempt that can be retried, with the error to throw if it is not. */
 interface Failure {
   readonly error: PartnerDataError;
@@ -46,18 +60,34 @@ export class Transport {
    * @throws ApiError, UnexpectedAnswerError, ConnectionError, TimeoutError, AbortedError.
    */
   async get<T extends object>(target: string, options?: RequestOptions): Promise<Answer<T>> {
-    const { data, ...answer } = await this.#request(target, 'application/json', options);
-    return { ...answer, data: parseObject(data, target, answer.info.status) as T };
+    const cached = await this.#settings.cache?.get(target);
+    const request = { target, type: 'application/json', etag: cached?.etag ?? null };
+    const answer = await this.#request(request, options);
+    const isCached = answer.info.status === 304 && cached !== undefined;
+    const text = isCached ? cached.body : answer.data;
+    const etag = answer.headers.get('etag');
+    if (!isCached && etag !== null) await this.#settings.cache?.set(target, { etag, body: text });
+    return { ...answer, data: parseObject(text, target, answer.info.status) as T };
   }
 
-  /** Fetches the text at a path, which is not cached. Throws as `get` does. */
-  getText(target: string, accept: string, options?: RequestOptions): Promise<Answer<string>> {
-    return this.#request(target, accept, options);
+  /** Fetches text, which is not cached. Throws as `get` does. */
+  getText(request: TextRequest, options?: RequestOptions): Promise<Answer<string>> {
+    return this.#request(request, options, ({ data, headers, info: { status } }) => {
+      if (status === 304) return null;
+      const isOfType = headers.get('content-type')?.startsWith(request.type) === true;
+      return isOfType
+        ? (request.flaw?.(data) ?? null)
+        : `is not ${request.type}, which needs version 1.3 of the service`;
+    });
   }
 
-  async #request(target: string, accept: string, { signal }: RequestOptions = {}): Promise<Answer<string>> {
+  async #request(
+    request: TextRequest,
+    { signal }: RequestOptions = {},
+    flawOf: (answer: Answer<string>) => string | null = () => null,
+  ): Promise<Answer<string>> {
     for (let attempt = 1; ; attempt += 1) {
-      const outcome = await this.#attempt(target, accept, attempt, signal);
+      const outcome = await this.#attempt(request, attempt, signal, flawOf);
       if (!('error' in outcome)) return outcome;
       const pauseMs = pauseBefore(attempt, outcome.retryAfterMs, this.#settings.retry);
       if (pauseMs === null) throw outcome.error;
@@ -66,16 +96,14 @@ export class Transport {
   }
 
   async #attempt(
-    target: string,
-    accept: string,
+    { target, type, etag = null, isNewEndpoint = false }: TextRequest,
     attempt: number,
     signal: AbortSignal | undefined,
+    flawOf: (answer: Answer<string>) => string | null,
   ): Promise<Answer<string> | Failure> {
     const { apiKey, onAnswer } = this.#settings;
-    const cache = accept === 'application/json' ? this.#settings.cache : undefined;
-    const cached = await cache?.get(target);
-    const headers: Record<string, string> = { authorization: `Bearer ${apiKey}`, accept };
-    if (cached !== undefined) headers['if-none-match'] = cached.etag;
+    const headers: Record<string, string> = { authorization: `Bearer ${apiKey}`, accept: type };
+    if (etag !== null) headers['if-none-match'] = etag;
     const received = await this.#receive(target, headers, signal);
     if ('error' in received) return received;
     const { response, body } = received;
@@ -84,11 +112,12 @@ export class Transport {
     const info = { path: target, status, requestId, rateLimit: readRateLimit(response.headers), attempt };
     onAnswer?.(info);
     this.#keyExpiry.note(response.headers);
-    const isCached = status === 304 && cached !== undefined;
-    if (status !== 200 && !isCached) return this.#refuse(target, response, body);
-    const etag = response.headers.get('etag');
-    if (!isCached && etag !== null) await cache?.set(target, { etag, body });
-    return { data: isCached ? cached.body : body, headers: response.headers, info };
+    if (status !== 200 && !(status === 304 && etag !== null))
+      return this.#refuse(target, response, body, isNewEndpoint && status === 404);
+    const answer = { data: body, headers: response.headers, info };
+    const flaw = flawOf(answer);
+    if (flaw === null) return answer;
+    return { error: new UnexpectedAnswerError(status, `${target}: the response ${flaw}`), retryAfterMs: null };
   }
 
   /** Sends the request and reads the complete response. */
@@ -122,7 +151,7 @@ export class Transport {
   }
 
   /** Returns a failure that can be retried, and throws any other. */
-  #refuse(target: string, { status, headers }: Response, body: string): Failure {
+  #refuse(target: string, { status, headers }: Response, body: string, isTransient: boolean): Failure {
     const retryAfterSeconds = readRetryAfter(headers, Date.now());
     const details = readErrorBody(body);
     const error =
@@ -132,7 +161,7 @@ export class Transport {
             { ...details, status, requestId: headers.get('x-request-id') ?? details.requestId },
             retryAfterSeconds,
           );
-    if (!RETRYABLE_STATUSES.includes(status)) throw error;
+    if (!isTransient && !RETRYABLE_STATUSES.includes(status)) throw error;
     return { error, retryAfterMs: retryAfterSeconds === null ? null : retryAfterSeconds * 1_000 };
   }
 

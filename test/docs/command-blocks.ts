@@ -30,17 +30,18 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
   },
   'SECURITY.md': { 'git log -p | npx pds key find': 'documents.sqlite' },
   'client/README.md': {
-    'npm install http://127.0.0.1:8080/docs/partner-data-client-1.0.0.tgz': {
+    'npm install http://127.0.0.1:8080/docs/partner-data-client-2.0.0.tgz': {
       because: 'client-package.sqlite.test.ts installs it',
     },
   },
   'client/MIRROR.md': {
     'export PARTNER_DATA_URL=http://127.0.0.1:8080': { because: 'client-package.sqlite.test.ts runs it' },
-    'partner-data-mirror --sqlite copy.sqlite --watch 5m --reconcile-every 1d': {
-      because: 'it runs until it is stopped',
-    },
-    'partner-data-mirror --sqlite copy.sqlite --reconcile --json': {
+    'partner-data-mirror --sqlite copy.sqlite --watch 5m': { because: 'it runs until it is stopped' },
+    'partner-data-mirror --sqlite copy.sqlite --json': {
       because: 'package.test.ts runs the installed mirror',
+    },
+    "partner-data-mirror --sqlite copy.sqlite --watch 5m --on-change './update-search-index'": {
+      because: 'it runs until it is stopped',
     },
   },
   'docs/operators/README.md': {

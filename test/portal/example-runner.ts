@@ -29,8 +29,12 @@ export interface Ran {
 
 /** A folder that runs examples as in a partner's project, with the client installed. */
 export interface ExampleProject {
-  /** Runs an example in its own empty folder, `times` times; returns the result of the last run. */
-  run(example: Example, environment: Record<string, string>, times: number): Promise<Ran>;
+  /**
+   * Runs an example in its own empty folder, `times` times; returns the result of the last run.
+   *
+   * @param name a folder to run it in again.
+   */
+  run(example: Example, environment: Record<string, string>, times: number, name?: string): Promise<Ran>;
   /** Type-checks the examples. */
   checkTypes(examples: readonly Example[]): Promise<Ran>;
   remove(): Promise<void>;
@@ -53,9 +57,9 @@ export async function makeExampleProject(): Promise<ExampleProject> {
 
   let number = 0;
   return {
-    async run(example, environment, times) {
-      const folder = join(directory, `example-${number++}`);
-      await mkdir(folder);
+    async run(example, environment, times, name = `example-${number++}`) {
+      const folder = join(directory, name);
+      await mkdir(folder, { recursive: true });
       const command = await writeProgram(folder, example);
       let ran = await runProgram(folder, environment, command);
       for (let time = 1; time < times && ran.code === 0; time++) ran = await runProgram(folder, environment, command);

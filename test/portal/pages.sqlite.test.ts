@@ -146,7 +146,7 @@ const SEARCHES: readonly [word: string, section: string][] = [
   ['csv', '/docs/guides/streams#csv'],
   ['pandas', '/docs/guides/loading#pandas'],
   ['excel', '/docs/guides/loading#excels-power-query'],
-  ['removed', '/docs/guides/syncing#what-updated_since-cannot-show'],
+  ['removed', '/docs/guides/syncing#the-guarantee'],
   ['deleted', '/docs/guides/syncing#what-updated_since-cannot-show'],
   ['questions_due_at', '/docs/reference#models/SolicitationDetail'],
   ['count solicitations', '/docs/reference#tag/solicitations/GET/v1/solicitations/count'],

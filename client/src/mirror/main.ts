@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
-import { ApiError, ConnectionError } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import { runMirror } from './mirror.ts';
+import { changeLine } from './on-change.ts';
 import { readOptions, USAGE, UsageError, type MirrorOptions } from './options.ts';
 import { printable, printableJson } from './printable.ts';
-import { NO_PROGRESS, ProgressBar, timeText } from './progress.ts';
+import { progressLine } from './progress.ts';
 import { reportJson, reportText } from './report.ts';
 
 /** After a stop signal, the request in flight has this long to complete. */
@@ -43,23 +44,26 @@ async function mirror(options: MirrorOptions): Promise<number> {
     outputError ??= error;
     end();
   });
-  const progress = process.stderr.isTTY ? new ProgressBar(process.stderr) : NO_PROGRESS;
+  const onProgress = process.stderr.isTTY ? progressLine(process.stderr) : () => undefined;
   const tell = (message: string): void => {
-    progress.end();
+    onProgress(null);
     process.stderr.write(`partner-data-mirror: ${printable(message)}\n`);
   };
+  for (const option of options.ignored)
+    tell(`${option} has no effect any more: every sync finds removed records and changed details`);
   try {
     await runMirror(options, {
       stop: stop.signal,
       abort: abort.signal,
-      progress,
+      onProgress,
       tell,
       clock: Date.now,
-      onReport: (report) => {
+      onReport: (report, changes) => {
+        if (options.isJson) for (const change of changes) process.stdout.write(changeLine(change));
         process.stdout.write(options.isJson ? reportJson(report, new Date()) : reportText(report));
       },
       onFailure: (error, retryInMs) => {
-        tell(`${messageOf(error)}; retrying in ${timeText(retryInMs)}`);
+        tell(`${messageOf(error)}; retrying in ${Math.ceil(retryInMs / 1_000)} s`);
         if (options.isJson) process.stdout.write(failureJson(error));
       },
     });
@@ -83,17 +87,8 @@ function failureJson(error: unknown): string {
 
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const reason = error instanceof ConnectionError ? ` (${reasonOf(error)})` : '';
   const request = error instanceof ApiError && error.requestId !== null ? ` (request ${error.requestId})` : '';
-  return `${error.message}${reason}${request}`;
-}
-
-/** The innermost cause: the error of `fetch` itself only reports that it failed. */
-function reasonOf(error: Error): string {
-  let last = error;
-  while (last.cause instanceof Error) last = last.cause;
-  const { code } = last as NodeJS.ErrnoException;
-  return code !== undefined && !last.message.includes(code) ? `${code} ${last.message}`.trim() : last.message;
+  return error.message + request;
 }
 
 function version(): string {

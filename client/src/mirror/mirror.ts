@@ -1,35 +1,28 @@
-import { createClient } from '../client.ts';
 import {
   ConnectionError,
   InternalServerError,
+  NotFoundError,
   RateLimitedError,
   TimeoutError,
   UnexpectedAnswerError,
 } from '../errors.ts';
-import { keyExpiryText } from '../key-expiry.ts';
-import type { RateLimit } from '../rate-limit.ts';
+import { keyExpiryText, type KeyExpiry } from '../key-expiry.ts';
 import { pause } from '../retries.ts';
-import { DetailTags, StoppedError, type ProgressListener, type SyncContext } from './context.ts';
-import { estimateFirstRun, estimateText } from './estimate.ts';
+import { Transport } from '../transport.ts';
+import { StoppedError, type Surroundings, type SyncContext } from './context.ts';
 import { NdjsonStore } from './ndjson/ndjson-store.ts';
+import { CommandError, runOnChange } from './on-change.ts';
 import type { MirrorOptions } from './options.ts';
-import { Pace } from './pace.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
+import type { CopyChange } from './state.ts';
 import { BusyCopyError, CopyError, type Store } from './store.ts';
 import { sync, type SyncReport } from './sync.ts';
 
-/** The callbacks, signals and clock that a mirror runs with. */
-export interface MirrorSurroundings {
-  /** Graceful stop: no further requests are sent. */
-  readonly stop: AbortSignal;
-  /** Also aborts the request in flight. */
-  readonly abort: AbortSignal;
-  readonly progress: ProgressListener & { pause?(ms: number): void };
-  readonly tell: (message: string) => void;
-  readonly onReport: (report: SyncReport) => void;
+/** The surroundings of a sync, and who is told of its outcome. */
+export interface MirrorSurroundings extends Surroundings {
+  readonly onReport: (report: SyncReport, changes: Iterable<CopyChange>) => void;
   /** With `--watch`: called when a sync failed and will be retried after `retryInMs`. */
   readonly onFailure: (error: unknown, retryInMs: number) => void;
-  readonly clock: () => number;
 }
 
 /** The clock is checked at least this often. */
@@ -38,28 +31,36 @@ const MAX_PAUSE_MS = 60_000;
 /** Enough to survive a service restart: the delays add up to 18 seconds on average, at most 36. */
 const RETRIES = { retries: 8, minDelayMs: 250, maxDelayMs: 10_000 };
 
+/** A piece of 10,000 records, compressed about a megabyte, arrives in time on a slow line too. */
+const TIMEOUT_MS = 120_000;
+
 /**
  * Syncs a copy once, or with `--watch` until it is stopped.
  *
- * @throws the client's errors, CopyError, StoppedError if a single sync was stopped.
+ * @throws the client's errors, CopyError, CommandError, StoppedError if a single sync was stopped.
  */
 export async function runMirror(options: MirrorOptions, surroundings: MirrorSurroundings): Promise<void> {
   const { type, path } = options.store;
   const store = await (type === 'sqlite' ? SqliteStore : NdjsonStore).open(path, options.baseUrl);
   try {
     checkService(store, options);
-    const { context, limit } = contextOf(options, surroundings, store);
-    const syncOnce = async (isRequested: boolean): Promise<SyncReport> => {
-      if (store.state.reconciledAt === null) context.tell(estimateText(await estimateFirstRun(context, limit)));
-      return sync(context, { isReconciling: isRequested || isDue(context, options), refreshMs: options.refreshMs });
+    const context = contextOf(options, surroundings, store);
+    const syncOnce = async (): Promise<void> => {
+      const report = await sync(context);
+      const isChanged = Object.values(store.state.unreported).some((counts) => Object.values(counts).some(Boolean));
+      if (options.onChange !== null && isChanged && !report.isFirstCopy)
+        await runOnChange(options.onChange, store.listUnreported());
+      surroundings.onReport(report, store.listUnreported());
+      // Not earlier, so that changes whose report was interrupted are reported by the next run.
+      if (isChanged) store.forgetUnreported();
     };
-    if (options.watchMs === null) surroundings.onReport(await syncOnce(options.isReconciling));
-    else await watch(context, options.isReconciling, options.watchMs, syncOnce, surroundings);
+    if (options.watchMs === null) await syncOnce();
+    else await watch(context, options.watchMs, syncOnce, surroundings);
   } catch (error) {
     if (!surroundings.stop.aborted) throw error;
     if (options.watchMs === null) throw new StoppedError('stopped; the next run continues from here', { cause: error });
   } finally {
-    await store.close();
+    store.close();
   }
 }
 
@@ -69,55 +70,27 @@ function checkService({ state }: Store, { baseUrl, store: { path } }: MirrorOpti
     throw new CopyError(`${path} is a copy of ${state.service}. For a copy of ${baseUrl}, choose another path`);
 }
 
-function contextOf(
-  { baseUrl, apiKey }: MirrorOptions,
-  { stop, abort, progress, tell, clock }: MirrorSurroundings,
-  store: Store,
-): { context: SyncContext; limit: () => RateLimit | null } {
-  const [pace, tags] = [new Pace(), new DetailTags()];
-  let limit: RateLimit | null = null;
-  pace.onPause = (ms) => progress.pause?.(ms);
-  const client = createClient({
-    baseUrl,
-    apiKey,
-    retry: RETRIES,
-    cache: tags,
-    onAnswer: ({ status, rateLimit }) => {
-      tags.note(status);
-      pace.note(rateLimit);
-      limit = rateLimit ?? limit;
-    },
-    onKeyExpiring: (expiry) => tell(keyExpiryText(expiry)),
-  });
-  return { context: { client, store, pace, clock, stop, abort, tags, progress, tell }, limit: () => limit };
-}
-
-/** Whether the last reconciliation is at least `reconcileEveryMs` ago. */
-function isDue({ store, clock }: SyncContext, { reconcileEveryMs }: MirrorOptions): boolean {
-  const { reconciledAt } = store.state;
-  if (reconcileEveryMs === null || reconciledAt === null) return false;
-  const sinceMs = clock() - Date.parse(reconciledAt);
-  // Negative: the clock was fast then. Waiting for it to catch up could take arbitrarily long.
-  return sinceMs >= reconcileEveryMs || sinceMs < 0;
+function contextOf({ baseUrl, apiKey }: MirrorOptions, surroundings: Surroundings, store: Store): SyncContext {
+  const onKeyExpiring = (expiry: KeyExpiry): void => surroundings.tell(keyExpiryText(expiry));
+  const transport = new Transport({ baseUrl, apiKey, retry: RETRIES, timeoutMs: TIMEOUT_MS, onKeyExpiring });
+  return { ...surroundings, transport, store };
 }
 
 /** Syncs every `everyMs` until stopped. Transient failures are reported and retried at the next interval. */
 async function watch(
   context: SyncContext,
-  isReconciling: boolean,
   everyMs: number,
-  syncOnce: (isReconciling: boolean) => Promise<SyncReport>,
-  { onReport, onFailure }: MirrorSurroundings,
+  syncOnce: () => Promise<void>,
+  { onFailure }: MirrorSurroundings,
 ): Promise<void> {
-  const { stop, progress } = context;
-  for (let isRequested = isReconciling; ;) {
+  const { stop, onProgress } = context;
+  for (;;) {
     // Monotonic, because the wall clock can be set meanwhile.
     const nextAtMs = performance.now() + everyMs;
     try {
-      onReport(await syncOnce(isRequested));
-      isRequested = false;
+      await syncOnce();
     } catch (error) {
-      progress.end();
+      onProgress(null);
       if (stop.aborted || !isTransient(error)) throw error;
       onFailure(error, Math.max(0, nextAtMs - performance.now()));
     }
@@ -128,7 +101,7 @@ async function watch(
 /** Waits, updating `is_open` at each deadline. Checks the wall clock at least once a minute because it can be set. */
 async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Promise<void> {
   for (;;) {
-    const deadlineMs = await store.refreshOpen(clock());
+    const deadlineMs = store.refreshOpen(clock());
     const untilMs = deadlineMs === null ? MAX_PAUSE_MS : Math.max(0, deadlineMs - clock());
     const leftMs = atMs - performance.now();
     if (leftMs <= 0) return;
@@ -136,15 +109,19 @@ async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Pro
   }
 }
 
-/** Whether the failure is transient, so that the next sync can succeed without intervention. */
+const TRANSIENT = [
+  ConnectionError,
+  TimeoutError,
+  InternalServerError,
+  // A server of version 1.2, in the middle of an upgrade.
+  NotFoundError,
+  RateLimitedError,
+  UnexpectedAnswerError,
+  BusyCopyError,
+  CommandError,
+];
+
+/** Whether the next sync can succeed without intervention. */
 function isTransient(error: unknown): boolean {
-  const transient = [
-    ConnectionError,
-    TimeoutError,
-    InternalServerError,
-    RateLimitedError,
-    UnexpectedAnswerError,
-    BusyCopyError,
-  ];
-  return transient.some((type) => error instanceof type);
+  return TRANSIENT.some((type) => error instanceof type);
 }

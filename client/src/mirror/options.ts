@@ -8,11 +8,11 @@ export interface MirrorOptions {
   readonly apiKey: string;
   /** Null for a single sync. */
   readonly watchMs: number | null;
-  readonly isReconciling: boolean;
-  /** Null for never. */
-  readonly reconcileEveryMs: number | null;
-  readonly refreshMs: number;
   readonly isJson: boolean;
+  /** The command to run after a sync that changed the copy; null for none. */
+  readonly onChange: string | null;
+  /** Options that were given, and have no effect any more. */
+  readonly ignored: readonly string[];
 }
 
 /** The command line or the environment is wrong: exit code 2. */
@@ -27,17 +27,19 @@ Keeps a local copy of all records that your key can access. Later runs only fetc
   --sqlite FILE            store the copy in a SQLite file (requires Node 22.13 or newer)
   --ndjson DIRECTORY       store the copy as NDJSON files, one for each kind of record
   --url URL                URL of the service (default: PARTNER_DATA_URL)
-  --reconcile              fetch all lists in full, and remove records that the service no longer has
-  --reconcile-every TIME   reconcile if the last time is at least this long ago, such as 1d
-  --refresh TIME           fetch the details of closed solicitations again within this time
-                           (default 30d; 0d: in each run)
   --watch TIME             keep running, and sync at this interval, such as 5m
-  --json                   print a line of JSON to stdout for each sync
+  --on-change COMMAND      after a sync that changed the copy, run COMMAND in a shell; its standard input has a line of
+                           JSON for each record that was added, changed or removed
+  --json                   print these lines and, after each sync, a line of JSON in place of a table
   --help, --version
 
+--reconcile, --reconcile-every and --refresh of version 1 are accepted, but no longer needed: every sync finds everything.
 The key is read from PARTNER_DATA_KEY. Times are numbers with s, m, h or d.
 Exit codes: 0 success, 1 failure (records received so far are saved; run it again), 2 wrong usage.
 `;
+
+/** Options of version 1, when removals and details had to be looked for. */
+const IGNORED = ['reconcile', 'reconcile-every', 'refresh'] as const;
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -60,10 +62,9 @@ export function readOptions(
     baseUrl: readUrl(values.url ?? environment['PARTNER_DATA_URL']),
     apiKey: readKey(environment['PARTNER_DATA_KEY']),
     watchMs,
-    isReconciling: values.reconcile === true,
-    reconcileEveryMs: readTime('--reconcile-every', values['reconcile-every']),
-    refreshMs: readTime('--refresh', values.refresh ?? '30d') ?? 0,
     isJson: values.json === true,
+    onChange: values['on-change'] ?? null,
+    ignored: IGNORED.filter((name) => values[name] !== undefined).map((name) => `--${name}`),
   };
 }
 
@@ -80,6 +81,7 @@ function parseWords(words: readonly string[]) {
         refresh: { type: 'string' },
         watch: { type: 'string' },
         json: { type: 'boolean' },
+        'on-change': { type: 'string' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean' },
       },
@@ -122,6 +124,6 @@ function readTime(option: string, value: string | undefined): number | null {
   if (value === undefined) return null;
   const [, number = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(value) ?? [];
   const unitMs = UNITS_MS[unit];
-  if (unitMs === undefined) throw new UsageError(`${option} must be a time such as 90s, 5m, 12h or 30d`);
+  if (unitMs === undefined) throw new UsageError(`${option} must be a time such as 90s, 5m or 12h`);
   return Number(number) * unitMs;
 }

@@ -1,55 +1,101 @@
-import { KINDS, type Kind } from './kinds.ts';
+import { KINDS, REFERENCE_KINDS, type FeedKind, type Kind, type ReferenceKind } from './kinds.ts';
 
-/** A listing in progress. Saved with each page, so that an interrupted listing resumes from there. */
-export interface Walk {
-  /** `full`: every record. `changes`: records changed since the watermark of the previous listing. */
-  readonly type: 'full' | 'changes';
-  /** Sequence number among the listings of this kind. */
-  readonly number: number;
-  /** The cursor of the next page; null before the first page and after the last. */
-  readonly cursor: string | null;
-  /** Null before the first page. */
-  readonly watermark: string | null;
-  /** Whether the last page was received. */
-  readonly isReceived: boolean;
-  /** The number of records received so far. */
-  readonly received: number;
+/** How many records of a kind were added, changed and removed. */
+export interface Changes {
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
 }
 
-/** The sync state of one kind. */
-export interface KindState {
-  /** The watermark of the last complete listing; null if there is none. */
+/** A change of the copy that the operator's programs are told of. */
+export interface CopyChange {
+  readonly kind: Kind;
+  readonly id: string;
+  readonly change: keyof Changes;
+}
+
+/** A listing of changes in progress. Saved with each piece, so that an interrupted listing resumes from there. */
+export interface Listing {
+  /** The cursor of the next piece; null before the first piece and after the last. */
+  readonly cursor: string | null;
+  /** Whether it has every record, so that all others are dropped. */
+  readonly isComplete: boolean;
+  /** Null until the last piece was received. */
   readonly watermark: string | null;
-  readonly walk: Walk | null;
-  /** The number of the last listing. */
-  readonly walks: number;
-  /** Whether the key has no access to this kind and the operator was notified, which happens only once. */
-  readonly isForbidden: boolean;
+  /** The last change received; null before the first. */
+  readonly last: { readonly kind: FeedKind; readonly id: string } | null;
+  /** The number of changes received so far. */
+  readonly received: number;
 }
 
 /** The state of a copy, apart from its records. */
 export interface MirrorState {
   /** The base URL. Watermarks are valid only for this service. */
   readonly service: string;
-  readonly kinds: Readonly<Record<Kind, KindState>>;
-  /** When the last reconciling sync (or the first sync) completed, by the local clock. */
-  readonly reconciledAt: string | null;
-  /** When the details were last synced, by the local clock. */
-  readonly detailsAt: string | null;
+  /** The partner's name. Another partner sees other records, so its first listing is complete. */
+  readonly partner: string | null;
+  /** The kinds that the key can read; null before the first run. */
+  readonly kinds: readonly Kind[] | null;
+  /** The watermark of the last listing; null if there is none. */
+  readonly watermark: string | null;
+  readonly listing: Listing | null;
+  /** Until the first run has completed, nothing is compared and no change is reported. */
+  readonly isFirstCopy: boolean;
+  readonly references: {
+    /** The watermark for which they were last read. */
+    readonly watermark: string | null;
+    readonly etags: Readonly<Record<ReferenceKind, string | null>>;
+  };
+  /** The number of records in the copy; not counted before the first run has completed. */
+  readonly held: Readonly<Record<Kind, number>>;
+  /** The numbers of changes that were not reported yet. */
+  readonly unreported: Readonly<Record<Kind, Changes>>;
 }
+
+export const NO_CHANGES: Readonly<Record<Kind, Changes>> = each(KINDS, { added: 0, changed: 0, removed: 0 });
 
 export function initialState(service: string): MirrorState {
-  const kind: KindState = { watermark: null, walk: null, walks: 0, isForbidden: false };
-  const kinds = Object.fromEntries(KINDS.map((name) => [name, kind])) as Record<Kind, KindState>;
-  return { service, kinds, reconciledAt: null, detailsAt: null };
+  return {
+    service,
+    partner: null,
+    kinds: null,
+    watermark: null,
+    listing: null,
+    isFirstCopy: true,
+    references: { watermark: null, etags: each(REFERENCE_KINDS, null) },
+    held: each(KINDS, 0),
+    unreported: NO_CHANGES,
+  };
 }
 
-/** Returns the state with some fields of one kind replaced. */
-export function withKind(state: MirrorState, kind: Kind, changes: Partial<KindState>): MirrorState {
-  return { ...state, kinds: { ...state.kinds, [kind]: { ...state.kinds[kind], ...changes } } };
+function each<K extends string, T>(names: readonly K[], value: T): Record<K, T> {
+  return Object.fromEntries(names.map((name) => [name, value])) as Record<K, T>;
 }
 
-/** Returns the state after a listing is complete: the next one starts from its watermark. */
-export function withCompletedWalk(state: MirrorState, kind: Kind, walk: Walk): MirrorState {
-  return withKind(state, kind, { watermark: walk.watermark, walk: null });
+/** Returns the state after a listing has ended: the next one starts from its watermark. */
+export function withEndedListing(state: MirrorState): MirrorState {
+  return { ...state, watermark: state.listing?.watermark ?? null, listing: null };
+}
+
+/** Returns the state after a short list was saved. */
+export function withReferences(state: MirrorState, kind: ReferenceKind, etag: string | null): MirrorState {
+  return { ...state, references: { ...state.references, etags: { ...state.references.etags, [kind]: etag } } };
+}
+
+/** Returns the state with these changes counted. */
+export function withChanges(state: MirrorState, changes: readonly CopyChange[]): MirrorState {
+  if (changes.length === 0) return state;
+  const [held, unreported] = [{ ...state.held }, { ...state.unreported } as Record<Kind, Changes>];
+  for (const { kind, change } of changes) {
+    unreported[kind] = { ...unreported[kind], [change]: unreported[kind][change] + 1 };
+    if (change !== 'changed') held[kind] += change === 'added' ? 1 : -1;
+  }
+  return { ...state, held, unreported };
+}
+
+/** Returns the state after the first copy is complete. Its records are counted, but not reported one by one. */
+export function withFirstCopy(state: MirrorState, held: Readonly<Record<Kind, number>>): MirrorState {
+  const unreported: Record<Kind, Changes> = { ...NO_CHANGES };
+  for (const kind of KINDS) unreported[kind] = { added: held[kind], changed: 0, removed: 0 };
+  return { ...state, held, unreported, isFirstCopy: false };
 }

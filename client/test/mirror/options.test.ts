@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readOptions, UsageError } from '../../src/mirror/options.ts';
-import { ProgressBar, timeText } from '../../src/mirror/progress.ts';
+import { progressLine } from '../../src/mirror/progress.ts';
 
 const KEY = 'pds_test_abcdefgh_secret';
 const ENVIRONMENT = { PARTNER_DATA_KEY: KEY, PARTNER_DATA_URL: 'https://api.example.com/' };
@@ -12,22 +12,20 @@ test('a store and the environment suffice, with defaults for the rest', () => {
     baseUrl: 'https://api.example.com',
     apiKey: KEY,
     watchMs: null,
-    isReconciling: false,
-    reconcileEveryMs: null,
-    refreshMs: 30 * 86_400_000,
     isJson: false,
+    onChange: null,
+    ignored: [],
   });
 });
 
 test('--url takes precedence over the environment and is normalized, and times have units', () => {
-  const args = ['--ndjson', 'copy', '--url', 'HTTP://LocalHost:80/data//', '--watch', '5m', '--reconcile-every', '1d'];
-  expect(readOptions([...args, '--refresh', '12h', '--json'], ENVIRONMENT)).toMatchObject({
+  const args = ['--ndjson', 'copy', '--url', 'HTTP://LocalHost:80/data//', '--watch', '5m', '--on-change', 'make'];
+  expect(readOptions([...args, '--json'], ENVIRONMENT)).toMatchObject({
     store: { type: 'ndjson', path: 'copy' },
     baseUrl: 'http://localhost/data',
     watchMs: 300_000,
-    reconcileEveryMs: 86_400_000,
-    refreshMs: 43_200_000,
     isJson: true,
+    onChange: 'make',
   });
 });
 
@@ -53,37 +51,19 @@ describe('wrong usage is rejected with advice:', () => {
   });
 });
 
-test('a progress bar shows how much is done and how long the rest takes, and clears its line at the end', () => {
-  const drawn: string[] = [];
-  let nowMs = 0;
-  const terminal = { columns: 80, write: (text: string) => drawn.push(text) };
-  const bar = new ProgressBar(terminal, () => nowMs);
-  bar.begin('solicitations', 100, 700);
-  nowMs = 1_000;
-  bar.advance(300);
-  expect(drawn.at(-1)).toContain('solicitations 300 of 700, 2 seconds left [==========              ]');
-  bar.pause(30_000);
-  expect(drawn.at(-1)).toContain('2 seconds left; waiting 30 seconds [==');
-  bar.begin('solicitations', 990_000, 1_000_000);
-  nowMs = 2_000;
-  bar.advance(999_999);
-  bar.pause(43_000);
-  // A full line of 80 would make the terminal wrap.
-  expect(drawn.at(-1)).toHaveLength('\r\u001B[K'.length + 79);
-  bar.begin('contracts', 0, null);
-  nowMs = 3_000;
-  bar.advance(12_300);
-  expect(drawn.at(-1)).toBe('\r\u001B[Kcontracts 12,300');
-  bar.end();
-  expect(drawn.at(-1)).toBe('\r\u001B[K');
+test('options of version 1 that are no longer needed are accepted, with any value', () => {
+  const given = ['--reconcile', '--reconcile-every', '1d', '--refresh', 'x'];
+  expect(readOptions([...STORE, ...given], ENVIRONMENT)).toMatchObject({
+    ignored: ['--reconcile', '--reconcile-every', '--refresh'],
+  });
 });
 
-test('durations are shown in whole units, rounded up', () => {
-  expect([1_000, 61_000, 1_000_000, 100 * 60_000, 28 * 3_600_000].map(timeText)).toEqual([
-    '1 second',
-    '61 seconds',
-    '17 minutes',
-    '2 hours',
-    '28 hours',
-  ]);
+test('a terminal shows how much is received, redrawn at most ten times a second, and its line is cleared', () => {
+  const drawn: string[] = [];
+  let nowMs = 0;
+  const show = progressLine({ write: (text: string) => drawn.push(text) }, () => nowMs);
+  show(null);
+  for (; nowMs < 250; nowMs += 10) show(12_300);
+  show(null);
+  expect(drawn).toEqual([...Array<string>(3).fill('\r\u001B[K12,300 records received'), '\r\u001B[K']);
 });

@@ -1,50 +1,56 @@
-import { mkdirSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { existsSync, linkSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { comparable, idOf, isOpenAt, isServedOpen, KINDS, type Kind, type ListedRecord } from '../kinds.ts';
-import { CopyFiles, readJson } from './ndjson-copy-files.ts';
-import { deadlineOf, DETAILS, earliest, NdjsonDetails, recordsIn } from './ndjson-details.ts';
-import { appendAt, joinById, readLines, replaceFile, type Line } from './ndjson-files.ts';
-import { lockDirectory } from './ndjson-lock.ts';
-import { initialState, withCompletedWalk, withKind, type MirrorState, type Walk } from '../state.ts';
+import { FEED_KINDS, idOf, KINDS, REFERENCE_KINDS, type Kind, type ReferenceKind } from '../kinds.ts';
 import {
-  CopyError,
-  NEVER_READ_A_RUN,
-  shareOf,
-  type Changes,
-  type DetailOutcome,
-  type DueDetail,
-  type DueOptions,
-  type Store,
-} from '../store.ts';
+  initialState,
+  NO_CHANGES,
+  withChanges,
+  withEndedListing,
+  withReferences,
+  type CopyChange,
+  type Listing,
+  type MirrorState,
+} from '../state.ts';
+import { CopyError, type ReferenceList, type Store } from '../store.ts';
+import { merge, receivedOf, type Entry, type Merged } from './merge.ts';
+import { appendAt, readJson, readLines, Replacement } from './ndjson-files.ts';
+import { lockDirectory } from './ndjson-lock.ts';
+
+const LAYOUT = 2;
 
 /** The mirror's state plus the fields that only the NDJSON layout needs. */
 interface SavedState {
-  readonly layout: 1;
+  readonly layout: typeof LAYOUT;
   readonly state: MirrorState;
-  /** The intact length of each listing file in `.mirror/`, in bytes. */
-  readonly walkBytes: Partial<Record<Kind, number>>;
+  /** The intact lengths of the internal files, in bytes. */
+  readonly receivedBytes: number;
+  readonly unreportedBytes: number;
+  /** Whether the changes of the listing that ends are among the unreported ones, and its files are being replaced. */
+  readonly isReplacing: boolean;
+  /** Expected sizes of the public files in bytes: old and new during a replacement. Null: the file does not exist. */
+  readonly sizes: Partial<Readonly<Record<Kind, readonly (number | null)[]>>>;
   /** The earliest deadline at which an `is_open` in a file becomes stale, in milliseconds since 1970. */
   readonly deadlineMs: number | null;
   /** The latest time for which `is_open` was evaluated: it is also stale if the clock is set back before this. */
   readonly openAsOfMs: number;
 }
 
+/** The file of details of version 1, a second name of the file of solicitations, which has everything. */
+const DETAILS = 'solicitation-details.ndjson';
+
 /**
  * A copy in a directory: one file per kind, sorted by id and replaced as a whole. A listing is collected in `.mirror/`
  * and, once complete, merged line by line, so that no list must fit in memory.
  */
 export class NdjsonStore implements Store {
+  readonly #directory: string;
   readonly #internal: string;
-  readonly #files: CopyFiles;
-  readonly #details: NdjsonDetails;
   readonly #unlock: () => void;
   #saved: SavedState;
 
-  private constructor(internal: string, files: CopyFiles, saved: SavedState, unlock: () => void) {
-    this.#internal = internal;
-    this.#files = files;
-    this.#details = new NdjsonDetails(files, internal);
+  private constructor(directory: string, saved: SavedState, unlock: () => void) {
+    this.#directory = directory;
+    this.#internal = join(directory, '.mirror');
     this.#saved = saved;
     this.#unlock = unlock;
   }
@@ -55,12 +61,10 @@ export class NdjsonStore implements Store {
     mkdirSync(internal, { recursive: true });
     const unlock = lockDirectory(join(internal, 'lock'), directory);
     try {
-      const files = new CopyFiles(directory, internal);
-      const saved = readState(join(internal, 'state.json'));
-      if (saved === null) refuseOthers(directory, files);
-      const store = new NdjsonStore(internal, files, saved ?? firstState(service), unlock);
-      await store.#details.load();
-      await store.#walkAgain();
+      const saved = readState(internal);
+      if (saved === null) refuseOthers(directory);
+      const store = new NdjsonStore(directory, saved ?? firstState(service), unlock);
+      store.#readDamagedAgain();
       return store;
     } catch (error) {
       unlock();
@@ -72,180 +76,137 @@ export class NdjsonStore implements Store {
     return this.#saved.state;
   }
 
-  async saveState(state: MirrorState): Promise<void> {
-    await this.#save({ state });
+  saveState(state: MirrorState): void {
+    this.#save({ state });
   }
 
-  async savePage(kind: Kind, records: readonly ListedRecord[], walk: Walk): Promise<void> {
-    const isFirst = this.state.kinds[kind].walk?.number !== walk.number;
-    const size = isFirst ? 0 : (this.#saved.walkBytes[kind] ?? 0);
-    const text = records.map((record) => `${JSON.stringify(record)}\n`).join('');
-    const bytes = await appendAt(this.#walkPath(kind), size, text, true);
-    await this.#save({
-      state: withKind(this.state, kind, { walk, walks: walk.number }),
-      walkBytes: { ...this.#saved.walkBytes, [kind]: bytes },
-    });
+  savePiece(lines: readonly string[], listing: Listing): void {
+    const size = this.state.listing === null ? 0 : this.#saved.receivedBytes;
+    const receivedBytes = appendAt(this.#receivedPath, size, lines.map((line) => `${line}\n`).join(''));
+    this.#save({ state: { ...this.state, listing }, receivedBytes, isReplacing: false });
   }
 
-  async completeWalk(kind: Kind, nowMs: number): Promise<Changes> {
-    const { walk, watermark } = this.state.kinds[kind];
-    if (walk === null) throw new Error(`${kind}: no listing is in progress`);
-    const counts = { added: 0, changed: 0, removed: 0 };
-    const isSame = walk.type === 'changes' && walk.received === 0;
-    const [due, present] = [new Set<string>(), new Set<string>()];
-    const isSolicitations = kind === 'solicitations';
-    let { deadlineMs } = this.#saved;
-    const merge = async function* (
-      held: AsyncIterator<Line<ListedRecord>>,
-      received: AsyncIterator<Line<ListedRecord>>,
-    ) {
-      for await (const { id, left, right } of joinById(held, received)) {
-        const record = right ?? (walk.type === 'full' ? undefined : left);
-        if (record === undefined) {
-          counts.removed += 1;
-          continue;
-        }
-        const isChanged = left !== undefined && comparable(kind, left) !== comparable(kind, record);
-        if (left === undefined) counts.added += 1;
-        else if (isChanged) counts.changed += 1;
-        if (isSolicitations) {
-          present.add(id);
-          // An incremental listing returns only changed records, but the change may be visible only in the detail.
-          const isNew = left === undefined && watermark !== null;
-          if (right !== undefined && (walk.type === 'changes' || isChanged || isNew || isServedOpen(right)))
-            due.add(id);
-          deadlineMs = earliest(deadlineMs, deadlineOf(record, nowMs));
-        }
-        yield lineOf(kind, record, nowMs);
-      }
-    };
-    if (!isSame || !this.#files.exists(nameOf(kind))) {
-      if (isSolicitations) await this.#mergeDetails(nowMs);
-      await this.#files.replace(nameOf(kind), merge(this.#held(kind), this.#received(kind, walk)), async () => {
-        // Before the list is replaced: after a kill in between, the next run finds the same differences again.
-        if (isSolicitations) await this.#details.markDue(due, present, nowMs);
-      });
+  endListing(nowMs: number): void {
+    const { listing } = this.state;
+    if (listing === null) throw new Error('no listing is in progress');
+    const received = receivedOf(readLines(this.#receivedPath, this.#saved.receivedBytes));
+    const merged: Merged[] = [];
+    for (const kind of FEED_KINDS) {
+      if (listing.isComplete || received.kind() === kind)
+        merged.push(this.#merge(kind, received.take(kind), listing.isComplete, nowMs));
     }
-    const openAsOfMs = Math.max(this.#saved.openAsOfMs, nowMs);
-    await this.#save({ state: withCompletedWalk(this.state, kind, walk), deadlineMs, openAsOfMs });
-    await rm(this.#walkPath(kind), { force: true });
-    return counts;
+    const unseen = this.#saved.isReplacing ? [] : merged.flatMap(({ changes }) => changes);
+    this.#replace(merged, unseen, withEndedListing(this.state), nowMs);
+    rmSync(this.#receivedPath, { force: true });
   }
 
-  async dropKind(kind: Kind): Promise<number> {
-    const held = await this.countHeld(kind);
-    await this.#save({ state: withKind(this.state, kind, { watermark: null, walk: null }) });
-    await rm(this.#walkPath(kind), { force: true });
-    if (kind === 'solicitations') await this.#details.drop();
-    await this.#files.replace(nameOf(kind), []);
-    return held;
+  saveReferences(kind: ReferenceKind, { records, etag }: ReferenceList): void {
+    const received = records.map((record) => ({ id: idOf(kind, record), value: record }));
+    const merged = this.#merge(kind, received, true, 0);
+    this.#replace([merged], merged.changes, withReferences(this.state, kind, etag), 0);
   }
 
-  async countHeld(kind: Kind): Promise<number> {
-    let held = 0;
-    for await (const line of readLines(this.#files.path(nameOf(kind)))) held += line === '' ? 0 : 1;
-    return held;
+  countHeld(): MirrorState['held'] {
+    return this.state.held;
   }
 
-  async listDueDetails(options: DueOptions): Promise<DueDetail[]> {
-    const due: { id: string; readAt: string }[] = [];
-    const others: typeof due = [];
-    const unread: typeof due = [];
-    for await (const { id, value } of this.#held('solicitations')) {
-      const { readAt, wasOpen, isDue } = this.#details.entryOf(id);
-      if (isDue || wasOpen || isOpenAt(value, options.nowMs)) due.push({ id, readAt: readAt ?? '' });
-      else if (readAt === null) unread.push({ id, readAt: '' });
-      else others.push({ id, readAt });
-    }
-    const byAge = (list: typeof due): typeof due => list.sort((a, b) => (a.readAt < b.readAt ? -1 : 1));
-    const share = shareOf(due.length + unread.length + others.length, options, this.state.detailsAt);
-    const first = unread.slice(0, Math.max(NEVER_READ_A_RUN, share));
-    return [...byAge(due), ...first, ...byAge(others).slice(0, Math.max(0, share - first.length))].map(({ id }) => ({
-      id,
-      etag: this.#details.entryOf(id).etag,
-    }));
+  *listUnreported(): Generator<CopyChange, void, undefined> {
+    for (const line of readLines(this.#unreportedPath, this.#saved.unreportedBytes))
+      yield JSON.parse(line) as CopyChange;
   }
 
-  async saveDetail(id: string, outcome: DetailOutcome, nowMs: number): Promise<boolean> {
-    const isChanged = await this.#details.save(id, outcome, nowMs);
-    if (this.#details.isJournalLong) await this.#mergeDetails(nowMs);
-    return isChanged;
+  forgetUnreported(): void {
+    this.#save({ state: { ...this.state, unreported: NO_CHANGES }, unreportedBytes: 0 });
   }
 
-  async completeDetails(nowMs: number): Promise<void> {
-    await this.#mergeDetails(nowMs);
-    await this.saveState({ ...this.state, detailsAt: new Date(nowMs).toISOString() });
-  }
-
-  async refreshOpen(nowMs: number): Promise<number | null> {
+  refreshOpen(nowMs: number): number | null {
     const { deadlineMs, openAsOfMs } = this.#saved;
     if ((deadlineMs === null || deadlineMs > nowMs) && nowMs >= openAsOfMs) return deadlineMs;
-    const list = await this.#rewriteSolicitations(nowMs, new Set());
-    const details = await this.#details.merge(nowMs);
-    await this.#save({ deadlineMs: earliest(list, details), openAsOfMs: nowMs });
+    this.#replace([this.#merge('solicitations', [], false, nowMs)], [], this.state, nowMs);
     return this.#saved.deadlineMs;
   }
 
-  async close(): Promise<void> {
+  close(): void {
     this.#unlock();
   }
 
-  async #mergeDetails(nowMs: number): Promise<void> {
-    if (this.#details.isJournalEmpty) return;
-    const { gone } = this.#details;
-    if (gone.size > 0) await this.#rewriteSolicitations(nowMs, gone);
-    const deadlineMs = await this.#details.merge(nowMs);
-    await this.#save({
-      deadlineMs: earliest(this.#saved.deadlineMs, deadlineMs),
-      openAsOfMs: Math.max(this.#saved.openAsOfMs, nowMs),
+  #merge(kind: Kind, received: Iterable<Entry<string | null>>, isComplete: boolean, nowMs: number): Merged {
+    const { isFirstCopy } = this.state;
+    return merge(this.#pathOf(kind), received, { kind, isComplete, isFirstCopy, nowMs });
+  }
+
+  /**
+   * Replaces files, and saves the state that belongs to them. The changes are saved before the first file is replaced:
+   * after a kill, the next run would no longer find them.
+   */
+  #replace(merged: readonly Merged[], changes: readonly CopyChange[], state: MirrorState, nowMs: number): void {
+    const unreportedBytes = appendAt(
+      this.#unreportedPath,
+      this.#saved.unreportedBytes,
+      changes.map((change) => `${JSON.stringify(change)}\n`).join(''),
+    );
+    let { sizes, deadlineMs, openAsOfMs } = this.#saved;
+    for (const { kind, replacement } of merged) sizes = { ...sizes, [kind]: [this.#sizeOf(kind), replacement.size] };
+    const isEnding = this.state.listing !== null && state.listing === null;
+    const isReplacing = isEnding || this.#saved.isReplacing;
+    this.#save({ state: withChanges(this.state, changes), unreportedBytes, sizes, isReplacing });
+    const held = { ...this.state.held };
+    for (const { kind, replacement, ...found } of merged) {
+      replacement.take();
+      sizes = { ...sizes, [kind]: [replacement.size] };
+      held[kind] = found.held;
+      if (kind !== 'solicitations') continue;
+      this.#linkDetails();
+      [deadlineMs, openAsOfMs] = [found.deadlineMs, nowMs];
+    }
+    this.#save({
+      ...{ state: { ...state, held, unreported: this.state.unreported }, isReplacing: isReplacing && !isEnding },
+      ...{ sizes, deadlineMs, openAsOfMs },
     });
   }
 
-  /** Schedules a full listing for each file that others changed: an incremental one would build on lost records. */
-  async #walkAgain(): Promise<void> {
+  /** Begins with a complete listing if others changed a file: changes alone would build on lost records. */
+  #readDamagedAgain(): void {
     for (const kind of KINDS) {
-      if (this.#files.isAsLeft(nameOf(kind))) continue;
-      await this.#save({ state: withKind(this.state, kind, { watermark: null, walk: null }) });
-      await this.#files.accept(nameOf(kind));
+      const { sizes, state } = this.#saved;
+      if ((sizes[kind] ?? [null]).includes(this.#sizeOf(kind))) continue;
+      const etags = { ...state.references.etags, [kind]: null };
+      const again = REFERENCE_KINDS.some((name) => name === kind)
+        ? { ...state, references: { watermark: null, etags } }
+        : { ...state, watermark: null, listing: null };
+      this.#save({ state: again, sizes: { ...sizes, [kind]: [this.#sizeOf(kind)] } });
     }
+    if (existsSync(this.#pathOf('solicitations')) && !existsSync(join(this.#directory, DETAILS))) this.#linkDetails();
   }
 
-  /** Drops the solicitations in `gone` and re-evaluates `is_open`. Returns the next deadline in milliseconds. */
-  async #rewriteSolicitations(nowMs: number, gone: ReadonlySet<string>): Promise<number | null> {
-    let deadlineMs: number | null = null;
-    const lines = async function* (held: AsyncIterable<Line<ListedRecord>>) {
-      for await (const { id, value } of held) {
-        if (gone.has(id)) continue;
-        deadlineMs = earliest(deadlineMs, deadlineOf(value, nowMs));
-        yield lineOf('solicitations', value, nowMs);
-      }
-    };
-    await this.#files.replace(nameOf('solicitations'), lines(this.#held('solicitations')));
-    return deadlineMs;
+  #linkDetails(): void {
+    const link = join(this.#directory, `${DETAILS}.new`);
+    rmSync(link, { force: true });
+    linkSync(this.#pathOf('solicitations'), link);
+    renameSync(link, join(this.#directory, DETAILS));
   }
 
-  async *#held(kind: Kind): AsyncGenerator<Line<ListedRecord>, void, undefined> {
-    for await (const { value } of recordsIn(this.#files.path(nameOf(kind)))) yield { id: idOf(kind, value), value };
-  }
-
-  async *#received(kind: Kind, { received }: Walk): AsyncGenerator<Line<ListedRecord>, void, undefined> {
-    if (received === 0) return;
-    for await (const { value } of recordsIn(this.#walkPath(kind))) yield { id: idOf(kind, value), value };
-  }
-
-  async #save(changes: Partial<SavedState>): Promise<void> {
+  #save(changes: Partial<SavedState>): void {
     const saved = { ...this.#saved, ...changes };
-    await replaceFile(join(this.#internal, 'state.json'), [JSON.stringify(saved)]);
+    new Replacement(join(this.#internal, 'state.json'), [JSON.stringify(saved)]).take();
     this.#saved = saved;
   }
 
-  #walkPath(kind: Kind): string {
-    return join(this.#internal, `${kind}-walk.ndjson`);
+  #sizeOf(kind: Kind): number | null {
+    return statSync(this.#pathOf(kind), { throwIfNoEntry: false })?.size ?? null;
   }
-}
 
-function lineOf(kind: Kind, record: ListedRecord, nowMs: number): string {
-  return JSON.stringify(kind === 'solicitations' ? { ...record, is_open: isOpenAt(record, nowMs) } : record);
+  #pathOf(kind: Kind): string {
+    return join(this.#directory, nameOf(kind));
+  }
+
+  get #receivedPath(): string {
+    return join(this.#internal, 'received.ndjson');
+  }
+
+  get #unreportedPath(): string {
+    return join(this.#internal, 'unreported.ndjson');
+  }
 }
 
 /** The file name of a kind. */
@@ -254,23 +215,35 @@ function nameOf(kind: Kind): string {
 }
 
 function firstState(service: string): SavedState {
-  return { layout: 1, state: initialState(service), walkBytes: {}, deadlineMs: null, openAsOfMs: 0 };
+  return {
+    ...{ layout: LAYOUT, state: initialState(service), receivedBytes: 0, unreportedBytes: 0, isReplacing: false },
+    ...{ sizes: {}, deadlineMs: null, openAsOfMs: 0 },
+  };
 }
 
-/** Null if the file does not exist. */
-function readState(path: string): SavedState | null {
-  const saved = readJson(path) as (Omit<SavedState, 'layout'> & { layout: number }) | null;
+/** Null if the file does not exist. A copy of version 1.0 is taken over: its files stay until the first listing ends. */
+function readState(internal: string): SavedState | null {
+  const path = join(internal, 'state.json');
+  const saved = readJson(path) as { layout: number; state: { service: string } } | null;
   if (saved === null) return null;
+  if (saved.layout === LAYOUT) return saved as SavedState;
   if (saved.layout !== 1)
     throw new CopyError(
-      `${path} has layout ${saved.layout}; this version supports 1. Start a new copy in another directory`,
+      `${path} has layout ${saved.layout}; this version supports ${LAYOUT}. Start a new copy in another directory`,
     );
-  return { ...saved, layout: 1 };
+  const former = [
+    'files.json',
+    'details-index.ndjson',
+    'details-journal.ndjson',
+    ...KINDS.map((kind) => `${kind}-walk.ndjson`),
+  ];
+  for (const name of former) rmSync(join(internal, name), { force: true });
+  return firstState(saved.state.service);
 }
 
 /** Refuses to overwrite files with these names that no mirror wrote, such as import files. */
-function refuseOthers(directory: string, files: CopyFiles): void {
-  const found = [...KINDS.map(nameOf), DETAILS].find((name) => files.exists(name));
+function refuseOthers(directory: string): void {
+  const found = [...KINDS.map(nameOf), DETAILS].find((name) => existsSync(join(directory, name)));
   if (found !== undefined)
     throw new CopyError(
       `${directory} contains ${found}, but no state of a mirror. Choose another directory, or move it away`,

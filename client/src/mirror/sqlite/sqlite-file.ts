@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { APPLICATION_ID, LAYOUT, LAYOUT_VERSION } from './sqlite-layout.ts';
 import { CopyError } from '../store.ts';
+import { APPLICATION_ID, LAYOUT, LAYOUT_VERSION, TAKEOVER } from './sqlite-layout.ts';
 
 /** How long to wait for other programs that briefly lock the file. */
 const BUSY_TIMEOUT_MS = 10_000;
@@ -12,6 +12,8 @@ type Open = new (path: string) => DatabaseSync;
 export interface SqliteFile {
   readonly database: DatabaseSync;
   readonly unlock: () => void;
+  /** The service of a copy of version 1.0 that was taken over; null if it was none. */
+  readonly formerService: string | null;
 }
 
 /**
@@ -28,8 +30,7 @@ export async function openSqlite(path: string): Promise<SqliteFile> {
     database = new Sqlite(path);
     // Not the constructor's `timeout` option, which early versions of `node:sqlite` lack.
     database.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    prepare(database, path);
-    return { database, unlock };
+    return { database, unlock, formerService: prepare(database, path) };
   } catch (error) {
     database?.close();
     unlock?.();
@@ -78,21 +79,25 @@ export function isBusy(error: unknown): boolean {
 
 const SQLITE_BUSY = 5;
 
-function prepare(database: DatabaseSync, path: string): void {
+/** Creates the tables, or takes over those of version 1.0, whose service it returns. */
+function prepare(database: DatabaseSync, path: string): string | null {
   const applicationId = pragma(database, 'application_id');
   const version = pragma(database, 'user_version');
   const tables = Number(database.prepare('select count(*) as count from sqlite_schema').get()?.['count']);
   if (applicationId !== APPLICATION_ID && (tables > 0 || applicationId !== 0))
     throw new CopyError(`${path} is another program's database and was not changed. Choose another file`);
-  if (tables > 0 && version !== LAYOUT_VERSION)
+  if (tables > 0 && version !== LAYOUT_VERSION && version !== 1)
     throw new CopyError(
       `${path} has layout ${version}; this version supports ${LAYOUT_VERSION}. Start a new copy in another file`,
     );
   database.exec('pragma journal_mode = wal');
-  database.exec('pragma foreign_keys = on');
-  if (tables > 0) return;
+  // A power cut can undo the last transactions, each with the state that belongs to it.
+  database.exec('pragma synchronous = normal');
+  if (tables > 0 && version === LAYOUT_VERSION) return null;
+  const former = tables === 0 ? null : database.prepare(`select value from mirror_state where name = 'state'`).get();
   database.exec(`begin immediate; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${LAYOUT_VERSION};
-    ${LAYOUT} commit`);
+    ${tables === 0 ? LAYOUT : TAKEOVER} commit`);
+  return former == null ? null : (JSON.parse(String(former['value'])) as { service: string }).service;
 }
 
 function pragma(database: DatabaseSync, name: string): number {

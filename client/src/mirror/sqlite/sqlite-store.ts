@@ -1,21 +1,44 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { comparable, idOf, isServedOpen, type Kind, type ListedRecord } from '../kinds.ts';
-import { isBusy, openSqlite, type SqliteFile } from './sqlite-file.ts';
-import { DUE_DETAILS, OTHER_DETAILS, TABLES, UNREAD_DETAILS } from './sqlite-layout.ts';
-import { initialState, withCompletedWalk, withKind, type MirrorState, type Walk } from '../state.ts';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import {
-  BusyCopyError,
-  NEVER_READ_A_RUN,
-  shareOf,
-  type Changes,
-  type DetailOutcome,
-  type DueDetail,
-  type DueOptions,
-  type Store,
-} from '../store.ts';
+  FEED_KINDS,
+  idOf,
+  KINDS,
+  readFeedLine,
+  withoutTime,
+  type FeedChange,
+  type Kind,
+  type ReferenceKind,
+} from '../kinds.ts';
+import {
+  initialState,
+  NO_CHANGES,
+  withChanges,
+  withEndedListing,
+  withReferences,
+  type CopyChange,
+  type Listing,
+  type MirrorState,
+} from '../state.ts';
+import { BusyCopyError, type ReferenceList, type Store } from '../store.ts';
+import { isBusy, openSqlite, type SqliteFile } from './sqlite-file.ts';
+import { TABLES } from './sqlite-layout.ts';
 
-/** Counts of the listing in progress, saved with it so that they survive when a later run resumes it. */
-type Counts = Pick<Changes, 'added' | 'changed'>;
+/** A position in the feed. */
+type Position = Listing['last'];
+
+/** Not before any id. */
+const AFTER_ALL_IDS = '\u{10FFFF}';
+
+/** A statement for each kind, made once: a new string for each record would cost as much as a third of its insertion. */
+const statements = (of: (table: string) => string): Readonly<Record<Kind, string>> =>
+  Object.fromEntries(KINDS.map((kind) => [kind, of(TABLES[kind])])) as Record<Kind, string>;
+const SELECT = statements((table) => `select record from ${table} where id = ?`);
+const UPSERT = statements(
+  (table) => `insert into ${table} (id, record) values (?, ?) on conflict (id) do update set record = excluded.record`,
+);
+const LINK_SUPPLIER = 'insert or ignore into contract_suppliers (contract_id, supplier_id) values (?, ?)';
+const LINK_CITY_SERVICE = 'insert or ignore into contract_city_services (contract_id, city_service_id) values (?, ?)';
+const LOG = 'insert or replace into unreported_changes (kind, id, change) values (?, ?, ?)';
 
 /** A copy in one SQLite file, which others can read at any time. */
 export class SqliteStore implements Store {
@@ -24,12 +47,17 @@ export class SqliteStore implements Store {
   readonly #unlock: () => void;
   readonly #statements = new Map<string, StatementSync>();
   #state: MirrorState;
+  /** Those of the transaction. */
+  #changes: CopyChange[] = [];
 
-  private constructor(path: string, { database, unlock }: SqliteFile, service: string) {
+  private constructor(path: string, { database, unlock, formerService }: SqliteFile, service: string) {
     this.#path = path;
     this.#database = database;
     this.#unlock = unlock;
-    this.#state = (this.#read('state') as MirrorState | null) ?? initialState(service);
+    const saved = this.#run(`select value from mirror_state where name = 'state'`).get()?.['value'];
+    this.#state =
+      typeof saved === 'string' ? (JSON.parse(saved) as MirrorState) : initialState(formerService ?? service);
+    if (saved === undefined) this.saveState(this.#state);
   }
 
   /** @throws CopyError if the file cannot be opened, belongs to another program, or is locked by another mirror. */
@@ -41,117 +69,119 @@ export class SqliteStore implements Store {
     return this.#state;
   }
 
-  async saveState(state: MirrorState): Promise<void> {
+  saveState(state: MirrorState): void {
     this.#transaction(() => state);
   }
 
-  async savePage(kind: Kind, records: readonly ListedRecord[], walk: Walk): Promise<void> {
-    const table = TABLES[kind];
-    const isFirstCopy = this.#state.kinds[kind].watermark === null;
+  savePiece(lines: readonly string[], listing: Listing): void {
     this.#transaction(() => {
-      let { added, changed } = this.#countsOf(kind, walk);
+      const changes = lines.map(readFeedLine);
+      if (listing.isComplete) this.#removeUnlisted(changes, this.#state.listing?.last ?? null, listing);
+      for (const { kind, id, record } of changes) {
+        if (record === null) this.#remove(kind, id);
+        else this.#put(kind, id, record);
+      }
+      return { ...this.#state, listing };
+    });
+  }
+
+  endListing(): void {
+    this.saveState(withEndedListing(this.#state));
+  }
+
+  saveReferences(kind: ReferenceKind, { records, etag }: ReferenceList): void {
+    this.#transaction(() => {
+      const gone = new Set(
+        this.#run(`select id from ${TABLES[kind]}`)
+          .all()
+          .map(({ id }) => String(id)),
+      );
       for (const record of records) {
         const id = idOf(kind, record);
-        const text = comparable(kind, record);
-        const held = this.#run(`select record from ${table} where id = ?`).get(id);
-        const isSame = held?.['record'] === text;
-        if (held === undefined) added += 1;
-        else if (!isSame) changed += 1;
-        if (isSame) this.#run(`update ${table} set walk = ? where id = ?`).run(walk.number, id);
-        else
-          this.#run(
-            `insert into ${table} (id, record, walk) values (?, ?, ?)
-             on conflict (id) do update set record = excluded.record, walk = excluded.walk`,
-          ).run(id, text, walk.number);
-        // An incremental listing returns only changed records, but the change may be visible only in the detail.
-        const isDue = walk.type === 'changes' || (!isSame && !isFirstCopy) || isServedOpen(record);
-        if (kind === 'solicitations' && isDue) this.#run(`update ${table} set detail_due = 1 where id = ?`).run(id);
+        this.#put(kind, id, record);
+        gone.delete(id);
       }
-      this.#write(`counts of ${kind}`, { walk: walk.number, added, changed });
-      return withKind(this.#state, kind, { walk, walks: walk.number });
+      for (const id of gone) this.#remove(kind, id);
+      return withReferences(this.#state, kind, etag);
     });
   }
 
-  async completeWalk(kind: Kind): Promise<Changes> {
-    const { walk } = this.#state.kinds[kind];
-    if (walk === null) throw new Error(`${kind}: no listing is in progress`);
-    const counts = this.#countsOf(kind, walk);
-    let removed = 0;
+  countHeld(): MirrorState['held'] {
+    const count = (kind: Kind): number =>
+      Number(this.#run(`select count(*) as held from ${TABLES[kind]}`).get()?.['held']);
+    return Object.fromEntries(KINDS.map((kind) => [kind, count(kind)])) as Record<Kind, number>;
+  }
+
+  *listUnreported(): Generator<CopyChange, void, undefined> {
+    for (const row of this.#run('select kind, id, change from unreported_changes').iterate())
+      yield row as unknown as CopyChange;
+  }
+
+  forgetUnreported(): void {
     this.#transaction(() => {
-      if (walk.type === 'full')
-        removed = Number(this.#run(`delete from ${TABLES[kind]} where walk < ?`).run(walk.number).changes);
-      this.#run('delete from mirror_state where name = ?').run(`counts of ${kind}`);
-      return withCompletedWalk(this.#state, kind, walk);
+      this.#run('delete from unreported_changes').run();
+      return { ...this.#state, unreported: NO_CHANGES };
     });
-    return { ...counts, removed };
-  }
-
-  async dropKind(kind: Kind): Promise<number> {
-    let dropped = 0;
-    this.#transaction(() => {
-      dropped = Number(this.#run(`delete from ${TABLES[kind]}`).run().changes);
-      return withKind(this.#state, kind, { watermark: null, walk: null });
-    });
-    return dropped;
-  }
-
-  async countHeld(kind: Kind): Promise<number> {
-    return Number(this.#run(`select count(*) as held from ${TABLES[kind]}`).get()?.['held']);
-  }
-
-  async listDueDetails(options: DueOptions): Promise<DueDetail[]> {
-    const now = new Date(options.nowMs).toISOString();
-    const share = shareOf(await this.countHeld('solicitations'), options, this.#state.detailsAt);
-    const list = (statement: string, parameters: Record<string, SQLInputValue>): DueDetail[] =>
-      this.#run(statement).all(parameters) as unknown as DueDetail[];
-    const due = list(DUE_DETAILS, { now });
-    const unread = list(UNREAD_DETAILS, { now, most: Math.max(NEVER_READ_A_RUN, share) });
-    const others = list(OTHER_DETAILS, { now, most: Math.max(0, share - unread.length) });
-    return [...due, ...unread, ...others];
-  }
-
-  async saveDetail(id: string, outcome: DetailOutcome, nowMs: number): Promise<boolean> {
-    let isChanged = false;
-    this.#transaction(() => {
-      if (outcome.type === 'gone') {
-        isChanged = true;
-        this.#run('delete from stored_solicitations where id = ?').run(id);
-        return this.#state;
-      }
-      const readAt = new Date(nowMs).toISOString();
-      if (outcome.type === 'received') {
-        const text = comparable('solicitations', outcome.detail);
-        isChanged = this.#run('select detail from stored_details where id = ?').get(id)?.['detail'] !== text;
-        this.#run(
-          `insert or replace into stored_details (id, etag, read_at, was_open, detail) values (?, ?, ?, ?, ?)`,
-        ).run(id, outcome.etag, readAt, isServedOpen(outcome.detail) ? 1 : 0, text);
-      } else this.#run('update stored_details set read_at = ? where id = ?').run(readAt, id);
-      this.#run('update stored_solicitations set detail_due = 0 where id = ?').run(id);
-      return this.#state;
-    });
-    return isChanged;
-  }
-
-  async completeDetails(nowMs: number): Promise<void> {
-    await this.saveState({ ...this.#state, detailsAt: new Date(nowMs).toISOString() });
   }
 
   /** Nothing to do: the views evaluate `is_open` at read time. */
-  async refreshOpen(): Promise<null> {
+  refreshOpen(): null {
     return null;
   }
 
-  async close(): Promise<void> {
+  close(): void {
     this.#database.close();
     this.#unlock();
   }
 
-  #countsOf(kind: Kind, { number }: Walk): Counts {
-    const counts = this.#read(`counts of ${kind}`) as (Counts & { walk: number }) | null;
-    return counts?.walk === number ? { added: counts.added, changed: counts.changed } : { added: 0, changed: 0 };
+  /** Stores a record. A first copy is not compared with anything. */
+  #put(kind: Kind, id: string, record: string): void {
+    const text = withoutTime(kind, record);
+    if (!this.#state.isFirstCopy) {
+      const held = this.#run(SELECT[kind]).get(id)?.['record'];
+      if (held === text) return;
+      this.#changes.push({ kind, id, change: held === undefined ? 'added' : 'changed' });
+    }
+    this.#run(UPSERT[kind]).run(id, text);
+    if (kind === 'contracts') this.#link(id, text);
   }
 
-  /** Runs `work` in a transaction, and saves the state it returns in the same transaction. */
+  #remove(kind: Kind, id: string): void {
+    const { changes } = this.#run(`delete from ${TABLES[kind]} where id = ?`).run(id);
+    if (Number(changes) === 0) return;
+    if (kind === 'contracts') this.#unlink(id);
+    if (!this.#state.isFirstCopy) this.#changes.push({ kind, id, change: 'removed' });
+  }
+
+  /** Removes the records between two positions of a complete listing that it does not have. */
+  #removeUnlisted(changes: readonly FeedChange[], from: Position, to: Listing): void {
+    const isLast = to.watermark !== null;
+    const rank = (position: Position): number => (position === null ? -1 : FEED_KINDS.indexOf(position.kind));
+    for (const [index, kind] of FEED_KINDS.entries()) {
+      if (index < rank(from) || (!isLast && index > rank(to.last))) continue;
+      const after = from?.kind === kind ? from.id : '';
+      const until = !isLast && to.last?.kind === kind ? to.last.id : AFTER_ALL_IDS;
+      const held = this.#run(`select id from ${TABLES[kind]} where id > ? and id <= ?`).all(after, until);
+      if (held.length === 0) continue;
+      const listed = new Set(changes.filter((change) => change.kind === kind).map(({ id }) => id));
+      for (const { id } of held) if (!listed.has(String(id))) this.#remove(kind, String(id));
+    }
+  }
+
+  /** Updates the join tables for a contract. */
+  #link(id: string, record: string): void {
+    const { suppliers, city_services: cityServices } = JSON.parse(record) as Record<string, readonly { id: string }[]>;
+    this.#unlink(id);
+    for (const supplier of suppliers ?? []) this.#run(LINK_SUPPLIER).run(id, supplier.id);
+    for (const service of cityServices ?? []) this.#run(LINK_CITY_SERVICE).run(id, service.id);
+  }
+
+  #unlink(id: string): void {
+    this.#run('delete from contract_suppliers where contract_id = ?').run(id);
+    this.#run('delete from contract_city_services where contract_id = ?').run(id);
+  }
+
+  /** Runs `work` in a transaction, and saves the state that it returns and its changes in the same transaction. */
   #transaction(work: () => MirrorState): void {
     try {
       this.#database.exec('begin immediate');
@@ -159,9 +189,11 @@ export class SqliteStore implements Store {
       if (!isBusy(error)) throw error;
       throw new BusyCopyError(`${this.#path}: another program keeps it locked for writing`, { cause: error });
     }
+    this.#changes = [];
     try {
-      const state = work();
-      if (state !== this.#state) this.#write('state', state);
+      const state = withChanges(work(), this.#changes);
+      for (const { kind, id, change } of this.#changes) this.#run(LOG).run(kind, id, change);
+      this.#run(`insert or replace into mirror_state (name, value) values ('state', ?)`).run(JSON.stringify(state));
       this.#database.exec('commit');
       this.#state = state;
     } catch (error) {
@@ -172,16 +204,6 @@ export class SqliteStore implements Store {
       }
       throw error;
     }
-  }
-
-  /** Null if there is no such entry. */
-  #read(name: string): unknown {
-    const value = this.#run('select value from mirror_state where name = ?').get(name)?.['value'];
-    return typeof value === 'string' ? (JSON.parse(value) as unknown) : null;
-  }
-
-  #write(name: string, value: object): void {
-    this.#run('insert or replace into mirror_state (name, value) values (?, ?)').run(name, JSON.stringify(value));
   }
 
   #run(statement: string): StatementSync {

@@ -4,7 +4,7 @@ import { contract, solicitation, supplier, type ImportLines } from '../../../../
 
 /** An event during a sync. */
 export type During =
-  | { readonly type: 'kill-mirror' }
+  | { readonly type: 'kill-mirror' | 'cut' }
   | { readonly type: 'kill-service' }
   | { readonly type: 'import'; readonly lines: ImportLines };
 
@@ -13,10 +13,10 @@ export type Step =
   | { readonly type: 'grant' | 'revoke'; readonly grants: Grants }
   | {
       readonly type: 'sync';
-      readonly isReconciling: boolean;
       readonly during: {
+        /** 0 for the first request of the sync. */
         readonly atRequest: number;
-        readonly moment: 'before' | 'after';
+        readonly moment: 'before' | 'during';
         readonly event: During;
       } | null;
     };
@@ -101,10 +101,11 @@ const grants = fc.record({
 });
 
 const during = fc.record({
-  atRequest: fc.integer({ min: 1, max: 40 }),
-  moment: fc.constantFrom('before', 'after'),
+  atRequest: fc.nat({ max: 16 }),
+  moment: fc.constantFrom('before', 'during'),
   event: fc.oneof(
     { weight: 3, arbitrary: fc.record({ type: fc.constant('kill-mirror' as const) }) },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('cut' as const) }) },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('kill-service' as const) }) },
     { weight: 2, arbitrary: fc.record({ type: fc.constant('import' as const), lines }) },
   ),
@@ -117,7 +118,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       type: fc.constant('sync' as const),
-      isReconciling: fc.boolean(),
       during: fc.option(during as fc.Arbitrary<NonNullable<Extract<Step, { type: 'sync' }>['during']>>, { freq: 2 }),
     }),
   },
@@ -126,7 +126,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** An arbitrary sequence of changes to a service and syncs of its mirror. */
 export const history = fc.array(step, { minLength: 8, maxLength: 14, size: 'max' });
 
-/** The initial catalog: everything that a change can reference, and enough records for several pages. */
+/** The initial catalog: everything that a change can reference, and enough records for several pieces. */
 export function firstCatalog(): ImportLines {
   return {
     'lead-entities': LEAD_ENTITIES.map((id) => ({ id, name: id })),

@@ -13,9 +13,9 @@ import { makePartner, type PartnerSetup } from '../../../../test/support/partner
 import { publishLines, type ImportLines } from '../../../../test/support/publishing.ts';
 import { startService } from '../../../../test/support/service.ts';
 import { startServing, type Serving } from '../../../../test/support/serving-process.ts';
+import { InterceptingProxy, type Intercept, type Passed } from '../../support/intercepting-proxy.ts';
 import { idIn, LISTS, type Json, type Records } from './copies.ts';
 import { startMirror, type MirrorProcess } from './mirror-process.ts';
-import { SmallPages } from './small-pages.ts';
 
 /** Interval for polling the metrics; a tight loop would keep a core busy. */
 const NOTICED_EVERY_MS = 20;
@@ -36,17 +36,21 @@ interface KillableHost extends Host {
   serve(): Promise<void>;
 }
 
-/** The service with its own database and one partner, behind a `SmallPages` proxy. */
+/** Changes in a piece that passes the proxy, so that a few records are many pieces. */
+const PIECE = 3;
+
+/** The service with its own database and one partner, behind a proxy. */
 export class MirroredService {
   readonly partner: string;
-  readonly pages: SmallPages;
+  readonly proxy: InterceptingProxy;
   readonly folder = mkdtempSync(join(tmpdir(), 'pds-mirror-'));
   readonly #host: Host | KillableHost;
   #client: Client;
 
-  private constructor(host: Host | KillableHost, pages: SmallPages, partner: string) {
+  private constructor(host: Host | KillableHost, proxy: InterceptingProxy, partner: string) {
     this.#host = host;
-    this.pages = pages;
+    this.proxy = proxy;
+    this.intercept(null);
     this.partner = partner;
     this.#client = this.#connect();
   }
@@ -55,10 +59,10 @@ export class MirroredService {
   static async start(
     catalog: ImportLines,
     setup: PartnerSetup,
-    { pageSize = 3, isKillable = false }: { pageSize?: number; isKillable?: boolean } = {},
+    { isKillable = false }: { isKillable?: boolean } = {},
   ): Promise<MirroredService> {
     const host = await (isKillable ? startProcess : startInThisProcess)(catalog, setup);
-    return new MirroredService(host, await SmallPages.start(pageSize), setup.name);
+    return new MirroredService(host, await InterceptingProxy.start(), setup.name);
   }
 
   get database(): OpenDatabase {
@@ -67,6 +71,19 @@ export class MirroredService {
 
   get key(): string {
     return this.#host.key;
+  }
+
+  /** Sets what happens to the mirror's requests from here on. */
+  intercept(intercept: Intercept | null): void {
+    this.proxy.intercept(async (request, index) => ({
+      target: request.target.replace(/\blimit=10000\b/, `limit=${PIECE}`),
+      ...(await intercept?.(request, index)),
+    }));
+  }
+
+  /** The targets of the requests that have passed. */
+  get targets(): string[] {
+    return this.proxy.passed.map(({ target }: Passed) => target);
   }
 
   /** Restarts the service after it was killed. */
@@ -83,7 +100,12 @@ export class MirroredService {
 
   /** Starts a mirror of this service with the partner's key. */
   startMirror(...args: string[]): MirrorProcess {
-    return startMirror(args, { PARTNER_DATA_URL: this.pages.url, PARTNER_DATA_KEY: this.key });
+    return startMirror(args, { PARTNER_DATA_URL: this.proxy.url, PARTNER_DATA_KEY: this.key });
+  }
+
+  /** The same with another version of the mirror. */
+  startFormerMirror(program: string, ...args: string[]): MirrorProcess {
+    return startMirror(args, { PARTNER_DATA_URL: this.proxy.url, PARTNER_DATA_KEY: this.key }, program);
   }
 
   async publish(lines: ImportLines): Promise<void> {
@@ -115,24 +137,23 @@ export class MirroredService {
     return this.#host.settle();
   }
 
-  /** Fetches everything that the partner sees, without the client. */
+  /** Fetches everything that the partner sees, without the client: of suppliers and solicitations, their details. */
   async served(): Promise<Records> {
-    const records: [string, Map<string, Json>][] = [];
+    const records = new Map<string, Map<string, Json>>();
     for (const list of LISTS) {
       const listed = await this.#listAll(`/v1/${list}`);
-      records.push([list, new Map(listed.map((record) => [idIn(list, record), record]))]);
+      records.set(list, new Map(listed.map((record) => [idIn(list, record), record])));
     }
-    const details = new Map<string, Json>();
-    for (const id of new Map(records).get('solicitations')?.keys() ?? []) {
-      const response = await this.#get(`/v1/solicitations/${id}`);
-      details.set(id, JSON.parse(response) as Json);
-    }
-    return Object.fromEntries([...records, ['details', details]]) as unknown as Records;
+    for (const list of ['suppliers', 'solicitations'])
+      for (const id of records.get(list)?.keys() ?? [])
+        records.get(list)?.set(id, JSON.parse(await this.#get(`/v1/${list}/${id}`)) as Json);
+    records.set('details', records.get('solicitations') ?? new Map<string, Json>());
+    return Object.fromEntries(records) as unknown as Records;
   }
 
   async close(): Promise<void> {
     this.#client.close();
-    await this.pages.close();
+    await this.proxy.close();
     await this.#host.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -142,7 +163,7 @@ export class MirroredService {
   }
 
   #connect(): Client {
-    this.pages.servicePort = this.#host.port;
+    this.proxy.servicePort = this.#host.port;
     return createClient(`http://127.0.0.1:${this.#host.port}`);
   }
 

@@ -1,0 +1,186 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { setPartner, suspendPartner } from '../../../src/access/partner-admin.ts';
+import { makePartner } from '../../../test/support/partners.ts';
+import { contract, solicitation } from '../../../test/support/publishing.ts';
+import { readCopy, STORES, storeOptions, type StoreType } from './support/copies.ts';
+import { firstCatalog } from './support/histories.ts';
+import { startMirror } from './support/mirror-process.ts';
+import { MirroredService } from './support/mirrored-service.ts';
+
+const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
+const OWNERS = { lead_entity_id: 'le_1', coop_id: 'co_0' };
+
+let service: MirroredService;
+
+beforeEach(async () => {
+  service = await MirroredService.start(firstCatalog(), { name: 'acme', everything: true });
+});
+afterEach(() => service.close());
+
+const mirror = (...args: string[]) => service.startMirror(...args).ended;
+
+/** The parsed lines of `--json`: changes, then the report. */
+function parseJson(stdout: string): { changes: object[]; report: Record<string, unknown> } {
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const report = lines.pop() ?? {};
+  return { changes: lines, report };
+}
+
+describe.each(STORES)('a mirror into %s', (type: StoreType) => {
+  const args = (): string[] => storeOptions(type, service.folder);
+
+  test('leaves out the kinds that its key cannot read, drops their records, and says so once', async () => {
+    await mirror(...args());
+    await setPartner(service.database, Date.now, 'acme', {
+      requestsPerMinute: 1_000_000,
+      kinds: ['contracts', 'lead-entities', 'coops', 'city-services'],
+    });
+    await service.settle();
+    const narrowed = await mirror(...args(), '--json');
+    expect(narrowed.code, narrowed.stderr).toBe(0);
+    expect(narrowed.stderr).toContain('suppliers: not in the copy, because your key has no access to them (403)');
+    const { changes, report } = parseJson(narrowed.stdout);
+    expect(report).toMatchObject({ ok: true, reset: true, kinds: { suppliers: null, solicitations: null } });
+    expect(changes).toContainEqual({ kind: 'suppliers', id: 'sup_0', change: 'removed' });
+    expect(changes).toHaveLength(8 + 14 + 2);
+    const copy = readCopy(type, service.folder);
+    expect([copy.suppliers.size, copy.solicitations.size, copy.certifications.size]).toEqual([0, 0, 0]);
+    expect(copy.contracts.size).toBe(10);
+    expect((await mirror(...args())).stderr).toBe('');
+    await setPartner(service.database, Date.now, 'acme', { requestsPerMinute: 1_000_000, kinds: null });
+    await service.settle();
+    expect((await mirror(...args())).code).toBe(0);
+    expect(readCopy(type, service.folder)).toEqual(await service.served());
+  });
+
+  test('of a key that can read short lists only has these', async () => {
+    await setPartner(service.database, Date.now, 'acme', { requestsPerMinute: 1_000_000, kinds: ['coops'] });
+    await service.settle();
+    for (const name of ['co_0', 'co_new']) {
+      await service.publish({ coops: [{ id: name, name }] });
+      await service.settle();
+      expect((await mirror(...args())).code).toBe(0);
+      expect(readCopy(type, service.folder).coops.has(name)).toBe(true);
+    }
+  });
+
+  test("with another partner's key has what that partner sees", async () => {
+    const other = await makePartner(service.database, Date.now, { name: 'other', leadEntities: ['le_2'] });
+    await service.settle();
+    await mirror(...args());
+    const environment = { PARTNER_DATA_URL: service.proxy.url, PARTNER_DATA_KEY: other.key };
+    const { code, stderr } = await startMirror(args(), environment).ended;
+    expect(code, stderr).toBe(0);
+    expect([...readCopy(type, service.folder).contracts.keys()]).toEqual(['ctr_2', 'ctr_5', 'ctr_8']);
+  });
+
+  test('of a suspended partner exits with 1 and leaves the copy unchanged', async () => {
+    await mirror(...args());
+    const before = readCopy(type, service.folder);
+    await suspendPartner(service.database, Date.now, 'acme');
+    await service.settle();
+    const { code, stderr } = await mirror(...args());
+    expect(stderr).toContain('the service rejects all requests (403)');
+    expect(code).toBe(1);
+    expect(readCopy(type, service.folder)).toEqual(before);
+  });
+
+  test('accepts the options that are no longer needed, and warns', async () => {
+    const given = ['--reconcile', '--reconcile-every', '1d', '--refresh', '0d'];
+    const { code, stdout, stderr } = await mirror(...args(), ...given);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^contracts +10 +10 +0 +0$/m);
+    for (const option of given.filter((word) => word.startsWith('--')))
+      expect(stderr).toContain(
+        `${option} has no effect any more: every sync finds removed records and changed details\n`,
+      );
+  });
+
+  test('reports what was added, changed and removed, but not each record of a first copy', async () => {
+    const first = parseJson((await mirror(...args(), '--json')).stdout);
+    expect(first.changes).toEqual([]);
+    expect(first.report).toMatchObject({ first_copy: true, kinds: { contracts: { held: 10, added: 10 } } });
+    const changed = {
+      'lead-entities': [{ id: 'le_new', name: 'New' }],
+      solicitations: [
+        { id: 'sol_0', deleted: true },
+        { ...OPEN, title: 'Another' },
+        { ...OPEN, id: 'sol_new', ref: 99 },
+      ],
+    };
+    await service.publish(changed);
+    await service.settle();
+    const { changes, report } = parseJson((await mirror(...args(), '--json')).stdout);
+    expect(changes).toHaveLength(4);
+    expect(changes).toEqual(
+      expect.arrayContaining([
+        { kind: 'lead-entities', id: 'le_new', change: 'added' },
+        { kind: 'solicitations', id: 'sol_0', change: 'removed' },
+        { kind: 'solicitations', id: 'sol_1', change: 'changed' },
+        { kind: 'solicitations', id: 'sol_new', change: 'added' },
+      ]),
+    );
+    expect(report).toMatchObject({
+      ok: true,
+      first_copy: false,
+      reset: false,
+      kinds: {
+        'lead-entities': { held: 4, added: 1, changed: 0, removed: 0 },
+        contracts: { held: 10, added: 0, changed: 0, removed: 0 },
+        solicitations: { held: 14, added: 1, changed: 1, removed: 1 },
+      },
+    });
+    expect(parseJson((await mirror(...args(), '--json')).stdout).changes).toEqual([]);
+  });
+
+  test('passes changes to the command of --on-change until it succeeds, each once if it does', async () => {
+    const log = join(service.folder, 'log');
+    const succeed = ['--on-change', `cat >> '${log}'`];
+    await mirror(...args(), ...succeed);
+    expect(existsSync(log)).toBe(false);
+    await service.publish({ contracts: [{ id: 'ctr_1', deleted: true }] });
+    await service.settle();
+    const failed = await mirror(...args(), '--on-change', 'exit 7');
+    expect(failed).toMatchObject({ code: 1, stdout: '' });
+    expect(failed.stderr).toContain('the command of --on-change failed (exit code 7)');
+    // A kill before the report is no different.
+    expect((await mirror(...args(), '--on-change', 'kill -9 $PPID')).code).toBeNull();
+    for (let run = 0; run < 2; run += 1) expect((await mirror(...args(), ...succeed)).code).toBe(0);
+    expect(readFileSync(log, 'utf8')).toBe('{"kind":"contracts","id":"ctr_1","change":"removed"}\n');
+  });
+});
+
+test('a copy in SQLite joins contracts with their suppliers and city services', async () => {
+  const args = storeOptions('sqlite', service.folder);
+  await mirror(...args);
+  const change = (supplier_ids: string[], city_service_ids: string[]) =>
+    service.publish({
+      contracts: [{ ...contract('ctr_1'), ...OWNERS, supplier_ids, city_service_ids }],
+    });
+  const joined = (): unknown[] => {
+    const database = new DatabaseSync(join(service.folder, 'copy.sqlite'), { readOnly: true });
+    const rows = database.prepare(
+      `select (select group_concat(supplier_id) from contract_suppliers where contract_id = 'ctr_1') as suppliers,
+        (select group_concat(city_service_id) from contract_city_services where contract_id = 'ctr_1') as services,
+        (select count(*) from contract_suppliers) as links`,
+    );
+    const found = Object.values(rows.get() ?? {});
+    database.close();
+    return found;
+  };
+  expect(joined()).toEqual(['sup_1', 'cs_1', 10]);
+  await change(['sup_2', 'sup_3'], []);
+  await service.settle();
+  await mirror(...args);
+  expect(joined()).toEqual(['sup_2,sup_3', null, 11]);
+  await service.publish({ contracts: [{ id: 'ctr_1', deleted: true }] });
+  await service.settle();
+  await mirror(...args);
+  expect(joined()).toEqual([null, null, 9]);
+});
