@@ -143,7 +143,7 @@ testWith('chromium')(
 /** Words that partners search for, and the section that must be among the first results. */
 const SEARCHES: readonly [word: string, section: string][] = [
   ['jitter', '/docs/errors#trying-again'],
-  ['csv', '/docs/guides/streams#csv'],
+  ['csv', '/docs/guides/loading#_top'],
   ['pandas', '/docs/guides/loading#pandas'],
   ['excel', '/docs/guides/loading#excels-power-query'],
   ['removed', '/docs/guides/syncing#the-guarantee'],
