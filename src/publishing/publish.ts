@@ -144,7 +144,7 @@ async function publishWithin(
     ...(options.replace === true && { replace: true }),
     kinds: countsThatAreNotZero(kinds),
     rendered_anew: rerendered,
-    departures: context.departures,
+    ...(context.departures.written + context.departures.deleted > 0 && { departures: context.departures }),
   };
   await recordChange(database, options.clock, { action: 'import', details });
   return { timestamp, kinds, rerendered, notes };
