@@ -7,7 +7,7 @@ export interface StreamOptions {
   readonly port: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly path: string;
-  /** Where to write the lines; null to only count them. */
+  /** The file to write the lines to; null to only count them. */
   readonly file: string | null;
   /** A new SQLite file into which the lines of `file` are inserted then; null for none. */
   readonly insertInto: string | null;

@@ -104,8 +104,8 @@ export interface Client {
     options?: RequestOptions,
   ): AsyncIterable<string>;
   /**
-   * What changed or was removed since a watermark, whole records with their details; without one, everything. It is the
-   * way to keep a copy. Read in pieces like `stream`. Needs a service of version 1.3.
+   * Lists the records that changed or were removed since a watermark, whole and with details; every record without one.
+   * Use it to keep a copy. It is read in pieces, like `stream`, and needs a service of version 1.3.
    */
   changes(filters?: ChangeFilters, options?: RequestOptions): ChangeList;
   /** The key itself: when it ends, what its partner can see, its limit and its requests. */

@@ -4,7 +4,7 @@ import { OperatorError } from '../operator-error.ts';
 import type { Database } from './database.ts';
 import { SQLITE_BUSY, sqliteCode } from './sqlite/sqlite-files.ts';
 
-/** What work that holds the catalog's lock calls. */
+/** Callbacks of work that holds the catalog's lock. */
 export interface WorkHooks {
   /** Called once if another import holds the lock. */
   readonly onWaiting?: () => void;

@@ -29,7 +29,7 @@ export interface VisibleQuery {
 /** Why a listing of changes has every record, so that the client must drop what it does not list. */
 export type CompleteReason = 'first' | 'unknown_watermark' | 'catalog' | 'partner';
 
-/** Where a listing of changes continues: in a kind, after an id. */
+/** A position in a listing of changes: a kind, and an id in it. */
 export interface FeedPosition {
   /** The index of the kind among those requested. */
   readonly kind: number;
@@ -57,7 +57,7 @@ export interface ChangesListing {
   readonly isComplete: boolean | null;
 }
 
-/** What a listing lists, and the events by which `readInOneState` proves that. */
+/** The decision whether a listing is complete, with the events by which `readInOneState` proves it. */
 interface FeedState {
   readonly seen: SeenEvents;
   readonly complete: CompleteReason | null;

@@ -29,7 +29,7 @@ interface ChangesRequest {
   readonly binding: CursorBinding;
   readonly isFirstPage: boolean;
   /**
-   * What it lists for the partner.
+   * Limits the listing to the kinds that the partner can read.
    *
    * @throws ApiError 403 if the partner can read none of the kinds, or not one that was requested.
    */
@@ -143,7 +143,7 @@ async function sendPage(
   });
 }
 
-/** What is known of a stream before it begins. */
+/** The state in which a stream begins. */
 interface Beginning extends SeenEvents, Listed {
   readonly etag: string;
   readonly scope: Scope;

@@ -71,7 +71,7 @@ export interface StreamedList {
   readonly name: string;
 }
 
-/** What is known of a stream before it begins. */
+/** The state in which a stream begins. */
 interface Beginning extends SeenEvents {
   readonly etag: string;
   readonly scope: Scope;
@@ -134,7 +134,7 @@ export async function sendStream(
   );
 }
 
-/** What the headers of a stream depend on. */
+/** The parts of a response's head that differ between streams. */
 interface StreamHead {
   readonly etag: string;
   /** The records that it begins, which the partner's limit counts before the body. */

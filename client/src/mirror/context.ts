@@ -2,7 +2,7 @@ import type { Transport } from '../transport.ts';
 import type { Store } from './store.ts';
 
 /** The callbacks, signals and clock that a mirror runs with. */
-export interface Surroundings {
+export interface SyncRuntime {
   /** Graceful stop: no further requests are sent, but the one in flight is still used. */
   readonly stop: AbortSignal;
   /** Aborts the request in flight. */
@@ -12,11 +12,11 @@ export interface Surroundings {
   /** Told how many changes were received so far, and null at the end. */
   readonly onProgress: (received: number | null) => void;
   /** Shows the operator a one-sentence notice. */
-  readonly tell: (message: string) => void;
+  readonly notify: (message: string) => void;
 }
 
 /** The dependencies shared by all steps of a sync. */
-export interface SyncContext extends Surroundings {
+export interface SyncContext extends SyncRuntime {
   readonly transport: Transport;
   readonly store: Store;
 }

@@ -45,32 +45,32 @@ async function mirror(options: MirrorOptions): Promise<number> {
     end();
   });
   const onProgress = process.stderr.isTTY ? progressLine(process.stderr) : () => undefined;
-  const tell = (message: string): void => {
+  const notify = (message: string): void => {
     onProgress(null);
     process.stderr.write(`partner-data-mirror: ${printable(message)}\n`);
   };
   for (const option of options.ignored)
-    tell(`${option} has no effect any more: every sync finds removed records and changed details`);
+    notify(`${option} has no effect any more: every sync finds removed records and changed details`);
   try {
     await runMirror(options, {
       stop: stop.signal,
       abort: abort.signal,
       onProgress,
-      tell,
+      notify,
       clock: Date.now,
       onReport: (report, changes) => {
         if (options.isJson) for (const change of changes) process.stdout.write(changeLine(change));
         process.stdout.write(options.isJson ? reportJson(report, new Date()) : reportText(report));
       },
       onFailure: (error, retryInMs) => {
-        tell(`${messageOf(error)}; retrying in ${Math.ceil(retryInMs / 1_000)} s`);
+        notify(`${messageOf(error)}; retrying in ${Math.ceil(retryInMs / 1_000)} s`);
         if (options.isJson) process.stdout.write(failureJson(error));
       },
     });
     if (outputError === undefined) return 0;
     throw new Error(`the report could not be written to stdout: ${outputError.message}`);
   } catch (error) {
-    tell(messageOf(error));
+    notify(messageOf(error));
     if (options.isJson && outputError === undefined) process.stdout.write(failureJson(error));
     return 1;
   } finally {

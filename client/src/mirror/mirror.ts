@@ -9,7 +9,7 @@ import {
 import { keyExpiryText, type KeyExpiry } from '../key-expiry.ts';
 import { pause } from '../retries.ts';
 import { Transport } from '../transport.ts';
-import { StoppedError, type Surroundings, type SyncContext } from './context.ts';
+import { StoppedError, type SyncRuntime, type SyncContext } from './context.ts';
 import { NdjsonStore } from './ndjson/ndjson-store.ts';
 import { CommandError, runOnChange } from './on-change.ts';
 import type { MirrorOptions } from './options.ts';
@@ -18,8 +18,8 @@ import type { CopyChange } from './state.ts';
 import { BusyCopyError, CopyError, type Store } from './store.ts';
 import { sync, type SyncReport } from './sync.ts';
 
-/** The surroundings of a sync, and who is told of its outcome. */
-export interface MirrorSurroundings extends Surroundings {
+/** The clock, output and callbacks of a sync. */
+export interface MirrorRuntime extends SyncRuntime {
   readonly onReport: (report: SyncReport, changes: Iterable<CopyChange>) => void;
   /** With `--watch`: called when a sync failed and will be retried after `retryInMs`. */
   readonly onFailure: (error: unknown, retryInMs: number) => void;
@@ -39,25 +39,25 @@ const TIMEOUT_MS = 120_000;
  *
  * @throws the client's errors, CopyError, CommandError, StoppedError if a single sync was stopped.
  */
-export async function runMirror(options: MirrorOptions, surroundings: MirrorSurroundings): Promise<void> {
+export async function runMirror(options: MirrorOptions, runtime: MirrorRuntime): Promise<void> {
   const { type, path } = options.store;
   const store = await (type === 'sqlite' ? SqliteStore : NdjsonStore).open(path, options.baseUrl);
   try {
     checkService(store, options);
-    const context = contextOf(options, surroundings, store);
+    const context = contextOf(options, runtime, store);
     const syncOnce = async (): Promise<void> => {
       const report = await sync(context);
       const isChanged = Object.values(store.state.unreported).some((counts) => Object.values(counts).some(Boolean));
       if (options.onChange !== null && isChanged && !report.isFirstCopy)
         await runOnChange(options.onChange, store.listUnreported());
-      surroundings.onReport(report, store.listUnreported());
+      runtime.onReport(report, store.listUnreported());
       // Not earlier, so that changes whose report was interrupted are reported by the next run.
       if (isChanged) store.forgetUnreported();
     };
     if (options.watchMs === null) await syncOnce();
-    else await watch(context, options.watchMs, syncOnce, surroundings);
+    else await watch(context, options.watchMs, syncOnce, runtime);
   } catch (error) {
-    if (!surroundings.stop.aborted) throw error;
+    if (!runtime.stop.aborted) throw error;
     if (options.watchMs === null) throw new StoppedError('stopped; the next run continues from here', { cause: error });
   } finally {
     store.close();
@@ -70,10 +70,10 @@ function checkService({ state }: Store, { baseUrl, store: { path } }: MirrorOpti
     throw new CopyError(`${path} is a copy of ${state.service}. For a copy of ${baseUrl}, choose another path`);
 }
 
-function contextOf({ baseUrl, apiKey }: MirrorOptions, surroundings: Surroundings, store: Store): SyncContext {
-  const onKeyExpiring = (expiry: KeyExpiry): void => surroundings.tell(keyExpiryText(expiry));
+function contextOf({ baseUrl, apiKey }: MirrorOptions, runtime: SyncRuntime, store: Store): SyncContext {
+  const onKeyExpiring = (expiry: KeyExpiry): void => runtime.notify(keyExpiryText(expiry));
   const transport = new Transport({ baseUrl, apiKey, retry: RETRIES, timeoutMs: TIMEOUT_MS, onKeyExpiring });
-  return { ...surroundings, transport, store };
+  return { ...runtime, transport, store };
 }
 
 /** Syncs every `everyMs` until stopped. Transient failures are reported and retried at the next interval. */
@@ -81,7 +81,7 @@ async function watch(
   context: SyncContext,
   everyMs: number,
   syncOnce: () => Promise<void>,
-  { onFailure }: MirrorSurroundings,
+  { onFailure }: MirrorRuntime,
 ): Promise<void> {
   const { stop, onProgress } = context;
   for (;;) {

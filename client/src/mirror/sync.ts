@@ -76,7 +76,7 @@ async function listChanges(context: SyncContext): Promise<boolean> {
  * @throws CopyError if the partner is suspended.
  */
 async function readKey(context: SyncContext): Promise<void> {
-  const { transport, store, abort, tell } = context;
+  const { transport, store, abort, notify } = context;
   let key: Key;
   checkStopped(context);
   try {
@@ -93,7 +93,7 @@ async function readKey(context: SyncContext): Promise<void> {
   const isSame = state.partner === key.partner && state.kinds?.join() === kinds.join();
   if (isSame) return;
   for (const kind of KINDS.filter((name) => !kinds.includes(name) && state.kinds?.includes(name) !== false))
-    tell(`${kind}: not in the copy, because your key has no access to them (403)`);
+    notify(`${kind}: not in the copy, because your key has no access to them (403)`);
   const references = { ...state.references, watermark: null };
   store.saveState({ ...state, partner: key.partner, kinds, watermark: null, listing: null, references });
 }

@@ -29,7 +29,7 @@ async function mirror(args: readonly string[], aheadMs: number): Promise<SyncRep
     stop: never,
     abort: never,
     onProgress: () => undefined,
-    tell: () => undefined,
+    notify: () => undefined,
     onReport: (received) => {
       report = received;
     },
@@ -60,7 +60,7 @@ test('a watching mirror keeps its interval when the clock of its machine is set 
     stop: stop.signal,
     abort: abort.signal,
     onProgress: () => undefined,
-    tell: () => undefined,
+    notify: () => undefined,
     onFailure: () => undefined,
     clock: () => Date.now() + aheadMs,
     onReport: () => {

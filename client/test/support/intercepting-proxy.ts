@@ -10,7 +10,7 @@ export interface Passed {
   status: number | null;
 }
 
-/** What happens to a request. Without any of these, it passes. */
+/** How the proxy treats a request. Without any of these, it forwards it. */
 export interface Interception {
   /** Resets the client's connection after this many bytes of the response. */
   readonly cutAfter?: number;

@@ -54,7 +54,7 @@ create table catalog.index_blocks (
   kind TEXT not null, block integer not null, first_id TEXT not null, token TEXT not null, primary key (kind, block));
 `;
 
-/** What the feed of changes needs beside the records. */
+/** The tables of the feed of changes. */
 const FEED_TABLES = `
 create table catalog.departures (
   kind TEXT not null, id TEXT not null, owner TEXT not null, release bigint not null, primary key (kind, id, owner));

@@ -57,7 +57,7 @@ class TextRows {
   readonly #onData = (chunk: Buffer): void => this.#read(chunk);
   /** The beginning of a message, if it is too short to tell what it is. */
   #rest: Buffer = NOTHING;
-  /** What is left of a message, in bytes, and whether it is a text. */
+  /** The bytes of the current message that have not arrived, and whether it is a text. */
   #left = 0;
   #isText = false;
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);

@@ -70,7 +70,7 @@ const errorSchema = object(
   { $id: 'Error', description: 'The body of every error.' },
 );
 
-const pageMeta = object(
+export const pageMeta = object(
   {
     next_cursor: nullable({
       type: 'string',

@@ -6,8 +6,8 @@ import type { IndexedKind } from '../../kinds.ts';
 import type { ImportContext } from '../import-context.ts';
 
 /*
- * Departures: which records an owner's partners could see before a release, and not by this owner since. The feed of
- * changes lists them as removed. What was only ever a draft has none.
+ * A departure is a record that an owner's partners could see until a release. The feed of changes lists it as removed. A
+ * draft that was never published has none.
  */
 
 const BATCH_ROWS = 500;

@@ -1,3 +1,4 @@
+import { pageMeta } from '../../http/openapi/openapi-responses.ts';
 import {
   describedRef,
   idText,
@@ -41,19 +42,7 @@ const change: NamedSchema = {
 
 const feedMeta = object(
   {
-    next_cursor: nullable({
-      type: 'string',
-      minLength: 1,
-      description: 'Cursor of the next page; null on the last page. Opaque.',
-    }),
-    limit: {
-      type: 'integer',
-      format: 'int32',
-      minimum: 1,
-      maximum: MAX_LIMIT,
-      description: 'The page size in effect.',
-      examples: [25],
-    },
+    ...pageMeta.properties,
     reset: {
       type: 'boolean',
       description:
