@@ -46,9 +46,17 @@ export function allowedStatuses(request: FuzzRequest): ReadonlySet<number> {
   if (query.verdict !== 'right') allowed.add(400);
   const isForbidden =
     authorization.holder === 'suspended' ||
-    (authorization.holder === 'confined' && !/^\/v1\/(contracts|key)\b/.test(template));
+    (authorization.holder === 'confined' && !isOfContracts(template, query.text));
+  // What a query that is neither right nor wrong asks for is unknown.
+  if (template === '/v1/changes' && query.verdict === 'unsure') allowed.add(403).add(200);
   if (needsKey && isForbidden) return allowed.add(403);
   if (template.includes('{id}')) allowed.add(404);
   if (headers.isConditional && needsKey) allowed.add(304);
   return allowed.add(200);
+}
+
+/** Whether a partner that can read contracts only may send the request. Without `kinds`, the feed lists those it can read. */
+function isOfContracts(template: string, query: string): boolean {
+  if (template === '/v1/changes') return (/[?&]kinds=([^&]*)/.exec(query)?.[1] ?? 'contracts') === 'contracts';
+  return /^\/v1\/(contracts|key)\b/.test(template);
 }

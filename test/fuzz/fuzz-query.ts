@@ -21,6 +21,8 @@ const encoded = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
 
 const storable = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 
+const KINDS = ['contracts', 'solicitations', 'suppliers'];
+
 /** Encoded values that the parameter's schema allows. */
 function rightValue({ name, schema }: Parameter, known: KnownValues): fc.Arbitrary<string> {
   const real = known[name] ?? [];
@@ -38,6 +40,8 @@ function rightValue({ name, schema }: Parameter, known: KnownValues): fc.Arbitra
         .map(([at, offset, letter]) => at.toISOString().slice(0, -1).replace('T', letter) + offset),
     );
   }
+  // A kind twice is refused, which the pattern does not say.
+  if (name === 'kinds') return fc.shuffledSubarray(KINDS, { minLength: 1 }).map((kinds) => kinds.join());
   if (schema.pattern !== undefined) return some(fc.stringMatching(new RegExp(schema.pattern)));
   if (name === 'certifications') {
     return some(hostileText.filter((text) => storable(text) && text.split(',').every((part) => part.trim() !== '')));

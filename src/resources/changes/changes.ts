@@ -37,6 +37,7 @@ const kinds: PageParameter<readonly IndexedKind[]> = {
   isOfPage: true,
   schema: {
     type: 'string',
+    pattern: `^(${feedKind.enum.join('|')})(,(${feedKind.enum.join('|')})){0,2}$`,
     description:
       'The kinds to list, separated by commas, of `contracts`, `solicitations` and `suppliers`. Without it, all that your ' +
       'key can read. Use the same ones for as long as you keep a copy.',
