@@ -17,6 +17,7 @@ test('the default settings are for development: a SQLite file, reachable from th
     logLevel: 'info',
     usageRetentionDays: 400,
     auditRetentionDays: 1830,
+    removalsDays: 90,
   });
 });
 
