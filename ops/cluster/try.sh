@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# The whole cluster on this machine's loopback, for a try, from the files beside this one: each "host" is an address.
+#
+#   try.sh                     starts it, prints where it serves, and stops it on Ctrl-C
+#   try.sh stop [PART…]        stops it, or parts of it: etcd-1, postgres-2, haproxy-1, redis, service-1, nginx, …
+#   try.sh start PART…         starts parts again
+#   try.sh signal NAME PART    sends a signal to all processes of a part: KILL, or STOP and CONT
+#   try.sh list                shows Patroni's members
+#
+# Its files are in $PDS_TRY_FOLDER (/tmp/pds-try), its addresses begin with $PDS_TRY_NETWORK (127.0.0). Needs Debian's
+# packages postgresql, patroni, etcd-server, haproxy, redis-server, nginx-light, openssl and curl, and `npm ci`.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+folder=${PDS_TRY_FOLDER:-/tmp/pds-try}
+network=${PDS_TRY_NETWORK:-127.0.0}
+all=(etcd-{1..3} postgres-{1..3} redis haproxy-{1..2} service-{1..2} nginx)
+pds=("$root/node_modules/.bin/node" --disable-sigusr1 "$root/src/main.js")
+PATH=$PATH:/usr/sbin
+
+# PostgreSQL refuses to run as root.
+as_postgres=()
+if ((UID == 0)); then as_postgres=(setpriv --reuid=postgres --regid=postgres --clear-groups --); fi
+
+# Copies a file for host N: this machine's addresses, folders and passwords, and N in the lines of its own.
+fill() { # FILE N
+  sed -e "s|10\.0\.0\.|$network.|g; / # own$/{s|$network\.\([12]\)1|$network.\1$2|; s|postgres-1|postgres-$2|}" \
+    -e "s|replace-this-[a-z-]*|$password|; s|:password@|:$password@|; s|/var/run/postgresql|$folder/data-$2|" \
+    -e "s|/var/lib/postgresql|$folder/data-$2|; s|/var/lib/etcd|$folder|; s|/etc/nginx/tls|$folder|" "$here/$1"
+}
+
+write_files() {
+  umask 077
+  mkdir "$folder"
+  chmod 755 "$folder"
+  password=$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
+  local n
+  for n in 1 2 3; do
+    fill etcd.yml $n | sed "s|^data-dir: .*|data-dir: $folder/etcd-$n.data|" >"$folder/etcd-$n.yml"
+    fill patroni.yml $n >"$folder/postgres-$n.yml"
+    mkdir -p "$folder/data-$n/15"
+    if ((UID == 0)); then chown -R postgres: "$folder/data-$n" "$folder/postgres-$n.yml"; fi
+  done
+  for n in 1 2; do
+    fill haproxy.cfg $n >"$folder/haproxy-$n.cfg"
+    fill environment 1 | sed "s|$network\.11|$network.1$n|g" >"$folder/service-$n.env"
+  done
+  fill ../redis.conf 1 >"$folder/redis.conf"
+  fill ../nginx.conf 1 | sed "s|listen 443|listen $network.10:8443|" >"$folder/site.conf"
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=api.example.com \
+    -addext subjectAltName=DNS:api.example.com -keyout "$folder/api.example.com.key" \
+    -out "$folder/api.example.com.pem" 2>"$folder/openssl.log"
+  mkdir "$folder/nginx"
+  cat >"$folder/nginx.conf" <<END
+daemon off; error_log stderr warn; pid nginx/pid;
+events {}
+http {
+  client_body_temp_path nginx; proxy_temp_path nginx; fastcgi_temp_path nginx; uwsgi_temp_path nginx;
+  scgi_temp_path nginx; include site.conf;
+}
+END
+}
+
+start() { # PART
+  local n=${1##*-} command=()
+  case $1 in
+    etcd-*) command=(etcd --config-file "$folder/$1.yml") ;;
+    postgres-*) command=("${as_postgres[@]}" patroni "$folder/$1.yml") ;;
+    redis) command=(redis-server "$folder/redis.conf") ;;
+    haproxy-*) command=(haproxy -db -f "$folder/$1.cfg") ;;
+    service-*) command=("${pds[@]}" --config "$folder/$1.env" serve) ;;
+    nginx) command=(nginx -p "$folder" -e stderr -c "$folder/nginx.conf") ;;
+    *) echo "no such part: $1" >&2; return 2 ;;
+  esac
+  # In a session of its own, so that Ctrl-C does not stop everything at once.
+  (
+    cd "$folder"
+    setsid "${command[@]}" >>"$1.log" 2>&1 </dev/null &
+    echo $! >"$1.pid"
+  )
+}
+
+# The process of a part and its children; of a database host, also PostgreSQL, which outlives Patroni.
+processes() { # PART
+  local pid
+  for pid in $(cat "$folder/$1.pid" 2>/dev/null) $(head -qn1 "$folder/data-${1#postgres-}/15/pds/postmaster.pid" 2>/dev/null); do
+    if kill -0 "$pid" 2>/dev/null; then echo "$pid" && pgrep -P "$pid" || true; fi
+  done
+}
+
+stop() { # PART
+  local pids turn
+  pids=$(processes "$1")
+  [[ -n $pids ]] || return 0
+  # A stopped process acts on no other signal. Patroni stops PostgreSQL, if it still can.
+  kill -CONT $pids 2>/dev/null || true
+  kill "${pids%%$'\n'*}" || true
+  for ((turn = 0; turn < 150; turn++)); do
+    [[ -n $(processes "$1") ]] || return 0
+    sleep 0.1
+  done
+  kill -KILL $(processes "$1") || true
+}
+
+# Waits up to a minute for a command to succeed.
+await() { # TEXT COMMAND…
+  local what=$1 since=$SECONDS
+  shift
+  until "$@" >/dev/null 2>&1; do
+    if ((SECONDS - since > 60)); then
+      echo "$what took more than a minute: see $folder/*.log" >&2
+      return 1
+    fi
+    sleep 0.2
+  done
+}
+
+stop_all() {
+  local part
+  # etcd last, since the others say good-bye to it.
+  for part in "${all[@]:3}"; do stop "$part" & done
+  wait
+  for part in "${all[@]:0:3}"; do stop "$part" & done
+  wait
+  rm -rf "$folder"
+}
+
+start_all() {
+  write_files
+  trap 'kill $(jobs -p); stop_all' EXIT
+  trap 'exit 0' INT TERM HUP
+  for part in "${all[@]:0:9}"; do start "$part"; done
+  await 'PostgreSQL' curl -sf "http://$network.21:8008/cluster" 
+  database="host=$network.11 port=5000 user=postgres password=$password"
+  await 'a primary' psql "$database" -c 'select 1'
+  psql -q "$database" -c "create role pds login password '$password'" -c 'create database pds owner pds'
+  serve=("${pds[@]}" --config "$folder/service-1.env")
+  "${serve[@]}" migrate
+  "${serve[@]}" import "$root/sample"
+  "${serve[@]}" partner create try --everything
+  key=$("${serve[@]}" key issue try)
+  for part in service-1 service-2 nginx; do start "$part"; done
+  await 'a service' curl -sf "http://$network.11:8080/health"
+  await 'a service' curl -sf "http://$network.12:8080/health"
+  cat <<END
+
+Two services: http://$network.11:8080 and http://$network.12:8080, behind https://$network.10:8443
+  curl -H 'Authorization: Bearer $key' 'http://$network.11:8080/v1/contracts?limit=2'
+Who is the primary, and how to lose it:
+  $here/try.sh list
+  $here/try.sh signal KILL postgres-1    (start it again: $here/try.sh start postgres-1)
+Its files and logs are in $folder. Ctrl-C stops it.
+END
+  # Bash runs a trap at once only while it waits.
+  sleep infinity &
+  wait $!
+}
+
+case ${1-} in
+  '') start_all ;;
+  start) for part in "${@:2}"; do start "$part"; done ;;
+  stop) if (($# > 1)); then for part in "${@:2}"; do stop "$part"; done; else stop_all; fi ;;
+  signal) kill -"$2" $(processes "$3") 2>/dev/null || true ;;
+  list) curl -sf "http://$network.2${2:-1}:8008/cluster" ;;
+  *) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
+esac
