@@ -1,27 +1,20 @@
 import type pg from 'pg';
 import type { ReadSource, ServerState } from '../database.ts';
 import type { ServerPool } from './server-pool.ts';
-import { numberOf, type Revision } from '../revision.ts';
+import { READ_REVISION, type Revision } from '../revision.ts';
 import type { ReadResult, ReadStatement } from './text-rows.ts';
 
-/** A replica and its last known state. */
+/** A replica, or several behind one address. */
 interface Replica {
   readonly pool: ServerPool;
-  /** The revision of `access.clock` last read from it; null before the first response and after a failure. */
-  revision: Revision | null;
-  /** The newest revision seen both on it and on the primary: it has every change up to there. */
-  sharedRevision: Revision | null;
+  /** Whether the health probe succeeded the last time. */
+  isUp: boolean;
+  /** When one of its connections was last at the newest revision, in `performance.now()` milliseconds. */
+  currentAtMs: number;
 }
 
-/** A revision of the primary. */
-interface SeenRevision {
-  readonly revision: Revision;
-  /** In `performance.now()` milliseconds. */
-  readonly seenAtMs: number;
-}
-
-/** Enough for an hour of changes twice a second; then every other one is forgotten. */
-const MAX_SEEN = 8_192;
+/** Two intervals of the health probe. */
+const IN_USE_MS = 1_000;
 
 /** Replaced by a new object whenever the newest revision changes, so that a read overtaken by another can tell. */
 interface Newest {
@@ -30,9 +23,12 @@ interface Newest {
 }
 
 /**
- * Routes reads, round-robin, to the replicas known to be at the newest revision read from the primary; to the primary
- * if there are none. If a replica responds at another revision or fails (replication can cancel its queries), the
- * primary runs the statement instead. So a replica's response is no staler than a cached one can be.
+ * Routes reads, round-robin, to replicas at the newest revision read from the primary; to the primary if there are none.
+ * If a replica responds at another revision or fails (replication can cancel its queries), the primary runs the
+ * statement instead. So a replica's response is no staler than a cached one can be.
+ *
+ * Behind one address can be several servers, so what one connection returns proves nothing of another: each is asked for
+ * its revision before its first statement under a newer one.
  *
  * Revisions are compared for equality only: a replica of a replaced primary can have a greater number and hold lost
  * changes.
@@ -41,29 +37,22 @@ export class ReadRouter {
   readonly #primary: ServerPool;
   readonly #replicas: readonly Replica[];
   #newest: Newest = { revision: null };
-  /** Revisions of the primary, in the order in which they were seen. */
-  #seen: SeenRevision[] = [];
+  /** The newest revision at which each connection to a replica was seen: its server has every change up to there. */
+  readonly #proven = new WeakMap<pg.PoolClient, Revision>();
   #nextIndex = 0;
 
   constructor(primary: ServerPool, replicas: readonly ServerPool[]) {
     this.#primary = primary;
-    this.#replicas = replicas.map((pool) => ({ pool, revision: null, sharedRevision: null }));
+    this.#replicas = replicas.map((pool) => ({ pool, isUp: false, currentAtMs: -Infinity }));
   }
 
   /** Runs a read-only statement. A `revision` in its first row must be that of `access.clock`. */
   async query(statement: ReadStatement, source: ReadSource): Promise<ReadResult> {
     const replica = source === 'any' ? this.#choose() : null;
-    if (replica !== null) {
-      try {
-        const result = await replica.pool.query(statement);
-        if (this.#isCurrentIn(replica, result)) return result;
-      } catch {
-        // The replica is down, or cancelled the query because it conflicts with replay. The next health probe decides.
-        replica.revision = null;
-      }
-    }
+    const fromReplica = replica && (await this.#queryReplica(replica, statement));
+    if (fromReplica) return fromReplica;
     const before = this.#newest;
-    const result = await this.#primary.query(statement);
+    const result = await this.#primary.use((client) => this.#primary.run(client, statement));
     this.#setNewest(revisionOf(result), before);
     return result;
   }
@@ -88,12 +77,14 @@ export class ReadRouter {
 
   /** All servers, the primary first. */
   servers(): ServerState[] {
-    const inUse = this.#current();
+    const nowMs = performance.now();
+    const inUse = this.#replicas.filter(({ isUp, currentAtMs }) => isUp && nowMs - currentAtMs < IN_USE_MS);
     const primary = { name: 'primary', isReplica: false, isInUse: inUse.length === 0, lagMs: 0 };
     const replicas = this.#replicas.map((replica) => {
-      const { pool, revision } = replica;
+      const { pool, isUp, currentAtMs } = replica;
       const isInUse = inUse.includes(replica);
-      const lagMs = isInUse ? 0 : revision === null ? null : this.#lagMsAt(revision);
+      // Under continuous changes a replica that is always a little behind is never at the newest revision.
+      const lagMs = isInUse ? 0 : isUp ? Math.min(nowMs - currentAtMs, pool.replayAgeMs) : null;
       return { name: pool.name, isReplica: true, isInUse, lagMs, connections: pool.state };
     });
     return [{ ...primary, connections: this.#primary.state }, ...replicas];
@@ -103,42 +94,38 @@ export class ReadRouter {
     await Promise.all([this.#primary, ...this.#replicas.map(({ pool }) => pool)].map((pool) => pool.close()));
   }
 
-  /** Milliseconds since the primary was first seen with a later revision than this one of a replica. */
-  #lagMsAt(revision: Revision): number {
-    const last = this.#seen.at(-1);
-    if (last === undefined || last.revision === revision) return 0;
-    // A replica of a replaced primary can have a greater number.
-    const later = this.#seen.find((seen) => numberOf(seen.revision) > numberOf(revision)) ?? last;
-    return performance.now() - later.seenAtMs;
-  }
-
   #choose(): Replica | null {
-    const current = this.#current();
+    if (this.#newest.revision === null) return null;
+    const ready = this.#replicas.filter(({ pool, isUp }) => isUp && pool.hasMore);
     this.#nextIndex += 1;
-    return current[this.#nextIndex % current.length] ?? null;
+    return ready[this.#nextIndex % ready.length] ?? null;
   }
 
-  #current(): Replica[] {
-    return this.#replicas.filter((replica) => this.#isCurrent(replica));
+  /** @returns null if its server is not at the newest revision, fails, or cancels the statement in favor of replay. */
+  async #queryReplica(replica: Replica, statement: ReadStatement): Promise<ReadResult | null> {
+    const { pool } = replica;
+    return pool
+      .use(async (client) => {
+        if (this.#proven.get(client) !== this.#newest.revision) {
+          const revision = revisionOf(await pool.run(client, { text: READ_REVISION }));
+          if (!this.#isCurrent(replica, client, revision)) return null;
+        }
+        const result = await pool.run(client, statement);
+        const revision = revisionOf(result);
+        return revision === null || this.#isCurrent(replica, client, revision) ? result : null;
+      })
+      .catch(() => null);
   }
 
-  #isCurrent({ revision, sharedRevision }: Replica): boolean {
+  #isCurrent(replica: Replica, client: pg.PoolClient, revision: Revision | null): boolean {
     const newest = this.#newest.revision;
-    if (revision === null || newest === null) return false;
+    if (newest === null) return false;
+    if (revision === newest) this.#proven.set(client, newest);
     // The last changes before the primary went down may have reached the replica but not this process.
-    return revision === newest || (sharedRevision === newest && !this.#primary.state.isCircuitClosed);
-  }
-
-  #setRevision(replica: Replica, revision: Revision | null): void {
-    replica.revision = revision;
-    if (revision !== null && revision === this.#newest.revision) replica.sharedRevision = revision;
-  }
-
-  #isCurrentIn(replica: Replica, result: pg.QueryResult): boolean {
-    const revision = revisionOf(result);
-    if (revision === null) return true;
-    this.#setRevision(replica, revision);
-    return this.#isCurrent(replica);
+    else if (this.#proven.get(client) !== newest || this.#primary.state.isCircuitClosed || replica.pool.isPooled)
+      return false;
+    replica.currentAtMs = performance.now();
+    return true;
   }
 
   /**
@@ -149,25 +136,12 @@ export class ReadRouter {
   #setNewest(revision: Revision | null, before: Newest): void {
     if (revision === null || this.#newest !== before || revision === before.revision) return;
     this.#newest = { revision };
-    this.#remember(revision);
-    for (const replica of this.#replicas) this.#setRevision(replica, replica.revision);
-  }
-
-  #remember(revision: Revision): void {
-    const last = this.#seen.at(-1)?.revision;
-    if (last === revision) return;
-    // After a promotion or restore that lost changes, the numbers begin again at a lower one.
-    if (last !== undefined && numberOf(revision) <= numberOf(last)) this.#seen = [];
-    else if (this.#seen.length >= MAX_SEEN) this.#seen = this.#seen.filter((_, index) => index % 2 === 1);
-    this.#seen.push({ revision, seenAtMs: performance.now() });
   }
 
   async #readReplica(replica: Replica): Promise<void> {
-    try {
-      this.#setRevision(replica, await replica.pool.readRevision());
-    } catch {
-      replica.revision = null;
-    }
+    const revision = await replica.pool.readRevision().catch(() => null);
+    replica.isUp = revision !== null;
+    if (replica.isUp && revision === this.#newest.revision) replica.currentAtMs = performance.now();
   }
 }
 

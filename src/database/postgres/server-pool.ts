@@ -27,6 +27,15 @@ const PROBE_TIMEOUT_MS = 500;
 /** Its timeout before the first response: startup is in no hurry, and fails if this does. */
 const FIRST_PROBE_TIMEOUT_MS = 3_000;
 
+/** The replay age is null on a primary, and on a replica before its first transaction. */
+interface ProbeRow {
+  readonly revision: Revision;
+  readonly replay_age_ms: number | null;
+}
+
+const PROBE = `select read.*, 1000 * extract(epoch from now() - pg_last_xact_replay_timestamp())::float8 as replay_age_ms
+  from (${READ_REVISION}) as read`;
+
 /** Creates a pool that survives the loss of its server: without listeners, a lost connection ends the process. */
 export function createPool(config: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool(config);
@@ -36,11 +45,15 @@ export function createPool(config: pg.PoolConfig): pg.Pool {
   return pool;
 }
 
-/** Runs a statement on a connection from a pool, and releases the connection. */
-export async function runAndRelease(client: pg.PoolClient, statement: ReadStatement): Promise<ReadResult> {
+/** Runs `work` on a connection from a pool, and releases the connection: by `release` if it succeeds. */
+export async function runAndRelease<T>(
+  client: pg.PoolClient,
+  work: () => Promise<T>,
+  release: (result: T) => unknown = () => client.release(),
+): Promise<T> {
   try {
-    const result = await runStatement(client, statement);
-    client.release();
+    const result = await work();
+    release(result);
     return result;
   } catch (error) {
     // The connection is still usable after a server-side error.
@@ -58,7 +71,10 @@ export class ServerPool {
   readonly #pool: pg.Pool;
   readonly #probe: HealthProbe;
   readonly #inUse = new Set<pg.PoolClient>();
-  readonly #isPooled: boolean;
+  readonly #resting = new Set<pg.PoolClient>();
+  readonly isPooled: boolean;
+  /** On a replica, milliseconds since the commit of the last transaction that it has replayed. */
+  replayAgeMs = 0;
   readonly #mostConnections: number;
   #capTimer: NodeJS.Timeout | undefined;
   #isCircuitClosed = true;
@@ -66,7 +82,7 @@ export class ServerPool {
 
   /** @param isPooled true if PgBouncer is in between, so that no statement can be prepared. */
   constructor(config: pg.PoolConfig, isPooled: boolean) {
-    this.#isPooled = isPooled;
+    this.isPooled = isPooled;
     this.#pool = createPool({ ...config, connectionTimeoutMillis: CONNECTION_TIMEOUT_MS });
     this.#probe = new HealthProbe(config);
     this.#mostConnections = this.#pool.options.max;
@@ -105,14 +121,33 @@ export class ServerPool {
     }
   }
 
-  /** Runs a read-only statement, and retries once if the connection is lost. */
-  async query(statement: ReadStatement): Promise<ReadResult> {
-    try {
-      return await this.#queryOnce(statement);
-    } catch (error) {
+  /** Whether there is a connection to be had that does not rest. */
+  get hasMore(): boolean {
+    return this.#isCircuitClosed && this.#resting.size < this.#pool.options.max;
+  }
+
+  /**
+   * Runs `work` on a connection, and retries once if the connection is lost. If `work` returns null, the connection rests:
+   * others are offered until the next health probe.
+   */
+  async use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const attempt = async (): Promise<T> => {
+      const client = await this.connect();
+      const release = (result: T): unknown => (result === null ? this.#resting.add(client) : client.release());
+      return runAndRelease(client, () => work(client), release);
+    };
+    return attempt().catch((error: unknown) => {
       if (!isConnectionLost(error)) throw error;
-      return this.#queryOnce(statement);
-    }
+      return attempt();
+    });
+  }
+
+  /** Runs a read-only statement on a connection of this pool. */
+  async run(client: pg.PoolClient, statement: ReadStatement): Promise<ReadResult> {
+    const { name, ...unnamed } = statement;
+    const result = await runStatement(client, this.isPooled || name === undefined ? unnamed : statement);
+    this.#respondedAtMs = performance.now();
+    return result;
   }
 
   /**
@@ -121,8 +156,10 @@ export class ServerPool {
    * @throws if the server does not respond in time.
    */
   async readRevision(): Promise<Revision> {
+    this.#endRest();
     try {
-      const revision = await this.#probe.read();
+      const { revision, replay_age_ms } = await this.#probe.read();
+      this.replayAgeMs = replay_age_ms ?? 0;
       this.#respondedAtMs = performance.now();
       this.#isCircuitClosed = true;
       return revision;
@@ -135,15 +172,13 @@ export class ServerPool {
 
   async close(): Promise<void> {
     this.#probe.close();
+    this.#endRest();
     if (!this.#pool.ending) await this.#pool.end();
   }
 
-  async #queryOnce(statement: ReadStatement): Promise<ReadResult> {
-    const client = await this.connect();
-    const { name, ...unnamed } = statement;
-    const result = await runAndRelease(client, this.#isPooled || name === undefined ? unnamed : statement);
-    this.#respondedAtMs = performance.now();
-    return result;
+  #endRest(): void {
+    for (const client of this.#resting) client.release();
+    this.#resting.clear();
   }
 
   /** Caps the pool at its current connections for a second; false if it has none. */
@@ -193,7 +228,7 @@ class HealthProbe {
   }
 
   /** @throws if neither the current connection nor a new one responds in time. */
-  async read(): Promise<Revision> {
+  async read(): Promise<ProbeRow> {
     // If there is a connection, only that one may have failed. The pool removes it after any error.
     const wasConnected = this.#pool.totalCount > 0;
     try {
@@ -209,15 +244,15 @@ class HealthProbe {
     if (!this.#pool.ending) void this.#pool.end();
   }
 
-  async #query(): Promise<Revision> {
+  async #query(): Promise<ProbeRow> {
     // `pg` takes a timeout for each query, which its types omit.
-    const query = { text: READ_REVISION, query_timeout: this.#timeoutMs };
-    const { rows } = await this.#pool.query<{ revision: Revision }>(query);
+    const query = { text: PROBE, query_timeout: this.#timeoutMs };
+    const { rows } = await this.#pool.query<ProbeRow>(query);
     const [row] = rows;
     if (row === undefined) throw new Error('access.clock is empty');
     this.#timeoutMs = PROBE_TIMEOUT_MS;
     // The pool reads it for each new connection.
     this.#pool.options.connectionTimeoutMillis = PROBE_TIMEOUT_MS;
-    return row.revision;
+    return row;
   }
 }
