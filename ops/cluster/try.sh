@@ -7,13 +7,13 @@
 #   try.sh signal NAME PART    sends a signal to all processes of a part: KILL, or STOP and CONT
 #   try.sh list                shows Patroni's members
 #
-# Its files are in $PDS_TRY_FOLDER (/tmp/pds-try), its addresses begin with $PDS_TRY_NETWORK (127.0.0). Needs Debian's
+# Its files are in $TRY_FOLDER (/tmp/pds-try), its addresses begin with $TRY_NETWORK (127.0.0). Needs Debian's
 # packages postgresql, patroni, etcd-server, haproxy, redis-server, nginx-light, openssl and curl, and `npm ci`.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-folder=${PDS_TRY_FOLDER:-/tmp/pds-try}
-network=${PDS_TRY_NETWORK:-127.0.0}
+folder=${TRY_FOLDER:-/tmp/pds-try}
+network=${TRY_NETWORK:-127.0.0}
 all=(etcd-{1..3} postgres-{1..3} redis haproxy-{1..2} service-{1..2} nginx)
 pds=("$root/node_modules/.bin/node" --disable-sigusr1 "$root/src/main.js")
 PATH=$PATH:/usr/sbin
@@ -22,9 +22,10 @@ PATH=$PATH:/usr/sbin
 as_postgres=()
 if ((UID == 0)); then as_postgres=(setpriv --reuid=postgres --regid=postgres --clear-groups --); fi
 
-# Copies a file for host N: this machine's addresses, folders and passwords, and N in the lines of its own.
+# Copies a file for host N: this machine's addresses, folders and passwords, and N in the lines of its own. Whatever the
+# destination on the loopback, connections come from 127.0.0.1.
 fill() { # FILE N
-  sed -e "s|10\.0\.0\.|$network.|g; / # own$/{s|$network\.\([12]\)1|$network.\1$2|; s|postgres-1|postgres-$2|}" \
+  sed -e "s|10\.0\.0\.0/24|127.0.0.0/8|; s|^\(PDS_TRUSTED_PROXIES\)=.*|\1=127.0.0.1|" -e "s|10\.0\.0\.|$network.|g; / # own$/{s|$network\.\([12]\)1|$network.\1$2|; s|postgres-1|postgres-$2|}" \
     -e "s|replace-this-[a-z-]*|$password|; s|:password@|:$password@|; s|/var/run/postgresql|$folder/data-$2|" \
     -e "s|/var/lib/postgresql|$folder/data-$2|; s|/var/lib/etcd|$folder|; s|/etc/nginx/tls|$folder|" "$here/$1"
 }
@@ -80,11 +81,14 @@ start() { # PART
   )
 }
 
-# The process of a part and its children; of a database host, also PostgreSQL, which outlives Patroni.
+# The process of a part and its children; of a database host, also PostgreSQL, which outlives Patroni. Another program can
+# have the id of one that has ended: ours run in this folder.
 processes() { # PART
   local pid
-  for pid in $(cat "$folder/$1.pid" 2>/dev/null) $(head -qn1 "$folder/data-${1#postgres-}/15/pds/postmaster.pid" 2>/dev/null); do
-    if kill -0 "$pid" 2>/dev/null; then echo "$pid" && pgrep -P "$pid" || true; fi
+  for pid in $(head -qn1 "$folder/$1.pid" "$folder/data-${1#postgres-}/15/pds/postmaster.pid" 2>/dev/null); do
+    [[ $(readlink "/proc/$pid/cwd") == "$folder"* ]] || continue
+    echo "$pid"
+    pgrep -P "$pid" || true
   done
 }
 
@@ -115,22 +119,27 @@ await() { # TEXT COMMAND…
   done
 }
 
+# At once: nothing of it is of any use later. PostgreSQL frees its shared memory on SIGQUIT, and not on SIGKILL.
 stop_all() {
-  local part
-  # etcd last, since the others say good-bye to it.
-  for part in "${all[@]:3}"; do stop "$part" & done
-  wait
-  for part in "${all[@]:0:3}"; do stop "$part" & done
-  wait
+  local part pids signal
+  for signal in QUIT KILL; do
+    for part in "${all[@]}"; do
+      pids=$(processes "$part")
+      kill -CONT $pids || true
+      kill -KILL "${pids%%$'\n'*}" || true
+      kill -$signal $pids || true
+    done 2>/dev/null
+    sleep 1
+  done
   rm -rf "$folder"
 }
 
 start_all() {
   write_files
-  trap 'kill $(jobs -p); stop_all' EXIT
+  trap 'kill $(jobs -p) 2>/dev/null; stop_all' EXIT
   trap 'exit 0' INT TERM HUP
   for part in "${all[@]:0:9}"; do start "$part"; done
-  await 'PostgreSQL' curl -sf "http://$network.21:8008/cluster" 
+  await 'PostgreSQL' curl -sf "http://$network.21:8008/cluster"
   database="host=$network.11 port=5000 user=postgres password=$password"
   await 'a primary' psql "$database" -c 'select 1'
   psql -q "$database" -c "create role pds login password '$password'" -c 'create database pds owner pds'

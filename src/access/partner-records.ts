@@ -69,7 +69,7 @@ export async function findStoredKey(
   keyId: string,
   requestsPerMinute: number,
 ): Promise<(KeyRow & { readonly partner: Partner }) | null> {
-  const rows = await database.run('key', () => storedKey, { key_id: keyId }, 'primary');
+  const rows = await database.run('key', () => storedKey, { key_id: keyId }, 'known');
   const [first] = rows;
   return first === undefined ? null : { ...first, partner: toPartner(first, rows, requestsPerMinute) };
 }
@@ -80,7 +80,7 @@ export async function findPartnerById(
   partnerId: number,
   requestsPerMinute: number,
 ): Promise<Partner | null> {
-  const rows = await database.run('partner', () => partnerById, { partner_id: partnerId }, 'primary');
+  const rows = await database.run('partner', () => partnerById, { partner_id: partnerId }, 'known');
   const [first] = rows;
   return first === undefined ? null : toPartner(first, rows, requestsPerMinute);
 }

@@ -5,8 +5,11 @@ import { OperatorError } from '../operator-error.ts';
 
 export type Engine = 'sqlite' | 'postgres';
 
-/** Which server can run a statement: any that is up to date, or only the primary. */
-export type ReadSource = 'any' | 'primary';
+/**
+ * Which server can run a statement: any that is up to date; the primary, or any while it is down (`known`); only the
+ * primary.
+ */
+export type ReadSource = 'any' | 'known' | 'primary';
 
 /** The person on whose behalf a command changes the database. */
 export interface Operator {
@@ -64,7 +67,7 @@ export interface OpenDatabase extends Database, AsyncDisposable {
    *
    * @param statementKey the statement key.
    * @param build must depend on `statementKey` alone. A result column named `revision` must be that of `access.clock`.
-   * @param source `primary` if a replica will not do.
+   * @param source `known` or `primary` if a replica will not do.
    */
   run<Row>(
     statementKey: string,

@@ -7,6 +7,9 @@ import { test } from 'vitest';
 const PROGRAMS = {
   postgresql: ['pg_basebackup'],
   pgbouncer: ['pgbouncer'],
+  patroni: ['patroni'],
+  etcd: ['etcd'],
+  haproxy: ['haproxy'],
   redis: ['redis-server', 'valkey-server'],
   nginx: ['nginx'],
   openssl: ['openssl'],

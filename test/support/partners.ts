@@ -15,6 +15,8 @@ export interface PartnerSetup {
   /** Defaults to all. */
   kinds?: readonly Kind[];
   requestsPerMinute?: number;
+  /** Of its key; defaults to `test`. */
+  environment?: 'test' | 'live';
 }
 
 export interface TestPartner {
@@ -23,7 +25,7 @@ export interface TestPartner {
   readonly scope: ModelScope;
 }
 
-/** Creates a partner with its grants and a test key. */
+/** Creates a partner with its grants and a key. */
 export async function makePartner(database: OpenDatabase, clock: Clock, setup: PartnerSetup): Promise<TestPartner> {
   const {
     name,
@@ -32,13 +34,14 @@ export async function makePartner(database: OpenDatabase, clock: Clock, setup: P
     coops = [],
     kinds = null,
     requestsPerMinute = 1_000_000,
+    environment = 'test',
   } = setup;
   await createPartner(database, clock, name, { everything });
   if (leadEntities.length + coops.length > 0) {
     await grant(database, clock, name, { everything: false, leadEntities, coops });
   }
   await setPartner(database, clock, name, { requestsPerMinute, kinds });
-  const { key } = await issueKey(database, clock, name, { environment: 'test', lifetimeMs: null });
+  const { key } = await issueKey(database, clock, name, { environment, lifetimeMs: null });
   return { name, key, scope: await readScope(database, name) };
 }
 

@@ -13,6 +13,9 @@ interface Replica {
   currentAtMs: number;
 }
 
+/** For how long replicas are read from without the primary: no longer than cached keys remain valid. */
+const MAX_ALONE_MS = 30_000;
+
 /** Two intervals of the health probe. */
 const IN_USE_MS = 1_000;
 
@@ -40,6 +43,7 @@ export class ReadRouter {
   /** The newest revision at which each connection to a replica was seen: its server has every change up to there. */
   readonly #proven = new WeakMap<pg.PoolClient, Revision>();
   #nextIndex = 0;
+  #readAtMs = performance.now();
 
   constructor(primary: ServerPool, replicas: readonly ServerPool[]) {
     this.#primary = primary;
@@ -48,9 +52,11 @@ export class ReadRouter {
 
   /** Runs a read-only statement. A `revision` in its first row must be that of `access.clock`. */
   async query(statement: ReadStatement, source: ReadSource): Promise<ReadResult> {
-    const replica = source === 'any' ? this.#choose() : null;
+    const isAllowed = source === 'any' || (source === 'known' && !this.#primary.state.isCircuitClosed);
+    const replica = isAllowed ? this.#choose() : null;
     const fromReplica = replica && (await this.#queryReplica(replica, statement));
-    if (fromReplica) return fromReplica;
+    // While the primary is down, something that is not found may have been added just before.
+    if (fromReplica && (source === 'any' || fromReplica.rows.length > 0)) return fromReplica;
     const before = this.#newest;
     const result = await this.#primary.use((client) => this.#primary.run(client, statement));
     this.#setNewest(revisionOf(result), before);
@@ -64,10 +70,17 @@ export class ReadRouter {
    */
   async readRevision(): Promise<Revision> {
     const before = this.#newest;
+    const startedAtMs = performance.now();
     for (const replica of this.#replicas) void this.#readReplica(replica);
-    const revision = await this.#primary.readRevision();
-    this.#setNewest(revision, before);
-    return revision;
+    try {
+      const revision = await this.#primary.readRevision();
+      this.#setNewest(revision, before);
+      this.#readAtMs = startedAtMs;
+      return revision;
+    } catch (error) {
+      if (startedAtMs - this.#readAtMs > MAX_ALONE_MS) this.bypassReplicas();
+      throw error;
+    }
   }
 
   /** A client has seen newer data: bypasses the replicas until the primary's revision has been read again. */
@@ -112,7 +125,7 @@ export class ReadRouter {
         }
         const result = await pool.run(client, statement);
         const revision = revisionOf(result);
-        return revision === null || this.#isCurrent(replica, client, revision) ? result : null;
+        return this.#isCurrent(replica, client, revision) ? result : null;
       })
       .catch(() => null);
   }
@@ -120,10 +133,13 @@ export class ReadRouter {
   #isCurrent(replica: Replica, client: pg.PoolClient, revision: Revision | null): boolean {
     const newest = this.#newest.revision;
     if (newest === null) return false;
-    if (revision === newest) this.#proven.set(client, newest);
-    // The last changes before the primary went down may have reached the replica but not this process.
-    else if (this.#proven.get(client) !== newest || this.#primary.state.isCircuitClosed || replica.pool.isPooled)
-      return false;
+    if (revision !== null && revision !== newest) {
+      // The last changes before the primary went down may have reached the replica but not this process.
+      const follows = this.#proven.get(client) === newest && !replica.pool.isPooled;
+      if (!follows || this.#primary.state.isCircuitClosed) return false;
+      this.#newest = { revision };
+    }
+    if (revision !== null) this.#proven.set(client, revision);
     replica.currentAtMs = performance.now();
     return true;
   }

@@ -1,0 +1,315 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
+import { setPartner } from '../../src/access/partner-admin.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { openForCommands } from '../../src/database/open.ts';
+import { OperatorError } from '../../src/operator-error.ts';
+import { createClient, type Client, type Get } from '../support/client.ts';
+import { testWith } from '../support/installed-programs.ts';
+import { makePartner } from '../support/partners.ts';
+import { publishLines } from '../support/publishing.ts';
+import { Copy, KINDS } from '../sync/copy.ts';
+import { FeedCopy } from '../sync/feed-copy.ts';
+import { change, COOPS, evenClock, firstCatalog, LEAD_ENTITIES, leadEntity } from '../sync/writer-process.ts';
+import { startPatroni, type PatroniCluster } from './patroni.ts';
+
+const test = testWith('postgresql', 'patroni', 'etcd', 'haproxy', 'redis', 'nginx', 'openssl', 'curl', 'psql');
+
+const SEED = Number(process.env['CLUSTER_SEED'] ?? 1);
+
+/** HAProxy's check, a poll of the service, and a margin for a busy machine. */
+const RECOVERY_MS = 1_000 + 500 + 2_500;
+
+/** How long a server may go on with what it has. */
+const GRACE_MS = 30_000;
+
+/** How long writers repeat a step. */
+const MAX_OUTAGE_MS = 60_000;
+
+let cluster: PatroniCluster;
+let database: OpenDatabase;
+let client: Client;
+
+beforeAll(async () => {
+  cluster = await startPatroni();
+  database = openForCommands({ engine: 'postgres', url: cluster.databaseUrl });
+  client = createClient(cluster.url, { ca: cluster.certificate, servername: 'api.example.com' });
+}, 90_000);
+afterAll(async () => {
+  client?.close();
+  await database?.close();
+  await cluster?.close();
+}, 30_000);
+afterEach(({ task }) => {
+  if (task.result?.state === 'fail') process.stderr.write(cluster.logs());
+});
+
+/** When there was no primary behind HAProxy, as a client of PostgreSQL sees it. */
+class PrimaryWatch {
+  readonly #outages: { fromMs: number; toMs: number }[] = [];
+  readonly #signal: AbortSignal;
+
+  constructor(urls: readonly string[], signal: AbortSignal) {
+    this.#signal = signal;
+    for (const url of urls) void this.#watch(url);
+  }
+
+  /** Whether a request in this time could not reach the primary. */
+  excuses(sentMs: number, receivedMs: number): boolean {
+    return this.#outages.some(({ fromMs, toMs }) => sentMs < toMs + RECOVERY_MS && receivedMs > fromMs);
+  }
+
+  async #watch(url: string): Promise<void> {
+    let upMs = performance.now();
+    let outage: { fromMs: number; toMs: number } | null = null;
+    while (!this.#signal.aborted) {
+      const isUp = await isPrimary(url);
+      if (isUp) {
+        if (outage !== null) outage.toMs = performance.now();
+        outage = null;
+        upMs = performance.now();
+      } else if (outage === null) this.#outages.push((outage = { fromMs: upMs, toMs: Infinity }));
+      await delay(100);
+    }
+  }
+}
+
+async function isPrimary(connectionString: string): Promise<boolean> {
+  const connection = new pg.Client({ connectionString, connectionTimeoutMillis: 1_000, query_timeout: 1_000 });
+  connection.on('error', () => undefined);
+  try {
+    await connection.connect();
+    const { rows } = await connection.query<{ ok: boolean }>('select not pg_is_in_recovery() as ok');
+    return rows[0]?.ok === true;
+  } catch {
+    return false;
+  } finally {
+    void connection.end().catch(() => undefined);
+  }
+}
+
+/** Repeats a step that is idempotent until it is acknowledged, as an operator would. */
+async function persist(step: () => Promise<unknown>): Promise<void> {
+  const startedMs = performance.now();
+  for (;;) {
+    try {
+      await step();
+      return;
+    } catch (error) {
+      if (error instanceof OperatorError && !/cannot reach|standby/.test(error.message)) return;
+      if (performance.now() - startedMs > MAX_OUTAGE_MS) throw error;
+      await delay(100);
+    }
+  }
+}
+
+interface Times {
+  readonly name: string;
+  readonly writeMs: number;
+  readonly readMs: number;
+}
+
+test('nobody loses or repeats a change, whatever part of the cluster is lost, and no service is restarted', async () => {
+  const servicesBefore = cluster.services();
+  const finished = new AbortController();
+  const { signal } = finished;
+  const isRunning = (): boolean => !signal.aborted;
+  const watch = new PrimaryWatch([cluster.databaseUrl, cluster.databaseUrl.replace('.11:', '.12:')], signal);
+
+  // Clients that follow the guide.
+  const statuses = new Map<number, number>();
+  const failures: { path: string; sentMs: number; receivedMs: number; body: string }[] = [];
+  const get: Get = async (path, options) => {
+    for (;;) {
+      const sentMs = performance.now();
+      const response = await client.get(path, options);
+      const { status, body } = response;
+      // A listing of the feed that a revocation of grants has cut short begins again, as the guide says.
+      if (status === 400 && body.includes('cannot be continued')) return response;
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (status === 500) failures.push({ path, sentMs, receivedMs: performance.now(), body });
+      if (status !== 500 && status !== 429) return response;
+      await delay(100);
+    }
+  };
+
+  await publishLines(database, firstCatalog());
+  const keyOf = async (name: string, grants: object): Promise<string> =>
+    (await makePartner(database, Date.now, { name, environment: 'live', ...grants })).key;
+  const all = await keyOf('all', { everything: true });
+  const some = await keyOf('some', { leadEntities: LEAD_ENTITIES.slice(0, 2) });
+  const copies = [all, some].flatMap((key) => KINDS.map((kind) => new Copy(kind, key, get)));
+  const feeds = [all, all, some, some].map((key) => ({ key, feed: new FeedCopy(key, KINDS.join()) }));
+
+  // Writers. What was acknowledged must still be there in the end.
+  const acknowledged = new Map<string, Record<string, unknown>>();
+  let imports = 0;
+  const importing = async (): Promise<void> => {
+    for (const lines of fc.sample(change, { seed: SEED, numRuns: 20_000 })) {
+      if (!isRunning()) return;
+      await persist(() => publishLines(database, lines, { clock: evenClock }));
+      imports += 1;
+      for (const [kind, records] of Object.entries(lines))
+        for (const record of records as { id: string }[]) acknowledged.set(`${kind} ${record.id}`, { ...record });
+      await delay(100);
+    }
+  };
+  const granting = async (): Promise<void> => {
+    const step = fc.record({ isGrant: fc.boolean(), lead: leadEntity, coop: fc.constantFrom(...COOPS) });
+    for (const { isGrant, lead, coop } of fc.sample(step, { seed: SEED, numRuns: 20_000 })) {
+      if (!isRunning()) return;
+      const grants = { everything: false, leadEntities: [lead], coops: [coop] };
+      await persist(() => (isGrant ? grant : revoke)(database, evenClock, 'some', grants));
+      await delay(150);
+    }
+  };
+
+  // Keys that are revoked while they are in use.
+  let revocations = 0;
+  let latestMs = 0;
+  const revoking = async (): Promise<void> => {
+    while (isRunning()) {
+      const { key } = await issueLive('some');
+      for (let turn = 0; turn < 4; turn += 1) expect((await get('/v1/key', { key })).status).toBe(200);
+      await persist(() => revokeKey(database, evenClock, key.split('_')[2] ?? ''));
+      const revokedMs = performance.now();
+      revocations += 1;
+      for (let refused = 0; refused < 4 && isRunning();) {
+        const sentMs = performance.now();
+        const { status } = await client.get('/v1/coops', { key });
+        if (status === 200) latestMs = Math.max(latestMs, sentMs - revokedMs);
+        refused = status === 401 ? refused + 1 : 0;
+        await delay(1_200);
+      }
+    }
+  };
+  async function issueLive(name: string): Promise<{ key: string }> {
+    let issued: { key: string } | null = null;
+    // If it was not acknowledged, there is one more key.
+    await persist(async () => {
+      issued = await issueKey(database, evenClock, name, { environment: 'live', lifetimeMs: null });
+    });
+    return issued ?? expect.fail();
+  }
+
+  // Keys that no service has cached: who they are must be read from the primary.
+  const fresh: string[] = [];
+  for (let count = 0; count < 12; count += 1) fresh.push((await issueLive('all')).key);
+  const times: Times[] = [];
+  const measure = async (name: string, startedMs: number): Promise<void> => {
+    const key = fresh.pop() ?? expect.fail();
+    const since = async (work: Promise<unknown>): Promise<number> => {
+      await work;
+      return Math.round(performance.now() - startedMs);
+    };
+    const settings = { requestsPerMinute: 1_000_000 + times.length };
+    const [writeMs, readMs] = await Promise.all([
+      since(delay(100).then(() => persist(() => setPartner(database, evenClock, 'all', settings)))),
+      since(get('/v1/key', { key })),
+    ]);
+    times.push({ name, writeMs, readMs });
+  };
+
+  const losePrimary = async (name: string, lose: (leader: string) => Promise<unknown>): Promise<string> => {
+    const leader = await cluster.leader();
+    const startedMs = performance.now();
+    await lose(leader);
+    await measure(name, startedMs);
+    return leader;
+  };
+  const replica = async (): Promise<string> =>
+    (await cluster.members()).find(({ role }) => role === 'replica')?.name ?? expect.fail();
+  const replace = async (part: string): Promise<void> => {
+    await cluster.tell('signal', 'KILL', part);
+    await delay(3_000);
+    await cluster.tell('start', part);
+  };
+  const disturbances: Record<string, () => Promise<unknown>> = {
+    'the primary crashes': () =>
+      losePrimary('crash', (leader) => Promise.resolve(cluster.killPostgres(leader))),
+    'a switchover': () => losePrimary('switchover', () => cluster.switchover()),
+    "the primary's host is lost": async () =>
+      cluster.tell('start', await losePrimary('host lost', (leader) => cluster.tell('signal', 'KILL', leader))),
+    "the primary's host freezes, and continues when there is another": async () =>
+      cluster.tell('signal', 'CONT', await losePrimary('frozen', (leader) => cluster.tell('signal', 'STOP', leader))),
+    'a replica is lost': async () => replace(await replica()),
+    'etcd loses a member': () => replace('etcd-2'),
+    'HAProxy is restarted': async () => {
+      for (const part of ['haproxy-1', 'haproxy-2']) {
+        await cluster.tell('stop', part);
+        await cluster.tell('start', part);
+      }
+    },
+  };
+  const [crash = '', switchover = '', ...others] = Object.keys(disturbances);
+  const everyDisturbance = [crash, crash, crash, switchover, switchover, ...others];
+
+  const clients = [
+    ...copies.map((copy) => () => copy.sync()),
+    ...feeds.map(
+      ({ feed }) =>
+        () =>
+          feed.sync(get),
+    ),
+  ].map(async (sync) => {
+    while (isRunning()) {
+      await sync();
+      await delay(100);
+    }
+  });
+  const writers = [importing(), granting(), revoking()];
+  const disturbing = async (): Promise<void> => {
+    const [order = []] = fc.sample(fc.shuffledSubarray(everyDisturbance, { minLength: everyDisturbance.length }), {
+      seed: SEED,
+      numRuns: 1,
+    });
+    for (const name of order) {
+      const startedMs = performance.now();
+      await disturbances[name]?.();
+      await cluster.heal();
+      await delay(1_000);
+      process.stdout.write(`${name}: healed after ${Math.round(performance.now() - startedMs)} ms\n`);
+    }
+  };
+  const everything = [...clients, ...writers, disturbing().finally(() => finished.abort())];
+  try {
+    await Promise.all(everything);
+  } finally {
+    finished.abort();
+    await Promise.allSettled(everything);
+    process.stdout.write(
+      `${JSON.stringify({ statuses: Object.fromEntries(statuses), imports, revocations, latestMs, times })}\n`,
+    );
+  }
+
+  expect([...statuses.keys()].filter((status) => ![200, 304, 429, 500].includes(status))).toEqual([]);
+  expect(failures.filter(({ sentMs, receivedMs }) => !watch.excuses(sentMs, receivedMs))).toEqual([]);
+  expect(latestMs).toBeLessThan(GRACE_MS);
+  expect(cluster.services()).toEqual(servicesBefore);
+
+  // Everybody has what is there, and that is all that was acknowledged.
+  for (const copy of copies) {
+    const { records, watermark } = await copy.listWith(get);
+    await copy.syncTo(watermark);
+    for (const record of records) expect(copy.records.get(record.id)).toEqual(record);
+    expect(await copy.sync()).toBe(0);
+  }
+  for (const { key, feed } of feeds) {
+    await feed.sync(get);
+    const listed = new Map<string, unknown>();
+    for (const kind of KINDS)
+      for (const record of await new Copy(kind, key, get).listAll()) listed.set(`${kind} ${record.id}`, record);
+    expect(feed.records).toEqual(listed);
+  }
+  for (const copy of copies.slice(0, KINDS.length)) {
+    for (const [id, { name, title }] of acknowledged) {
+      const [kind = '', record = ''] = id.split(' ');
+      const isShown = kind === copy.kind && acknowledged.get(id)?.['status'] !== 'draft';
+      if (isShown) expect(copy.records.get(record)).toMatchObject(name === undefined ? { title } : { name });
+    }
+  }
+}, 240_000);
