@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { ReadSource, ServerState } from '../database.ts';
 import type { ServerPool } from './server-pool.ts';
-import { READ_REVISION, type Revision } from '../revision.ts';
+import { numberOf, READ_REVISION, type Revision } from '../revision.ts';
 import type { ReadResult, ReadStatement } from './text-rows.ts';
 
 /** A replica, or several behind one address. */
@@ -40,7 +40,7 @@ export class ReadRouter {
   readonly #primary: ServerPool;
   readonly #replicas: readonly Replica[];
   #newest: Newest = { revision: null };
-  /** The newest revision at which each connection to a replica was seen: its server has every change up to there. */
+  /** The last of the primary's revisions at which each connection to a replica was: it has every change up to there. */
   readonly #proven = new WeakMap<pg.PoolClient, Revision>();
   #nextIndex = 0;
   #readAtMs = performance.now();
@@ -134,9 +134,10 @@ export class ReadRouter {
     const newest = this.#newest.revision;
     if (newest === null) return false;
     if (revision !== null && revision !== newest) {
-      // The last changes before the primary went down may have reached the replica but not this process.
-      const follows = this.#proven.get(client) === newest && !replica.pool.isPooled;
-      if (!follows || this.#primary.state.isCircuitClosed) return false;
+      // The last changes before the primary went down may have reached the replica but not this process. Numbers have an
+      // order only in one history: that of the primary, if this connection has been at a revision of it.
+      const isLater = numberOf(revision) > numberOf(newest) && this.#proven.has(client) && !replica.pool.isPooled;
+      if (!isLater || this.#primary.state.isCircuitClosed) return false;
       this.#newest = { revision };
     }
     if (revision !== null) this.#proven.set(client, revision);
