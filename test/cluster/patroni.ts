@@ -2,6 +2,7 @@ import { spawn, execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -29,7 +30,7 @@ export interface PatroniCluster {
   /** Runs `try.sh` with these arguments: `signal`, `start` or `stop`, and a part. */
   tell(...args: readonly string[]): Promise<void>;
   /** Kills PostgreSQL of this member, as a crash would, and not its Patroni. */
-  killPostgres(name: string): void;
+  killPostgres(name: string): Promise<void>;
   members(): Promise<readonly Member[]>;
   leader(): Promise<string>;
   /** Waits until all three run on one timeline, and one of them is a synchronous standby. */
@@ -83,9 +84,9 @@ export async function startPatroni(): Promise<PatroniCluster> {
     certificate: fileOf('api.example.com.pem'),
     databaseUrl,
     tell,
-    killPostgres(name) {
-      const data = name.replace('postgres', 'data');
-      process.kill(Number(fileOf(join(data, '15/pds/postmaster.pid')).split('\n')[0]), 'SIGKILL');
+    async killPostgres(name) {
+      const file = join(folder, name.replace('postgres', 'data'), '15/pds/postmaster.pid');
+      process.kill(Number.parseInt(await readFile(file, 'utf8'), 10), 'SIGKILL');
     },
     members,
     leader,

@@ -111,6 +111,7 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
       'documents.sqlite',
   },
   'docs/operators/several-machines.md': {
+    'ops/cluster/try.sh': { because: 'patroni.postgres.test.ts runs it' },
     'npx pds serve --workers 4': 'documents.sqlite',
     "PDS_DATABASE_URL='postgres://pds@primary/pds'": { because: 'these are settings for other machines' },
     "pg_basebackup --dbname='host=10.0.0.21 user=replicator application_name=replica_2' --pgdata=/var/lib/postgresql/15/main --write-recovery-conf --create-slot --slot=replica_2 --checkpoint=fast":
