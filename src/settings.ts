@@ -57,7 +57,9 @@ export const SETTINGS = {
     description: 'Redis or Valkey, for limits that several hosts share',
     default: '',
     accepts:
-      'redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss://… for TLS, with special characters percent-encoded',
+      'redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss://… for TLS, or ' +
+      'redis+sentinel://[USER:PASSWORD@]HOSTS[:PORT]/NAME[/DATABASE] for the primary that Sentinel on these hosts, ' +
+      'separated by commas, calls NAME; with special characters percent-encoded',
     parse: (value) => (value === '' ? null : isRedisUrl(value) ? value : undefined),
     isUrl: true,
   },
@@ -132,10 +134,11 @@ function parseOrigin(value: string): string | undefined {
 }
 
 function isRedisUrl(value: string): boolean {
-  if (!isUrlOf(/^rediss?:$/, value)) return false;
-  const { hostname, username, password, pathname, search, hash } = new URL(value);
+  if (!isUrlOf(/^(rediss?|redis\+sentinel):$/, value)) return false;
+  const { protocol, hostname, username, password, pathname, search, hash } = new URL(value);
+  const path = protocol === 'redis+sentinel:' ? /^\/[\w.-]+(\/\d{0,5})?$/ : /^(\/\d{0,5})?$/;
   // An unused parameter would be a silently ignored setting.
-  const hasNoMore = /^(\/\d{0,5})?$/.test(pathname) && search === '' && hash === '';
+  const hasNoMore = path.test(pathname) && search === '' && hash === '';
   return hostname !== '' && hasNoMore && isDecodable(username) && isDecodable(password);
 }
 

@@ -69,6 +69,8 @@ test.each([
   ['PDS_REDIS_URL', 'redis://h/zero'],
   ['PDS_REDIS_URL', 'redis://:p%ffw@h'],
   ['PDS_REDIS_URL', 'redis://h?tls=true'],
+  ['PDS_REDIS_URL', 'redis+sentinel://a,b'],
+  ['PDS_REDIS_URL', 'redis+sentinel://a:1,b:2/pds'],
   ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=require'],
   ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=no-verify'],
   ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=prefer'],

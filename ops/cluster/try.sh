@@ -2,19 +2,19 @@
 # The whole cluster on this machine's loopback, for a try, from the files beside this one: each "host" is an address.
 #
 #   try.sh                     starts it, prints where it serves, and stops it on Ctrl-C
-#   try.sh stop [PART…]        stops it, or parts of it: etcd-1, postgres-2, haproxy-1, redis, service-1, nginx, …
+#   try.sh stop [PART…]        stops it, or parts of it: etcd-1, postgres-2, haproxy-1, redis-1, service-1, nginx, …
 #   try.sh start PART…         starts parts again
 #   try.sh signal NAME PART    sends a signal to all processes of a part: KILL, or STOP and CONT
 #   try.sh list                shows Patroni's members
 #
 # Its files are in $TRY_FOLDER (/tmp/pds-try), its addresses begin with $TRY_NETWORK (127.0.0). Needs Debian's
-# packages postgresql, patroni, etcd-server, haproxy, redis-server, nginx-light, openssl and curl, and `npm ci`.
+# packages postgresql, patroni, etcd-server, haproxy, redis-sentinel, nginx-light, openssl and curl, and `npm ci`.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 folder=${TRY_FOLDER:-/tmp/pds-try}
 network=${TRY_NETWORK:-127.0.0}
-all=(etcd-{1..3} postgres-{1..3} redis haproxy-{1..2} service-{1..2} nginx)
+all=(etcd-{1..3} postgres-{1..3} redis-{1..2} sentinel-{1..3} haproxy-{1..2} service-{1..2} nginx)
 pds=("$root/node_modules/.bin/node" --disable-sigusr1 "$root/src/main.js")
 PATH=$PATH:/usr/sbin
 
@@ -39,6 +39,7 @@ write_files() {
   for n in 1 2 3; do
     fill etcd.yml $n | sed "s|^data-dir: .*|data-dir: $folder/etcd-$n.data|" >"$folder/etcd-$n.yml"
     fill patroni.yml $n >"$folder/postgres-$n.yml"
+    fill sentinel.conf $n | sed "/^bind\|announce/s|$network.21|$network.2$n|" >"$folder/sentinel-$n.conf"
     mkdir -p "$folder/data-$n/15"
     if ((UID == 0)); then chown -R postgres: "$folder/data-$n" "$folder/postgres-$n.yml"; fi
   done
@@ -46,7 +47,8 @@ write_files() {
     fill haproxy.cfg $n >"$folder/haproxy-$n.cfg"
     fill environment 1 | sed "s|$network\.11|$network.1$n|g" >"$folder/service-$n.env"
   done
-  fill ../redis.conf 1 >"$folder/redis.conf"
+  fill redis.conf 1 >"$folder/redis-1.conf"
+  sed "s|$network.31|$network.32|; \$a replicaof $network.31 6379" "$folder/redis-1.conf" >"$folder/redis-2.conf"
   fill ../nginx.conf 1 | sed "s|listen 443|listen $network.10:8443|" >"$folder/site.conf"
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=api.example.com \
     -addext subjectAltName=DNS:api.example.com -keyout "$folder/api.example.com.key" \
@@ -67,7 +69,8 @@ start() { # PART
   case $1 in
     etcd-*) command=(etcd --config-file "$folder/$1.yml") ;;
     postgres-*) command=("${as_postgres[@]}" patroni "$folder/$1.yml") ;;
-    redis) command=(redis-server "$folder/redis.conf") ;;
+    redis-*) command=(redis-server "$folder/$1.conf") ;;
+    sentinel-*) command=(redis-sentinel "$folder/$1.conf") ;;
     haproxy-*) command=(haproxy -db -f "$folder/$1.cfg") ;;
     service-*) command=("${pds[@]}" --config "$folder/$1.env" serve) ;;
     nginx) command=(nginx -p "$folder" -e stderr -c "$folder/nginx.conf") ;;
@@ -138,7 +141,7 @@ start_all() {
   write_files
   trap 'kill $(jobs -p) 2>/dev/null; stop_all' EXIT
   trap 'exit 0' INT TERM HUP
-  for part in "${all[@]:0:9}"; do start "$part"; done
+  for part in "${all[@]:0:13}"; do start "$part"; done
   await 'PostgreSQL' curl -sf "http://$network.21:8008/cluster"
   database="host=$network.11 port=5000 user=postgres password=$password"
   await 'a primary' psql "$database" -c 'select 1'

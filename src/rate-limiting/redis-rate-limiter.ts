@@ -92,18 +92,31 @@ const RECONNECT_MS = { min: 150, max: 400 };
  * Opens a connection that reconnects forever. A command that cannot be sent immediately fails, and so does one without
  * a response when the connection is lost: resending it would count a request twice.
  *
+ * With `redis+sentinel://HOST,HOST:PORT/NAME`, Sentinel on these hosts says where the primary is.
+ *
  * The caller must listen for 'error', must expose its errors only through `reasonOf`, and must disconnect in the end.
  *
  * @param commandTimeout in milliseconds.
  */
 export function openRedis(redisUrl: string, commandTimeout: number): Redis {
   const { protocol, hostname, port, username, password, pathname } = new URL(redisUrl);
+  const path = pathname.slice(1).split('/');
+  const isSentinel = protocol === 'redis+sentinel:';
+  const reconnectMs = (): number => RECONNECT_MS.min + Math.random() * (RECONNECT_MS.max - RECONNECT_MS.min);
   return new Redis({
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: Number(port || 6379),
+    ...(isSentinel
+      ? {
+          sentinels: hostname.split(',').map((host) => ({ host, port: Number(port || 26379) })),
+          name: path.shift() ?? '',
+          sentinelCommandTimeout: SILENCE_MS,
+          sentinelRetryStrategy: reconnectMs,
+          // Without it, a connection to a primary that hangs or was replaced ends only by its own silence.
+          failoverDetector: true,
+        }
+      : { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) }),
     ...(username !== '' && { username: decodeURIComponent(username) }),
     ...(password !== '' && { password: decodeURIComponent(password) }),
-    db: Number(pathname.slice(1)),
+    db: Number(path[0] ?? 0),
     // Node's trusted CAs verify the certificate, and its name must match the host.
     ...(protocol === 'rediss:' && { tls: {} }),
     connectionName: 'pds',
@@ -116,7 +129,7 @@ export function openRedis(redisUrl: string, commandTimeout: number): Redis {
     commandTimeout,
     connectTimeout: SILENCE_MS,
     socketTimeout: SILENCE_MS,
-    retryStrategy: () => RECONNECT_MS.min + Math.random() * (RECONNECT_MS.max - RECONNECT_MS.min),
+    retryStrategy: reconnectMs,
     // After a failover the host name can resolve to the new primary, which only a new connection reaches.
     reconnectOnError: ({ message }) => message.includes('READONLY'),
   });

@@ -190,6 +190,16 @@ test('nobody loses or repeats a change, whatever part of the cluster is lost, an
       cluster.tell('signal', 'CONT', await losePrimary('frozen', (leader) => cluster.tell('signal', 'STOP', leader))),
     'a replica is lost': async () => replace(await replica()),
     'etcd loses a member': () => replace('etcd-2'),
+    'Redis loses its primary': async () => {
+      const isReplaced = (): boolean => cluster.logOf('sentinel-1').includes('+switch-master pds');
+      const isCounting = (service: string): boolean => {
+        const log = cluster.logOf(service);
+        return log.lastIndexOf('Redis counts requests') > log.lastIndexOf('Redis does not count requests');
+      };
+      await cluster.tell('signal', 'KILL', 'redis-1');
+      while (!isReplaced() || !['service-1', 'service-2'].every(isCounting)) await delay(100);
+      await cluster.tell('start', 'redis-1');
+    },
     'HAProxy is restarted': async () => {
       for (const part of ['haproxy-1', 'haproxy-2']) {
         await cluster.tell('stop', part);

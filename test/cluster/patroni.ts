@@ -39,6 +39,8 @@ export interface PatroniCluster {
   switchover(): Promise<void>;
   /** The process ids of the services: they change if one is restarted. */
   services(): readonly string[];
+  /** The log of a part so far. */
+  logOf(part: string): string;
   logs(): string;
   close(): Promise<void>;
 }
@@ -105,6 +107,7 @@ export async function startPatroni(): Promise<PatroniCluster> {
       if (!response.ok) throw new Error(`switchover: ${await response.text()}`);
     },
     services: () => ['service-1.pid', 'service-2.pid'].map((name) => fileOf(name).trim()),
+    logOf: (part) => fileOf(`${part}.log`),
     logs() {
       const names = readdirSync(folder).filter((name) => name.endsWith('.log'));
       const last = (name: string): string =>
