@@ -81,7 +81,7 @@ export async function startPatroni(): Promise<PatroniCluster> {
       await delay(100);
     }
   };
-  return {
+  const cluster: PatroniCluster = {
     url: `https://${network}.10:8443`,
     certificate: fileOf('api.example.com.pem'),
     databaseUrl,
@@ -124,4 +124,7 @@ export async function startPatroni(): Promise<PatroniCluster> {
       await workspace.close();
     },
   };
+  // The replicas are copied while the service starts.
+  await cluster.heal();
+  return cluster;
 }
