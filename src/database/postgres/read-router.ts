@@ -44,6 +44,7 @@ export class ReadRouter {
   readonly #proven = new WeakMap<pg.PoolClient, Revision>();
   #nextIndex = 0;
   #readAtMs = performance.now();
+  #isBypassing = false;
 
   constructor(primary: ServerPool, replicas: readonly ServerPool[]) {
     this.#primary = primary;
@@ -76,6 +77,7 @@ export class ReadRouter {
       const revision = await this.#primary.readRevision();
       this.#setNewest(revision, before);
       this.#readAtMs = startedAtMs;
+      this.#isBypassing = false;
       return revision;
     } catch (error) {
       if (startedAtMs - this.#readAtMs > MAX_ALONE_MS) this.bypassReplicas();
@@ -83,9 +85,9 @@ export class ReadRouter {
     }
   }
 
-  /** A client has seen newer data: bypasses the replicas until the primary's revision has been read again. */
+  /** A client has seen newer data: bypasses the replicas until the next poll of the primary's revision. */
   bypassReplicas(): void {
-    this.#newest = { revision: null };
+    this.#isBypassing = true;
   }
 
   /** All servers, the primary first. */
@@ -108,7 +110,7 @@ export class ReadRouter {
   }
 
   #choose(): Replica | null {
-    if (this.#newest.revision === null) return null;
+    if (this.#isBypassing || this.#newest.revision === null) return null;
     const ready = this.#replicas.filter(({ pool, isUp }) => isUp && pool.hasMore);
     this.#nextIndex += 1;
     return ready[this.#nextIndex % ready.length] ?? null;
