@@ -1,4 +1,4 @@
-import { sql, type RawBuilder } from 'kysely';
+import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
 import { compareBytewise } from '../bytewise.ts';
 import type { Engine, OpenDatabase } from '../database/database.ts';
@@ -114,6 +114,8 @@ export interface ListedRecords {
   readonly bytes: RawBuilder<number>;
   /** When the text next changes by itself, if ever. Can use the parameter `now`. */
   readonly changesAt?: RawBuilder<string | null>;
+  /** False for stored records that no partner can see. */
+  readonly isServed?: RawBuilder<SqlBool>;
 }
 
 /** Records found by key and stored exactly as served. */
@@ -267,7 +269,7 @@ export function pageStatement(engine: Engine, listed: ListedRecords): RawBuilder
 }
 
 /** The texts of the records in the parameter `found` that are no larger than the parameter `bytes`. */
-export function listedTexts(engine: Engine, listed: ListedRecords): RawBuilder<unknown> {
+function listedTexts(engine: Engine, listed: ListedRecords): RawBuilder<unknown> {
   const { key, text, bytes, changesAt = sql<null>`null` } = listed;
   return sql`
         select listed.place, ${sql.ref(`record.${key}`)} as key, ${text} as text, ${changesAt} as changes_at
@@ -292,6 +294,6 @@ export function foundColumn({ foundBy, key }: ListedRecords): RawBuilder<unknown
   return sql.ref(`record.${foundBy === 'position' ? 'position' : key}`);
 }
 
-function typeOf({ foundBy }: ListedRecords): 'bigint' | 'text' {
+export function typeOf({ foundBy }: ListedRecords): 'bigint' | 'text' {
   return foundBy === 'position' ? 'bigint' : 'text';
 }

@@ -123,6 +123,7 @@ export const listedSolicitations: ListedRecords = {
   text: finished(sql<string>`record.document`),
   bytes: sql<number>`octet_length(record.document)`,
   changesAt: closesAt,
+  isServed: sql<SqlBool>`record.status <> 'draft'`,
 };
 
 /** Solicitations as in their details. */
