@@ -1,6 +1,5 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
-import { compareBytewise } from '../bytewise.ts';
 import type { Engine, OpenDatabase } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
 import { firstRow, joinedTexts, listedKeys, parameter } from '../database/statement.ts';
@@ -95,6 +94,9 @@ export function updatedSince(records: string, note = ''): IndexFilter {
  */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
+/** More records than a database has. */
+export const WHOLE_LIST = 2 ** 31;
+
 /** More than a text can have: the largest integer of a comparison with `octet_length` on PostgreSQL. */
 export const ANY_SIZE = 2 ** 31 - 1;
 
@@ -124,13 +126,6 @@ export function storedWhole(table: string, key: string): ListedRecords {
   return { name: table, table, key, foundBy: 'key', text, bytes: sql<number>`octet_length(${text})` };
 }
 
-/** Records found by key, up to a key; null for all of them. */
-export function upTo(until: string | null, found: FoundRecords): FoundRecords {
-  if (until === null) return found;
-  const positions = found.positions.filter((key) => compareBytewise(String(key), until) <= 0);
-  return { ...found, positions, hasMore: found.hasMore && positions.length === found.positions.length };
-}
-
 /** The records of a list, and how to find them. */
 export interface Listing {
   readonly records: ListedRecords;
@@ -147,6 +142,8 @@ export interface Listing {
     limit: number,
     until: string | null,
   ): Promise<FoundRecords>;
+  /** The number of records after a key. A million positions would take 8 MB. */
+  count(scope: Scope, since: Since | null, after: string | null): Promise<{ catalog: string; total: number }>;
   /** The number of deadlines that have passed, each of which changed a record without a release. */
   countPassed?(now: string): Promise<number>;
   /** Call when the texts were read in another catalog state than the one in which the records were found. */
@@ -165,6 +162,8 @@ export function indexedListing(
     records,
     find: (scope, since, after, limit, until) =>
       findInScope({ index, scope, since }, conditionsIn, (conditions) => index.find(conditions, after, limit, until)),
+    count: (scope, since, after) =>
+      findInScope({ index, scope, since }, conditionsIn, (conditions) => index.count(conditions, after)),
     ...(records.changesAt !== undefined && {
       countPassed: async (now: string) => (await index.count(passedBy(now))).total,
     }),

@@ -19,8 +19,9 @@ import {
   type FeedPosition,
 } from './changes.ts';
 import { readInOneState } from './one-state.ts';
+import { WHOLE_LIST } from './pages.ts';
 import { readPieces } from './pieces.ts';
-import { sendBytes, WHOLE_LIST } from './stream.ts';
+import { sendBytes } from './stream.ts';
 import { encodeCursor, lastEvent, type CursorBinding, type SeenEvents } from './watermark.ts';
 
 /** A request for changes: what it lists, from where on. */
@@ -180,7 +181,7 @@ async function sendChangesStream(
       for (const [kind, { listing: records }] of listing.kinds.entries()) {
         if (kind < position.kind) continue;
         const after = kind === position.kind ? position.after : null;
-        count += (await records.find(partner.scope, since, after, limit, null)).positions.length;
+        count += (await records.count(partner.scope, since, after)).total;
       }
       return { ...begun, count: Math.min(count, limit) };
     },

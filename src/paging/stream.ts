@@ -11,7 +11,7 @@ import type { Services } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import { csvHeader, csvLines, type CsvColumn } from './csv.ts';
 import { readInOneState } from './one-state.ts';
-import { inState, type Listing } from './pages.ts';
+import { inState, WHOLE_LIST, type Listing } from './pages.ts';
 import { readKey, readListPieces } from './pieces.ts';
 import { encodeCursor, lastEvent, readSince, seenEvents, type SeenEvents } from './watermark.ts';
 
@@ -20,9 +20,6 @@ const RECORDS_PER_UNIT = 2_000;
 
 /** A partner's streams at a time in a process. */
 const MAX_STREAMS = 2;
-
-/** More records than a database has. */
-export const WHOLE_LIST = 2 ** 31;
 
 type StreamFormat = Exclude<Format, 'json'>;
 
@@ -114,12 +111,14 @@ export async function sendStream(
       if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
       const since = await readSince(database, id, updatedSince, cursorWatermark);
       if (position === null && since !== null && lastEvent(since.seen) < since.from) return empty;
-      const found = await listing.find(scope, since, after, limit, null);
-      inState(catalog, found);
-      const last = found.positions.at(-1);
-      const until =
-        found.hasMore && last !== undefined ? await readKey(database, listing.records, last, catalog) : null;
-      return { ...empty, count: found.positions.length, until };
+      if (limit === WHOLE_LIST) {
+        const { total } = inState(catalog, await listing.count(scope, since, after));
+        return { ...empty, count: total };
+      }
+      const { positions, hasMore } = inState(catalog, await listing.find(scope, since, after, limit, null));
+      const last = positions.at(-1);
+      const until = hasMore && last !== undefined ? await readKey(database, listing.records, last, catalog) : null;
+      return { ...empty, count: positions.length, until };
     },
   });
   const { etag, count, until } = row;
