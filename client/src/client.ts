@@ -155,9 +155,8 @@ export function createClient(options: ClientOptions): Client {
     leadEntities: lists<NamedRef, PageFilters>('/v1/lead-entities'),
     cityServices: lists<NamedRef, PageFilters>('/v1/city-services'),
     coops: lists<NamedRef, PageFilters>('/v1/coops'),
-    stream: (kind, filters = {}, request = {}) =>
-      streamRecords(transport, { path: `/v1/${kind}`, filters, options: request }),
-    csv: (kind, filters = {}, request = {}) => streamCsv(transport, { path: `/v1/${kind}`, filters, options: request }),
+    stream: (kind, filters = {}, request = {}) => streamRecords(transport, `/v1/${kind}`, filters, request),
+    csv: (kind, filters = {}, request = {}) => streamCsv(transport, `/v1/${kind}`, filters, request),
     changes: (filters = {}, request = {}) => new ChangeList(transport, filters, request),
     key: async (request) => (await transport.get<Key>('/v1/key', request)).data,
     health: async (request) => (await transport.get<Health>('/health', request)).data,

@@ -22,7 +22,7 @@ export interface Answer<T> {
  */
 const RETRYABLE_STATUSES: readonly number[] = [429, 500, 502, 503, 504];
 
-/** A request for text, and which of its responses are transient failures. */
+/** A request for a text. */
 export interface TextRequest {
   /** Path and query. */
   readonly target: string;
@@ -30,8 +30,6 @@ export interface TextRequest {
   readonly type: string;
   /** Sent as `If-None-Match`: if the text is unchanged, the response has the status 304 and no text. */
   readonly etag?: string | null;
-  /** Why a text is not complete; null if it is. Such a request is retried. */
-  readonly flaw?: (text: string) => string | null;
   /** Whether a 404 is transient, as from a server of an earlier version while the service is being upgraded. */
   readonly isNewEndpoint?: boolean;
 }
@@ -62,7 +60,7 @@ export class Transport {
   async get<T extends object>(target: string, options?: RequestOptions): Promise<Answer<T>> {
     const cached = await this.#settings.cache?.get(target);
     const request = { target, type: 'application/json', etag: cached?.etag ?? null };
-    const answer = await this.#request(request, options);
+    const answer = await this.#request(request, options, ({ data }) => data);
     const isCached = answer.info.status === 304 && cached !== undefined;
     const text = isCached ? cached.body : answer.data;
     const etag = answer.headers.get('etag');
@@ -70,24 +68,26 @@ export class Transport {
     return { ...answer, data: parseObject(text, target, answer.info.status) as T };
   }
 
-  /** Fetches text, which is not cached. Throws as `get` does. */
-  getText(request: TextRequest, options?: RequestOptions): Promise<Answer<string>> {
-    return this.#request(request, options, ({ data, headers, info: { status } }) => {
-      if (status === 304) return null;
-      const isOfType = headers.get('content-type')?.startsWith(request.type) === true;
-      return isOfType
-        ? (request.flaw?.(data) ?? null)
-        : `is not ${request.type}, which needs version 1.3 of the service`;
+  /**
+   * Fetches text, which is not cached. Throws as `get` does.
+   *
+   * @param parse throws if the text is not whole: the request is then retried.
+   */
+  getText<T>(request: TextRequest, options: RequestOptions, parse: (text: string) => T): Promise<Answer<T>> {
+    return this.#request(request, options, ({ data, headers, info }) => {
+      if (info.status !== 304 && headers.get('content-type')?.startsWith(request.type) !== true)
+        throw new Error(`is not ${request.type}, which needs version 1.3 of the service`);
+      return parse(data);
     });
   }
 
-  async #request(
+  async #request<T>(
     request: TextRequest,
     { signal }: RequestOptions = {},
-    flawOf: (answer: Answer<string>) => string | null = () => null,
-  ): Promise<Answer<string>> {
+    parse: (answer: Answer<string>) => T,
+  ): Promise<Answer<T>> {
     for (let attempt = 1; ; attempt += 1) {
-      const outcome = await this.#attempt(request, attempt, signal, flawOf);
+      const outcome = await this.#attempt(request, attempt, signal, parse);
       if (!('error' in outcome)) return outcome;
       const pauseMs = pauseBefore(attempt, outcome.retryAfterMs, this.#settings.retry);
       if (pauseMs === null) throw outcome.error;
@@ -95,29 +95,31 @@ export class Transport {
     }
   }
 
-  async #attempt(
+  async #attempt<T>(
     { target, type, etag = null, isNewEndpoint = false }: TextRequest,
     attempt: number,
     signal: AbortSignal | undefined,
-    flawOf: (answer: Answer<string>) => string | null,
-  ): Promise<Answer<string> | Failure> {
+    parse: (answer: Answer<string>) => T,
+  ): Promise<Answer<T> | Failure> {
     const { apiKey, onAnswer } = this.#settings;
-    const headers: Record<string, string> = { authorization: `Bearer ${apiKey}`, accept: type };
-    if (etag !== null) headers['if-none-match'] = etag;
-    const received = await this.#receive(target, headers, signal);
+    const authorized: Record<string, string> = { authorization: `Bearer ${apiKey}`, accept: type };
+    if (etag !== null) authorized['if-none-match'] = etag;
+    const received = await this.#receive(target, authorized, signal);
     if ('error' in received) return received;
     const { response, body } = received;
-    const { status } = response;
-    const requestId = response.headers.get('x-request-id');
-    const info = { path: target, status, requestId, rateLimit: readRateLimit(response.headers), attempt };
+    const { status, headers } = response;
+    const requestId = headers.get('x-request-id');
+    const info = { path: target, status, requestId, rateLimit: readRateLimit(headers), attempt };
     onAnswer?.(info);
-    this.#keyExpiry.note(response.headers);
+    this.#keyExpiry.note(headers);
     if (status !== 200 && !(status === 304 && etag !== null))
       return this.#refuse(target, response, body, isNewEndpoint && status === 404);
-    const answer = { data: body, headers: response.headers, info };
-    const flaw = flawOf(answer);
-    if (flaw === null) return answer;
-    return { error: new UnexpectedAnswerError(status, `${target}: the response ${flaw}`), retryAfterMs: null };
+    try {
+      return { data: parse({ data: body, headers, info }), headers, info };
+    } catch (cause) {
+      const message = `${target}: the response ${(cause as Error).message}`;
+      return { error: new UnexpectedAnswerError(status, message, { cause }), retryAfterMs: null };
+    }
   }
 
   /** Sends the request and reads the complete response. */

@@ -10,32 +10,27 @@ import {
   type ReferenceKind,
 } from '../kinds.ts';
 import {
+  BusyCopyError,
+  each,
   initialState,
-  NO_CHANGES,
-  withChanges,
   withEndedListing,
   withReferences,
   type CopyChange,
   type Listing,
   type MirrorState,
-} from '../state.ts';
-import { BusyCopyError, type ReferenceList, type Store } from '../store.ts';
+  type Position,
+  type Store,
+} from '../store.ts';
 import { isBusy, openSqlite, type SqliteFile } from './sqlite-file.ts';
 import { TABLES } from './sqlite-layout.ts';
-
-/** A position in the feed. */
-type Position = Listing['last'];
 
 /** Not before any id. */
 const AFTER_ALL_IDS = '\u{10FFFF}';
 
-/** A statement for each kind, made once: a new string for each record would cost as much as a third of its insertion. */
-const statements = (of: (table: string) => string): Readonly<Record<Kind, string>> =>
-  Object.fromEntries(KINDS.map((kind) => [kind, of(TABLES[kind])])) as Record<Kind, string>;
-const SELECT = statements((table) => `select record from ${table} where id = ?`);
-const UPSERT = statements(
-  (table) => `insert into ${table} (id, record) values (?, ?) on conflict (id) do update set record = excluded.record`,
-);
+/** Statements for each kind, made once: a new string for each record would cost as much as a third of its insertion. */
+const SELECT = each(KINDS, (kind) => `select record from ${TABLES[kind]} where id = ?`);
+const INSERT = each(KINDS, (kind) => `insert or ignore into ${TABLES[kind]} (record, id) values (?, ?)`);
+const UPDATE = each(KINDS, (kind) => `update ${TABLES[kind]} set record = ? where id = ?`);
 const LINK_SUPPLIER = 'insert or ignore into contract_suppliers (contract_id, supplier_id) values (?, ?)';
 const LINK_CITY_SERVICE = 'insert or ignore into contract_city_services (contract_id, city_service_id) values (?, ?)';
 const LOG = 'insert or replace into unreported_changes (kind, id, change) values (?, ?, ?)';
@@ -47,8 +42,8 @@ export class SqliteStore implements Store {
   readonly #unlock: () => void;
   readonly #statements = new Map<string, StatementSync>();
   #state: MirrorState;
-  /** Those of the transaction. */
-  #changes: CopyChange[] = [];
+  /** As of the transaction. */
+  #held: Record<Kind, number>;
 
   private constructor(path: string, { database, unlock, formerService }: SqliteFile, service: string) {
     this.#path = path;
@@ -57,7 +52,11 @@ export class SqliteStore implements Store {
     const saved = this.#run(`select value from mirror_state where name = 'state'`).get()?.['value'];
     this.#state =
       typeof saved === 'string' ? (JSON.parse(saved) as MirrorState) : initialState(formerService ?? service);
-    if (saved === undefined) this.saveState(this.#state);
+    this.#held = { ...this.#state.held };
+    if (saved !== undefined) return;
+    // A copy that was taken over has records.
+    this.#held = each(KINDS, (kind) => Number(this.#run(`select count(*) as n from ${TABLES[kind]}`).get()?.['n']));
+    this.#save(this.#state);
   }
 
   /** @throws CopyError if the file cannot be opened, belongs to another program, or is locked by another mirror. */
@@ -70,46 +69,31 @@ export class SqliteStore implements Store {
   }
 
   saveState(state: MirrorState): void {
-    this.#transaction(() => state);
+    this.#save(state);
   }
 
   savePiece(lines: readonly string[], listing: Listing): void {
-    this.#transaction(() => {
+    this.#save({ ...this.#state, listing }, () => {
       const changes = lines.map(readFeedLine);
       if (listing.isComplete) this.#removeUnlisted(changes, this.#state.listing?.last ?? null, listing);
       for (const { kind, id, record } of changes) {
         if (record === null) this.#remove(kind, id);
         else this.#put(kind, id, record);
       }
-      return { ...this.#state, listing };
     });
   }
 
   endListing(): void {
-    this.saveState(withEndedListing(this.#state));
+    this.#save(withEndedListing(this.#state));
   }
 
-  saveReferences(kind: ReferenceKind, { records, etag }: ReferenceList): void {
-    this.#transaction(() => {
-      const gone = new Set(
-        this.#run(`select id from ${TABLES[kind]}`)
-          .all()
-          .map(({ id }) => String(id)),
-      );
-      for (const record of records) {
-        const id = idOf(kind, record);
-        this.#put(kind, id, record);
-        gone.delete(id);
-      }
-      for (const id of gone) this.#remove(kind, id);
-      return withReferences(this.#state, kind, etag);
+  saveReferences(kind: ReferenceKind, records: readonly string[], etag: string | null): void {
+    this.#save(withReferences(this.#state, kind, etag), () => {
+      const received = new Map(records.map((record) => [idOf(record), record]));
+      for (const { id } of this.#run(`select id from ${TABLES[kind]}`).all())
+        if (!received.has(String(id))) this.#remove(kind, String(id));
+      for (const [id, record] of received) this.#put(kind, id, record);
     });
-  }
-
-  countHeld(): MirrorState['held'] {
-    const count = (kind: Kind): number =>
-      Number(this.#run(`select count(*) as held from ${TABLES[kind]}`).get()?.['held']);
-    return Object.fromEntries(KINDS.map((kind) => [kind, count(kind)])) as Record<Kind, number>;
   }
 
   *listUnreported(): Generator<CopyChange, void, undefined> {
@@ -118,15 +102,12 @@ export class SqliteStore implements Store {
   }
 
   forgetUnreported(): void {
-    this.#transaction(() => {
-      this.#run('delete from unreported_changes').run();
-      return { ...this.#state, unreported: NO_CHANGES };
-    });
+    this.#save({ ...this.#state, isFirstCopy: false }, () => this.#run('delete from unreported_changes').run());
   }
 
   /** Nothing to do: the views evaluate `is_open` at read time. */
-  refreshOpen(): null {
-    return null;
+  refreshOpen(): number {
+    return Infinity;
   }
 
   close(): void {
@@ -134,29 +115,33 @@ export class SqliteStore implements Store {
     this.#unlock();
   }
 
-  /** Stores a record. A first copy is not compared with anything. */
   #put(kind: Kind, id: string, record: string): void {
     const text = withoutTime(kind, record);
-    if (!this.#state.isFirstCopy) {
-      const held = this.#run(SELECT[kind]).get(id)?.['record'];
-      if (held === text) return;
-      this.#changes.push({ kind, id, change: held === undefined ? 'added' : 'changed' });
-    }
-    this.#run(UPSERT[kind]).run(id, text);
+    // Nearly all records of a first copy are new.
+    const held = this.#state.isFirstCopy ? undefined : this.#run(SELECT[kind]).get(id)?.['record'];
+    if (held === text) return;
+    const isAdded = held === undefined && Number(this.#run(INSERT[kind]).run(text, id).changes) === 1;
+    if (!isAdded) this.#run(UPDATE[kind]).run(text, id);
     if (kind === 'contracts') this.#link(id, text);
+    this.#note({ kind, id, change: isAdded ? 'added' : 'changed' });
   }
 
   #remove(kind: Kind, id: string): void {
     const { changes } = this.#run(`delete from ${TABLES[kind]} where id = ?`).run(id);
     if (Number(changes) === 0) return;
     if (kind === 'contracts') this.#unlink(id);
-    if (!this.#state.isFirstCopy) this.#changes.push({ kind, id, change: 'removed' });
+    this.#note({ kind, id, change: 'removed' });
+  }
+
+  #note({ kind, id, change }: CopyChange): void {
+    if (change !== 'changed') this.#held[kind] += change === 'added' ? 1 : -1;
+    if (!this.#state.isFirstCopy) this.#run(LOG).run(kind, id, change);
   }
 
   /** Removes the records between two positions of a complete listing that it does not have. */
-  #removeUnlisted(changes: readonly FeedChange[], from: Position, to: Listing): void {
+  #removeUnlisted(changes: readonly FeedChange[], from: Position | null, to: Listing): void {
     const isLast = to.watermark !== null;
-    const rank = (position: Position): number => (position === null ? -1 : FEED_KINDS.indexOf(position.kind));
+    const rank = (position: Position | null): number => (position === null ? -1 : FEED_KINDS.indexOf(position.kind));
     for (const [index, kind] of FEED_KINDS.entries()) {
       if (index < rank(from) || (!isLast && index > rank(to.last))) continue;
       const after = from?.kind === kind ? from.id : '';
@@ -181,22 +166,22 @@ export class SqliteStore implements Store {
     this.#run('delete from contract_city_services where contract_id = ?').run(id);
   }
 
-  /** Runs `work` in a transaction, and saves the state that it returns and its changes in the same transaction. */
-  #transaction(work: () => MirrorState): void {
+  /** Runs `work` in a transaction that also saves the state. */
+  #save(state: MirrorState, work: () => void = () => undefined): void {
     try {
       this.#database.exec('begin immediate');
     } catch (error) {
       if (!isBusy(error)) throw error;
       throw new BusyCopyError(`${this.#path}: another program keeps it locked for writing`, { cause: error });
     }
-    this.#changes = [];
     try {
-      const state = withChanges(work(), this.#changes);
-      for (const { kind, id, change } of this.#changes) this.#run(LOG).run(kind, id, change);
-      this.#run(`insert or replace into mirror_state (name, value) values ('state', ?)`).run(JSON.stringify(state));
+      work();
+      const saved = { ...state, held: { ...this.#held } };
+      this.#run(`insert or replace into mirror_state (name, value) values ('state', ?)`).run(JSON.stringify(saved));
       this.#database.exec('commit');
-      this.#state = state;
+      this.#state = saved;
     } catch (error) {
+      this.#held = { ...this.#state.held };
       try {
         this.#database.exec('rollback');
       } catch {
