@@ -1,5 +1,5 @@
 import type { Contract, FeedKind, SolicitationDetail, Supplier } from './generated/types.gen.ts';
-import { queryString, type Query } from './lists.ts';
+import { followCursor, queryString, type Query } from './lists.ts';
 import { NDJSON, PIECE_RECORDS } from './streams.ts';
 import type { RequestOptions, Transport } from './transport.ts';
 
@@ -53,42 +53,29 @@ export interface RawPiece extends Omit<ChangesPiece, 'data'> {
 }
 
 /** Changes, fetched piece by piece as you read. Each iteration starts over with new requests. */
-export class ChangeList implements AsyncIterable<Change> {
-  readonly #transport: Transport;
-  readonly #filters: ChangeFilters;
-  readonly #options: RequestOptions;
-
-  constructor(transport: Transport, filters: ChangeFilters, options: RequestOptions) {
-    this.#transport = transport;
-    this.#filters = filters;
-    this.#options = options;
-  }
-
+export interface ChangeList extends AsyncIterable<Change> {
   /** Iterates over the changes. The generator returns how the listing ended, which `for await` does not show. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Change, ChangesEnd, undefined> {
-    for await (const { data, reset, watermark } of this.pieces()) {
-      yield* data;
-      if (watermark !== null) return { reset, watermark };
-    }
-    throw new Error('a listing of changes ended without its last piece');
-  }
-
+  [Symbol.asyncIterator](): AsyncGenerator<Change, ChangesEnd, undefined>;
   /** Iterates over the pieces. One that fails is requested again before any of its changes is returned. */
-  async *pieces(): AsyncGenerator<ChangesPiece, void, undefined> {
-    for (let { cursor } = this.#filters; ;) {
-      const { lines, ...piece } = await readPiece(this.#transport, { ...this.#filters, cursor }, this.#options);
-      yield { data: lines.map((line) => JSON.parse(line) as Change), ...piece };
-      if (piece.nextCursor === null) return;
-      cursor = piece.nextCursor;
-    }
-  }
+  pieces(): AsyncGenerator<ChangesPiece, void, undefined>;
 }
 
-/** The last line of a piece, without which it is not whole. */
-interface PieceMeta {
-  readonly next_cursor: string | null;
-  readonly reset: boolean;
-  readonly watermark: string | null;
+export function listChanges(transport: Transport, filters: ChangeFilters, options: RequestOptions): ChangeList {
+  const pieces = (): AsyncGenerator<ChangesPiece, void, undefined> =>
+    followCursor({ ...filters }, async (query) => {
+      const { lines, ...piece } = await readPiece(transport, query, options);
+      return { data: lines.map((line) => JSON.parse(line) as Change), ...piece };
+    });
+  return {
+    pieces,
+    async *[Symbol.asyncIterator]() {
+      for await (const { data, reset, watermark } of pieces()) {
+        yield* data;
+        if (watermark !== null) return { reset, watermark };
+      }
+      throw new Error('a listing of changes ended without its last piece');
+    },
+  };
 }
 
 /** Fetches one piece, and again if it fails or is not whole. Throws as `Transport.get` does. */
@@ -103,7 +90,9 @@ export async function readPiece(transport: Transport, filters: Query, options: R
 function parsePiece(text: string): RawPiece {
   const lines = text.split('\n');
   const [last = '', rest] = lines.splice(-2);
-  const { meta } = (rest === '' && last.startsWith('{"meta":') ? JSON.parse(last) : {}) as { meta?: PieceMeta };
+  const { meta } = JSON.parse(rest === '' && last.startsWith('{"meta":') ? last : '{}') as {
+    meta?: { next_cursor: string | null; reset: boolean; watermark: string | null };
+  };
   // Exactly one of cursor and watermark is given. Otherwise, a listing would end early, or never.
   const given = [meta?.next_cursor, meta?.watermark].filter((value) => typeof value === 'string');
   if (typeof meta?.reset !== 'boolean' || given.length !== 1) throw new Error('has no last line: it is not whole');

@@ -13,15 +13,8 @@ import { NdjsonStore } from './ndjson/ndjson-store.ts';
 import { CommandError, runOnChange } from './on-change.ts';
 import type { MirrorOptions } from './options.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
-import { BusyCopyError, CopyError, type CopyChange } from './store.ts';
-import { StoppedError, sync, type SyncContext, type SyncReport, type SyncRuntime } from './sync.ts';
-
-/** The clock, output and callbacks of a sync. */
-export interface MirrorRuntime extends SyncRuntime {
-  readonly onReport: (report: SyncReport, changes: Iterable<CopyChange>) => void;
-  /** With `--watch`: called when a sync failed and will be retried after `retryInMs`. */
-  readonly onFailure: (error: unknown, retryInMs: number) => void;
-}
+import { BusyCopyError, CopyError } from './store.ts';
+import { StoppedError, sync, type MirrorRuntime, type SyncContext } from './sync.ts';
 
 /** The clock is checked at least this often. */
 const MAX_PAUSE_MS = 60_000;
@@ -58,7 +51,7 @@ export async function runMirror(options: MirrorOptions, runtime: MirrorRuntime):
       if (isChanged || isFirstCopy) store.forgetUnreported();
     };
     if (watchMs === null) await syncOnce();
-    else await watch(context, watchMs, syncOnce, runtime);
+    else await repeat(context, watchMs, syncOnce);
   } catch (error) {
     if (!runtime.stop.aborted) throw error;
     if (watchMs === null) throw new StoppedError('stopped; the next run continues from here', { cause: error });
@@ -68,22 +61,16 @@ export async function runMirror(options: MirrorOptions, runtime: MirrorRuntime):
 }
 
 /** Syncs every `everyMs` until stopped. Transient failures are reported and retried at the next interval. */
-async function watch(
-  context: SyncContext,
-  everyMs: number,
-  syncOnce: () => Promise<void>,
-  { onFailure }: MirrorRuntime,
-): Promise<void> {
-  const { stop, onProgress } = context;
+async function repeat(context: SyncContext, everyMs: number, syncOnce: () => Promise<void>): Promise<void> {
   for (;;) {
     // Monotonic, because the wall clock can be set meanwhile.
     const nextAtMs = performance.now() + everyMs;
     try {
       await syncOnce();
     } catch (error) {
-      onProgress(null);
-      if (stop.aborted || !isTransient(error)) throw error;
-      onFailure(error, Math.max(0, nextAtMs - performance.now()));
+      context.onProgress(null);
+      if (context.stop.aborted || !TRANSIENT.some((type) => error instanceof type)) throw error;
+      context.onFailure(error, Math.max(0, nextAtMs - performance.now()));
     }
     await waitUntil(context, nextAtMs);
   }
@@ -99,6 +86,7 @@ async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Pro
   }
 }
 
+/** After these, the next sync can succeed without intervention. */
 const TRANSIENT = [
   ConnectionError,
   TimeoutError,
@@ -110,8 +98,3 @@ const TRANSIENT = [
   BusyCopyError,
   CommandError,
 ];
-
-/** Whether the next sync can succeed without intervention. */
-function isTransient(error: unknown): boolean {
-  return TRANSIENT.some((type) => error instanceof type);
-}

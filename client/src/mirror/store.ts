@@ -1,4 +1,4 @@
-import { KINDS, REFERENCE_KINDS, type FeedKind, type Kind, type ReferenceKind } from './kinds.ts';
+import { KINDS, REFERENCE_KINDS, type FeedChange, type Kind, type ReferenceKind } from './kinds.ts';
 
 /** A change of the copy that the operator's programs are told of. */
 export interface CopyChange {
@@ -15,14 +15,8 @@ export interface Listing {
   readonly isComplete: boolean;
   /** Null until the last piece was received. */
   readonly watermark: string | null;
-  /** The last change received; null before the first. */
-  readonly last: Position | null;
-}
-
-/** A position in the feed. */
-export interface Position {
-  readonly kind: FeedKind;
-  readonly id: string;
+  /** The last change received, without its record; null before the first. */
+  readonly last: FeedChange | null;
 }
 
 /** The state of a copy, apart from its records. */
@@ -77,9 +71,9 @@ export interface Store {
   /** Saves the lines of a piece together with the progress of the listing. */
   savePiece(lines: readonly string[], listing: Listing): void;
   /** Ends the listing whose last piece was received. A complete one drops the records that it does not have. */
-  endListing(nowMs: number): void;
-  /** Replaces a short list by the records in these lines. */
-  saveReferences(kind: ReferenceKind, records: readonly string[], etag: string | null): void;
+  endListing(state: MirrorState, nowMs: number): void;
+  /** Replaces a short list by these records. */
+  saveReferences(kind: ReferenceKind, records: readonly string[], state: MirrorState): void;
   /** The changes since the last call of `forgetUnreported`. */
   listUnreported(): Iterable<CopyChange>;
   /** Call after a report. The first copy ends with it. */
@@ -91,16 +85,6 @@ export interface Store {
    */
   refreshOpen(nowMs: number): number;
   close(): void;
-}
-
-/** Returns the state after a listing has ended: the next one starts from its watermark. */
-export function withEndedListing(state: MirrorState): MirrorState {
-  return { ...state, watermark: state.listing?.watermark ?? null, listing: null };
-}
-
-/** Returns the state after a short list was saved. */
-export function withReferences(state: MirrorState, kind: ReferenceKind, etag: string | null): MirrorState {
-  return { ...state, references: { ...state.references, etags: { ...state.references.etags, [kind]: etag } } };
 }
 
 /** A problem with the copy on disk. The message says what to do. */

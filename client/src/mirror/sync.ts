@@ -4,10 +4,10 @@ import type { Key } from '../generated/types.gen.ts';
 import { linesOf, NDJSON } from '../streams.ts';
 import type { Transport } from '../transport.ts';
 import { FEED_KINDS, KINDS, readFeedLine, REFERENCE_KINDS, type Kind, type ReferenceKind } from './kinds.ts';
-import { CopyError, each, readingAgain, type CopyChange, type Position, type Store } from './store.ts';
+import { CopyError, each, readingAgain, type CopyChange, type MirrorState, type Store } from './store.ts';
 
-/** The callbacks, signals and clock that a mirror runs with. */
-export interface SyncRuntime {
+/** The signals, clock and output of a mirror. */
+export interface MirrorRuntime {
   /** Graceful stop: no further requests are sent, but the one in flight is still used. */
   readonly stop: AbortSignal;
   /** Aborts the request in flight. */
@@ -18,13 +18,13 @@ export interface SyncRuntime {
   readonly onProgress: (received: number | null) => void;
   /** Shows the operator a one-sentence notice. */
   readonly notify: (message: string) => void;
+  readonly onReport: (report: SyncReport, changes: Iterable<CopyChange>) => void;
+  /** With `--watch`: called when a sync failed and will be retried after `retryInMs`. */
+  readonly onFailure: (error: unknown, retryInMs: number) => void;
 }
 
-/** The dependencies shared by all steps of a sync. */
-export interface SyncContext extends SyncRuntime {
-  readonly transport: Transport;
-  readonly store: Store;
-}
+/** What all steps of a sync share. */
+export type SyncContext = MirrorRuntime & { readonly transport: Transport; readonly store: Store };
 
 /** The number of records of a kind in the copy, and of those that changed since the last report. */
 export type KindReport = Record<'held' | CopyChange['change'], number>;
@@ -57,12 +57,12 @@ export class StoppedError extends Error {
 export async function sync(context: SyncContext): Promise<SyncReport> {
   const { store, clock } = context;
   let reset = false;
-  for (let isRepeated = false, isDone = false; !isDone; isRepeated = true) {
+  for (let isRepeated = false; ; isRepeated = true) {
     try {
       await readKey(context);
       reset = (await listChanges(context)) || reset;
       await readReferences(context);
-      isDone = true;
+      break;
     } catch (error) {
       // The service refuses cursors that it cannot continue, and those from before a change of its secret.
       const isCursorRefused = error instanceof ValidationFailedError && store.state.listing?.cursor != null;
@@ -113,22 +113,14 @@ async function readKey(context: SyncContext): Promise<void> {
   store.saveState({ ...readingAgain(state), partner: key.partner, kinds });
 }
 
-/** Returns whether a listing was complete. */
-async function listChanges(context: SyncContext): Promise<boolean> {
-  // A resumed listing began before this run. Another one lists what changed since.
-  const isResumed = context.store.state.listing !== null;
-  const isComplete = await listOnce(context);
-  return isResumed ? (await listOnce(context)) || isComplete : isComplete;
-}
-
 /** Everything that a key sees which can read none of the kinds in the feed. */
 const NOTHING: RawPiece = { lines: [], nextCursor: null, reset: true, watermark: '' };
 
 /**
  * Receives the remaining pieces of the listing in progress, or of a new one, and saves each with the cursor of the next.
- * Returns whether the listing was complete.
+ * Returns whether a listing was complete.
  */
-async function listOnce(context: SyncContext): Promise<boolean> {
+async function listChanges(context: SyncContext): Promise<boolean> {
   const { transport, store, onProgress, abort, clock } = context;
   const { watermark: since, kinds } = store.state;
   const requested = FEED_KINDS.filter((kind) => kinds?.includes(kind));
@@ -138,52 +130,49 @@ async function listOnce(context: SyncContext): Promise<boolean> {
     return readPiece(transport, { kinds: requested, updated_since: since, cursor }, { signal: abort });
   };
   let { listing } = store.state;
+  const isResumed = listing !== null;
   let piece = listing?.watermark != null ? null : read(listing?.cursor ?? null);
   for (let received = 0; piece !== null;) {
     const { lines, nextCursor, reset, watermark } = await piece;
     // While this piece is being saved, the service sends the next one.
     piece = nextCursor === null ? null : read(nextCursor);
     piece?.catch(() => undefined);
-    const last = lines.at(-1);
-    listing = {
-      ...{ cursor: nextCursor, isComplete: reset, watermark },
-      last: last === undefined ? (listing?.last ?? null) : positionOf(last),
-    };
+    const line = lines.at(-1);
+    const last = line === undefined ? (listing?.last ?? null) : { ...readFeedLine(line), record: null };
+    listing = { cursor: nextCursor, isComplete: reset, watermark, last };
     store.savePiece(lines, listing);
     received += lines.length;
     onProgress(received);
   }
   onProgress(null);
-  store.endListing(clock());
-  return listing?.isComplete === true;
-}
-
-function positionOf(line: string): Position {
-  const { kind, id } = readFeedLine(line);
-  return { kind, id };
+  store.endListing({ ...store.state, watermark: listing?.watermark ?? null, listing: null }, clock());
+  // A resumed listing began before this run. Another one lists what changed since.
+  return (isResumed && (await listChanges(context))) || listing?.isComplete === true;
 }
 
 /** Reads the short lists again if anything was published since the last time, and drops those that the key cannot read. */
 async function readReferences(context: SyncContext): Promise<void> {
-  const { store } = context;
+  const { transport, store, abort } = context;
   const { watermark, kinds, references } = store.state;
   if (references.watermark === watermark && watermark !== NOTHING.watermark) return;
   let isCurrent = true;
   for (const kind of REFERENCE_KINDS) {
     checkStopped(context);
-    if (kinds?.includes(kind) === true) isCurrent = (await readReferenceList(context, kind)) && isCurrent;
-    else store.saveReferences(kind, [], null);
+    if (kinds?.includes(kind) !== true) {
+      store.saveReferences(kind, [], withEtag(store.state, kind, null));
+      continue;
+    }
+    const request = { target: `/v1/${kind}`, type: NDJSON, etag: references.etags[kind] };
+    const { data, headers, info } = await transport.getText(request, { signal: abort }, linesOf);
+    if (info.status !== 304) store.saveReferences(kind, data, withEtag(store.state, kind, headers.get('etag')));
+    // A process that has not noticed the last release yet can still send the list from before.
+    isCurrent &&= (headers.get('x-sync-watermark') ?? '') >= String(watermark);
   }
-  // A process that has not noticed the last release yet can still send the lists from before.
   if (isCurrent) store.saveState({ ...store.state, references: { ...store.state.references, watermark } });
 }
 
-/** Returns whether the list is at least as new as the copy. */
-async function readReferenceList({ transport, store, abort }: SyncContext, kind: ReferenceKind): Promise<boolean> {
-  const request = { target: `/v1/${kind}`, type: NDJSON, etag: store.state.references.etags[kind] };
-  const { data, headers, info } = await transport.getText(request, { signal: abort }, linesOf);
-  if (info.status !== 304) store.saveReferences(kind, data, headers.get('etag'));
-  return (headers.get('x-sync-watermark') ?? '') >= String(store.state.watermark);
+function withEtag({ references, ...state }: MirrorState, kind: ReferenceKind, etag: string | null): MirrorState {
+  return { ...state, references: { ...references, etags: { ...references.etags, [kind]: etag } } };
 }
 
 /** Call before each request. @throws StoppedError */

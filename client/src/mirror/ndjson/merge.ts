@@ -19,22 +19,15 @@ export interface Merged {
   readonly deadlineMs: number;
 }
 
-/** How to merge. */
-export interface MergeOptions {
-  readonly kind: Kind;
-  /** Whether records that were not received are dropped. */
-  readonly isComplete: boolean;
-  /** Whether changes are not listed. */
-  readonly isFirstCopy: boolean;
-  /** The moment for which `is_open` is evaluated. */
-  readonly nowMs: number;
-}
-
-/** Writes the new version of a file next to it, from its records and those received, both sorted by id. */
+/**
+ * Writes the new version of a file next to it, from its records and those received, both sorted by id. A complete list
+ * drops the others. `is_open` is evaluated for the moment `nowMs`.
+ */
 export function merge(
   path: string,
+  kind: Kind,
   received: Iterable<Entry>,
-  { kind, isComplete, isFirstCopy, nowMs }: MergeOptions,
+  { isComplete, isFirstCopy, nowMs }: { isComplete: boolean; isFirstCopy: boolean; nowMs: number },
 ): Merged {
   const changes: CopyChange[] = [];
   let [held, deadlineMs] = [0, Infinity];

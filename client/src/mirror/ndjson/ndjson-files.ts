@@ -1,7 +1,6 @@
 import {
   closeSync,
   existsSync,
-  fdatasyncSync,
   fstatSync,
   fsyncSync,
   openSync,
@@ -43,7 +42,17 @@ export function* readLines(path: string, bytes = Infinity): Generator<string, vo
  * @returns its size in bytes.
  */
 export function writeNew(path: string, lines: Iterable<string>): number {
-  const file = openSync(newOf(path), 'w');
+  return writeLines(newOf(path), 'w', lines);
+}
+
+/** Cuts a file to `size` bytes, then appends lines. Returns the new size. */
+export function appendAt(path: string, size: number, lines: Iterable<string>): number {
+  if (existsSync(path)) truncateSync(path, size);
+  return writeLines(path, 'a', lines);
+}
+
+function writeLines(path: string, flag: 'w' | 'a', lines: Iterable<string>): number {
+  const file = openSync(path, flag);
   try {
     let text = '';
     for (const line of lines) {
@@ -76,17 +85,4 @@ export function takeNew(path: string): void {
 
 export function newOf(path: string): string {
   return `${path}.new`;
-}
-
-/** Cuts a file to `size` bytes, then appends `text`. Returns the new size. */
-export function appendAt(path: string, size: number, text: string): number {
-  if (existsSync(path)) truncateSync(path, size);
-  const file = openSync(path, 'a');
-  try {
-    writeFileSync(file, Buffer.from(text));
-    fdatasyncSync(file);
-    return fstatSync(file).size;
-  } finally {
-    closeSync(file);
-  }
 }

@@ -1,12 +1,10 @@
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FEED_KINDS, idOf, KINDS, readFeedLine, type FeedKind, type Kind, type ReferenceKind } from '../kinds.ts';
 import {
   CopyError,
   initialState,
   readingAgain,
-  withEndedListing,
-  withReferences,
   type CopyChange,
   type Listing,
   type MirrorState,
@@ -17,6 +15,10 @@ import { appendAt, newOf, readLines, takeNew, writeNew } from './ndjson-files.ts
 import { lockDirectory } from './ndjson-lock.ts';
 
 const LAYOUT = 2;
+
+/** The folder of what is the mirror's own. */
+const INTERNAL = '.mirror';
+const STATE = 'state.json';
 
 /** The mirror's state plus the fields that only the NDJSON layout needs. */
 interface SavedState {
@@ -44,26 +46,22 @@ const DETAILS = 'solicitation-details.ndjson';
  */
 export class NdjsonStore implements Store {
   readonly #directory: string;
-  readonly #internal: string;
-  readonly #unlock: () => void;
+  readonly close: () => void;
   #saved: SavedState;
 
   private constructor(directory: string, saved: SavedState, unlock: () => void) {
     this.#directory = directory;
-    this.#internal = join(directory, '.mirror');
     this.#saved = saved;
-    this.#unlock = unlock;
+    this.close = unlock;
   }
 
   /** @throws CopyError if the directory is locked, holds another program's files, or has an unreadable state. */
   static async open(directory: string, service: string): Promise<NdjsonStore> {
-    const internal = join(directory, '.mirror');
+    const internal = join(directory, INTERNAL);
     mkdirSync(internal, { recursive: true });
     const unlock = lockDirectory(directory, internal);
     try {
-      const saved = readState(internal);
-      if (saved === null) refuseOthers(directory);
-      const store = new NdjsonStore(directory, saved ?? firstState(service), unlock);
+      const store = new NdjsonStore(directory, readState(directory, internal) ?? firstState(service), unlock);
       store.#replace();
       store.#readDamagedAgain();
       return store;
@@ -85,29 +83,29 @@ export class NdjsonStore implements Store {
     const receivedBytes = this.state.listing === null ? {} : { ...this.#saved.receivedBytes };
     const kinds = lines.map((line) => readFeedLine(line).kind);
     for (const kind of FEED_KINDS.filter((name) => kinds.includes(name))) {
-      const text = lines.filter((_, index) => kinds[index] === kind).map((line) => `${line}\n`);
-      receivedBytes[kind] = appendAt(this.#receivedPath(kind), receivedBytes[kind] ?? 0, text.join(''));
+      const ofKind = lines.filter((_, index) => kinds[index] === kind);
+      receivedBytes[kind] = appendAt(this.#receivedPath(kind), receivedBytes[kind] ?? 0, ofKind);
     }
     this.#save({ state: { ...this.state, listing }, receivedBytes });
   }
 
-  endListing(nowMs: number): void {
+  endListing(state: MirrorState, nowMs: number): void {
     const { receivedBytes } = this.#saved;
     const isComplete = this.state.listing?.isComplete === true;
     const merged = FEED_KINDS.filter((kind) => isComplete || receivedBytes[kind] !== undefined).map((kind) =>
       this.#merge(kind, receivedIn(this.#receivedPath(kind), receivedBytes[kind]), isComplete, nowMs),
     );
-    this.#saveMerged(merged, withEndedListing(this.state), nowMs);
+    this.#saveMerged(merged, state, nowMs);
     for (const kind of FEED_KINDS) rmSync(this.#receivedPath(kind), { force: true });
   }
 
-  saveReferences(kind: ReferenceKind, records: readonly string[], etag: string | null): void {
+  saveReferences(kind: ReferenceKind, records: readonly string[], state: MirrorState): void {
     const received = records.map((record) => ({ id: idOf(record), record }));
-    this.#saveMerged([this.#merge(kind, received, true, 0)], withReferences(this.state, kind, etag), 0);
+    this.#saveMerged([this.#merge(kind, received, true, 0)], state, 0);
   }
 
   *listUnreported(): Generator<CopyChange, void, undefined> {
-    for (const line of readLines(this.#unreportedPath, this.#saved.unreportedBytes))
+    for (const line of readLines(this.#internalPath('unreported.ndjson'), this.#saved.unreportedBytes))
       yield JSON.parse(line) as CopyChange;
   }
 
@@ -122,13 +120,9 @@ export class NdjsonStore implements Store {
     return this.#saved.deadlineMs ?? Infinity;
   }
 
-  close(): void {
-    this.#unlock();
-  }
-
   #merge(kind: Kind, received: Iterable<Entry>, isComplete: boolean, nowMs: number): Merged {
     const { isFirstCopy } = this.state;
-    return merge(this.#pathOf(kind), received, { kind, isComplete, isFirstCopy, nowMs });
+    return merge(this.#pathOf(kind), kind, received, { isComplete, isFirstCopy, nowMs });
   }
 
   /** Saves the state that belongs to new versions of files, which it then puts in their places. */
@@ -138,8 +132,8 @@ export class NdjsonStore implements Store {
     for (const { kind, ...found } of merged) {
       [sizes[kind], held[kind]] = [found.size, found.held];
       if (kind === 'solicitations') [deadlineMs, openAsOfMs] = [found.deadlineMs, nowMs];
-      const lines = found.changes.map((change) => `${JSON.stringify(change)}\n`);
-      unreportedBytes = appendAt(this.#unreportedPath, unreportedBytes, lines.join(''));
+      const lines = found.changes.map((change) => JSON.stringify(change));
+      unreportedBytes = appendAt(this.#internalPath('unreported.ndjson'), unreportedBytes, lines);
     }
     const replaced = merged.map(({ kind }) => kind);
     this.#save({ state: { ...state, held }, unreportedBytes, replaced, sizes, deadlineMs, openAsOfMs });
@@ -169,28 +163,23 @@ export class NdjsonStore implements Store {
 
   #save(changes: Partial<SavedState>): void {
     const saved = { ...this.#saved, ...changes };
-    const path = join(this.#internal, 'state.json');
+    const path = this.#internalPath(STATE);
     writeNew(path, [JSON.stringify(saved)]);
     takeNew(path);
     this.#saved = saved;
   }
 
   #pathOf(kind: Kind): string {
-    return join(this.#directory, nameOf(kind));
+    return join(this.#directory, `${kind}.ndjson`);
   }
 
   #receivedPath(kind: FeedKind): string {
-    return join(this.#internal, `received-${nameOf(kind)}`);
+    return this.#internalPath(`received-${kind}.ndjson`);
   }
 
-  get #unreportedPath(): string {
-    return join(this.#internal, 'unreported.ndjson');
+  #internalPath(name: string): string {
+    return join(this.#directory, INTERNAL, name);
   }
-}
-
-/** The file name of a kind. */
-function nameOf(kind: Kind): string {
-  return `${kind}.ndjson`;
 }
 
 function* receivedIn(path: string, bytes = 0): Generator<Entry, void, undefined> {
@@ -208,35 +197,30 @@ function firstState(service: string): SavedState {
   };
 }
 
-/** Null if the file does not exist. A copy of version 1.0 is taken over: its files stay until the first listing ends. */
-function readState(internal: string): SavedState | null {
-  const path = join(internal, 'state.json');
-  if (!existsSync(path)) return null;
-  let saved: { readonly layout: number; readonly state: { readonly service: string } };
-  let layout: number;
-  try {
-    saved = JSON.parse(readFileSync(path, 'utf8')) as typeof saved;
-    ({ layout } = saved);
-  } catch (cause) {
-    const advice = 'Start a new copy in another directory';
-    throw new CopyError(`${path} was not written by a mirror. ${advice}`, { cause });
-  }
-  if (layout === LAYOUT) return saved as SavedState;
-  if (layout !== 1)
-    throw new CopyError(
-      `${path} has layout ${layout}; this version supports ${LAYOUT}. Start a new copy in another directory`,
-    );
-  const former = ['files.json', 'details-index.ndjson', 'details-journal.ndjson'];
-  for (const name of [...former, ...KINDS.map((kind) => `${kind}-walk.ndjson`)])
-    rmSync(join(internal, name), { force: true });
-  return firstState(saved.state.service);
-}
-
-/** Refuses to overwrite files with these names that no mirror wrote, such as import files. */
-function refuseOthers(directory: string): void {
-  const found = [...KINDS.map(nameOf), DETAILS].find((name) => existsSync(join(directory, name)));
-  if (found !== undefined)
+/**
+ * Null if there is no copy yet. Of a copy of version 1.0, the public files stay until the first listing ends.
+ *
+ * @throws CopyError if the state is none, or if no mirror wrote files with these names, such as import files.
+ */
+function readState(directory: string, internal: string): SavedState | null {
+  const path = join(internal, STATE);
+  const advice = 'Start a new copy in another directory';
+  if (!existsSync(path)) {
+    const found = [...KINDS.map((kind) => `${kind}.ndjson`), DETAILS].find((name) => existsSync(join(directory, name)));
+    if (found === undefined) return null;
     throw new CopyError(
       `${directory} contains ${found}, but no state of a mirror. Choose another directory, or move it away`,
     );
+  }
+  let saved: Pick<SavedState, 'state'> & { layout: number };
+  try {
+    saved = JSON.parse(readFileSync(path, 'utf8')) as typeof saved;
+    if (saved.layout === LAYOUT) return saved as SavedState;
+  } catch (cause) {
+    throw new CopyError(`${path} was not written by a mirror. ${advice}`, { cause });
+  }
+  if (saved.layout !== 1)
+    throw new CopyError(`${path} has layout ${saved.layout}; this version supports ${LAYOUT}. ${advice}`);
+  for (const name of readdirSync(internal)) if (!name.startsWith('lock')) rmSync(join(internal, name));
+  return firstState(saved.state.service);
 }
