@@ -54,9 +54,7 @@ export function readOptions(options: ClientOptions): Settings {
   const { cache, onAnswer, onKeyExpiring, ...others } = more;
   // Otherwise, a misspelled option would be silently ignored.
   for (const name of Object.keys(others)) throw new TypeError(`${name} is not an option`);
-  expectFunction('fetch', fetch);
-  expectFunction('onAnswer', onAnswer);
-  expectFunction('onKeyExpiring', onKeyExpiring);
+  for (const [name, value] of Object.entries({ fetch, onAnswer, onKeyExpiring })) expectFunction(name, value);
   if (cache !== undefined)
     for (const name of ['get', 'set'])
       expectFunction(`cache.${name}`, (cache as unknown as Record<string, unknown>)[name], true);

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
+import module from 'node:module';
 import { ApiError } from '../errors.ts';
-import { runMirror } from './mirror.ts';
 import { changeLine } from './on-change.ts';
 import { readOptions, USAGE, UsageError, type MirrorOptions } from './options.ts';
 import { printable, printableJson } from './printable.ts';
@@ -9,6 +9,10 @@ import { progressText, reportJson, reportText } from './report.ts';
 
 /** After a stop signal, the request in flight has this long to complete. */
 const GRACE_MS = 5_000;
+
+// Compiling would be a third of a run without news. Node 20 has no such cache.
+(module as Partial<typeof module>).enableCompileCache?.();
+const { runMirror } = await import('./mirror.ts');
 
 process.exitCode = await main();
 

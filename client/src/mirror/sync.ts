@@ -94,17 +94,12 @@ export async function sync(context: SyncContext): Promise<SyncReport> {
  */
 async function readKey(context: SyncContext): Promise<void> {
   const { transport, store, abort, notify } = context;
-  let key: Key;
   checkStopped(context);
-  try {
-    key = (await transport.get<Key>('/v1/key', { signal: abort })).data;
-  } catch (error) {
+  const { data: key } = await transport.get<Key>('/v1/key', { signal: abort }).catch((error: unknown) => {
     if (!(error instanceof ForbiddenError)) throw error;
-    throw new CopyError(
-      'the service rejects all requests (403): your access may be suspended. The copy was not changed',
-      { cause: error },
-    );
-  }
+    const advice = 'your access may be suspended. The copy was not changed';
+    throw new CopyError(`the service rejects all requests (403): ${advice}`, { cause: error });
+  });
   const { state } = store;
   const kinds = KINDS.filter((kind) => key.kinds.some((name) => name === kind));
   if (state.partner === key.partner && state.kinds?.join() === kinds.join()) return;
