@@ -116,7 +116,7 @@ describe.each(EXAMPLES)('the $language example, of 100,000 contracts and under t
       // In the first run, the connections are reset from the fifth request on until it gives up.
       proxy.intercept((_request, index) => {
         if (index === 0) return { respond: TOO_MANY };
-        if (index === 1) return { cutAfter: 500_000 };
+        if (index === 1) return { cutAfter: 5_000 };
         return index >= 4 && !isWhole ? { cutAfter: 0 } : {};
       });
       const first = await run();
