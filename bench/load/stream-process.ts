@@ -20,20 +20,16 @@ const response = await new Promise<IncomingMessage>((resolve, reject) => {
 if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode}`);
 const encoding = response.headers['content-encoding'];
 const plain = encoding === 'zstd' ? response.pipe(createZstdDecompress()) : response;
-let [lines, bytes] = [0, 0];
-let end: Buffer = Buffer.alloc(0);
+let lines = 0;
 const saved = file === null ? null : createWriteStream(file);
 for await (const chunk of plain as AsyncIterable<Buffer>) {
-  bytes += chunk.length;
   for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, at + 1)) lines += 1;
-  end = chunk;
   if (saved?.write(chunk) === false) await new Promise((resolve) => saved.once('drain', resolve));
 }
 const seconds = (performance.now() - startedAt) / 1_000;
 if (saved !== null) await new Promise((resolve) => saved.end(resolve));
 const insertSeconds = file === null || insertInto === null ? 0 : await insert(file, insertInto);
-const lastLine = end.toString().trimEnd().split('\n').at(-1) ?? '';
-const outcome: StreamOutcome = { lines, bytes, seconds, lastLine, insertSeconds };
+const outcome: StreamOutcome = { lines, seconds, insertSeconds };
 process.stdout.write(JSON.stringify(outcome));
 
 async function insert(from: string, path: string): Promise<number> {

@@ -1,7 +1,4 @@
-import { fileURLToPath } from 'node:url';
-import { readOutput } from './output.ts';
-
-const PROGRAM = fileURLToPath(new URL('stream-process.ts', import.meta.url));
+import { runClient } from './output.ts';
 
 export interface StreamOptions {
   readonly port: number;
@@ -16,15 +13,12 @@ export interface StreamOptions {
 export interface StreamOutcome {
   /** Lines received. */
   readonly lines: number;
-  readonly bytes: number;
   readonly seconds: number;
-  /** The last line. */
-  readonly lastLine: string;
   /** How long the inserts took; 0 without. */
   readonly insertSeconds: number;
 }
 
 /** Reads a stream to its end, as fast as it comes. */
-export async function readStream(options: StreamOptions): Promise<StreamOutcome> {
-  return JSON.parse(await readOutput(process.execPath, [PROGRAM], {}, JSON.stringify(options))) as StreamOutcome;
+export async function readStream(options: StreamOptions, isInBackground = false): Promise<StreamOutcome> {
+  return (await runClient('stream-process.ts', options, isInBackground)) as StreamOutcome;
 }
