@@ -26,12 +26,11 @@ interface Options {
   peers: boolean;
   resume: boolean;
   fresh: boolean;
-  postgres?: string;
   smoke: boolean;
 }
 
-/** Few enough that the service can serve all of them in one event-loop tick. */
-const SMOKE_CONNECTIONS = 8;
+/** A freshly started process is slow and briefly refuses many connections. With this few, it must refuse none. */
+const SMOKE = { withPeers: false, rounds: 1, seconds: 1, connections: 8, samples: 20 };
 
 const command = new Command('bench')
   .description('Measures the service beside its baselines.')
@@ -44,7 +43,6 @@ const command = new Command('bench')
   .option('--folder <folder>', 'for data and databases; kept, and used again', join(tmpdir(), 'pds-bench'))
   .option('--report <folder>', 'where the report and its results go', REPORT_FOLDER)
   .addOption(new Option('--engines <names...>', 'only these').choices(ENGINES).default(ENGINES))
-  .option('--postgres <folder>', 'of the programs of an installed PostgreSQL, in place of the development dependency')
   .option('--no-peers', 'without the products that have to be installed first')
   .option('--resume', 'skip the parts that were measured on this machine, from the same sources', false)
   .option('--fresh', 'fill all databases again', false)
@@ -52,7 +50,7 @@ const command = new Command('bench')
   .addHelpText(
     'after',
     `
-A complete run, on a quiet machine with two cores, nginx and wrk; it takes hours:
+A complete run, on a quiet machine with two cores and wrk; it takes hours:
   npm run bench -- --fresh             measures every part at every size, beside every peer, and writes the report
   npm run bench -- --resume            continues it, if it was interrupted or a part failed`,
   );
@@ -79,17 +77,16 @@ try {
     sizes: options.smoke ? [Math.min(...options.sizes)] : options.sizes.sort((a, b) => a - b),
     folder,
     store,
-    postgresPrograms: options.postgres ?? null,
     isResumed: options.resume,
     settings: {
-      withPeers: options.peers && !options.smoke,
-      rounds: options.smoke ? 1 : options.rounds,
-      seconds: options.smoke ? 1 : options.seconds,
-      // A freshly started process is slow and briefly refuses many connections. With this few, it must refuse none.
-      connections: options.smoke ? SMOKE_CONNECTIONS : options.connections,
-      samples: options.smoke ? 20 : options.samples,
       engines: options.engines,
+      withPeers: options.peers,
+      rounds: options.rounds,
+      seconds: options.seconds,
+      connections: options.connections,
+      samples: options.samples,
       isSmoke: options.smoke,
+      ...(options.smoke ? SMOKE : {}),
     },
   });
   if (options.smoke) note('smoke: everything ran, and every response was a success');

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readOutput } from './output.ts';
+import { OTHER_CORE } from '../machine/cores.ts';
+import { runProgram } from '../machine/processes.ts';
 
 /** One request: a GET, or a POST of JSON if there is a body. */
 export interface HttpRequest {
@@ -37,7 +38,8 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     writeFileSync(file, options.requests.map(lineOf).join('\n') + '\n');
     const headers = Object.entries(options.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
     const run = ['-t1', `-c${options.connections}`, `-d${options.seconds}s`, '--timeout', '30s', '-s', SCRIPT];
-    const output = await readOutput('wrk', [...run, ...headers, `http://127.0.0.1:${options.port}/`], {
+    const output = await runProgram('wrk', [...run, ...headers, `http://127.0.0.1:${options.port}/`], {
+      core: OTHER_CORE,
       env: { PDS_BENCH_REQUESTS: file, PDS_BENCH_REPEAT: options.isRepeated ? '1' : '0' },
     });
     return JSON.parse(output.trim().split('\n').at(-1) ?? '') as LoadResult;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { json } from 'node:stream/consumers';
 import type { HttpRequest } from './load.ts';
-import type { AllPagesOptions, OneAtATimeOptions, ReadOutcome, TimedResponse } from './one-connection.ts';
+import type { AllPagesOptions, OneAtATimeOptions, ReadOutcome, TimedResponse } from './clients.ts';
 
 /*
  * Program: sends requests one at a time, or reads a list page by page, and prints the times as JSON. It parses HTTP

@@ -19,7 +19,6 @@ export interface MachineDescription {
 /** Besides the processor, what figures depend on. */
 const RUNTIMES = ['Node.js', 'SQLite', 'PostgreSQL'];
 const LIBRARIES = ['fastify', 'kysely', 'pg', 'pino'];
-const TOOLS = ['drizzle-orm'];
 
 /** Describes this machine and the installed versions. */
 export function describeMachine(postgresVersion: string): MachineDescription {
@@ -35,7 +34,7 @@ export function describeMachine(postgresVersion: string): MachineDescription {
       SQLite: process.versions['sqlite'] ?? 'unknown',
       PostgreSQL: postgresVersion,
       ...Object.fromEntries(LIBRARIES.map((name) => [name, versionOf(`../../node_modules/${name}`)])),
-      ...Object.fromEntries(TOOLS.map((name) => [name, versionOf(`../../tools/node_modules/${name}`)])),
+      'drizzle-orm': versionOf('../../tools/node_modules/drizzle-orm'),
     },
   };
 }

@@ -3,12 +3,11 @@ import { writeMarket } from '../dataset/market.ts';
 import { dataSizeOf, sizeName } from '../dataset/sizes.ts';
 import { note } from '../measure/progress.ts';
 import { amendedTitles, writeChanges } from './changes.ts';
-import { databaseUrl, emptyDatabase, type Engine } from './databases.ts';
+import { databaseUrl, emptyDatabase, type Engine, type Place } from './databases.ts';
 import { readFacts, type MarketFacts } from './facts.ts';
 import { loadPlainTables } from './load-plain.ts';
 import { createPartners, type Keys } from './partners.ts';
 import { runPds } from './pds.ts';
-import type { PostgresCluster } from './postgres-cluster.ts';
 import { reuse } from './reused.ts';
 
 /** A filled database of the service. */
@@ -36,16 +35,9 @@ const PLAIN_SOURCES = [...DATA_SOURCES, 'bench/market'];
 /** The source folders that determine the contents of the service's databases. */
 const IMPORT_SOURCES = [...PLAIN_SOURCES, 'src/database/migrations', 'src/index', 'src/publishing'];
 
-export interface MarketOptions {
-  folder: string;
-  postgres: PostgresCluster;
-  solicitations: number;
-  /** The engines to fill databases for. */
-  engines: readonly Engine[];
-}
-
 /** Provides the market of a size. Reuses the data of an earlier run unless the sources have changed. */
-export async function provideMarket({ folder, postgres, solicitations, engines }: MarketOptions): Promise<Market> {
+export async function provideMarket(place: Place, solicitations: number, engines: readonly Engine[]): Promise<Market> {
+  const { folder, postgres } = place;
   const name = sizeName(solicitations);
   note(`preparing ${name}`);
   const data = await provideData(folder, solicitations);
@@ -55,7 +47,7 @@ export async function provideMarket({ folder, postgres, solicitations, engines }
   const plain = `plain_${name}`;
   const facts = await reuse(join(folder, `${plain}.json`), PLAIN_SOURCES, async () => {
     note(`filling the plain tables of ${name}`);
-    await emptyDatabase({ folder, postgres }, 'postgres', plain);
+    await emptyDatabase(place, 'postgres', plain);
     await loadPlainTables(postgres.urlOf(plain), data);
     return readFacts(postgres, plain);
   });
@@ -63,10 +55,10 @@ export async function provideMarket({ folder, postgres, solicitations, engines }
   const databases = {} as Record<Engine, ServiceDatabase>;
   for (const engine of engines) {
     const database = serviceDatabaseName(solicitations);
-    const url = databaseUrl({ folder, postgres }, engine, database);
+    const url = databaseUrl(place, engine, database);
     const loaded = await reuse(join(folder, `${database}-${engine}.json`), IMPORT_SOURCES, async () => {
       note(`importing ${name} into ${engine}`);
-      await emptyDatabase({ folder, postgres }, engine, database);
+      await emptyDatabase(place, engine, database);
       const filled = await fillDatabase(url, [data, changes], facts);
       if (engine === 'postgres') await postgres.query(database, 'vacuum analyze');
       return filled;

@@ -33,11 +33,11 @@ const SETTINGS = {
 };
 
 /** Starts the cluster in a folder, creating it first if needed. */
-export async function startPostgres(folder: string, installed: string | null): Promise<PostgresCluster> {
+export async function startPostgres(folder: string): Promise<PostgresCluster> {
   const runAs = findRunAs();
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o755);
-  const programs = installed ?? (await findPrograms(folder, runAs));
+  const programs = await findPrograms(folder, runAs);
   const data = join(folder, 'data');
   if (!existsSync(join(data, 'PG_VERSION'))) {
     mkdirSync(data, { recursive: true, mode: 0o700 });

@@ -15,8 +15,6 @@ export interface BenchOptions {
   sizes: readonly number[];
   folder: string;
   store: ResultsStore;
-  /** Folder with the programs of an installed PostgreSQL; null for those of the development dependency. */
-  postgresPrograms: string | null;
   /** Skips parts that were already measured. */
   isResumed: boolean;
   settings: Settings;
@@ -26,7 +24,7 @@ export interface BenchOptions {
 export async function runBench(options: BenchOptions): Promise<void> {
   const { store, settings, folder } = options;
   const { isSmoke, ...thoroughness } = settings;
-  const postgres = await startPostgres(join(folder, 'postgres'), options.postgresPrograms);
+  const postgres = await startPostgres(join(folder, 'postgres'));
   const scratch = join(folder, 'scratch');
   rmSync(scratch, { recursive: true, force: true });
   mkdirSync(scratch, { recursive: true, mode: 0o755 });
@@ -35,23 +33,16 @@ export async function runBench(options: BenchOptions): Promise<void> {
     for (const size of options.sizes) {
       const isDone = ({ name }: Part): boolean => options.isResumed && store.has(name, size, thoroughness);
       const parts = options.parts.filter((part) => !isDone(part));
-      if (parts.length < options.parts.length) {
-        note(
-          `already measured with ${size}: ${options.parts
-            .filter(isDone)
-            .map(({ name }) => name)
-            .join(', ')}`,
-        );
-      }
+      note(`${size} solicitations: ${parts.map(({ name }) => name).join(', ') || 'everything was measured before'}`);
       if (parts.length === 0) continue;
       const base = { settings, postgres, scratch, size, folder };
       const servers = new Servers();
       const market = parts.every(({ needsMarket }) => needsMarket === false)
         ? null
-        : await provideMarket({ folder, postgres, solicitations: size, engines: settings.engines });
+        : await provideMarket({ folder, postgres }, size, settings.engines);
       try {
         for (const part of parts) {
-          note(`${part.title} (${size} solicitations)`);
+          note(part.title);
           const record = new Recorder({ isSmoke });
           const ownBase: BaseContext = { ...base, record };
           const context = market === null ? null : servers.contextOf({ ...ownBase, market });

@@ -1,6 +1,6 @@
 import type { RunningCandidate } from '../candidates/candidate.ts';
 import type { HttpRequest } from '../load/load.ts';
-import { askOneAtATime, isFailure, type TimedResponse } from '../load/one-connection.ts';
+import { askOneAtATime, type TimedResponse } from '../load/clients.ts';
 import { startCpuMeter } from '../machine/usage.ts';
 import type { BaseContext } from './context.ts';
 import type { Unit } from './results.ts';
@@ -33,7 +33,7 @@ export function recordTimes(
   responses: readonly TimedResponse[],
   more: Partial<Record<Unit, number>> = {},
 ): void {
-  const failed = responses.filter(isFailure);
+  const failed = responses.filter(({ status }) => status < 200 || status >= 400);
   if (failed[0] !== undefined) {
     const { path, status } = failed[0];
     record.problem(candidate, `${failed.length} of ${responses.length} to "${work}" failed: ${path} with ${status}`);

@@ -6,9 +6,9 @@ import { to as copyTo } from 'pg-copy-streams';
 import type { RunningCandidate } from '../candidates/candidate.ts';
 import { addressOf } from '../candidates/question.ts';
 import { startService, type RunningService } from '../candidates/service.ts';
-import { readAllPages } from '../load/one-connection.ts';
-import { readOutput } from '../load/output.ts';
-import { readStream } from '../load/stream.ts';
+import { readAllPages, readStream } from '../load/clients.ts';
+import { OTHER_CORE } from '../machine/cores.ts';
+import { runProgram } from '../machine/processes.ts';
 import { startCpuMeter } from '../machine/usage.ts';
 import { amendedTitles, writeChanges } from '../market/changes.ts';
 import { copyDatabase, dropDatabase } from '../market/databases.ts';
@@ -56,7 +56,10 @@ export const copies: Part = {
       for (const engine of engines) {
         const database = context.market.databases[engine];
         const url = await copyDatabase(context, engine, serviceDatabaseName(context.size), DATABASE);
-        services.push(await startService(engine, { ...database, url }, context.scratch));
+        const service = await startService(engine, { ...database, url }, context.scratch);
+        services.push(service);
+        // The first stream of a process is slow until it is compiled.
+        await readStream({ port: service.port, headers: service.headers(0), path: STREAMS[0].path, save: null });
       }
       for (let round = 0; round < fewRounds(context.settings); round++) {
         for (const service of services) {
@@ -79,18 +82,14 @@ async function measureStreams(
   service: RunningService,
   round: number,
 ): Promise<void> {
-  const [file, insertInto] = [join(scratch, 'lines.ndjson'), join(scratch, 'bare.sqlite')];
+  const save = { file: join(scratch, 'lines.ndjson'), database: join(scratch, 'bare.sqlite') };
   for (const { work, path, encoding } of STREAMS) {
-    for (const made of [file, insertInto]) rmSync(made, { force: true });
     const isFeed = path.startsWith('/v1/changes');
-    const { lines, seconds, insertSeconds } = await readStream({
-      port: service.port,
-      headers: { ...service.headers(round), 'accept-encoding': encoding },
-      path,
-      ...(isFeed ? { file, insertInto } : { file: null, insertInto: null }),
-    });
-    record.add(work, service.name, { 'records/s': lines / seconds });
-    if (isFeed) record.add(FIRST_COPY, bareInsertsOf(service.name), { s: seconds + insertSeconds });
+    for (const made of Object.values(save)) rmSync(made, { force: true });
+    const headers = { ...service.headers(round), 'accept-encoding': encoding };
+    const outcome = await readStream({ port: service.port, headers, path, save: isFeed ? save : null });
+    record.add(work, service.name, { 'records/s': outcome.records / outcome.seconds });
+    if (isFeed) record.add(FIRST_COPY, bareInsertsOf(service.name), { s: outcome.seconds + outcome.insertSeconds });
   }
 }
 
@@ -125,7 +124,7 @@ async function measureMirror(context: BenchContext, service: RunningService, rou
     const begunAt = performance.now();
     let output = '';
     for (let count = 0; count < runs; count++)
-      output = await readOutput(process.execPath, [MIRROR, '--sqlite', copy], { env });
+      output = await runProgram(process.execPath, [MIRROR, '--sqlite', copy], { core: OTHER_CORE, env });
     const seconds = (performance.now() - begunAt) / 1_000;
     const { server, database } = cpuSince();
     record.add(work, mirrorOf(service.name), { s: seconds / runs, 'CPU s': (server + database) / runs });

@@ -1,7 +1,7 @@
 import type { Question } from '../candidates/question.ts';
 import { bearer, SERVICE_NAMES, startService, type RunningService } from '../candidates/service.ts';
 import type { HttpRequest } from '../load/load.ts';
-import { askOneAtATime } from '../load/one-connection.ts';
+import { askOneAtATime } from '../load/clients.ts';
 import { fewRounds, type BenchContext, type Part } from '../measure/context.ts';
 import { measureOneAtATime, recordTimes } from '../measure/one-at-a-time.ts';
 import {
@@ -25,21 +25,16 @@ export const latency: Part = {
   title: 'One request at a time, each another one',
   async run(context) {
     const { facts } = context.market;
-    const rounds = fewRounds(context.settings);
-    const count = WARM_UP + rounds * context.settings.samples;
+    const count = WARM_UP + fewRounds(context.settings) * context.settings.samples;
     const services = await context.services();
     const last = { skip: Math.floor(0.9 * context.size), step: 1, count };
-    const deep = await questionsAfter(context, '/v1/solicitations', last, (after) => ({
-      kind: 'list',
-      filters: {},
-      after,
-    }));
-    const words = wordsByFrequency(count);
+    const after = (id: string): Question => ({ kind: 'list', filters: {}, after: id });
+    const deep = await questionsAfter(context, '/v1/solicitations', last, after);
     const forAll: [work: string, questions: readonly Question[]][] = [
       ['list page, two filters', listQuestions(context, count)],
       ['detail', detailQuestions(facts).slice(-count)],
       ['page nine tenths into the list', deep],
-      ['search, words by frequency', searchQuestions(context, words)],
+      ['search, words by frequency', searchQuestions(context, wordsByFrequency(count))],
     ];
     for (const candidate of [...services, ...(await context.baselines())]) {
       for (const [work, questions] of forAll) {
@@ -50,21 +45,14 @@ export const latency: Part = {
     for (const candidate of services) {
       const { changedSince, keys } = candidate.database;
       const worst = Array.from({ length: count }, (_, index) => WORST_WORDS[index % WORST_WORDS.length] ?? '');
-      const measure = (work: string, questions: readonly Question[], key?: string): Promise<void> =>
-        measureRounds(context, {
-          work,
-          candidate,
-          requests: requestsFor(questions),
-          ...(key !== undefined && { headers: bearer(key) }),
-        });
-      await measure('search, worst words', searchQuestions(context, worst));
-      await measure(
-        'list page, for a partner of 3 records',
-        newQuestions(context, count, () => ({})),
-        keys.narrow,
-      );
-      const changed = newQuestions(context, count, () => ({ updatedSince: changedSince }));
-      await measure('first page of 3 in 100 changed', changed);
+      const works: [work: string, questions: readonly Question[], key?: string][] = [
+        ['search, worst words', searchQuestions(context, worst)],
+        ['list page, for a partner of 3 records', newQuestions(context, count, () => ({})), keys.narrow],
+        ['first page of 3 in 100 changed', newQuestions(context, count, () => ({ updatedSince: changedSince }))],
+      ];
+      for (const [work, questions, key = keys.everything[0]] of works) {
+        await measureRounds(context, { work, candidate, requests: requestsFor(questions), headers: bearer(key) });
+      }
     }
   },
 };

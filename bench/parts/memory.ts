@@ -7,12 +7,7 @@ import { startService, type RunningService } from '../candidates/service.ts';
 import { runLoad } from '../load/load.ts';
 import { memoryOf } from '../machine/usage.ts';
 import type { BenchContext, Part } from '../measure/context.ts';
-import {
-  listQuestions,
-  newQuestions,
-  wordsByFrequency,
-  WORST_WORDS,
-} from '../measure/questions.ts';
+import { listQuestions, newQuestions, wordsByFrequency, WORST_WORDS } from '../measure/questions.ts';
 
 const WARM_UP_PAGES = 3_000;
 const AT_REST_MS = 5_000;

@@ -1,6 +1,5 @@
 import { startService, type RunningService } from '../candidates/service.ts';
-import { askOneAtATime, type TimedResponse } from '../load/one-connection.ts';
-import { readStream } from '../load/stream.ts';
+import { askOneAtATime, readStream, type TimedResponse } from '../load/clients.ts';
 import { fewRounds, type BenchContext, type Part } from '../measure/context.ts';
 import { recordTimes } from '../measure/one-at-a-time.ts';
 import { everyCombination, listQuestions, requestsFor } from '../measure/questions.ts';
@@ -45,7 +44,7 @@ async function measureWaits(context: BenchContext, service: RunningService): Pro
   const isEnough = { value: false };
   const streams = (async () => {
     const stream = { port, path: '/v1/solicitations?format=ndjson', headers: service.headers(BUSY) };
-    while (!isEnough.value) await readStream({ ...stream, file: null, insertInto: null }, true);
+    while (!isEnough.value) await readStream({ ...stream, save: null }, true);
   })();
   const besideStream = await ask();
   isEnough.value = true;
