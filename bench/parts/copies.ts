@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import type { RunningCandidate } from '../candidates/candidate.ts';
-import { addressOf } from '../candidates/question.ts';
+import type { AllPages, RunningCandidate } from '../candidates/candidate.ts';
 import { startService, type RunningService } from '../candidates/service.ts';
 import { readAllPages, readStream } from '../load/clients.ts';
 import { OTHER_CORE } from '../machine/cores.ts';
@@ -15,7 +14,7 @@ import { copyDatabase, dropDatabase } from '../market/databases.ts';
 import { serviceDatabaseName } from '../market/market.ts';
 import { runPds } from '../market/pds.ts';
 import { fewRounds, type BenchContext, type Part } from '../measure/context.ts';
-import { newQuestions } from '../measure/questions.ts';
+import { newQuestions, requestsFor } from '../measure/questions.ts';
 
 /** The copy that changes are published to, because other parts need the market as it is. */
 const DATABASE = 'pds_copies';
@@ -49,7 +48,7 @@ export const copies: Part = {
   title: 'Streams, pages and copies of everything',
   async run(context) {
     const { engines } = context.settings;
-    const peers = (await context.baselines()).filter(({ allPages }) => allPages !== undefined);
+    const baselines = await context.baselines();
     const services: RunningService[] = [];
     await context.stopServices();
     try {
@@ -64,11 +63,13 @@ export const copies: Part = {
       for (let round = 0; round < fewRounds(context.settings); round++) {
         for (const service of services) {
           await measureStreams(context, service, round);
-          await measurePages(context, service, round, pagesOf(context, service));
+          await measurePages(context, service, round, newPages(context));
           await measureMirror(context, service, round);
         }
         if (engines.includes('postgres')) await measureCopy(context);
-        for (const peer of peers) await measurePages(context, peer, round, peer.allPages);
+        for (const baseline of baselines) {
+          if (baseline.allPages !== undefined) await measurePages(context, baseline, round, baseline.allPages);
+        }
       }
     } finally {
       for (const service of services) await service.stop();
@@ -93,18 +94,13 @@ async function measureStreams(
   }
 }
 
-type Pages = RunningCandidate['allPages'];
-
-function pagesOf(context: BenchContext, service: RunningService): Pages {
-  const [question] = newQuestions(context, 1, () => ({}), { kind: 'list', limit: 100 });
-  if (question === undefined || service.isFixed) return undefined;
-  // A cursor belongs to its filters, so a new bound makes every page an uncached one.
-  const first = addressOf(question, undefined);
-  return { first, next: `${first}&cursor={cursor}` };
+/** Pages that no cache has: a cursor belongs to its filters, which are new. */
+function newPages(context: BenchContext): AllPages {
+  const [request] = requestsFor(newQuestions(context, 1, () => ({}), { kind: 'list', limit: 100 }));
+  return { first: request?.path ?? '', next: `${request?.path ?? ''}&cursor={cursor}` };
 }
 
-async function measurePages(context: BenchContext, candidate: RunningCandidate, round: number, pages: Pages) {
-  if (pages === undefined) return;
+async function measurePages(context: BenchContext, candidate: RunningCandidate, round: number, pages: AllPages) {
   const headers = candidate.headers(round);
   const { records, seconds } = await readAllPages({ port: candidate.port, headers, pages, maxSeconds: MAX_SECONDS });
   context.record.add(PAGES, candidate.name, { 'records/s': records / seconds });
