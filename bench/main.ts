@@ -2,7 +2,6 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SOLICITATION_COUNTS } from './dataset/sizes.ts';
 import { isInstalled } from './machine/cores.ts';
 import { stopAllProcesses } from './machine/processes.ts';
 import { ENGINES } from './market/databases.ts';
@@ -35,7 +34,7 @@ const SMOKE = { withPeers: false, rounds: 1, seconds: 1, connections: 8, samples
 const command = new Command('bench')
   .description('Measures the service beside its baselines.')
   .addArgument(new Argument('[parts...]', 'only these parts').choices(PARTS.map(({ name }) => name)))
-  .option('--sizes <n,…>', 'solicitations in the markets', numbers, [...SOLICITATION_COUNTS])
+  .option('--sizes <n,…>', 'solicitations in the markets', numbers, [10_000, 100_000, 1_000_000])
   .option('--rounds <n>', 'interleaved rounds', number, 5)
   .option('--seconds <n>', 'of load in each round', number, 3)
   .option('--connections <n>', 'open at the same time', number, 32)

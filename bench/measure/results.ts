@@ -1,5 +1,4 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { describeSources, isSameMachine, type MachineDescription } from '../machine/description.ts';
 import type { Engine } from '../market/databases.ts';
 import { note } from './progress.ts';
@@ -58,10 +57,9 @@ export interface Results {
 }
 
 export const RESULTS_NAME = 'results.json';
-const RESULTS_FILE = fileURLToPath(new URL(`../${RESULTS_NAME}`, import.meta.url));
 
 /** Reads the results of earlier runs; empty if there are none. */
-export function readResults(file = RESULTS_FILE): Results {
+export function readResults(file: string): Results {
   if (!existsSync(file)) return { machine: null, parts: [] };
   return JSON.parse(readFileSync(file, 'utf8')) as Results;
 }

@@ -30,17 +30,17 @@ const CHANGED_STEP = 100;
 /** A product that needs longer to send everything is measured by what it has sent by then. */
 const MAX_SECONDS = 60;
 
-export const STREAM = 'stream of all solicitations';
-export const FIRST_COPY = 'first copy of everything';
-export const PAGES = 'all solicitations in the largest pages';
+export const STREAM = 'stream';
+export const FIRST_COPY = 'first copy';
+export const PAGES = 'largest pages';
 export const COPY = "PostgreSQL's COPY";
-export const bareInsertsOf = (service: string): string => `bare inserts of the feed of ${service}`;
+export const bareInsertsOf = (service: string): string => `bare inserts from ${service}`;
 export const mirrorOf = (service: string): string => `mirror of ${service}`;
 
 const STREAMS = [
   { work: STREAM, path: '/v1/solicitations?format=ndjson', encoding: 'identity' },
   { work: `${STREAM}, zstd`, path: '/v1/solicitations?format=ndjson', encoding: 'zstd' },
-  { work: 'everything from the feed of changes', path: '/v1/changes?format=ndjson', encoding: 'identity' },
+  { work: 'stream of the feed, all kinds', path: '/v1/changes?format=ndjson', encoding: 'identity' },
 ] as const;
 
 export const copies: Part = {

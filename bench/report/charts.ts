@@ -5,7 +5,7 @@ import { engineOf } from './comparison.ts';
 import { sizeText, type Figures, type Row } from './figures.ts';
 import type { Subject } from './subjects.ts';
 
-const WIDTH = 760;
+const WIDTH = 800;
 const SERVICE_COLORS = { SQLite: '#1f6feb', PostgreSQL: '#0b3d91' };
 const OTHER_COLORS = ['#d9480f', '#2b8a3e', '#862e9c', '#e67700', '#868e96', '#0b7285'];
 
@@ -13,9 +13,8 @@ const OTHER_COLORS = ['#d9480f', '#2b8a3e', '#862e9c', '#e67700', '#868e96', '#0
 export function drawSubject(figures: Figures, { part, chart }: Subject, folder: string): string | null {
   if (chart === undefined) return null;
   const sizes = figures.sizesOf(part).slice(chart.isBySize === true ? 0 : -1);
-  const rows = figures.rowsOf(part, [chart.unit], chart.isWanted).filter((row) => {
-    return sizes.some((size) => figures.find(part, size, row, chart.unit) !== null);
-  });
+  const isMeasured = (row: Row): boolean => sizes.some((size) => figures.find(part, size, row, chart.unit) !== null);
+  const rows = figures.rowsOf(part, [chart.unit], chart.isWanted).filter(isMeasured);
   const valuesOf = (row: Row): (number | null)[] =>
     sizes.map((size) => {
       const value = figures.find(part, size, row, chart.unit);
@@ -55,7 +54,8 @@ function drawBars(title: object, series: Series): string {
   const bars = series.map(({ row, values }) => ({ row, value: values[0] ?? 0 })).sort((a, b) => b.value - a.value);
   return drawChart(WIDTH, 100 + 30 * bars.length, {
     title,
-    grid: { left: 20, right: 80, top: 64, bottom: 16, containLabel: true },
+    // The labels are wider than ECharts estimates without a browser.
+    grid: { left: 50, right: 80, top: 64, bottom: 16, containLabel: true },
     xAxis: { type: 'log', min: powerBelow(series) },
     yAxis: {
       type: 'category',

@@ -39,25 +39,26 @@ export function isService(candidate: string): boolean {
  * the largest lead of a rival; 1 if there is none.
  */
 export function compare(figures: Figures, subject: Subject): { text: string; loss: number } | null {
-  const { us } = subject.rows ?? SERVER_WITH_SERVER;
+  const { rows: { us } = SERVER_WITH_SERVER, whyBehind, whyAhead } = subject;
   const all = comparisonsOf(figures, subject).sort((a, b) => a.ratio - b.ratio);
   const byRival = [...Map.groupBy(all, ({ rival }) => rival)].flatMap(([name, own]) => {
     const [worst, best] = [own[0], own.at(-1)];
     return worst === undefined || best === undefined ? [] : [{ name, worst, best }];
   });
   const behind = byRival.filter(({ worst }) => worst.ratio < 1 / LEVEL);
-  const others = byRival.filter(({ worst }) => worst.ratio >= 1 / LEVEL);
-  const losses = behind.map(({ name, worst, best }) => {
-    const gain = best.ratio < LEVEL ? '' : `, and behind by up to ${factor(best.ratio)} times (${detail(best, all)})`;
-    return `${name} is ahead by up to ${factor(1 / worst.ratio)} times (${detail(worst, all)})${gain}`;
+  const ahead = byRival.filter(({ best }) => best.ratio >= LEVEL);
+  const level = byRival.filter((rival) => !behind.includes(rival) && !ahead.includes(rival)).map(({ name }) => name);
+  const losses = behind.map(({ name, worst }, index) => {
+    return `${name}${index === 0 ? ' is ahead' : ''} by up to ${factor(1 / worst.ratio)} times (${detail(worst, all)})`;
   });
-  const wins = others
-    .filter(({ best }) => best.ratio >= LEVEL)
-    .map(({ name, worst, best }) => `${name} by ${range(worst.ratio, best.ratio)} times`);
-  const level = others.filter(({ best }) => best.ratio < LEVEL).map(({ name }) => name);
+  const wins = ahead.map(({ name, worst, best }) =>
+    worst.ratio < 1 / LEVEL
+      ? `${name} by up to ${factor(best.ratio)} times (${detail(best, all)})`
+      : `${name} by ${range(worst.ratio, best.ratio)} times`,
+  );
   const clauses = [
-    ...(losses.length > 0 ? [`${listed(losses)}, because ${subject.whyBehind}`] : []),
-    ...(wins.length > 0 ? [`${us} is ahead of ${listed(wins)}, because ${subject.whyAhead}`] : []),
+    ...(losses.length > 0 ? [`${listed(losses)}, because ${whyBehind}`] : []),
+    ...(wins.length > 0 && whyAhead !== undefined ? [`${us} is ahead of ${listed(wins)}, because ${whyAhead}`] : []),
     ...(level.length > 0 ? [`${us} is level with ${listed(level)}`] : []),
   ].join('; ');
   if (clauses === '') return null;

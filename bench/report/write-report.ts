@@ -34,7 +34,7 @@ export async function writeReport(results: Results, folder = REPORT_FOLDER): Pro
   const text = [
     '# Measurements',
     'Written by `npm run bench`; `node bench/report.ts` writes it again from `results.json`, which also has the figures of each ' +
-      'round. The tables in which another server is ahead come first, the largest lead at the top.',
+      'round. Tables in which something is ahead of this service come first, the largest lead at the top.',
     ...sections,
     '## Machine',
     machineText(results),
