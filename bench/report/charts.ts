@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { drawChart } from '../../tools/bench/draw-chart.ts';
 import { engineOf } from './comparison.ts';
 import { sizeText, type Figures, type Row } from './figures.ts';
-import type { Subject } from './subjects.ts';
+import type { Subject } from './subject.ts';
 
 const WIDTH = 800;
 const SERVICE_COLORS = { SQLite: '#1f6feb', PostgreSQL: '#0b3d91' };

@@ -1,16 +1,6 @@
 import { SERVICE_NAMES } from '../candidates/service.ts';
 import { sizeText, type Figures, type Row } from './figures.ts';
-import type { Subject } from './subjects.ts';
-
-/** Which rows are compared, if it is not this service with every other server that does the same work. */
-export interface ComparedRows {
-  /** How the sentence calls what is compared. */
-  us: string;
-  /** Rows of the same engine, or of none. */
-  isPair: (ours: Row, rival: Row) => boolean;
-  /** How the sentence calls a rival. */
-  labelOf: (rival: Row) => string;
-}
+import type { ComparedRows, Subject } from './subject.ts';
 
 interface Comparison {
   ours: Row;

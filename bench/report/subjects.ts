@@ -1,35 +1,10 @@
-import type { Unit } from '../measure/results.ts';
 import { COPY, FIRST_COPY, mirrorOf, PAGES, STREAM } from '../parts/copies.ts';
 import { FIRST_IMPORT } from '../parts/import.ts';
 import { AGAIN } from '../parts/latency.ts';
 import { AFTER_PAGES } from '../parts/memory.ts';
 import { ALONE } from '../parts/waits.ts';
-import { isService, type ComparedRows } from './comparison.ts';
-import type { Row } from './figures.ts';
-
-/** A table of the report, with what the sentence before it compares, and its chart. */
-export interface Subject {
-  title: string;
-  part: string;
-  /** The columns of each size, with the unit that is compared first. */
-  columns: readonly (readonly [unit: Unit, head: string])[];
-  better: 'more' | 'less';
-  rows?: ComparedRows;
-  /** Why rivals are ahead, and why this service is; without a reason, that would be noise. */
-  whyBehind: string;
-  whyAhead?: string;
-  chart?: Chart;
-}
-
-export interface Chart {
-  file: string;
-  title: string;
-  unit: Unit;
-  unitText: string;
-  isWanted?: (row: Row) => boolean;
-  /** Draws a line over all sizes for each server, in place of bars at the largest size. */
-  isBySize?: true;
-}
+import { isService } from './comparison.ts';
+import type { Subject } from './subject.ts';
 
 const TIME: Subject['columns'] = [
   ['p99 ms', 'p99 ms'],

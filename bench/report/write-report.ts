@@ -8,7 +8,8 @@ import { drawSubject } from './charts.ts';
 import { compare } from './comparison.ts';
 import { Figures, readable, sizeText } from './figures.ts';
 import { machineText, methodText } from './method.ts';
-import { SUBJECTS, type Subject } from './subjects.ts';
+import type { Subject } from './subject.ts';
+import { SUBJECTS } from './subjects.ts';
 
 /** The folder of the committed report. */
 export const REPORT_FOLDER = fileURLToPath(new URL('../', import.meta.url));

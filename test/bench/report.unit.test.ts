@@ -8,7 +8,7 @@ import { describeMachine } from '../../bench/machine/description.ts';
 import { Recorder, ResultsStore, type Results, type Thoroughness } from '../../bench/measure/results.ts';
 import { compare } from '../../bench/report/comparison.ts';
 import { Figures } from '../../bench/report/figures.ts';
-import type { Subject } from '../../bench/report/subjects.ts';
+import type { Subject } from '../../bench/report/subject.ts';
 
 const THOROUGHNESS: Thoroughness = {
   engines: ['sqlite'],
