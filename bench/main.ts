@@ -56,39 +56,34 @@ A complete run, on a quiet machine with two cores and wrk; it takes hours:
 
 const options = command.parse().opts<Options>();
 if (!isInstalled('wrk')) command.error('wrk is not installed. Install it with: apt-get install wrk');
+const { engines, peers: withPeers, rounds, seconds, connections, samples, smoke: isSmoke } = options;
 const chosen = command.args;
-const folder = options.smoke ? join(options.folder, 'smoke') : options.folder;
+const folder = isSmoke ? join(options.folder, 'smoke') : options.folder;
+const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
     note(`${signal}: stopping what was started`);
+    interruption.abort();
     void stopAllProcesses().then(() => process.exit(130));
   });
 }
 
 if (options.fresh) rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-const report = options.smoke ? folder : options.report;
+const report = isSmoke ? folder : options.report;
 mkdirSync(report, { recursive: true });
 const store = new ResultsStore(join(report, RESULTS_NAME));
 try {
   await runBench({
     parts: PARTS.filter(({ name }) => chosen.length === 0 || chosen.includes(name)),
-    sizes: options.smoke ? [Math.min(...options.sizes)] : options.sizes.sort((a, b) => a - b),
+    sizes: isSmoke ? [Math.min(...options.sizes)] : options.sizes.sort((a, b) => a - b),
     folder,
     store,
     isResumed: options.resume,
-    settings: {
-      engines: options.engines,
-      withPeers: options.peers,
-      rounds: options.rounds,
-      seconds: options.seconds,
-      connections: options.connections,
-      samples: options.samples,
-      isSmoke: options.smoke,
-      ...(options.smoke ? SMOKE : {}),
-    },
+    signal: interruption.signal,
+    settings: { engines, withPeers, rounds, seconds, connections, samples, isSmoke, ...(isSmoke ? SMOKE : {}) },
   });
-  if (options.smoke) note('smoke: everything ran, and every response was a success');
+  if (isSmoke) note('smoke: everything ran, and every response was a success');
   else await writeReport(store.results, report);
 } catch (error) {
   note(error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -56,7 +56,7 @@ export async function runProgram(program: string, args: readonly string[], optio
   const closed = once(child, 'close') as Promise<[number | null]>;
   if (child.pid !== undefined) options.onStart?.(child.pid, closed);
   const [output, problems, [code]] = await Promise.all([text(stdout), text(stderr), closed]);
-  if (code !== 0) throw new Error(`${program} ${args.join(' ')} failed: ${problems || output}`);
+  if (code !== 0) throw new Error(`${[program, ...args].join(' ').slice(0, 120)} failed: ${problems || output}`);
   return output;
 }
 

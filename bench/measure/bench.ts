@@ -18,11 +18,13 @@ export interface BenchOptions {
   /** Skips parts that were already measured. */
   isResumed: boolean;
   settings: Settings;
+  /** Ends the run. */
+  signal: AbortSignal;
 }
 
 /** Runs the parts at each market size. Servers are started per size and stopped after it. */
 export async function runBench(options: BenchOptions): Promise<void> {
-  const { store, settings, folder } = options;
+  const { store, settings, folder, signal } = options;
   const { isSmoke, ...thoroughness } = settings;
   const postgres = await startPostgres(join(folder, 'postgres'));
   const scratch = join(folder, 'scratch');
@@ -35,7 +37,7 @@ export async function runBench(options: BenchOptions): Promise<void> {
       const parts = options.parts.filter((part) => !isDone(part));
       note(`${size} solicitations: ${parts.map(({ name }) => name).join(', ') || 'everything was measured before'}`);
       if (parts.length === 0) continue;
-      const base = { settings, postgres, scratch, size, folder };
+      const base = { settings, postgres, scratch, size, folder, signal };
       const servers = new Servers();
       const market = parts.every(({ needsMarket }) => needsMarket === false)
         ? null
@@ -64,7 +66,7 @@ async function succeeds(part: Part, base: BaseContext, context: BenchContext | n
     else if (context !== null) await part.run(context);
     return true;
   } catch (error) {
-    if (base.settings.isSmoke) throw error;
+    if (base.settings.isSmoke || base.signal.aborted) throw error;
     note(`${part.name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
     process.exitCode = 1;
     return false;

@@ -20,6 +20,8 @@ export interface BaseContext {
   scratch: string;
   /** Number of solicitations in the market. */
   size: number;
+  /** Ends the run. */
+  signal: AbortSignal;
 }
 
 /** The context of a part that uses the market's databases. */
