@@ -6,6 +6,7 @@ import { sizeText, type Figures, type Row } from './figures.ts';
 import type { Subject } from './subject.ts';
 
 const WIDTH = 800;
+const MAX_RATIO_FROM_ZERO = 50;
 const SERVICE_COLORS = { SQLite: '#1f6feb', PostgreSQL: '#0b3d91' };
 const OTHER_COLORS = ['#d9480f', '#2b8a3e', '#862e9c', '#e67700', '#868e96', '#0b7285'];
 
@@ -22,8 +23,9 @@ export function drawSubject(figures: Figures, { part, chart }: Subject, folder: 
     });
   if (rows.length < 2 || (chart.isBySize === true && sizes.length < 2)) return null;
   const size = chart.isBySize === true ? 'by size' : `${sizes.map(sizeText).join('')} solicitations`;
-  const title = { text: `${chart.title}, ${size}`, subtext: `${chart.unitText}, logarithmic`, left: 12, top: 8 };
   const series = rows.map((row) => ({ row, values: valuesOf(row) }));
+  const subtext = chart.unitText + (axisOf(series).type === 'log' ? ', logarithmic' : '');
+  const title = { text: `${chart.title}, ${size}`, subtext, left: 12, top: 8 };
   const svg = chart.isBySize === true ? drawLines(title, sizes, series) : drawBars(title, series);
   mkdirSync(join(folder, 'charts'), { recursive: true });
   const file = `charts/${chart.file}.svg`;
@@ -39,7 +41,7 @@ function drawLines(title: object, sizes: readonly number[], series: Series): str
     legend: { bottom: 8 },
     grid: { left: 20, right: 40, top: 70, bottom: 100, containLabel: true },
     xAxis: { type: 'category', data: sizes.map(sizeText), name: 'solicitations', nameLocation: 'middle', nameGap: 28 },
-    yAxis: { type: 'log', min: powerBelow(series) },
+    yAxis: axisOf(series),
     series: series.map(({ row, values }, index) => ({
       type: 'line',
       name: row.candidate,
@@ -56,7 +58,7 @@ function drawBars(title: object, series: Series): string {
     title,
     // The labels are wider than ECharts estimates without a browser.
     grid: { left: 50, right: 80, top: 64, bottom: 16, containLabel: true },
-    xAxis: { type: 'log', min: powerBelow(series) },
+    xAxis: axisOf(series),
     yAxis: {
       type: 'category',
       data: bars.map(({ row }) => (isOneWork ? row.candidate : `${row.work}, ${row.candidate}`)),
@@ -76,10 +78,13 @@ function drawBars(title: object, series: Series): string {
   });
 }
 
-/** The axis begins at a power of ten that is clearly below the smallest value. */
-function powerBelow(series: Series): number {
-  const least = Math.min(...series.flatMap(({ values }) => values.filter((value) => value !== null)));
-  return 10 ** Math.floor(Math.log10(least / 2));
+/** From zero, so that lengths are honest, unless the shortest could not be seen; then from a power of ten below it. */
+function axisOf(series: Series): { type: 'value' | 'log'; min: number; startValue: number } {
+  const values = series.flatMap((one) => one.values.filter((value) => value !== null));
+  const least = Math.min(...values);
+  const isLogarithmic = Math.max(...values) > MAX_RATIO_FROM_ZERO * least;
+  const min = isLogarithmic ? 10 ** Math.floor(Math.log10(least / 2)) : 0;
+  return { type: isLogarithmic ? 'log' : 'value', min, startValue: min };
 }
 
 /** The same colors for this service in every chart. */
