@@ -6,7 +6,6 @@ import { sizeText, type Figures, type Row } from './figures.ts';
 import type { Subject } from './subject.ts';
 
 const WIDTH = 800;
-const MAX_RATIO_FROM_ZERO = 50;
 const SERVICE_COLORS = { SQLite: '#1f6feb', PostgreSQL: '#0b3d91' };
 const OTHER_COLORS = ['#d9480f', '#2b8a3e', '#862e9c', '#e67700', '#868e96', '#0b7285'];
 
@@ -24,9 +23,10 @@ export function drawSubject(figures: Figures, { part, chart }: Subject, folder: 
   if (rows.length < 2 || (chart.isBySize === true && sizes.length < 2)) return null;
   const size = chart.isBySize === true ? 'by size' : `${sizes.map(sizeText).join('')} solicitations`;
   const series = rows.map((row) => ({ row, values: valuesOf(row) }));
-  const subtext = chart.unitText + (axisOf(series).type === 'log' ? ', logarithmic' : '');
+  const axis = axisOf(series, chart.isBySize === true ? 5 : 50);
+  const subtext = chart.unitText + (axis.type === 'log' ? ', logarithmic' : '');
   const title = { text: `${chart.title}, ${size}`, subtext, left: 12, top: 8 };
-  const svg = chart.isBySize === true ? drawLines(title, sizes, series) : drawBars(title, series);
+  const svg = chart.isBySize === true ? drawLines(title, axis, sizes, series) : drawBars(title, axis, series);
   mkdirSync(join(folder, 'charts'), { recursive: true });
   const file = `charts/${chart.file}.svg`;
   writeFileSync(join(folder, file), svg);
@@ -35,13 +35,13 @@ export function drawSubject(figures: Figures, { part, chart }: Subject, folder: 
 
 type Series = readonly { row: Row; values: (number | null)[] }[];
 
-function drawLines(title: object, sizes: readonly number[], series: Series): string {
+function drawLines(title: object, axis: object, sizes: readonly number[], series: Series): string {
   return drawChart(WIDTH, 420, {
     title,
-    legend: { bottom: 8 },
+    legend: { bottom: 8, itemGap: 30 },
     grid: { left: 20, right: 40, top: 70, bottom: 100, containLabel: true },
     xAxis: { type: 'category', data: sizes.map(sizeText), name: 'solicitations', nameLocation: 'middle', nameGap: 28 },
-    yAxis: axisOf(series),
+    yAxis: axis,
     series: series.map(({ row, values }, index) => ({
       type: 'line',
       name: row.candidate,
@@ -51,14 +51,14 @@ function drawLines(title: object, sizes: readonly number[], series: Series): str
   });
 }
 
-function drawBars(title: object, series: Series): string {
+function drawBars(title: object, axis: object, series: Series): string {
   const isOneWork = new Set(series.map(({ row }) => row.work)).size === 1;
   const bars = series.map(({ row, values }) => ({ row, value: values[0] ?? 0 })).sort((a, b) => b.value - a.value);
   return drawChart(WIDTH, 100 + 30 * bars.length, {
     title,
     // The labels are wider than ECharts estimates without a browser.
     grid: { left: 50, right: 80, top: 64, bottom: 16, containLabel: true },
-    xAxis: axisOf(series),
+    xAxis: axis,
     yAxis: {
       type: 'category',
       data: bars.map(({ row }) => (isOneWork ? row.candidate : `${row.work}, ${row.candidate}`)),
@@ -79,10 +79,10 @@ function drawBars(title: object, series: Series): string {
 }
 
 /** From zero, so that lengths are honest, unless the shortest could not be seen; then from a power of ten below it. */
-function axisOf(series: Series): { type: 'value' | 'log'; min: number; startValue: number } {
+function axisOf(series: Series, maxRatio: number): { type: 'value' | 'log'; min: number; startValue: number } {
   const values = series.flatMap((one) => one.values.filter((value) => value !== null));
   const least = Math.min(...values);
-  const isLogarithmic = Math.max(...values) > MAX_RATIO_FROM_ZERO * least;
+  const isLogarithmic = Math.max(...values) > maxRatio * least;
   const min = isLogarithmic ? 10 ** Math.floor(Math.log10(least / 2)) : 0;
   return { type: isLogarithmic ? 'log' : 'value', min, startValue: min };
 }

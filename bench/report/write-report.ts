@@ -42,9 +42,8 @@ export async function writeReport(results: Results, folder = REPORT_FOLDER): Pro
     '## Method',
     methodText(results, figures),
   ].join('\n\n');
-  const report = await formatFor(join(folder, 'RESULTS.md'), text);
-  if (Buffer.byteLength(report) > MAX_BYTES) note(`RESULTS.md has ${Buffer.byteLength(report)} bytes: shorten it`);
-  writeFileSync(join(folder, 'RESULTS.md'), report);
+  if (Buffer.byteLength(text) > MAX_BYTES) note(`RESULTS.md has ${Buffer.byteLength(text)} bytes: shorten it`);
+  writeFileSync(join(folder, 'RESULTS.md'), `${text.trim()}\n`);
   const file = join(folder, RESULTS_NAME);
   writeFileSync(file, await formatFor(file, JSON.stringify(results)));
 }
@@ -62,7 +61,7 @@ function tableOf(figures: Figures, { part, columns }: Subject): string {
     }))
     .filter(({ values }) => values.some((value) => value !== null));
   const heads = [...(isOneWork ? [] : ['work']), 'server', ...shown.map(({ head }) => head)];
-  const rule = heads.map((_, index) => (index < (isOneWork ? 1 : 2) ? '---' : '---:'));
+  const rule = heads.map((_, index) => (index < (isOneWork ? 1 : 2) ? '-' : '-:'));
   const lines = rows.map(({ work, candidate }, index) => [
     ...(isOneWork ? [] : [rows[index - 1]?.work === work ? '' : work]),
     candidate,
