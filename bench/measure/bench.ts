@@ -90,18 +90,13 @@ class Servers {
       services: async () => (this.#services ??= await start()),
       baselines: async () =>
         (this.#baselines ??= await startBaselines({ plainUrl, scratch, withPeers: settings.withPeers, onProblem })),
-      stopServices: () => this.#stopServices(),
+      stopServers: () => this.stop(),
       takeNumbers: (count) => (this.#taken += count) - count,
     };
   }
 
-  async #stopServices(): Promise<void> {
-    for (const service of this.#services ?? []) await service.stop();
-    this.#services = null;
-  }
-
   async stop(): Promise<void> {
-    await this.#stopServices();
-    for (const server of this.#baselines ?? []) await server.stop();
+    for (const server of [...(this.#services ?? []), ...(this.#baselines ?? [])]) await server.stop();
+    [this.#services, this.#baselines] = [null, null];
   }
 }

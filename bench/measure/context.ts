@@ -31,8 +31,8 @@ export interface BenchContext extends BaseContext {
   services(): Promise<RunningService[]>;
   /** The running baselines and peers over the same records; started on first use. */
   baselines(): Promise<RunningCandidate[]>;
-  /** Stops the services, so that their databases can be copied. */
-  stopServices(): Promise<void>;
+  /** Stops all of these, so that databases can be copied, and the next servers are new. */
+  stopServers(): Promise<void>;
   /** Returns the first of `count` numbers that no other part of this run uses, to make requests that are new. */
   takeNumbers(count: number): number;
 }

@@ -48,9 +48,9 @@ export const copies: Part = {
   title: 'Streams, pages and copies of everything',
   async run(context) {
     const { engines } = context.settings;
-    const baselines = await context.baselines();
     const services: RunningService[] = [];
-    await context.stopServices();
+    await context.stopServers();
+    const baselines = await context.baselines();
     try {
       for (const engine of engines) {
         const database = context.market.databases[engine];

@@ -40,6 +40,7 @@ export const memory: Part = {
       await delay(AT_REST_MS / share);
       measure(AFTER_PAGES, candidate);
     };
+    await context.stopServers();
     for (const engine of settings.engines) {
       const service = await startService(engine, market.databases[engine], scratch);
       try {
