@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
-import { isOneOf } from '../database/engine-sql.ts';
+import { isOneOf } from '../database/statement.ts';
 import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Database } from '../../database/database.ts';
-import { isOneOf } from '../../database/engine-sql.ts';
+import { isOneOf } from '../../database/statement.ts';
 import { facetTerm, type PositionedRow, type StoredRow, type SupplierPath } from '../terms.ts';
 import type { IndexedKind } from '../../kinds.ts';
 
