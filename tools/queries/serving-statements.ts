@@ -12,7 +12,8 @@ import { readBlocks, readPosition, readSets } from '../../src/index/statements.t
 import { listExpiringKeys } from '../../src/access/key-expiry.ts';
 import { readLastRelease } from '../../src/monitoring/serving-metrics.ts';
 import { recordStatement, type RecordQuery } from '../../src/paging/send.ts';
-import { readCursorSecret, knownEvents, seenEvents } from '../../src/paging/watermark.ts';
+import { readCursorSecret } from '../../src/http/request/page-parameters.ts';
+import { knownEvents, seenEvents } from '../../src/paging/one-state.ts';
 import { pageStatement, sizesStatement, storedWhole, type ListedRecords } from '../../src/paging/pages.ts';
 import { inCatalogState } from '../../src/paging/changes.ts';
 import { departuresById, departuresByRelease } from '../../src/paging/departures.ts';
