@@ -6,7 +6,7 @@ import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
 import { getPartnerId } from './partner-admin.ts';
-import { recordScopeChange } from './scope-changes.ts';
+import { recordScopeChange } from './scope.ts';
 
 /** The grants that one command adds or removes. */
 export interface Grants {

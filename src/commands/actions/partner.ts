@@ -1,6 +1,6 @@
 import { grant, listGrants, revoke, type Grant, type Grants } from '../../access/grant-admin.ts';
 import { listKeys } from '../../access/key-admin.ts';
-import { readCompleteListings, type CompleteListings } from '../../access/scope-changes.ts';
+import { readCompleteListings, type CompleteListings } from '../../access/scope.ts';
 import {
   checkPartnerName,
   createPartner,

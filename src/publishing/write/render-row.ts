@@ -2,7 +2,7 @@ import type { Database } from '../../database/database.ts';
 import { isOneOf } from '../../database/statement.ts';
 import type { NamedRefRow } from '../../database/tables.ts';
 import { isIndexed, type IndexedKind, type Kind } from '../../kinds.ts';
-import type { NamedRecord } from '../../resources/reference-lists/fields.ts';
+import type { NamedRecord } from '../../resources/fields.ts';
 import { renderContract } from '../../resources/contracts/fields.ts';
 import {
   renderSolicitation,
