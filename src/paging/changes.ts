@@ -8,7 +8,7 @@ import type { IndexedKind } from '../kinds.ts';
 import { readDepartures, type Departures } from './departures.ts';
 import { inState, type Listing } from './pages.ts';
 import { readPiece, type StreamPiece } from './pieces.ts';
-import { lastEvent, readSince, seenEvents, type SeenEvents, type Since } from './watermark.ts';
+import { lastEvent, readSince, seenEvents, type SeenEvents, type Since } from './one-state.ts';
 
 /** A kind of the feed of changes. */
 export interface FeedKind {

@@ -15,7 +15,7 @@ import { closes, hasValue, hasWords, type ChangedSince, type Condition } from '.
 import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
 import { OtherStateError } from '../index/statements.ts';
 import type { Facet } from '../index/terms.ts';
-import { seenEvents, type SeenEvents, type Since } from './watermark.ts';
+import { seenEvents, type SeenEvents, type Since } from './one-state.ts';
 
 /** The context of a filter's conditions, beside its value. */
 export interface IndexQuery {

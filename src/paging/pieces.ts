@@ -10,7 +10,7 @@ import { ApiError, forbidden, unauthorized } from '../http/response/errors.ts';
 import type { FoundRecords } from '../index/record-index.ts';
 import type { Services } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
-import { readInOneState } from './one-state.ts';
+import { readInOneState, readSince, seenEvents, type SeenEvents } from './one-state.ts';
 import {
   ANY_SIZE,
   countFitting,
@@ -22,7 +22,6 @@ import {
   type Listing,
   type PageRequest,
 } from './pages.ts';
-import { readSince, seenEvents, type SeenEvents } from './watermark.ts';
 
 /** A stream is read in pieces, each in one state of the database. Other requests are served in between. */
 const FIRST_PIECE_RECORDS = 100;

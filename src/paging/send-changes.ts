@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Partner, Scope } from '../access/scope.ts';
-import { DEFAULT_LIMIT } from '../http/request/page-parameters.ts';
+import { DEFAULT_LIMIT, encodeCursor, type CursorBinding } from '../http/request/page-parameters.ts';
 import { forbidden, validationFailed } from '../http/response/errors.ts';
 import { sendResponse } from '../http/response/response-cache.ts';
 import { entityTag, isUnchanged } from '../http/response/send-text.ts';
@@ -18,11 +18,10 @@ import {
   type FeedKind,
   type FeedPosition,
 } from './changes.ts';
-import { readInOneState } from './one-state.ts';
+import { readInOneState, lastEvent, type SeenEvents } from './one-state.ts';
 import { WHOLE_LIST } from './pages.ts';
 import { readPieces } from './pieces.ts';
 import { sendBytes } from './stream.ts';
-import { encodeCursor, lastEvent, type CursorBinding, type SeenEvents } from './watermark.ts';
 
 /** A request for changes: what it lists, from where on. */
 interface ChangesRequest {

@@ -3,17 +3,16 @@ import { constants, createBrotliCompress, createGzip, createZstdCompress } from 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../access/scope.ts';
 import { firstRow } from '../database/statement.ts';
-import type { Format } from '../http/request/page-parameters.ts';
+import { type Format, encodeCursor } from '../http/request/page-parameters.ts';
 import { tooManyStreams } from '../http/response/errors.ts';
 import { WATERMARK_HEADER } from '../http/response/response-cache.ts';
 import { chooseEncoding, entityTag, isUnchanged, type Encoding } from '../http/response/send-text.ts';
 import type { Services } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import { csvHeader, csvLines, type CsvColumn } from './csv.ts';
-import { readInOneState } from './one-state.ts';
+import { readInOneState, lastEvent, readSince, seenEvents, type SeenEvents } from './one-state.ts';
 import { inState, WHOLE_LIST, type Listing } from './pages.ts';
 import { readKey, readListPieces } from './pieces.ts';
-import { encodeCursor, lastEvent, readSince, seenEvents, type SeenEvents } from './watermark.ts';
 
 /** Records of a stream for each unit of the partner's limit. */
 const RECORDS_PER_UNIT = 2_000;

@@ -81,3 +81,9 @@ export function object<F extends Fields>(fields: F, optional: string[] = []): Fi
     additionalProperties: false,
   };
 }
+
+/** A line of a reference list. The order of the fields is that of the stored record, whose hash depends on it. */
+export const namedFields = object({ id, name: filledText });
+
+/** Validated and completed. */
+export type NamedRecord = CompletedOf<typeof namedFields>;

@@ -90,14 +90,15 @@ export class ResponseCache {
     this.#clock = clock;
     this.#responses = new LRUCache({
       maxSize: maxBytes,
-      sizeCalculation: ({ text }, key) => OVERHEAD_BYTES + 2 * key.length + text.memoryBytes,
+      // A string takes up to two bytes for each of UTF-8; the buffer that replaces it one, and compressed forms less.
+      sizeCalculation: ({ text }, key) => OVERHEAD_BYTES + 2 * (key.length + text.length),
       dispose: (_response, _key, reason) => {
         if (reason === 'evict') this.#evictions += 1;
       },
     });
   }
 
-  /** Memory used by all entries, in bytes. */
+  /** Memory that all entries can take, in bytes. */
   get bytes(): number {
     return this.#responses.calculatedSize;
   }
@@ -158,19 +159,10 @@ export class ResponseCache {
   }
 
   #store(key: string, response: CachedResponse): void {
-    const { text } = response;
-    if (text.length > MAX_LENGTH_CACHED_AT_ONCE && !this.#requestedOnce.has(key)) {
+    if (response.text.length > MAX_LENGTH_CACHED_AT_ONCE && !this.#requestedOnce.has(key)) {
       this.#requestedOnce.set(key, true);
       return;
     }
-    this.#responses.set(key, response);
-    text.onGrowth = (): void => this.#updateSize(key, response);
-  }
-
-  /** lru-cache computes an entry's size on insertion only, not when the same value is set again. */
-  #updateSize(key: string, response: CachedResponse): void {
-    if (this.#responses.peek(key) !== response) return;
-    this.#responses.delete(key);
     this.#responses.set(key, response);
   }
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
-import { isOneOf, jsonElements } from '../../database/engine-sql.ts';
+import { isOneOf, jsonElements } from '../../database/statement.ts';
 import { inBatches, insertRows } from '../../database/rows.ts';
 import { BlockBuilder, type IndexEntry } from './block-builder.ts';
 import type { BlockOfKind } from './build-blocks.ts';

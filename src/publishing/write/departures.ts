@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely';
-import { isOneOf, jsonElements } from '../../database/engine-sql.ts';
+import { isOneOf, jsonElements } from '../../database/statement.ts';
 import { inBatches } from '../../database/rows.ts';
 import type { DepartureRow, Tables } from '../../database/tables.ts';
 import type { IndexedKind } from '../../kinds.ts';

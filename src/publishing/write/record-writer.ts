@@ -1,5 +1,5 @@
 import { sql, type RawBuilder } from 'kysely';
-import { isOneOf } from '../../database/engine-sql.ts';
+import { isOneOf } from '../../database/statement.ts';
 import { deleteRows, inBatches, insertRows, writeRows } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
 import type { IndexedRow } from '../../index/terms.ts';
