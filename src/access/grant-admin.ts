@@ -57,6 +57,7 @@ export function grant(
   requested: Grants,
 ): Promise<{ granted: Grants; unchanged: Grants }> {
   return inTransaction(database, async (transaction) => {
+    // First, because on SQLite nothing may be read from `access` before the lock is held.
     const timestamp = await nextCommitTimestamp(transaction, clock);
     const partnerId = await getPartnerId(transaction, partnerName);
     const missing = {

@@ -11,7 +11,7 @@ export interface Scope {
   readonly leadEntities: ReadonlyMap<string, string>;
   /** Granted cooperatives: ID → timestamp of the grant. */
   readonly coops: ReadonlyMap<string, string>;
-  /** When the partner's grants last changed. */
+  /** When the partner's grants or kinds last changed. */
   readonly changedAt: string;
 }
 

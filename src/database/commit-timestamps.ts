@@ -5,8 +5,8 @@ import type { Database } from './database.ts';
 import { firstRow } from './statement.ts';
 
 /**
- * Commit timestamps are at least 2 ms apart. The millisecond before each one is the watermark of the one before, so no
- * `updated_at` taken from a commit timestamp equals a watermark.
+ * A watermark is one millisecond after an event. At this distance it is before the next one, so that no `updated_at` taken
+ * from a commit timestamp equals a watermark.
  */
 const MIN_DISTANCE_MS = 2;
 

@@ -24,7 +24,7 @@ export interface SeenEvents {
   readonly published_at: string;
   /** The last release recorded in `access`. */
   readonly announced_at: string;
-  /** When the partner's grants last changed; the epoch before the first change. */
+  /** When the partner's grants or kinds last changed; the epoch if there is no such partner. */
   readonly grants_changed_at: string;
   /** See `Partner`; empty if there is no such partner. */
   readonly partner_state: string;
@@ -115,7 +115,7 @@ interface KnownEvents extends SeenEvents {
   /** The numbers of the last releases before the timestamp, and before five seconds earlier. */
   readonly before_since: number;
   readonly before_earlier: number;
-  /** Departures up to this release, or later releases, are lost. */
+  /** A listing of changes since this timestamp or earlier is complete: departures were deleted, or releases lost. */
   readonly complete_before: string;
   /** When the partner last lost sight of records other than by departures. */
   readonly narrowed_at: string;
@@ -167,8 +167,8 @@ export interface OneState<Row> {
 }
 
 /**
- * Reads a response, again and again until it is proven to be of one state: the only place that hands out a partner's
- * scope. The row's own events must show that
+ * Reads a response, again and again until it is proven to be of one state. Handlers get a partner's scope only from it. The
+ * row's own events must show that
  *
  * - all of it was read in one state of the catalog;
  * - the partner's grants, kinds and suspension are those that it was read for. If not, the partner is read again.

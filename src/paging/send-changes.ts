@@ -59,8 +59,8 @@ export async function sendChanges(
   } catch (error) {
     if (!(error instanceof OutdatedListingError)) throw error;
     throw validationFailed(
-      'Parameter "cursor" belongs to a listing that cannot be continued, since removals that it has left out are no longer ' +
-        'known. Begin again: send the same "updated_since" without "cursor".',
+      'This listing cannot be continued: removals since its "updated_since" were deleted, or your access changed. Begin ' +
+        'again: send the same "updated_since" without "cursor".',
     );
   }
 }

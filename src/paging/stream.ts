@@ -72,7 +72,7 @@ interface Beginning extends SeenEvents {
   readonly etag: string;
   readonly scope: Scope;
   readonly count: number;
-  /** The last key, if another piece of the list follows. */
+  /** The key of the last record to send, if `limit` ends the stream before the list. */
   readonly until: string | null;
 }
 
@@ -135,7 +135,7 @@ export async function sendStream(
 /** The parts of a response's head that differ between streams. */
 interface StreamHead {
   readonly etag: string;
-  /** The records that it begins, which the partner's limit counts before the body. */
+  /** The number of records that the partner's limit is charged for, before the body. */
   readonly count: number;
   readonly format: StreamFormat;
   /** The name of a downloaded file, without its extension. */

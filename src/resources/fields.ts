@@ -82,7 +82,7 @@ export function object<F extends Fields>(fields: F, optional: string[] = []): Fi
   };
 }
 
-/** A line of a reference list. The order of the fields is that of the stored record, whose hash depends on it. */
+/** A line of a reference list. Stored and imported records are compared in the order of the fields. */
 export const namedFields = object({ id, name: filledText });
 
 /** Validated and completed. */

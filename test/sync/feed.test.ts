@@ -199,6 +199,21 @@ describe('lists as removed', () => {
     expect((await changes('all')).slice(0, -1)).toEqual(everything);
   });
 
+  test('a record that left more owners than one statement reads', async () => {
+    await publish({ suppliers: [supplier('sup_new')] });
+    const { last: release } = await service.database.kysely
+      .selectFrom('catalog.publications')
+      .select((eb) => eb.fn.max('number').as('last'))
+      .executeTakeFirstOrThrow();
+    // Those of "a" are read last.
+    const coops = Array.from({ length: 5_100 }, (_, number) => `coop:co_${number}`);
+    const rows = ['gone_1', 'gone_2'].flatMap((id) => [...coops, 'lead_entity:le_a'].map((owner) => ({ id, owner })));
+    const departures = rows.map((row) => ({ kind: 'contracts' as const, ...row, release }));
+    await insertRows(service.database, 'catalog.departures', departures);
+    expect(await changes('a')).toEqual(['-gone_1', '-gone_2']);
+    expect(await changes('x')).toEqual([]);
+  });
+
   test('nothing that came back meanwhile', async () => {
     await replace({ contracts: [] });
     await publish({ contracts: CATALOG.contracts });

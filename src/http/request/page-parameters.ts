@@ -39,7 +39,7 @@ export function acceptedFormat(accept: string | undefined, formats: readonly For
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
 
-/** Maximum number of records in a piece of a stream. */
+/** Maximum `limit` of a stream. */
 export const MAX_STREAM_LIMIT = 100_000;
 
 /** Page size; its maximum depends on the format. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
@@ -141,7 +141,7 @@ export const FEED_PARAMETERS = {
 export interface CursorBinding {
   endpoint: string;
   partnerId: number;
-  /** The parsed filters, without `cursor` and `limit`. */
+  /** The parsed filters, without `cursor`, `limit` and `format`. */
   filters: FastifyRequest['parameters'];
 }
 

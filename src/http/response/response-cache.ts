@@ -72,7 +72,7 @@ declare module 'fastify' {
 /**
  * Responses by partner and URL, all of one revision of `access.clock`.
  *
- * Anything that changes a partner's responses produces another revision: a release; a change of its grants, limits,
+ * Anything that changes any partner's responses produces another revision, which empties the cache: a release; a change of its grants, limits,
  * suspension or keys; a failover or restore that loses such changes. So an entry is current if the directory's copy of
  * the partner has the revision at which the entry's rows were read. Only the passing of a deadline is checked
  * separately.
@@ -143,7 +143,7 @@ export class ResponseCache {
     this.#misses += 1;
     const text = new EncodedText(body);
     const response = { text, rows, watermark, goodFromMs: this.#clock(), goodUntilMs };
-    // The rows can be newer than `partner`, and `partner` older than the revision that another request has brought.
+    // The rows can be newer than `partner`, and another request can have emptied the cache for a newer revision.
     if (revision !== null && revision === partner.revision && revision === this.#revision) {
       this.#store(keyOf(partner, url), response);
     }

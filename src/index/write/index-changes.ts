@@ -96,7 +96,7 @@ export class IndexChanges<K extends IndexedKind> {
     return number;
   }
 
-  /** Announces a new record in this block. */
+  /** Counts a record that changes in this block. Above `MAX_CHANGES`, the block is built again at the end. */
   expectNew(block: number): void {
     const changed = (this.#changed.get(block) ?? 0) + 1;
     this.#changed.set(block, changed);
