@@ -91,7 +91,7 @@ export const SUBJECTS: readonly Subject[] = [
         isService(candidate) ? 'its own pages' : work === PAGES ? `the pages of ${candidate}` : candidate,
     },
     whyBehind: 'a stream of this service also follows filters and scope, and checks its key between pieces',
-    whyAhead: 'a statement of a stream reads thousands of rendered records, and they are sent as they are',
+    whyAhead: 'a statement of a stream reads up to a thousand rendered records, which are sent as they are',
     chart: {
       file: 'streams',
       title: 'Reading a whole list',
