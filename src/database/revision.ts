@@ -8,7 +8,8 @@ import type { Tables } from './tables.ts';
  * changes; the tokens differ.
  *
  * Partners and responses are cached under the revision that the same statement read, and used only while that is the
- * current one; the index caches by its blocks' tokens. Revisions are compared for equality only. They have no order: whichever was read later is newer.
+ * current one; the index caches by its blocks' tokens. Revisions are compared for equality only. They have no order:
+ * whichever was read later is newer.
  */
 export type Revision = string;
 
