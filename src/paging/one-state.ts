@@ -140,8 +140,11 @@ export const knownEvents: RawBuilder<KnownEvents> = sql<KnownEvents>`
     coalesce((select narrowed_at from access.partners where id = ${parameter('partner_id')}), ${sql.lit(EPOCH)}) as narrowed_at
   from (${seenEvents}) as seen cross join catalog.feed as feed`;
 
-/** Each failed attempt met a release, a change of the partner or a lagging replica, so ten in a row are no chance. */
-const MAX_ATTEMPTS = 10;
+/**
+ * Each failed attempt met a release, a change of the partner or a lagging replica. On a busy machine, imports and grants
+ * without a pause can meet ten in a row.
+ */
+const MAX_ATTEMPTS = 30;
 
 /** How to read a response. */
 export interface Reading<Row extends SeenEvents> {
