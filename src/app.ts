@@ -8,7 +8,7 @@ import { ResponseCache } from './http/response/response-cache.ts';
 import { Admission } from './http/server/admission.ts';
 import { Connections, addDraining, createHttpServer, MAX_HEAD_BYTES } from './http/server/server.ts';
 import { registerHealth } from './http/server/health.ts';
-import { leaveQuery, rewriteUrl } from './http/request/request-head.ts';
+import { leaveQuery, routedUrl } from './http/request/request-head.ts';
 import { UnparsedRequests } from './http/server/unparsed-requests.ts';
 import { SetCache } from './index/block-query.ts';
 import { RecordIndex } from './index/record-index.ts';
@@ -55,7 +55,7 @@ export async function buildApp(
     requestIdHeader: false,
     // X-Forwarded-For is trusted from these addresses only; clients can forge the leftmost address in it.
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
-    rewriteUrl,
+    rewriteUrl: routedUrl,
     routerOptions: {
       querystringParser: leaveQuery,
       // The limit on the head also limits the length of an ID; an ID that is too long simply does not exist.

@@ -27,7 +27,7 @@ export interface AllPagesOptions extends Connection {
   readonly maxSeconds: number;
 }
 
-/** What was read, and how long it took. */
+/** The number of records read, and the time. */
 export interface ReadOutcome {
   records: number;
   seconds: number;

@@ -56,7 +56,7 @@ export function isSameMachine(one: MachineDescription, other: MachineDescription
   return identity(one) === identity(other);
 }
 
-/** What is measured: the commit, and a digest of the sources, which also covers what is not committed. */
+/** The commit that is measured, and a digest of its sources, which also covers uncommitted changes. */
 export function describeSources(): { commit: string; sources: string } {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
   return { commit, sources: digestOf('src', 'client/src') };

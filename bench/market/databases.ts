@@ -5,7 +5,7 @@ import type { PostgresCluster } from './postgres-cluster.ts';
 export type Engine = 'sqlite' | 'postgres';
 export const ENGINES: readonly Engine[] = ['sqlite', 'postgres'];
 
-/** Where databases are. */
+/** The folder of the SQLite files, and the PostgreSQL server. */
 export interface Place {
   folder: string;
   postgres: PostgresCluster;

@@ -46,7 +46,7 @@ export interface PartResults {
   sources: string;
   thoroughness: Thoroughness;
   figures: Figure[];
-  /** What failed or was not comparable, and why. */
+  /** Measurements that failed or were not comparable, with the reason. */
   problems: string[];
 }
 

@@ -76,7 +76,7 @@ function comparisonsOf(figures: Figures, { part, columns, better, rows }: Subjec
   );
 }
 
-/** What distinguishes a comparison from the others: work, size, engine. */
+/** The work, size and engine of a comparison, without those that all have in common. */
 function detail({ ours, size }: Comparison, all: readonly Comparison[]): string {
   const differs = (of: (one: Comparison) => unknown): boolean => new Set(all.map(of)).size > 1;
   return [

@@ -219,16 +219,7 @@ export async function readPage(
   // Texts of an equal share each fit into a page together, which is known without adding up their sizes.
   let page = await read(found, Math.floor(MAX_PAGE_BYTES / Math.max(1, found.length)));
   if (page.shown < found.length) {
-    const name = `sizes of ${records.name}`;
-    const sizes = await database.run(name, () => sizesStatement(database.engine, records), { found });
-    inState(catalog, firstRow(sizes));
-    found = found.slice(
-      0,
-      countFitting(
-        sizes.map(({ bytes }) => bytes ?? 0),
-        MAX_PAGE_BYTES,
-      ),
-    );
+    found = await firstFitting(database, records, { catalog, found, maxBytes: MAX_PAGE_BYTES });
     page = await read(found, ANY_SIZE);
   }
   if (page.shown !== found.length)
@@ -244,11 +235,22 @@ export function inState<Row extends { readonly catalog: string }>(catalog: strin
   return row;
 }
 
-/** How many of the first texts fit into a page of a size: at least one, whatever its own. */
-export function countFitting(sizes: readonly number[], maxBytes: number): number {
-  let bytes = 0;
-  const firstTooMany = sizes.findIndex((size) => (bytes += size) > maxBytes);
-  return firstTooMany === -1 ? sizes.length : Math.max(1, firstTooMany);
+/**
+ * The first of some records whose texts fit into a size: at least one, whatever its own.
+ *
+ * @throws OtherStateError if the catalog is in another state.
+ */
+export async function firstFitting(
+  database: OpenDatabase,
+  records: ListedRecords,
+  { catalog, found, maxBytes }: { catalog: string; found: FoundRecords['positions']; maxBytes: number },
+): Promise<FoundRecords['positions']> {
+  const name = `sizes of ${records.name}`;
+  const sizes = await database.run(name, () => sizesStatement(database.engine, records), { found });
+  inState(catalog, firstRow(sizes));
+  let total = 0;
+  const firstTooMany = sizes.findIndex(({ bytes }) => (total += bytes ?? 0) > maxBytes);
+  return firstTooMany === -1 ? found : found.slice(0, Math.max(1, firstTooMany));
 }
 
 /**

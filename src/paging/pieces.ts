@@ -13,10 +13,9 @@ import { formatTimestamp } from '../timestamp.ts';
 import { readInOneState, readSince, seenEvents, type SeenEvents } from './one-state.ts';
 import {
   ANY_SIZE,
-  countFitting,
+  firstFitting,
   foundColumn,
   inState,
-  sizesStatement,
   typeOf,
   type ListedRecords,
   type Listing,
@@ -164,11 +163,7 @@ export async function readPiece(
   let piece = isDense ? await read(found, MAX_PIECE_BYTES, 'range') : null;
   if (piece?.count !== found.length) piece = await read(found, MAX_PIECE_BYTES, 'list');
   if (piece.count < found.length) {
-    const name = `sizes of ${records.name}`;
-    const sizes = await database.run(name, () => sizesStatement(database.engine, records), { found });
-    inState(catalog, firstRow(sizes));
-    const bytes = sizes.map((size) => size.bytes ?? 0);
-    found = found.slice(0, countFitting(bytes, MAX_PIECE_BYTES));
+    found = await firstFitting(database, records, { catalog, found, maxBytes: MAX_PIECE_BYTES });
     piece = await read(found, ANY_SIZE, 'list');
   }
   if (piece.count !== found.length)

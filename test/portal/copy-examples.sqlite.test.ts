@@ -85,7 +85,7 @@ function byId(records: readonly unknown[]): Map<string, unknown> {
   return new Map(records.map((record) => [(record as { id: string }).id, record]));
 }
 
-/** What the service shows now, without any of the examples. */
+/** The contracts that the service serves now, read by the test itself. */
 async function served(key: string): Promise<Map<string, unknown>> {
   const response = await fetch(`${service.url}/v1/contracts?format=ndjson`, {
     headers: { authorization: `Bearer ${key}` },

@@ -123,7 +123,12 @@ const OF_ANY_LENGTH: [name: string, read: (text: string) => unknown][] = [
   ["a client's address", networkOf],
   [
     'a request target',
-    (text) => [routedUrl(text), routedUrl(`/v1/${text}`), routedUrl(`http://${text}`), readPath(`/${text}`)],
+    (text) => [
+      routedUrl({ url: text }),
+      routedUrl({ url: `/v1/${text}` }),
+      routedUrl({ url: `http://${text}` }),
+      readPath(`/${text}`),
+    ],
   ],
   ...Object.keys(PARAMETERS).map((name): [string, (text: string) => unknown] => [
     `the parameter ${name}`,

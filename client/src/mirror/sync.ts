@@ -23,7 +23,7 @@ export interface MirrorRuntime {
   readonly onFailure: (error: unknown, retryInMs: number) => void;
 }
 
-/** What all steps of a sync share. */
+/** Everything that a sync works with. */
 export type SyncContext = MirrorRuntime & { readonly transport: Transport; readonly store: Store };
 
 /** The number of records of a kind in the copy, and of those that changed since the last report. */

@@ -83,7 +83,7 @@ function whyNoDirectory(directory: string, error: unknown): string {
 const OTHER_NAMES = /^(ndjson|jsonl|jsonlines|ldjson)(\.gz)?$/;
 const OTHER_FORMATS = /^(json|csv|tsv|xlsx?|ods|xml|ya?ml|parquet|(\w+\.)?(zip|gz|bz2|xz|zst|7z|tar|tgz))$/;
 
-/** What to do about a file that is named after a kind, but is not an import file; null for any other file. */
+/** Advice for a file that has the name of a kind, but not the format of imports; null for any other file. */
 function adviceFor(name: string, sources: ReadonlyMap<Kind, Source>): string | null {
   const [stem = '', ...rest] = name.toLowerCase().split('.');
   const kind = KINDS.find((known) => known === stem.replaceAll(/[ _]/g, '-'));

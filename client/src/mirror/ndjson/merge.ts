@@ -8,7 +8,7 @@ export interface Entry {
   readonly record: string | null;
 }
 
-/** What the new version of the file of a kind has. */
+/** The contents of a kind's new file. */
 export interface Merged {
   readonly kind: Kind;
   /** In bytes. */
