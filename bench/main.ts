@@ -1,10 +1,10 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SOLICITATION_COUNTS } from './dataset/sizes.ts';
+import { isInstalled } from './machine/cores.ts';
 import { stopAllProcesses } from './machine/processes.ts';
-import { ENGINES } from './market/market.ts';
+import { ENGINES } from './market/databases.ts';
 import { runBench } from './measure/bench.ts';
 import { note } from './measure/progress.ts';
 import { RESULTS_NAME, ResultsStore } from './measure/results.ts';
@@ -14,7 +14,6 @@ import { REPORT_FOLDER, writeReport } from './report/write-report.ts';
 /* Program: measures the requested parts and writes the report. */
 
 interface Options {
-  only?: string[];
   sizes: number[];
   rounds: number;
   seconds: number;
@@ -24,90 +23,73 @@ interface Options {
   report: string;
   engines: (typeof ENGINES)[number][];
   peers: boolean;
+  resume: boolean;
   fresh: boolean;
-  clean: boolean;
-  postgres?: string;
   smoke: boolean;
 }
 
-/** Few enough that the service can serve all of them in one event-loop tick. */
-const SMOKE_CONNECTIONS = 8;
+/** A freshly started process is slow and briefly refuses many connections. With this few, it must refuse none. */
+const SMOKE = { withPeers: false, rounds: 1, seconds: 1, connections: 8, samples: 20 };
 
 const command = new Command('bench')
-  .description(`Measures the service beside its baselines. Parts: ${PARTS.map(({ name }) => name).join(', ')}.`)
-  .argument(
-    '[parts...]',
-    'only these parts',
-    (text: string, previous: string[]) => [...previous, ...parseParts(text)],
-    [],
-  )
-  .option('--only <parts>', 'only these parts, comma-separated', parseParts)
-  .option('--sizes <n,…>', 'solicitations in the markets', numbers, [...SOLICITATION_COUNTS])
+  .description('Measures the service beside its baselines.')
+  .addArgument(new Argument('[parts...]', 'only these parts').choices(PARTS.map(({ name }) => name)))
+  .option('--sizes <n,…>', 'solicitations in the markets', numbers, [10_000, 100_000, 1_000_000])
   .option('--rounds <n>', 'interleaved rounds', number, 5)
   .option('--seconds <n>', 'of load in each round', number, 3)
-  .option('--connections <n>', 'that ask at once', number, 32)
-  .option('--samples <n>', 'requests one at a time for a latency', number, 600)
+  .option('--connections <n>', 'open at the same time', number, 32)
+  .option('--samples <n>', 'requests one at a time, in each round', number, 600)
   .option('--folder <folder>', 'for data and databases; kept, and used again', join(tmpdir(), 'pds-bench'))
   .option('--report <folder>', 'where the report and its results go', REPORT_FOLDER)
-  .option('--engines <names>', 'sqlite, postgres or both', engines, [...ENGINES])
-  .option('--postgres <folder>', 'of the programs of an installed PostgreSQL, in place of the development dependency')
+  .addOption(new Option('--engines <names...>', 'only these').choices(ENGINES).default(ENGINES))
   .option('--no-peers', 'without the products that have to be installed first')
-  .option('--fresh', 'fill all databases anew', false)
-  .option('--clean', 'remove the folder at the end', false)
-  .option('--smoke', 'only whether everything runs and answers: short rounds, no report', false);
+  .option('--resume', 'skip the parts that were measured on this machine, from the same sources', false)
+  .option('--fresh', 'fill all databases again', false)
+  .option('--smoke', 'only check that everything runs and responds: short rounds, no report', false)
+  .addHelpText(
+    'after',
+    `
+A complete run, on a quiet machine with two cores and wrk; it takes hours:
+  npm run bench -- --fresh             measures every part at every size, beside every peer, and writes the report
+  npm run bench -- --resume            continues it, if it was interrupted or a part failed`,
+  );
 
 const options = command.parse().opts<Options>();
-const chosen = [...new Set([...(options.only ?? []), ...(command.processedArgs[0] as string[])])];
-const folder = options.smoke ? join(options.folder, 'smoke') : options.folder;
+if (!isInstalled('wrk')) command.error('wrk is not installed. Install it with: apt-get install wrk');
+const { engines, peers: withPeers, rounds, seconds, connections, samples, smoke: isSmoke } = options;
+const chosen = command.args;
+const folder = isSmoke ? join(options.folder, 'smoke') : options.folder;
+const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
     note(`${signal}: stopping what was started`);
+    interruption.abort();
     void stopAllProcesses().then(() => process.exit(130));
   });
 }
 
 if (options.fresh) rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-const report = options.smoke ? folder : options.report;
+const report = isSmoke ? folder : options.report;
 mkdirSync(report, { recursive: true });
 const store = new ResultsStore(join(report, RESULTS_NAME));
 try {
   await runBench({
-    parts: PARTS.filter(({ name, isLong }) =>
-      chosen.length === 0 ? !(options.smoke && isLong === true) : chosen.includes(name),
-    ),
-    sizes: options.smoke ? [Math.min(...options.sizes)] : options.sizes.sort((a, b) => a - b),
+    parts: PARTS.filter(({ name }) => chosen.length === 0 || chosen.includes(name)),
+    sizes: isSmoke ? [Math.min(...options.sizes)] : options.sizes.sort((a, b) => a - b),
     folder,
     store,
-    postgresPrograms: options.postgres ?? null,
-    withPeers: options.peers && !options.smoke,
-    settings: {
-      rounds: options.smoke ? 1 : options.rounds,
-      seconds: options.smoke ? 1 : options.seconds,
-      // A freshly started process is slow and briefly refuses many connections. With this few, it must refuse none.
-      connections: options.smoke ? SMOKE_CONNECTIONS : options.connections,
-      samples: options.smoke ? 20 : options.samples,
-      engines: options.engines,
-      isSmoke: options.smoke,
-    },
+    isResumed: options.resume,
+    signal: interruption.signal,
+    settings: { engines, withPeers, rounds, seconds, connections, samples, isSmoke, ...(isSmoke ? SMOKE : {}) },
   });
-  if (options.smoke) note('smoke: everything ran, and every answer was a success');
+  if (isSmoke) note('smoke: everything ran, and every response was a success');
   else await writeReport(store.results, report);
 } catch (error) {
   note(error instanceof Error ? (error.stack ?? error.message) : String(error));
   process.exitCode = 1;
 } finally {
   await stopAllProcesses();
-  if (options.clean) rmSync(folder, { recursive: true, force: true });
-}
-
-function parseParts(text: string): string[] {
-  const names = text.split(',');
-  const unknown = names.find((name) => !PARTS.some((part) => part.name === name));
-  if (unknown !== undefined) {
-    throw new InvalidArgumentError(`The parts are ${PARTS.map(({ name }) => name).join(', ')}.`);
-  }
-  return names;
 }
 
 function number(text: string): number {
@@ -117,13 +99,4 @@ function number(text: string): number {
 
 function numbers(text: string): number[] {
   return text.split(',').map(number);
-}
-
-function engines(text: string): (typeof ENGINES)[number][] {
-  const names = text.split(',');
-  return names.map((name) => {
-    const engine = ENGINES.find((known) => known === name);
-    if (engine === undefined) throw new InvalidArgumentError('The engines are sqlite and postgres.');
-    return engine;
-  });
 }

@@ -1,6 +1,6 @@
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { addOpenApi, registerOpenApi } from './http/openapi/openapi.ts';
-import { logRequests } from './http/request/observers.ts';
+import { loggerOfRequests, logRequests } from './http/request/observers.ts';
 import { addCommonSteps, addPartnerPipeline, addPublicPipeline } from './http/request/pipeline.ts';
 import { sendError } from './http/response/errors.ts';
 import { requestIds } from './http/response/send-text.ts';
@@ -8,11 +8,10 @@ import { ResponseCache } from './http/response/response-cache.ts';
 import { Admission } from './http/server/admission.ts';
 import { Connections, addDraining, createHttpServer, MAX_HEAD_BYTES } from './http/server/server.ts';
 import { registerHealth } from './http/server/health.ts';
-import { routedUrl } from './http/request/request-head.ts';
+import { leaveQuery, routedUrl } from './http/request/request-head.ts';
 import { UnparsedRequests } from './http/server/unparsed-requests.ts';
 import { SetCache } from './index/block-query.ts';
 import { RecordIndex } from './index/record-index.ts';
-import { makeCursorCheck } from './paging/watermark.ts';
 import { OpenStreams } from './paging/stream.ts';
 import { registerPortal } from './portal/portal.ts';
 import { InMemoryRateLimiter, RequestLimits } from './rate-limiting/request-limits.ts';
@@ -50,17 +49,15 @@ export async function buildApp(
     clientErrorHandler: (error, socket) => unparsed.refuse(error, socket),
     frameworkErrors: sendError,
     loggerInstance,
-    // A logger for each request would cost more than its one log line. Lines about a request get its ID explicitly.
-    childLoggerFactory: (parent) => parent,
+    childLoggerFactory: loggerOfRequests,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestIds(),
     requestIdHeader: false,
     // X-Forwarded-For is trusted from these addresses only; clients can forge the leftmost address in it.
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
-    rewriteUrl: ({ url = '/' }) => routedUrl(url),
+    rewriteUrl: routedUrl,
     routerOptions: {
-      // `parameters.ts` parses the query, from the raw URL.
-      querystringParser: () => ({}),
+      querystringParser: leaveQuery,
       // The limit on the head also limits the length of an ID; an ID that is too long simply does not exist.
       maxParamLength: MAX_HEAD_BYTES,
     },
@@ -77,7 +74,6 @@ export async function buildApp(
   await addOpenApi(app, config);
 
   await app.register(async (pages) => {
-    disableSchemaCompilers(pages);
     addPublicPipeline(pages);
     registerHealth(pages);
     registerOpenApi(pages);
@@ -85,8 +81,7 @@ export async function buildApp(
   });
   await app.register(
     async (v1) => {
-      disableSchemaCompilers(v1);
-      addPartnerPipeline(v1, { directory, clock, limits, admission, checkCursor: makeCursorCheck(v1, cursorSecret) });
+      addPartnerPipeline(v1, { directory, clock, limits, admission, cursorSecret });
       const sets = new SetCache(INDEX_CACHE_BYTES);
       const indexes = {
         contracts: new RecordIndex(database, 'contracts', sets),
@@ -106,13 +101,4 @@ export async function buildApp(
     { prefix: '/v1' },
   );
   return app;
-}
-
-/**
- * Makes the schemas of a scope's routes documentation only: `parameters.ts` checks parameters, and responses are
- * rendered text.
- */
-function disableSchemaCompilers(scope: FastifyInstance): void {
-  scope.setValidatorCompiler(() => () => true);
-  scope.setSerializerCompiler(() => (value) => JSON.stringify(value));
 }

@@ -1,38 +1,33 @@
 import { OperatorError } from './operator-error.ts';
 import { SETTINGS, type Setting } from './settings.ts';
 
-export type Environment = 'dev' | 'uat' | 'production';
+/** The settings by their names in the code. `settings.ts` describes them. */
+const VARIABLES = {
+  environment: 'PDS_ENVIRONMENT',
+  database: 'PDS_DATABASE_URL',
+  replicaUrls: 'PDS_REPLICA_URLS',
+  redisUrl: 'PDS_REDIS_URL',
+  host: 'PDS_HOST',
+  port: 'PDS_PORT',
+  publicUrl: 'PDS_PUBLIC_URL',
+  adminHost: 'PDS_ADMIN_HOST',
+  adminPort: 'PDS_ADMIN_PORT',
+  requestsPerMinute: 'PDS_REQUESTS_PER_MINUTE',
+  trustedProxies: 'PDS_TRUSTED_PROXIES',
+  logLevel: 'PDS_LOG_LEVEL',
+  usageRetentionDays: 'PDS_USAGE_RETENTION_DAYS',
+  auditRetentionDays: 'PDS_AUDIT_RETENTION_DAYS',
+  removalsDays: 'PDS_REMOVALS_DAYS',
+} as const satisfies Record<string, keyof typeof SETTINGS>;
 
-export type DatabaseConfig =
-  { readonly engine: 'sqlite'; readonly path: string } | { readonly engine: 'postgres'; readonly url: string };
+type ValueOf<Name extends keyof typeof SETTINGS> = Exclude<ReturnType<(typeof SETTINGS)[Name]['parse']>, undefined>;
 
 /** All external settings. Read once, validated once, and passed to the code that needs them. */
-export interface Config {
-  readonly environment: Environment;
-  readonly database: DatabaseConfig;
-  /** PostgreSQL read replicas; empty for SQLite. */
-  readonly replicaUrls: readonly string[];
-  /** Redis in which all processes count requests together; null if each counts on its own. */
-  readonly redisUrl: string | null;
-  readonly host: string;
-  readonly port: number;
-  /** The public origin of the service, for the OpenAPI document; null if not configured. */
-  readonly publicUrl: string | null;
-  /** Host of the admin server: `/livez`, `/readyz` and `/metrics`. Not for partners. */
-  readonly adminHost: string;
-  readonly adminPort: number;
-  /** Default requests per minute for partners without a limit of their own. */
-  readonly requestsPerMinute: number;
-  /** Addresses or networks of proxies whose X-Forwarded-For is trusted. */
-  readonly trustedProxies: readonly string[];
-  readonly logLevel: string;
-  /** How long each day's usage counts are stored. */
-  readonly usageRetentionDays: number;
-  /** How long the audit trail is stored. */
-  readonly auditRetentionDays: number;
-  /** How long removals are stored for the feed of changes. */
-  readonly removalsDays: number;
-}
+export type Config = { readonly [Name in keyof typeof VARIABLES]: ValueOf<(typeof VARIABLES)[Name]> };
+
+export type Environment = Config['environment'];
+
+export type DatabaseConfig = Config['database'];
 
 /** Settings are invalid. */
 export class ConfigError extends OperatorError {
@@ -119,23 +114,7 @@ export function readConfig(variables: Variables, originOf: OriginOf = fromEnviro
     problem === null ? [] : [`${name} ${problem}. It is set ${describeOrigin(origin)}`],
   );
   if (problems.length > 0) throw new ConfigError(problems);
-  const values = new Map(settings.map(({ name, value }) => [name, value]));
-  const read = (name: keyof typeof SETTINGS): unknown => values.get(name);
-  return Object.freeze({
-    environment: read('PDS_ENVIRONMENT'),
-    database: read('PDS_DATABASE_URL'),
-    replicaUrls: read('PDS_REPLICA_URLS'),
-    redisUrl: read('PDS_REDIS_URL'),
-    host: read('PDS_HOST'),
-    port: read('PDS_PORT'),
-    publicUrl: read('PDS_PUBLIC_URL'),
-    adminHost: read('PDS_ADMIN_HOST'),
-    adminPort: read('PDS_ADMIN_PORT'),
-    requestsPerMinute: read('PDS_REQUESTS_PER_MINUTE'),
-    trustedProxies: read('PDS_TRUSTED_PROXIES'),
-    logLevel: read('PDS_LOG_LEVEL'),
-    usageRetentionDays: read('PDS_USAGE_RETENTION_DAYS'),
-    auditRetentionDays: read('PDS_AUDIT_RETENTION_DAYS'),
-    removalsDays: read('PDS_REMOVALS_DAYS'),
-  } as Config);
+  const values = new Map<string, unknown>(settings.map(({ name, value }) => [name, value]));
+  const config = Object.entries(VARIABLES).map(([name, variable]) => [name, values.get(variable)]);
+  return Object.freeze(Object.fromEntries(config)) as Config;
 }

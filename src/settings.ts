@@ -1,33 +1,33 @@
 import { BlockList, isIP } from 'node:net';
 
 /** One setting of the service. */
-export interface Setting {
+export interface Setting<T = unknown> {
   /** A description, in Markdown. */
   readonly description: string;
   readonly default: string;
   /** Completes `… must be`. */
   readonly accepts: string;
   /** Parses the value; undefined if it is invalid. */
-  parse(value: string): unknown;
+  parse(value: string): T | undefined;
   /** True if a value can contain a password. */
   readonly isUrl?: true;
 }
 
-const host = (description: string): Setting => ({
+const host = (description: string): Setting<string> => ({
   description,
   default: '127.0.0.1',
   accepts: 'a host name or IP address',
   parse: (value) => value.trim() || undefined,
 });
 
-const wholeNumber = (description: string, byDefault: number, least: number, most: number): Setting => ({
+const wholeNumber = (description: string, byDefault: number, least: number, most: number): Setting<number> => ({
   description,
   default: String(byDefault),
   accepts: `a whole number from ${least} to ${most}`,
   parse: (value) => integer(value, least, most),
 });
 
-const choice = (description: string, byDefault: string, values: readonly string[]): Setting => ({
+const choice = <const T extends string>(description: string, byDefault: T, values: readonly T[]): Setting<T> => ({
   description,
   default: byDefault,
   accepts: `one of ${values.join(', ')}`,
@@ -96,7 +96,11 @@ export function integer(value: string, least: number, most: number): number | un
   return number >= least && number <= most ? number : undefined;
 }
 
-function parseDatabaseUrl(value: string): object | undefined {
+/** A database: a file and the one beside it, or a server. */
+type DatabaseConfig =
+  { readonly engine: 'sqlite'; readonly path: string } | { readonly engine: 'postgres'; readonly url: string };
+
+function parseDatabaseUrl(value: string): DatabaseConfig | undefined {
   // To SQLite, a path that begins with a colon is not a file, such as ":memory:".
   const path = /^sqlite:(?:\/\/(?=\/))?([^:].*)$/.exec(value)?.[1];
   if (path !== undefined) return { engine: 'sqlite', path };

@@ -1,30 +1,63 @@
-import { note } from '../measure/progress.ts';
-import type { ResultsStore } from '../measure/results.ts';
+import { fileURLToPath } from 'node:url';
 import type { RunningCandidate } from './candidate.ts';
-import { startDrizzle } from './drizzle.ts';
-import { startMinimum } from './minimum.ts';
-import { peersOver } from './peers.ts';
+import { startDirectus } from './directus.ts';
+import { DIRECTUS, installPeers, PLATFORMATIC, POSTGRAPHILE } from './peers.ts';
+import { startPlatformatic } from './platformatic.ts';
+import { startPostGraphile } from './postgraphile.ts';
+import { addressOf } from './question.ts';
+import { startServer } from './start-server.ts';
+
+/** `node:http`, `pg`, and prepared statements that build the JSON in PostgreSQL. */
+export const MINIMUM = 'a hand-written minimum';
+/** The stack that a team would typically choose. */
+export const DRIZZLE = 'Fastify with Drizzle';
 
 export interface BaselineOptions {
   plainUrl: string;
+  /** Also starts the products that have to be installed first. */
   withPeers: boolean;
-  store: ResultsStore;
   /** Folder for files written by the servers. */
   scratch: string;
+  onProblem: (candidate: string, reason: string) => void;
 }
 
 /** Starts the baselines and peers over the same rows. A peer that fails to start is reported with the reason. */
-export async function startBaselines(options: BaselineOptions): Promise<RunningCandidate[]> {
-  const running = [await startMinimum(options.plainUrl), await startDrizzle(options.plainUrl)];
-  if (!options.withPeers) return running;
-  for (const peer of peersOver(options.plainUrl, options.scratch)) {
+export async function startBaselines({
+  plainUrl,
+  withPeers,
+  scratch,
+  onProblem,
+}: BaselineOptions): Promise<RunningCandidate[]> {
+  const running = [
+    await startHandWritten(MINIMUM, 'minimum-server.ts', plainUrl),
+    await startHandWritten(DRIZZLE, '../../tools/bench/drizzle-server.ts', plainUrl),
+  ];
+  const peers: [name: string, start: () => Promise<RunningCandidate>][] = [
+    [PLATFORMATIC, () => startPlatformatic(plainUrl)],
+    [POSTGRAPHILE, () => startPostGraphile(plainUrl)],
+    [DIRECTUS, () => startDirectus(plainUrl, scratch)],
+  ];
+  for (const [name, start] of withPeers ? peers : []) {
     try {
-      running.push(await peer.start());
+      await installPeers();
+      running.push(await start());
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      note(`${peer.name} did not start: ${reason}`);
-      options.store.addGap({ part: 'all', candidate: peer.name, reason });
+      onProblem(name, String(error));
     }
   }
   return running;
+}
+
+function startHandWritten(name: string, program: string, plainUrl: string): Promise<RunningCandidate> {
+  const path = fileURLToPath(new URL(program, import.meta.url));
+  return startServer({
+    name,
+    usesPostgres: true,
+    command: (port) => ({
+      program: process.execPath,
+      args: [path, String(port), plainUrl],
+      env: { NODE_ENV: 'production' },
+    }),
+    requestFor: (question) => ({ path: addressOf(question, 'after' in question ? question.after : undefined) }),
+  });
 }

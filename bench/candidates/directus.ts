@@ -2,17 +2,19 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { HttpRequest } from '../load/load.ts';
+import { OTHER_CORE } from '../machine/cores.ts';
 import { startProcess } from '../machine/processes.ts';
 import type { RunningCandidate } from './candidate.ts';
-import { installedNode, PEERS_FOLDER } from './peer-installation.ts';
-import { DIRECTUS } from './peer-names.ts';
+import { DIRECTUS, installedNode, PEERS_FOLDER } from './peers.ts';
 import { PAGE, type Question } from './question.ts';
-import { OTHER_CORE, startServer } from './started-server.ts';
+import { startServer } from './start-server.ts';
 
 const TOKEN = 'token-of-the-bench';
 const FIELDS =
   'id,ref,reference_number,title,status,issuing_organization,lead_entity_id.id,lead_entity_id.name,open_at,close_at,' +
   'questions_due_at,intent_to_bid_due_at,updated_at';
+/** Larger pages take more of its memory, and are not faster. */
+const ALL = `/items/solicitations?limit=10000&sort=id&filter[status][_neq]=draft&fields=${FIELDS}`;
 const DETAIL_FIELDS = `${FIELDS},description,require_intent_registration,created_at,nigp_codes,documents,requested_items,notices,questions`;
 
 /** Its REST API, called as administrator, so no permissions are looked up. Its own tables are in a separate schema. */
@@ -24,17 +26,24 @@ export async function startDirectus(plainUrl: string, scratch: string): Promise<
   const env = environmentOf(plainUrl, folder);
   await makeSchema(plainUrl);
   const bootstrap = startProcess(node, [program, 'bootstrap'], {
-    ...{ core: OTHER_CORE, cwd: folder, env, log: join(folder, 'bootstrap.log') },
+    core: OTHER_CORE,
+    cwd: folder,
+    env,
+    log: join(folder, 'bootstrap.log'),
   });
   if ((await bootstrap.exited) !== 0) throw new Error('its bootstrap failed');
   return startServer({
     name: DIRECTUS,
     readyPath: '/server/ping',
-    headers: { Authorization: `Bearer ${TOKEN}` },
+    usesPostgres: true,
+    headers: () => ({ Authorization: `Bearer ${TOKEN}` }),
+    allPages: { first: `${ALL}&offset=0`, next: `${ALL}&offset={read}` },
     command: (port) => ({
       program: node,
       args: [program, 'start'],
-      ...{ cwd: folder, env: { ...env, PORT: String(port) }, log: join(folder, 'start.log') },
+      cwd: folder,
+      env: { ...env, PORT: String(port) },
+      log: join(folder, 'start.log'),
     }),
     requestFor,
   });

@@ -15,25 +15,22 @@ createServer((request, response) => {
 async function answer(path: string, query: URLSearchParams, response: ServerResponse): Promise<void> {
   if (path === '/v1/contracts') return send(response, STATEMENTS.contracts, [query.get('cursor') ?? '']);
   if (path === '/v1/solicitations') return list(query, response);
-  if (path === '/v1/solicitations/count') return count(query, response);
+  if (path === '/v1/solicitations/count') return send(response, STATEMENTS.count, filtersOf(query));
   const id = /^\/v1\/solicitations\/([^/]+)$/.exec(path)?.[1];
   if (id !== undefined) return send(response, STATEMENTS.detail, [id]);
   response.writeHead(404).end();
 }
 
 function list(query: URLSearchParams, response: ServerResponse): Promise<void> {
-  const closingAfter = query.get('closing_after');
   const q = query.get('q');
-  if (q !== null) return send(response, STATEMENTS.search, [q, closingAfter]);
+  if (q !== null) return send(response, STATEMENTS.search, [q, query.get('closing_after')]);
   const cursor = query.get('cursor');
   if (cursor !== null) return send(response, STATEMENTS.nextPage, [cursor]);
-  return send(response, STATEMENTS.list, [query.get('lead_entity'), query.get('status'), closingAfter]);
+  return send(response, STATEMENTS.list, filtersOf(query));
 }
 
-function count(query: URLSearchParams, response: ServerResponse): Promise<void> {
-  const q = query.get('q');
-  if (q !== null) return send(response, STATEMENTS.countWords, [q, query.get('closing_after')]);
-  return send(response, STATEMENTS.count, [query.get('lead_entity'), query.get('status'), query.get('closing_after')]);
+function filtersOf(query: URLSearchParams): (string | null)[] {
+  return ['lead_entity', 'status', 'closing_after'].map((name) => query.get(name));
 }
 
 async function send(response: ServerResponse, statement: Statement, values: unknown[]): Promise<void> {

@@ -60,10 +60,6 @@ export const STATEMENTS = {
     text: `select json_build_object('total', count(*))::text as body from solicitations
       where lead_entity_id = $1 and status = $2 and close_at >= $3::timestamptz`,
   },
-  countWords: {
-    text: `select json_build_object('total', count(*))::text as body from solicitations
-      where words @@ plainto_tsquery('english', $1) and status <> 'draft' and close_at >= $2::timestamptz`,
-  },
 } satisfies Record<string, Statement>;
 
 function page(name: string | undefined, rows: string): Statement {

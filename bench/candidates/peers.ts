@@ -1,21 +1,42 @@
-import type { RunningCandidate } from './candidate.ts';
-import { startDirectus } from './directus.ts';
-import { installPeers } from './peer-installation.ts';
-import { DIRECTUS, PLATFORMATIC, POSTGRAPHILE } from './peer-names.ts';
-import { startPlatformatic } from './platformatic.ts';
-import { startPostGraphile } from './postgraphile.ts';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { note } from '../measure/progress.ts';
 
-interface Peer {
-  name: string;
-  start(): Promise<RunningCandidate>;
+/* Products that teams use instead. */
+
+export const DIRECTUS = 'Directus';
+export const PLATFORMATIC = 'Platformatic DB';
+export const POSTGRAPHILE = 'PostGraphile';
+
+/** The folder in which the peers are installed. */
+export const PEERS_FOLDER = fileURLToPath(new URL('../peers/', import.meta.url));
+
+/**
+ * Installs the peers unless they are already installed.
+ *
+ * @throws Error with npm's output if it fails.
+ */
+export async function installPeers(): Promise<void> {
+  if (existsSync(join(PEERS_FOLDER, 'node_modules', '.package-lock.json'))) return;
+  note('installing the peers; this takes some minutes');
+  const env = { ...process.env, PATH: pathWithoutPackages() };
+  await promisify(execFile)('npm', ['ci'], { cwd: PEERS_FOLDER, env });
 }
 
-/** Products that teams use instead. Starting the first one installs all of them. */
-export function peersOver(plainUrl: string, scratch: string): Peer[] {
-  const starts: [string, () => Promise<RunningCandidate>][] = [
-    [PLATFORMATIC, () => startPlatformatic(plainUrl)],
-    [POSTGRAPHILE, () => startPostGraphile(plainUrl)],
-    [DIRECTUS, () => startDirectus(plainUrl, scratch)],
-  ];
-  return starts.map(([name, start]) => ({ name, start: () => installPeers().then(start) }));
+/** The system's Node.js, for which npm builds native modules; the current one if there is none. */
+export function installedNode(): string {
+  const folder = pathWithoutPackages()
+    .split(delimiter)
+    .find((candidate) => existsSync(join(candidate, 'node')));
+  return folder === undefined ? process.execPath : join(folder, 'node');
+}
+
+function pathWithoutPackages(): string {
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((folder) => !folder.includes(`${sep}node_modules${sep}`))
+    .join(delimiter);
 }

@@ -1,19 +1,22 @@
 import { join } from 'node:path';
 import type { HttpRequest } from '../load/load.ts';
 import type { RunningCandidate } from './candidate.ts';
-import { PEERS_FOLDER } from './peer-installation.ts';
-import { PLATFORMATIC } from './peer-names.ts';
+import { PEERS_FOLDER, PLATFORMATIC } from './peers.ts';
 import { PAGE, type Question } from './question.ts';
-import { startServer } from './started-server.ts';
+import { startServer } from './start-server.ts';
 
 const FIELDS =
   'id,ref,referenceNumber,title,status,issuingOrganization,leadEntityId,openAt,closeAt,questionsDueAt,intentToBidDueAt,updatedAt';
 
-/** Its REST API. */
+/** Its largest pages, of 100 records, each after the last id of the one before. */
+const ALL = `/plainSolicitations/?limit=100&orderby.id=asc&where.status.neq=draft&fields=${FIELDS}`;
+
+/** Its REST API, without the embedded lead entity. */
 export async function startPlatformatic(plainUrl: string): Promise<RunningCandidate> {
   return startServer({
     name: PLATFORMATIC,
-    remark: 'without the embedded lead entity',
+    usesPostgres: true,
+    allPages: { first: ALL, next: `${ALL}&where.id.gt={id}` },
     readyPath: '/plainCoops/?limit=1',
     command: (port) => ({
       program: process.execPath,

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import type { HttpRequest } from '../load/load.ts';
 import type { RunningCandidate } from './candidate.ts';
-import { PEERS_FOLDER } from './peer-installation.ts';
-import { POSTGRAPHILE } from './peer-names.ts';
+import { PEERS_FOLDER, POSTGRAPHILE } from './peers.ts';
 import { PAGE, type Question } from './question.ts';
-import { startServer } from './started-server.ts';
+import { startServer } from './start-server.ts';
 
 const LEAD_ENTITY = 'leadEntityByLeadEntityId { id: rowId name }';
 const LISTED = `id: rowId ref referenceNumber title status issuingOrganization ${LEAD_ENTITY} openAt closeAt
@@ -29,7 +28,8 @@ const CONTRACTS = `query Contracts($after: String!) {
 export async function startPostGraphile(plainUrl: string): Promise<RunningCandidate> {
   return startServer({
     name: POSTGRAPHILE,
-    headers: { 'Content-Type': 'application/json' },
+    usesPostgres: true,
+    headers: () => ({ 'Content-Type': 'application/json' }),
     command: (port) => ({
       program: process.execPath,
       args: [join(PEERS_FOLDER, 'postgraphile-server.js'), String(port), plainUrl],

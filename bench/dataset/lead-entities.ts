@@ -50,16 +50,7 @@ function shareOut(total: number, ranks: number): number[] {
 
 /** Returns the lead entity with the most solicitations. */
 export function largestLeadEntity(leadEntities: readonly LeadEntity[]): LeadEntity {
-  return ofRank(leadEntities, 0);
-}
-
-/** Returns the lead entity with exactly 3 solicitations. */
-export function smallestLeadEntity(leadEntities: readonly LeadEntity[]): LeadEntity {
-  return ofRank(leadEntities, leadEntities.length - 1);
-}
-
-function ofRank(leadEntities: readonly LeadEntity[], rank: number): LeadEntity {
-  const found = leadEntities.find((leadEntity) => leadEntity.rank === rank);
-  if (found === undefined) throw new Error(`no lead entity of rank ${rank}`);
+  const found = leadEntities.find(({ rank }) => rank === 0);
+  if (found === undefined) throw new Error('no lead entities');
   return found;
 }

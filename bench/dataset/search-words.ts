@@ -1,6 +1,5 @@
 /** Words with a fixed frequency rank, so that the cost of searching for them matches their names. */
 export const COMMON_WORD = 'maintenance';
-export const MIDDLE_WORD = 'asphalt';
 /** Two words that occur together in some of the records that contain either. */
 export const TWO_WORDS = 'bridge inspection';
 
@@ -9,7 +8,7 @@ export const SET_RANKS: ReadonlyMap<string, number> = new Map([
   [COMMON_WORD, 28],
   ['inspection', 60],
   ['bridge', 120],
-  [MIDDLE_WORD, 420],
+  ['asphalt', 420],
 ]);
 
 /** Each occurs in 20 to 50 solicitations, regardless of the market size. No other word begins with one of them. */

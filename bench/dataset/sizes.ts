@@ -10,9 +10,6 @@ export interface DataSize {
   largestContractShare: number;
 }
 
-/** The market sizes at which cost is compared. */
-export const SOLICITATION_COUNTS = [10_000, 100_000, 1_000_000] as const;
-
 /** The default size for a number of solicitations: a tenth as many contracts, a twentieth as many suppliers. */
 export function dataSizeOf(solicitations: number): DataSize {
   return {

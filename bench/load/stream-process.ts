@@ -5,14 +5,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { json } from 'node:stream/consumers';
 import { createZstdDecompress } from 'node:zlib';
 import type { IncomingMessage } from 'node:http';
-import type { StreamOptions, StreamOutcome } from './stream.ts';
+import type { StreamOptions, StreamOutcome } from './clients.ts';
 
 /* Program: reads a stream to its end, counts its lines, and can then insert them, as the fastest copy could be made. */
 
 const LINE_FEED = 10;
 const ROWS_A_TRANSACTION = 10_000;
 
-const { port, headers, path, file, insertInto } = (await json(process.stdin)) as StreamOptions;
+const { port, headers, path, save } = (await json(process.stdin)) as StreamOptions;
 const startedAt = performance.now();
 const response = await new Promise<IncomingMessage>((resolve, reject) => {
   request({ port, host: '127.0.0.1', path, headers }, resolve).on('error', reject).end();
@@ -20,20 +20,16 @@ const response = await new Promise<IncomingMessage>((resolve, reject) => {
 if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode}`);
 const encoding = response.headers['content-encoding'];
 const plain = encoding === 'zstd' ? response.pipe(createZstdDecompress()) : response;
-let [lines, bytes] = [0, 0];
-let end: Buffer = Buffer.alloc(0);
-const saved = file === null ? null : createWriteStream(file);
+let records = 0;
+const saved = save === null ? null : createWriteStream(save.file);
 for await (const chunk of plain as AsyncIterable<Buffer>) {
-  bytes += chunk.length;
-  for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, at + 1)) lines += 1;
-  end = chunk;
+  for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, at + 1)) records += 1;
   if (saved?.write(chunk) === false) await new Promise((resolve) => saved.once('drain', resolve));
 }
 const seconds = (performance.now() - startedAt) / 1_000;
 if (saved !== null) await new Promise((resolve) => saved.end(resolve));
-const insertSeconds = file === null || insertInto === null ? 0 : await insert(file, insertInto);
-const lastLine = end.toString().trimEnd().split('\n').at(-1) ?? '';
-const outcome: StreamOutcome = { lines, bytes, seconds, lastLine, insertSeconds };
+const insertSeconds = save === null ? 0 : await insert(save.file, save.database);
+const outcome: StreamOutcome = { records, seconds, insertSeconds };
 process.stdout.write(JSON.stringify(outcome));
 
 async function insert(from: string, path: string): Promise<number> {

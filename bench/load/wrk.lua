@@ -35,8 +35,6 @@ function init()
   end
 end
 
-answered = 0
-failed = 0
 started_at = 0
 exhausted_at = 0
 
@@ -53,13 +51,11 @@ function request()
   return requests[position]
 end
 
-function done(summary, latency)
+function done(summary)
   local exhausted = the_thread:get("exhausted_at")
   local elapsed = summary.duration / 1e6
   if exhausted > 0 then elapsed = exhausted - the_thread:get("started_at") end
   local errors = summary.errors
-  io.write(string.format(
-    '\n{"requests":%d,"seconds":%.6f,"failures":%d,"isExhausted":%s,"bytes":%d,"p50Ms":%.3f,"p99Ms":%.3f}\n',
-    summary.requests, elapsed, errors.connect + errors.read + errors.write + errors.status + errors.timeout,
-    tostring(exhausted > 0), summary.bytes, latency:percentile(50) / 1000, latency:percentile(99) / 1000))
+  io.write(string.format('\n{"requests":%d,"seconds":%.6f,"failures":%d}\n', summary.requests, elapsed,
+    errors.connect + errors.read + errors.write + errors.status + errors.timeout))
 end

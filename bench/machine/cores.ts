@@ -6,12 +6,9 @@ export const SERVER_CORE = 0;
 export const OTHER_CORE = 1;
 export type Core = typeof SERVER_CORE | typeof OTHER_CORE;
 
-let known: boolean | undefined;
-
 /** Whether processes can be pinned to a core: at least 2 cores, and `taskset` is installed. */
 export function canPin(): boolean {
-  known ??= availableParallelism() >= 2 && isInstalled('taskset');
-  return known;
+  return availableParallelism() >= 2 && isInstalled('taskset');
 }
 
 /** Whether a program is on the PATH. */

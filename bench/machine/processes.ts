@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { canPin, type Core } from './cores.ts';
 
 /** A child process, stopped at the latest when the benchmark ends. */
@@ -30,16 +31,37 @@ const running = new Set<StartedProcess>();
 export function startProcess(program: string, args: readonly string[], options: ProcessOptions): StartedProcess {
   const log = options.log === undefined ? null : openSync(options.log, 'w');
   const output = log ?? 'ignore';
-  const child = spawnPinned(program, args, {
-    ...options,
-    stdio: ['ignore', output, output],
-  });
+  const child = spawnPinned(program, args, { ...options, stdio: ['ignore', output, output] });
   if (log !== null) closeSync(log);
   return register(child, options.stopSignal ?? 'SIGTERM');
 }
 
+export interface RunOptions extends Pick<ProcessOptions, 'core' | 'env'> {
+  /** Written to its standard input. */
+  input?: string;
+  onStart?: (pid: number, ended: Promise<unknown>) => void;
+}
+
+/**
+ * Runs a program to its end and returns its standard output.
+ *
+ * @throws Error with its standard error if it fails.
+ */
+export async function runProgram(program: string, args: readonly string[], options: RunOptions): Promise<string> {
+  const child = spawnPinned(program, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
+  const { stdin, stdout, stderr } = child;
+  if (stdin === null || stdout === null || stderr === null) throw new Error(`${program} has no output`);
+  register(child, 'SIGTERM');
+  stdin.on('error', () => undefined).end(options.input ?? '');
+  const closed = once(child, 'close') as Promise<[number | null]>;
+  if (child.pid !== undefined) options.onStart?.(child.pid, closed);
+  const [output, problems, [code]] = await Promise.all([text(stdout), text(stderr), closed]);
+  if (code !== 0) throw new Error(`${[program, ...args].join(' ').slice(0, 120)} failed: ${problems || output}`);
+  return output;
+}
+
 /** Spawns through `taskset` if a core is given and pinning is possible. The pid is the program's own. */
-export function spawnPinned(
+function spawnPinned(
   program: string,
   args: readonly string[],
   { core, env, cwd, runAs, stdio }: ProcessOptions & { stdio: SpawnOptions['stdio'] },

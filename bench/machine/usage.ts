@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 const TICKS_PER_SECOND = 100;
 
 /** CPU seconds used so far by a process and its descendants; null if the system does not report them. */
-export function cpuSeconds(pid: number): number | null {
+function cpuSeconds(pid: number): number | null {
   const ticks = treeOf(pid).map((member) => {
     const [user = 0, system = 0, childUser = 0, childSystem = 0] = statFields(member).slice(11, 15).map(Number);
     return user + system + childUser + childSystem;
@@ -12,23 +12,41 @@ export function cpuSeconds(pid: number): number | null {
   return ticks.length === 0 ? null : ticks.reduce((sum, one) => sum + one, 0) / TICKS_PER_SECOND;
 }
 
-/** Resident memory of a process and its descendants, in megabytes. */
-export function residentMegabytes(pid: number): number | null {
-  return sumOfStatus(pid, 'VmRSS');
+/** CPU seconds of a server and of PostgreSQL. */
+export interface CpuSeconds {
+  server: number;
+  /** 0 for a server without PostgreSQL. */
+  database: number;
+}
+
+/** Begins to measure the CPU time of a server and of PostgreSQL. The result returns what they have used since. */
+export function startCpuMeter(serverPid: number, postgresPid: number | null): () => CpuSeconds {
+  const read = (): CpuSeconds => ({
+    server: cpuSeconds(serverPid) ?? NaN,
+    database: postgresPid === null ? 0 : (cpuSeconds(postgresPid) ?? NaN),
+  });
+  const before = read();
+  return () => {
+    const { server, database } = read();
+    return { server: server - before.server, database: database - before.database };
+  };
+}
+
+/** Memory of a process and its descendants, in megabytes: resident, and without its share of what others use too. */
+export function memoryOf(pid: number): { resident: number; proportional: number } {
+  const tree = treeOf(pid);
+  const sum = (file: string, field: string): number =>
+    tree.reduce((total, member) => total + (megabytesIn(`${member}/${file}`, field) ?? 0), 0);
+  return { resident: sum('status', 'VmRSS'), proportional: sum('smaps_rollup', 'Pss') };
 }
 
 /** Peak resident memory of a process so far, in megabytes. */
 export function peakMegabytes(pid: number): number | null {
-  return statusMegabytes(pid, 'VmHWM');
+  return megabytesIn(`${pid}/status`, 'VmHWM');
 }
 
-function sumOfStatus(pid: number, field: string): number | null {
-  const values = treeOf(pid).map((member) => statusMegabytes(member, field) ?? 0);
-  return values.length === 0 ? null : values.reduce((sum, one) => sum + one, 0);
-}
-
-function statusMegabytes(pid: number, field: string): number | null {
-  const match = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(readProc(`${pid}/status`));
+function megabytesIn(path: string, field: string): number | null {
+  const match = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(readProc(path));
   return match === null ? null : Number(match[1]) / 1024;
 }
 

@@ -1,20 +1,70 @@
-import { createReadStream, mkdirSync, writeFileSync } from 'node:fs';
+import { createReadStream, createWriteStream, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 
-/** The share of solicitations that change after the first import: 30,000 of a million. */
-const CHANGED_SHARE = 0.03;
+export interface Solicitation {
+  id: string;
+  ref: number;
+  reference_number: string;
+  title: string;
+  close_at: string | null;
+}
 
-/** Writes an import folder in which the last solicitations in id order have a different title. */
-export async function writeChanges(data: string, solicitations: number, folder: string): Promise<void> {
-  const firstChanged = Math.ceil(solicitations * (1 - CHANGED_SHARE));
-  const changed: string[] = [];
-  let place = 0;
-  for await (const line of createInterface({ input: createReadStream(join(data, 'solicitations.ndjson')) })) {
-    if (place++ < firstChanged) continue;
-    const record = JSON.parse(line) as { title: string };
-    changed.push(JSON.stringify({ ...record, title: `${record.title} (amended)` }));
+/**
+ * Writes an import folder with changed or new solicitations. `change` gets each solicitation of the market, with its
+ * place in the order of ids, and returns what to write; null for nothing.
+ *
+ * @returns the folder.
+ */
+export async function writeChanges(
+  data: string,
+  folder: string,
+  change: (place: number, read: () => Solicitation) => Solicitation | null,
+): Promise<string> {
+  async function* changed(): AsyncGenerator<string> {
+    let place = 0;
+    for await (const line of createInterface({ input: createReadStream(join(data, 'solicitations.ndjson')) })) {
+      const record = change(place++, () => JSON.parse(line) as Solicitation);
+      if (record !== null) yield `${JSON.stringify(record)}\n`;
+    }
   }
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'solicitations.ndjson'), `${changed.join('\n')}\n`);
+  await pipeline(Readable.from(changed()), createWriteStream(join(folder, 'solicitations.ndjson')));
+  return folder;
+}
+
+/** Changes the titles of one in `step` solicitations from a place on. */
+export function amendedTitles(step: number, text = 'amended', from = 0): Parameters<typeof writeChanges>[2] {
+  return (place, read) => {
+    if (place < from || place % step !== 0) return null;
+    const record = read();
+    return { ...record, title: `${record.title} (${text})` };
+  };
+}
+
+const DAY_MS = 86_400_000;
+
+/** New solicitations with ids spread evenly over the market's: one for each `step` of them. */
+export function newRecords(step: number, solicitations: number): Parameters<typeof writeChanges>[2] {
+  return (place, read) => {
+    if (place % step !== 0) return null;
+    const record = read();
+    const { id, reference_number: number } = record;
+    // The market's refs are consecutive from 1,000.
+    return { ...record, id: `${id}-new`, reference_number: `${number}-new`, ref: 1_000 + solicitations + place / step };
+  };
+}
+
+/** Existing solicitations, one of each `step`, with deadlines a day later. */
+export function movedDeadlines(step: number): Parameters<typeof writeChanges>[2] {
+  return (place, read) => {
+    if (place % step !== Math.floor(step / 2)) return null;
+    const record = read();
+    return {
+      ...record,
+      close_at: new Date(Date.parse(record.close_at ?? '2026-12-01T00:00:00Z') + DAY_MS).toISOString(),
+    };
+  };
 }

@@ -2,10 +2,8 @@ import type { PostgresCluster } from './postgres-cluster.ts';
 
 /** Ids and values from the market that requests are built from. */
 export interface MarketFacts {
-  solicitations: number;
   largestLeadEntity: string;
   smallestLeadEntity: string;
-  middleLeadEntities: string[];
   /** Pairs of lead entity and status with more than a page of solicitations. */
   filledPairs: { leadEntity: string; status: string }[];
   /** The supplier on the most contracts. */
@@ -16,35 +14,25 @@ export interface MarketFacts {
   commonState: string;
   /** Ids of published solicitations (not drafts), in random order. */
   solicitationIds: string[];
-  /** Ids in the last tenth of the table, in id order. */
-  deepIds: string[];
-  /** Ids of contracts in random order, without the last page. */
-  contractIds: string[];
 }
 
 const PAGE = 25;
 const MAX_IDS = 120_000;
-const MIDDLE_LEAD_ENTITIES = 5;
 
 /** Reads the facts from the plain tables. */
 export async function readFacts(postgres: PostgresCluster, database: string): Promise<MarketFacts> {
   const rows = <T extends object>(text: string): Promise<T[]> => postgres.query<T>(database, text);
   const ids = async (text: string): Promise<string[]> => (await rows<{ id: string }>(text)).map(({ id }) => id);
   const bySize = await ids(`select lead_entity_id as id from plain.solicitations group by 1 order by count(*) desc, 1`);
-  const [total] = await rows<{ count: string }>('select count(*) from plain.solicitations');
-  const solicitations = Number(total?.count);
   const mostFrequent = async (column: string, table: string): Promise<string> => {
     const [first] = await ids(
       `select ${column} as id from plain.${table} group by 1 order by count(*) desc, 1 limit 1`,
     );
     return first ?? '';
   };
-  const middle = Math.floor(bySize.length / 2);
   return {
-    solicitations,
     largestLeadEntity: bySize[0] ?? '',
     smallestLeadEntity: bySize.at(-1) ?? '',
-    middleLeadEntities: bySize.slice(middle, middle + MIDDLE_LEAD_ENTITIES),
     commonSupplier: await mostFrequent('supplier_id', 'contract_suppliers'),
     commonCoop: await mostFrequent('coop_id', 'contracts where coop_id is not null'),
     commonCityService: await mostFrequent('city_service_id', 'contract_city_services'),
@@ -56,14 +44,6 @@ export async function readFacts(postgres: PostgresCluster, database: string): Pr
     ),
     solicitationIds: await ids(
       `select id from plain.solicitations where status <> 'draft' order by md5(id) limit ${MAX_IDS}`,
-    ),
-    deepIds: await ids(
-      `select id from plain.solicitations where status <> 'draft' order by id
-       offset ${Math.floor(0.9 * solicitations)} limit ${MAX_IDS}`,
-    ),
-    contractIds: await ids(
-      `select id from (select id from plain.contracts order by id desc offset ${PAGE}) as page
-       order by md5(id) limit ${MAX_IDS}`,
     ),
   };
 }

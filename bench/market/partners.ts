@@ -7,8 +7,6 @@ export interface Keys {
   everything: string[];
   /** A partner that sees the 3 solicitations of one lead entity. */
   narrow: string;
-  /** A partner that sees five medium-sized lead entities. */
-  middle: string;
 }
 
 const PARTNERS_OF_EVERYTHING = 6;
@@ -20,11 +18,9 @@ export async function createPartners(databaseUrl: string, facts: MarketFacts): P
   for (let number = 1; number <= PARTNERS_OF_EVERYTHING; number++) {
     everything.push(await createPartner(databaseUrl, `bench-${number}`, [EVERYTHING]));
   }
-  const grants = (ids: string[]): string[] => ids.flatMap((id) => ['--lead-entity', id]);
   return {
     everything,
-    narrow: await createPartner(databaseUrl, 'bench-narrow', grants([facts.smallestLeadEntity])),
-    middle: await createPartner(databaseUrl, 'bench-middle', grants(facts.middleLeadEntities)),
+    narrow: await createPartner(databaseUrl, 'bench-narrow', ['--lead-entity', facts.smallestLeadEntity]),
   };
 }
 

@@ -13,8 +13,6 @@ export interface PostgresCluster {
   readonly process: StartedProcess;
   readonly version: string;
   urlOf(database: string): string;
-  createDatabase(name: string): Promise<void>;
-  dropDatabase(name: string): Promise<void>;
   query<T extends object>(database: string, text: string, values?: unknown[]): Promise<T[]>;
   stop(): Promise<void>;
 }
@@ -35,11 +33,11 @@ const SETTINGS = {
 };
 
 /** Starts the cluster in a folder, creating it first if needed. */
-export async function startPostgres(folder: string, installed: string | null): Promise<PostgresCluster> {
+export async function startPostgres(folder: string): Promise<PostgresCluster> {
   const runAs = findRunAs();
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o755);
-  const programs = installed ?? (await findPrograms(folder, runAs));
+  const programs = await findPrograms(folder, runAs);
   const data = join(folder, 'data');
   if (!existsSync(join(data, 'PG_VERSION'))) {
     mkdirSync(data, { recursive: true, mode: 0o700 });
@@ -70,12 +68,6 @@ export async function startPostgres(folder: string, installed: string | null): P
     version: row?.server_version ?? 'unknown',
     urlOf,
     query,
-    createDatabase: async (name) => {
-      await query('postgres', `create database ${name}`);
-    },
-    dropDatabase: async (name) => {
-      await query('postgres', `drop database if exists ${name} with (force)`);
-    },
     stop: () => server.stop(),
   };
 }
@@ -94,7 +86,7 @@ async function waitUntilReady(url: string, server: StartedProcess): Promise<void
       await delay(100);
     }
   }
-  throw new Error('PostgreSQL did not start; its log stands in the folder of the bench');
+  throw new Error('PostgreSQL did not start; its log is in the folder of the bench');
 }
 
 async function queryOnce<T extends object>(url: string, text: string, values: unknown[]): Promise<T[]> {

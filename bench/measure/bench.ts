@@ -8,45 +8,47 @@ import { provideMarket } from '../market/market.ts';
 import { startPostgres } from '../market/postgres-cluster.ts';
 import type { BaseContext, BenchContext, Part, Settings } from './context.ts';
 import { note } from './progress.ts';
-import type { ResultsStore } from './results.ts';
+import { Recorder, type ResultsStore } from './results.ts';
 
 export interface BenchOptions {
   parts: readonly Part[];
   sizes: readonly number[];
   folder: string;
   store: ResultsStore;
-  /** Folder with the programs of an installed PostgreSQL; null for those of the development dependency. */
-  postgresPrograms: string | null;
-  withPeers: boolean;
+  /** Skips parts that were already measured. */
+  isResumed: boolean;
   settings: Settings;
+  /** Ends the run. */
+  signal: AbortSignal;
 }
 
 /** Runs the parts at each market size. Servers are started per size and stopped after it. */
 export async function runBench(options: BenchOptions): Promise<void> {
-  const { store, settings } = options;
-  const postgres = await startPostgres(join(options.folder, 'postgres'), options.postgresPrograms);
-  const scratch = join(options.folder, 'scratch');
+  const { store, settings, folder, signal } = options;
+  const { isSmoke, ...thoroughness } = settings;
+  const postgres = await startPostgres(join(folder, 'postgres'));
+  const scratch = join(folder, 'scratch');
   rmSync(scratch, { recursive: true, force: true });
   mkdirSync(scratch, { recursive: true, mode: 0o755 });
   try {
-    store.results.machine = describeMachine(postgres.version);
-    const { rounds, seconds, connections } = settings;
-    store.results.settings = { rounds, seconds, connections };
+    store.beginOn(describeMachine(postgres.version));
     for (const size of options.sizes) {
-      const parts = options.parts.filter((part) => isWorth(part, size, options));
+      const isDone = ({ name }: Part): boolean => options.isResumed && store.has(name, size, thoroughness);
+      const parts = options.parts.filter((part) => !isDone(part));
+      note(`${size} solicitations: ${parts.map(({ name }) => name).join(', ') || 'everything was measured before'}`);
       if (parts.length === 0) continue;
-      const base: BaseContext = { settings, store, postgres, scratch, size, folder: options.folder };
+      const base = { settings, postgres, scratch, size, folder, signal };
       const servers = new Servers();
-      const context = parts.every(({ needsMarket }) => needsMarket === false)
+      const market = parts.every(({ needsMarket }) => needsMarket === false)
         ? null
-        : await marketContext(base, servers, options.withPeers);
+        : await provideMarket({ folder, postgres }, size, settings.engines);
       try {
         for (const part of parts) {
-          const partSize = part.ownSize ?? size;
-          note(`${part.title} (${partSize} solicitations)`);
-          store.beginPart(part.name, partSize);
-          await runPart(part, base, context);
-          store.endPart(part.name);
+          note(part.title);
+          const record = new Recorder({ isSmoke });
+          const ownBase: BaseContext = { ...base, record };
+          const context = market === null ? null : servers.contextOf({ ...ownBase, market });
+          if (await succeeds(part, ownBase, context)) store.put(part.name, size, thoroughness, record);
         }
       } finally {
         await servers.stop();
@@ -57,52 +59,44 @@ export async function runBench(options: BenchOptions): Promise<void> {
   }
 }
 
-async function marketContext(base: BaseContext, servers: Servers, withPeers: boolean): Promise<BenchContext> {
-  const { settings, store, postgres, scratch, folder } = base;
-  const market = await provideMarket({ folder, postgres, solicitations: base.size, engines: settings.engines });
-  const baselines = { plainUrl: market.plainUrl, withPeers, store, scratch };
-  return {
-    ...base,
-    market,
-    services: () =>
-      servers.services(() =>
-        settings.engines.map((engine) => startService(engine, market.databases[engine], { folder: scratch })),
-      ),
-    baselines: () => servers.baselines(() => startBaselines(baselines)),
-  };
-}
-
-/** Runs a part. A failure is reported and the other parts still run, except in a smoke run, which it ends. */
-async function runPart(part: Part, base: BaseContext, context: BenchContext | null): Promise<void> {
+/** Runs a part. A failure is logged and the other parts still run, except in a smoke run, which it ends. */
+async function succeeds(part: Part, base: BaseContext, context: BenchContext | null): Promise<boolean> {
   try {
     if (part.needsMarket === false) await part.run(base);
     else if (context !== null) await part.run(context);
+    return true;
   } catch (error) {
-    if (base.settings.isSmoke) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    note(`${part.name} failed: ${reason}`);
-    base.store.addGap({ part: part.name, candidate: 'the whole part', reason });
+    if (base.settings.isSmoke || base.signal.aborted) throw error;
+    note(`${part.name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    process.exitCode = 1;
+    return false;
   }
-}
-
-function isWorth(part: Part, size: number, { sizes }: BenchOptions): boolean {
-  return part.ownSize === undefined || size === Math.min(...sizes);
 }
 
 /** Servers shared by the parts, started on first use. */
 class Servers {
   #services: RunningService[] | null = null;
   #baselines: RunningCandidate[] | null = null;
+  #taken = 0;
 
-  async services(start: () => Promise<RunningService>[]): Promise<RunningService[]> {
-    return (this.#services ??= await Promise.all(start()));
-  }
-
-  async baselines(start: () => Promise<RunningCandidate[]>): Promise<RunningCandidate[]> {
-    return (this.#baselines ??= await start());
+  contextOf(base: BaseContext & Pick<BenchContext, 'market'>): BenchContext {
+    const { settings, market, scratch, record } = base;
+    const start = (): Promise<RunningService[]> =>
+      Promise.all(settings.engines.map((engine) => startService(engine, market.databases[engine], scratch)));
+    const { plainUrl } = market;
+    const onProblem = (candidate: string, reason: string): void => record.problem(candidate, reason);
+    return {
+      ...base,
+      services: async () => (this.#services ??= await start()),
+      baselines: async () =>
+        (this.#baselines ??= await startBaselines({ plainUrl, scratch, withPeers: settings.withPeers, onProblem })),
+      stopServers: () => this.stop(),
+      takeNumbers: (count) => (this.#taken += count) - count,
+    };
   }
 
   async stop(): Promise<void> {
     for (const server of [...(this.#services ?? []), ...(this.#baselines ?? [])]) await server.stop();
+    [this.#services, this.#baselines] = [null, null];
   }
 }

@@ -1,18 +1,10 @@
 import type { RunningCandidate } from '../candidates/candidate.ts';
 import type { RunningService } from '../candidates/service.ts';
-import type { Engine, Market } from '../market/market.ts';
+import type { Market } from '../market/market.ts';
 import type { PostgresCluster } from '../market/postgres-cluster.ts';
-import type { ResultsStore } from './results.ts';
+import type { Recorder, Thoroughness } from './results.ts';
 
-/** How thorough the measurements are. */
-export interface Settings {
-  rounds: number;
-  /** Duration of the load per round and candidate. */
-  seconds: number;
-  connections: number;
-  /** Number of requests for a latency, sent one at a time. */
-  samples: number;
-  engines: readonly Engine[];
+export interface Settings extends Thoroughness {
   /** Only checks that everything runs: any failure ends the run, and the figures are meaningless. */
   isSmoke: boolean;
 }
@@ -20,7 +12,7 @@ export interface Settings {
 /** The context of every part. */
 export interface BaseContext {
   settings: Settings;
-  store: ResultsStore;
+  record: Recorder;
   postgres: PostgresCluster;
   /** Folder for databases and files, reused between runs. */
   folder: string;
@@ -28,6 +20,8 @@ export interface BaseContext {
   scratch: string;
   /** Number of solicitations in the market. */
   size: number;
+  /** Ends the run. */
+  signal: AbortSignal;
 }
 
 /** The context of a part that uses the market's databases. */
@@ -37,21 +31,20 @@ export interface BenchContext extends BaseContext {
   services(): Promise<RunningService[]>;
   /** The running baselines and peers over the same records; started on first use. */
   baselines(): Promise<RunningCandidate[]>;
-}
-
-interface PartDescription {
-  name: string;
-  title: string;
-  /** Measured once, on its own records with this many solicitations, rather than at each market size. */
-  ownSize?: number;
-  /** Skipped in smoke runs unless named. */
-  isLong?: true;
+  /** Stops all of these, so that databases can be copied, and the next servers are new. */
+  stopServers(): Promise<void>;
+  /** Returns the first of `count` numbers that no other part of this run uses, to make requests that are new. */
+  takeNumbers(count: number): number;
 }
 
 /** A part of the benchmark: work that is measured on a market of one size. */
-export type Part = PartDescription &
-  (
-    | { needsMarket?: undefined; run(context: BenchContext): Promise<void> }
-    // If all selected parts are of this kind, the market's databases are not filled, which saves time.
-    | { needsMarket: false; run(context: BaseContext): Promise<void> }
-  );
+export type Part = { name: string; title: string } & (
+  | { needsMarket?: undefined; run(context: BenchContext): Promise<void> }
+  // If all selected parts are of this kind, the market's databases are not filled, which saves time.
+  | { needsMarket: false; run(context: BaseContext): Promise<void> }
+);
+
+/** The fewer rounds of work that takes long, or whose rounds differ little. */
+export function fewRounds({ rounds }: { rounds: number }): number {
+  return Math.min(rounds, 3);
+}

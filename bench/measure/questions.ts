@@ -1,8 +1,12 @@
-import { PAGE, type ListFilters, type Question } from '../candidates/question.ts';
+import { gatherCursors } from '../candidates/cursors.ts';
+import { addressOf, type ListFilters, type Question } from '../candidates/question.ts';
 import { Random } from '../dataset/random.ts';
+import { COMMON_WORD, RARE_WORDS, TWO_WORDS } from '../dataset/search-words.ts';
 import { WordSource } from '../dataset/vocabulary.ts';
+import type { HttpRequest } from '../load/load.ts';
 import type { MarketFacts } from '../market/facts.ts';
-import type { Settings } from './context.ts';
+import { combinationsOf, type FilterValues } from '../../test/support/records/filter-combinations.ts';
+import type { BenchContext, Settings } from './context.ts';
 
 /** Earlier than every deadline in the data. */
 const LONG_AGO = Date.parse('1990-01-01T00:00:00.000Z');
@@ -16,59 +20,47 @@ export function questionsNeeded({ rounds, seconds }: Settings): number {
 }
 
 /**
- * A lower bound on deadlines that all records satisfy. A different `index` makes a different URL for the same work, so
+ * Adds a lower bound on deadlines that all records satisfy, a new one to each question: a new URL for the same work, so
  * that responses do not come from a cache.
  */
-export function newBound(index: number): string {
-  return new Date(LONG_AGO + index).toISOString();
+export function newQuestions(
+  context: BenchContext,
+  count: number,
+  filtersOf: (index: number) => ListFilters,
+  more: { kind: 'list'; limit?: number } | { kind: 'count' } = { kind: 'list' },
+): Question[] {
+  const first = context.takeNumbers(count);
+  return Array.from({ length: count }, (_, index) => {
+    const closingAfter = new Date(LONG_AGO + first + index).toISOString();
+    return { ...more, filters: { ...filtersOf(index), closingAfter } };
+  });
 }
 
 /** First pages with two filters, all of them full, cycling through pairs of lead entity and status. */
-export function listQuestions(facts: MarketFacts, count: number, firstBound = 0): Question[] {
-  return Array.from({ length: count }, (_, index) => {
-    const pair = facts.filledPairs[index % facts.filledPairs.length];
-    return { kind: 'list', filters: { ...pair, closingAfter: newBound(firstBound + index) } };
-  });
+export function listQuestions(context: BenchContext, count: number): Question[] {
+  const { filledPairs } = context.market.facts;
+  return newQuestions(context, count, (index) => ({ ...filledPairs[index % filledPairs.length] }));
 }
 
-/** First pages of searches, each with a unique bound. */
-export function searchQuestions(words: readonly string[], count: number, firstBound = 0): Question[] {
-  return Array.from({ length: count }, (_, index) => {
-    const filters: ListFilters = { closingAfter: newBound(firstBound + index) };
-    const q = words[index % words.length];
-    return { kind: 'list', filters: q === undefined ? filters : { ...filters, q } };
-  });
-}
-
-/** Counts for the largest lead entity and one status. */
-export function countQuestions(facts: MarketFacts, count: number, firstBound = 0): Question[] {
-  const filters = { leadEntity: facts.largestLeadEntity, status: 'awarded' };
-  return Array.from({ length: count }, (_, index) => ({
-    kind: 'count',
-    filters: { ...filters, closingAfter: newBound(firstBound + index) },
-  }));
+/** First pages of searches. */
+export function searchQuestions(context: BenchContext, words: readonly string[], count = words.length): Question[] {
+  return newQuestions(context, count, (index) => ({ q: words[index % words.length] ?? '' }));
 }
 
 export function detailQuestions(facts: MarketFacts): Question[] {
   return facts.solicitationIds.map((id) => ({ kind: 'detail', id }));
 }
 
-/** Pages in the last tenth of the list. */
-export function deepQuestions(facts: MarketFacts): Question[] {
-  return spread(facts.deepIds.slice(0, -PAGE)).map((after) => ({ kind: 'list', filters: {}, after }));
-}
-
-export function contractQuestions(facts: MarketFacts): Question[] {
-  return facts.contractIds.map((after) => ({ kind: 'contracts', after }));
-}
-
-/** First pages of the changes since the second import began, each with a unique bound. */
-export function changeQuestions(changedSince: string, count: number): Question[] {
-  const earliest = Date.parse(changedSince);
-  return Array.from({ length: count }, (_, index) => ({
-    kind: 'list',
-    filters: { updatedSince: changedSince, closingAfter: newBound((earliest % 1000) + 5_000_000 + index) },
-  }));
+/** Questions for the pages after records of a list, in random order. Gives all services the cursors for them. */
+export async function questionsAfter(
+  context: BenchContext,
+  path: string,
+  wanted: Parameters<typeof gatherCursors>[2],
+  questionOf: (after: string) => Question,
+): Promise<Question[]> {
+  let ids: string[] = [];
+  for (const service of await context.services()) ids = await gatherCursors(service, path, wanted);
+  return new Random(14).shuffle(ids).map(questionOf);
 }
 
 /** Random words with the same frequencies as in the data. */
@@ -78,13 +70,14 @@ export function wordsByFrequency(count: number, seed = 11): string[] {
   return Array.from({ length: count }, () => source.draw(random));
 }
 
-/** The most expensive searches: prefixes of very many words. */
-export function worstWords(): string[] {
-  return ['a b c', 's t p', 'c s', 'a', 's', 'e i o', 'a b c d e f', 'co in re', 'the of and', 'p a'];
-}
+/** The most expensive searches: prefixes of very many words. No two of them have a word in common. */
+export const WORST_WORDS: readonly string[] = ['a b c d', 's t p', 'e i o', 'co in re', 'the of and'];
 
-/** Counts without search words: by filters and by ranges of deadlines. */
-export function filterCounts(facts: MarketFacts, count: number, firstBound = 7_000_000): Question[] {
+/** Word prefixes that do not overlap with `WORST_WORDS`. */
+export const WARM_UP_WORDS: readonly string[] = 'g h j k l m n q u v w x y z'.split(' ');
+
+/** Filters of counts, without search words. */
+export function countFilters({ facts }: BenchContext['market']): (index: number) => ListFilters {
   const random = new Random(12);
   const statuses = ['open', 'closed', 'awarded', 'cancelled'];
   const makers: ((index: number) => ListFilters)[] = [
@@ -94,28 +87,42 @@ export function filterCounts(facts: MarketFacts, count: number, firstBound = 7_0
     () => ({ closingBefore: new Date(Date.UTC(2018 + random.integer(0, 8), random.integer(0, 11))).toISOString() }),
     () => ({}),
   ];
-  return Array.from({ length: count }, (_, index) => {
-    return {
-      kind: 'count',
-      filters: { ...makers[index % makers.length]?.(index), closingAfter: newBound(firstBound + index) },
-    };
-  });
+  return (index) => ({ ...makers[index % makers.length]?.(index) });
 }
 
-/** Counts with search words, every other one also with a bound on deadlines. */
-export function wordCounts(words: readonly string[], firstBound = 7_500_000): Question[] {
-  return words.map((q, index) => ({
-    kind: 'count',
-    filters: index % 2 === 0 ? { q } : { q, closingAfter: newBound(firstBound + index) },
-  }));
+/** The requests to this service for questions without `after`. */
+export function requestsFor(questions: readonly Question[]): HttpRequest[] {
+  return questions.map((question) => ({ path: addressOf(question, undefined) }));
 }
 
-/** Word prefixes that do not overlap with `worstWords`. */
-export function warmUpWords(): string[] {
-  return ['g', 'h', 'j', 'k', 'l', 'm', 'n', 'q', 'u', 'v', 'w', 'x', 'y', 'z', 'g h', 'k l m', 'n u v', 'l w'];
-}
-
-/** Shuffled with a separate seed, so that neighbouring records are not requested one after the other. */
-function spread<T>(values: readonly T[]): T[] {
-  return new Random(14).shuffle([...values]);
+/** Every combination of filters, for every list and for counts, with both very common and rare values. */
+export function everyCombination(facts: MarketFacts, changedSince: string): HttpRequest[] {
+  const q = [COMMON_WORD, RARE_WORDS[0] ?? '', TWO_WORDS, ...WORST_WORDS];
+  const updated_since = [changedSince];
+  const lead_entity = [facts.largestLeadEntity, facts.smallestLeadEntity];
+  const city_service = [facts.commonCityService];
+  const lists: Record<string, FilterValues> = {
+    solicitations: {
+      q,
+      status: ['open', 'cancelled'],
+      lead_entity,
+      closing_after: ['2016-06-01T00:00:00Z', '2026-06-01T00:00:00Z'],
+      closing_before: ['2026-06-20T00:00:00Z'],
+      updated_since,
+    },
+    contracts: {
+      q,
+      lead_entity,
+      coop: [facts.commonCoop],
+      supplier: [facts.commonSupplier],
+      city_service,
+      updated_since,
+    },
+    suppliers: { q, state: [facts.commonState], city_service, updated_since },
+    certifications: { q },
+  };
+  const paths = Object.entries({ ...lists, 'solicitations/count': lists['solicitations'] ?? {} }).flatMap(
+    ([path, filters]) => combinationsOf(filters).map((query) => `/v1/${path}?${query}`),
+  );
+  return paths.map((path) => ({ path }));
 }

@@ -1,97 +1,140 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import type { MachineDescription } from '../machine/description.ts';
+import { describeSources, isSameMachine, type MachineDescription } from '../machine/description.ts';
+import type { Engine } from '../market/databases.ts';
+import { note } from './progress.ts';
 
 export type Unit =
   | 'requests/s'
   | 'records/s'
   | 'p50 ms'
   | 'p99 ms'
-  | 'most ms'
-  | 'ms'
+  | 'longest ms'
   | 's'
   | 'MB'
-  | 'MB for each million'
-  | 'server CPU µs a request'
-  | 'database CPU µs a request';
+  | 'PSS MB'
+  | 'CPU s'
+  | 'CPU µs'
+  | 'server CPU µs'
+  | 'database CPU µs';
 
-/** The figures of one unit for one candidate, work and market size. */
-export interface Measurement {
-  part: string;
+/** The figures of one unit for one server and work. */
+export interface Figure {
   work: string;
-  /** Number of solicitations in the market. */
-  size: number;
   candidate: string;
   unit: Unit;
   /** One per round. */
   values: number[];
-  /** Shown next to the figures. */
-  remark?: string;
 }
 
-/** A measurement that failed or is not comparable, and why. */
-export interface Gap {
+/** How thoroughly a part was measured. */
+export interface Thoroughness {
+  engines: readonly Engine[];
+  withPeers: boolean;
+  rounds: number;
+  seconds: number;
+  connections: number;
+  samples: number;
+}
+
+/** The results of one part at one market size. */
+export interface PartResults {
   part: string;
-  candidate: string;
-  reason: string;
   /** Number of solicitations in the market. */
-  size?: number | undefined;
+  size: number;
+  measuredAt: string;
+  commit: string;
+  sources: string;
+  thoroughness: Thoroughness;
+  figures: Figure[];
+  /** Measurements that failed or were not comparable, with the reason. */
+  problems: string[];
 }
 
-/** The latest results of each part. */
+/** All results of one machine. */
 export interface Results {
-  measuredAt: Record<string, string>;
   machine: MachineDescription | null;
-  settings: { rounds: number; seconds: number; connections: number } | null;
-  measurements: Measurement[];
-  gaps: Gap[];
+  parts: PartResults[];
 }
 
 export const RESULTS_NAME = 'results.json';
-const RESULTS_FILE = fileURLToPath(new URL(`../${RESULTS_NAME}`, import.meta.url));
 
 /** Reads the results of earlier runs; empty if there are none. */
-export function readResults(file = RESULTS_FILE): Results {
-  if (!existsSync(file)) return { measuredAt: {}, machine: null, settings: null, measurements: [], gaps: [] };
+export function readResults(file: string): Results {
+  if (!existsSync(file)) return { machine: null, parts: [] };
   return JSON.parse(readFileSync(file, 'utf8')) as Results;
 }
 
-/** Collects results and saves them after each part, so that an interrupted run loses at most one part. */
+/** Collects the figures of one part. */
+export class Recorder {
+  readonly figures: Figure[] = [];
+  readonly problems: string[] = [];
+  readonly #isSmoke: boolean;
+
+  constructor({ isSmoke }: { isSmoke: boolean }) {
+    this.#isSmoke = isSmoke;
+  }
+
+  /** Adds the values of one round. */
+  add(work: string, candidate: string, values: Partial<Record<Unit, number>>): void {
+    const entries = Object.entries(values).filter(([, value]) => !Number.isNaN(value)) as [Unit, number][];
+    for (const [unit, value] of entries) {
+      const known = this.figures.find(
+        (figure) => figure.work === work && figure.candidate === candidate && figure.unit === unit,
+      );
+      if (known === undefined) this.figures.push({ work, candidate, unit, values: [value] });
+      else known.values.push(value);
+    }
+    note(
+      `${work}, ${candidate}: ${entries.map(([unit, value]) => `${Number(value.toPrecision(4)).toLocaleString('en-US')} ${unit}`).join(', ')}`,
+    );
+  }
+
+  /** Adds what failed or is not comparable. @throws Error in a smoke run, which it ends. */
+  problem(candidate: string, reason: string): void {
+    const text = `${candidate}: ${reason.replace(/\s+/g, ' ')}`;
+    if (this.#isSmoke) throw new Error(text);
+    note(text);
+    if (!this.problems.includes(text)) this.problems.push(text);
+  }
+}
+
+/** Saves results after each part, so that an interrupted run loses at most one part. */
 export class ResultsStore {
   readonly results: Results;
   readonly #file: string;
-  #size: number | undefined;
+  readonly #sources = describeSources();
 
-  constructor(file = RESULTS_FILE) {
+  constructor(file: string) {
     this.#file = file;
     this.results = readResults(file);
   }
 
-  /** Drops earlier results and gaps of this part at this size. */
-  beginPart(part: string, size: number): void {
-    const { results } = this;
-    results.measurements = results.measurements.filter((one) => one.part !== part || one.size !== size);
-    results.gaps = results.gaps.filter((gap) => gap.part !== part || gap.size !== size);
-    this.#size = size;
+  /** Drops the results of another kind of machine, or with other versions: a report never mixes two machines. */
+  beginOn(machine: MachineDescription): void {
+    const before = this.results.machine;
+    if (before !== null && !isSameMachine(before, machine)) {
+      note(`dropping ${this.results.parts.length} results of another machine: ${JSON.stringify(before)}`);
+      this.results.parts = [];
+    }
+    this.results.machine = machine;
   }
 
-  add(measurement: Measurement): void {
-    this.results.measurements.push(measurement);
-  }
-
-  addGap(gap: Gap): void {
-    const isKnown = this.results.gaps.some(
-      (known) => known.part === gap.part && known.candidate === gap.candidate && known.size === this.#size,
+  /** Whether a part was already measured as thoroughly, on this machine and from the same sources. */
+  has(part: string, size: number, thoroughness: Thoroughness): boolean {
+    return this.results.parts.some(
+      (one) =>
+        one.part === part &&
+        one.size === size &&
+        one.sources === this.#sources.sources &&
+        JSON.stringify(one.thoroughness) === JSON.stringify(thoroughness),
     );
-    if (!isKnown) this.results.gaps.push({ ...gap, size: this.#size });
   }
 
-  endPart(part: string): void {
-    this.results.measuredAt[part] = new Date().toISOString();
-    this.save();
-  }
-
-  save(): void {
+  /** Replaces the results of a part at a size. */
+  put(part: string, size: number, thoroughness: Thoroughness, { figures, problems }: Recorder): void {
+    this.results.parts = this.results.parts.filter((one) => one.part !== part || one.size !== size);
+    const measuredAt = new Date().toISOString();
+    this.results.parts.push({ part, size, measuredAt, ...this.#sources, thoroughness, figures, problems });
     const rounded = (_: string, value: unknown): unknown =>
       typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(5)) : value;
     writeFileSync(this.#file, `${JSON.stringify(this.results, rounded, 1)}\n`);

@@ -2,41 +2,39 @@ import type { RunningCandidate } from '../candidates/candidate.ts';
 import type { Question } from '../candidates/question.ts';
 import type { BenchContext } from './context.ts';
 
-/** Fetches the body of a response. @throws Error if the status is not 2xx. */
-export async function fetchBody(candidate: RunningCandidate, question: Question): Promise<string> {
+/** Fetches a response. @throws Error if the status is not 2xx. */
+export async function fetchOne(
+  candidate: RunningCandidate,
+  question: Question,
+): Promise<{ body: string; tag: string }> {
   const request = candidate.requestFor(question);
-  if (request === null) throw new Error(`${candidate.name} cannot be asked this`);
-  const answer = await fetch(`http://127.0.0.1:${candidate.port}${request.path}`, {
+  if (request === null) throw new Error(`${candidate.name} does not support this request`);
+  const response = await fetch(`http://127.0.0.1:${candidate.port}${request.path}`, {
     method: request.body === undefined ? 'GET' : 'POST',
-    headers: candidate.headers(0),
+    headers: { ...candidate.headers(0), 'Accept-Encoding': 'identity' },
     ...(request.body !== undefined && { body: request.body }),
   });
-  const body = await answer.text();
-  if (!answer.ok)
-    throw new Error(`${candidate.name} answers ${request.path} with ${answer.status}: ${body.slice(0, 500)}`);
-  return body;
+  const body = await response.text();
+  if (!response.ok) throw new Error(`${request.path}: status ${response.status}, ${body.slice(0, 500)}`);
+  return { body, tag: response.headers.get('etag') ?? '' };
 }
 
-/**
- * Checks that all candidates return the same records in the same order. One that does not is reported as a gap, but
- * still measured.
- */
-export async function requireSameRecords(
-  { store, settings }: BenchContext,
-  part: string,
+/** Returns the candidates that respond to a question with the same records in the same order as the first one. */
+export async function withSameRecords(
+  { record }: BenchContext,
   candidates: readonly RunningCandidate[],
   question: Question,
-): Promise<void> {
+): Promise<RunningCandidate[]> {
   let expected: string | undefined;
+  const same: RunningCandidate[] = [];
   for (const candidate of candidates) {
     if (candidate.requestFor(question) === null) continue;
-    const found = await fetchBody(candidate, question).then((body) => describe(JSON.parse(body)), String);
+    const found = await fetchOne(candidate, question).then(({ body }) => describe(JSON.parse(body)), String);
     expected ??= found;
-    if (found === expected) continue;
-    const reason = `its answer holds other records: ${found} in place of ${expected}`;
-    if (settings.isSmoke) throw new Error(`${candidate.name}: ${reason}`);
-    store.addGap({ part, candidate: candidate.name, reason });
+    if (found === expected) same.push(candidate);
+    else record.problem(candidate.name, `other records: ${found} in place of ${expected}`);
   }
+  return same;
 }
 
 /** Extracts the ids, or the total, from a response of any candidate. */

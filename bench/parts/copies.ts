@@ -3,136 +3,155 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import type { RunningService } from '../candidates/service.ts';
-import { readOutput } from '../load/output.ts';
-import { readStream, type StreamOutcome } from '../load/stream.ts';
-import { cpuSeconds } from '../machine/usage.ts';
-import type { BenchContext, Part } from '../measure/context.ts';
-import { note } from '../measure/progress.ts';
-import type { Unit } from '../measure/results.ts';
+import type { AllPages, RunningCandidate } from '../candidates/candidate.ts';
+import { startService, type RunningService } from '../candidates/service.ts';
+import { readAllPages, readStream } from '../load/clients.ts';
+import { OTHER_CORE } from '../machine/cores.ts';
+import { runProgram } from '../machine/processes.ts';
+import { startCpuMeter } from '../machine/usage.ts';
+import { amendedTitles, writeChanges } from '../market/changes.ts';
+import { copyDatabase, dropDatabase } from '../market/databases.ts';
+import { serviceDatabaseName } from '../market/market.ts';
+import { runPds } from '../market/pds.ts';
+import { fewRounds, type BenchContext, type Part } from '../measure/context.ts';
+import { newQuestions, requestsFor } from '../measure/questions.ts';
 
-/** Streams and copies take long, and more rounds add no information. */
-const MAX_ROUNDS = 3;
-
-/** Polls for which the CPU time of one is measured. */
-const POLLS = 100;
+/** The copy that changes are published to, because other parts need the market as it is. */
+const DATABASE = 'pds_copies';
 
 const MIRROR = fileURLToPath(new URL('../../client/src/mirror/main.ts', import.meta.url));
 
-const LIST = '/v1/solicitations?format=ndjson';
-const FEED = '/v1/changes?format=ndjson';
+/** Runs without news take so little CPU time that several are measured together. */
+const RUNS_WITHOUT_NEWS = 10;
 
-const WORKS = [
-  { work: 'all solicitations as a stream', path: LIST, encoding: 'identity' },
-  { work: 'all solicitations as a stream, zstd', path: LIST, encoding: 'zstd' },
-  { work: 'everything from the feed of changes', path: FEED, encoding: 'identity' },
+/** One in this many solicitations changes. */
+const CHANGED_STEP = 100;
+
+/** A product that needs longer to send everything is measured by what it has sent by then. */
+const MAX_SECONDS = 60;
+
+export const STREAM = 'stream';
+export const FIRST_COPY = 'first copy';
+export const PAGES = 'largest pages';
+export const COPY = "PostgreSQL's COPY";
+export const bareInsertsOf = (service: string): string => `bare inserts from ${service}`;
+export const mirrorOf = (service: string): string => `mirror of ${service}`;
+
+const STREAMS = [
+  { work: STREAM, path: '/v1/solicitations?format=ndjson', encoding: 'identity' },
+  { work: `${STREAM}, zstd`, path: '/v1/solicitations?format=ndjson', encoding: 'zstd' },
+  { work: 'stream of the feed, all kinds', path: '/v1/changes?format=ndjson', encoding: 'identity' },
 ] as const;
 
 export const copies: Part = {
   name: 'copies',
-  title: 'Streams of all solicitations, and a copy of everything',
+  title: 'Streams, pages and copies of everything',
   async run(context) {
-    const rounds = Math.min(context.settings.rounds, MAX_ROUNDS);
-    const found = new Figures(context);
-    for (let round = 0; round < rounds; round++) {
-      for (const service of await context.services()) await measureService(context, service, round, found);
-      await measureCopy(context, found);
+    const { engines } = context.settings;
+    const services: RunningService[] = [];
+    await context.stopServers();
+    const baselines = await context.baselines();
+    try {
+      for (const engine of engines) {
+        const database = context.market.databases[engine];
+        const url = await copyDatabase(context, engine, serviceDatabaseName(context.size), DATABASE);
+        const service = await startService(engine, { ...database, url }, context.scratch);
+        services.push(service);
+        // The first stream of a process is slow until it is compiled.
+        await readStream({ port: service.port, headers: service.headers(0), path: STREAMS[0].path, save: null });
+      }
+      for (let round = 0; round < fewRounds(context.settings); round++) {
+        for (const service of services) {
+          await measureStreams(context, service, round);
+          await measurePages(context, service, round, newPages(context));
+          await measureMirror(context, service, round);
+        }
+        if (engines.includes('postgres')) await measureCopy(context);
+        for (const baseline of baselines) {
+          if (baseline.allPages !== undefined) await measurePages(context, baseline, round, baseline.allPages);
+        }
+      }
+    } finally {
+      for (const service of services) await service.stop();
+      for (const engine of engines) await dropDatabase(context, engine, DATABASE);
     }
-    found.store();
   },
 };
 
-/** The values of each round, by work, candidate and unit. */
-class Figures {
-  readonly #context: BenchContext;
-  readonly #values = new Map<string, { work: string; candidate: string; unit: Unit; values: number[] }>();
-
-  constructor(context: BenchContext) {
-    this.#context = context;
-  }
-
-  add(work: string, candidate: string, unit: Unit, value: number): void {
-    const key = JSON.stringify([work, candidate, unit]);
-    const figure = this.#values.get(key) ?? { work, candidate, unit, values: [] };
-    figure.values.push(value);
-    this.#values.set(key, figure);
-    note(`${work}, ${candidate}: ${value.toFixed(2)} ${unit}`);
-  }
-
-  store(): void {
-    const { store, market } = this.#context;
-    for (const figure of this.#values.values()) store.add({ part: 'copies', size: market.solicitations, ...figure });
+async function measureStreams(
+  { scratch, record }: BenchContext,
+  service: RunningService,
+  round: number,
+): Promise<void> {
+  const save = { file: join(scratch, 'lines.ndjson'), database: join(scratch, 'bare.sqlite') };
+  for (const { work, path, encoding } of STREAMS) {
+    const isFeed = path.startsWith('/v1/changes');
+    for (const made of Object.values(save)) rmSync(made, { force: true });
+    const headers = { ...service.headers(round), 'accept-encoding': encoding };
+    const outcome = await readStream({ port: service.port, headers, path, save: isFeed ? save : null });
+    record.add(work, service.name, { 'records/s': outcome.records / outcome.seconds });
+    if (isFeed) record.add(FIRST_COPY, bareInsertsOf(service.name), { s: outcome.seconds + outcome.insertSeconds });
   }
 }
 
-async function measureService(
-  { scratch }: BenchContext,
-  service: RunningService,
-  round: number,
-  found: Figures,
-): Promise<void> {
-  const { name, port } = service;
-  const headers = service.headers(round);
-  const file = join(scratch, 'lines.ndjson');
-  const bare = join(scratch, 'bare.sqlite');
+/** Pages that no cache has: a cursor belongs to its filters, which are new. */
+function newPages(context: BenchContext): AllPages {
+  const [request] = requestsFor(newQuestions(context, 1, () => ({}), { kind: 'list', limit: 100 }));
+  return { first: request?.path ?? '', next: `${request?.path ?? ''}&cursor={cursor}` };
+}
+
+async function measurePages(context: BenchContext, candidate: RunningCandidate, round: number, pages: AllPages) {
+  const headers = candidate.headers(round);
+  const { records, seconds } = await readAllPages({ port: candidate.port, headers, pages, maxSeconds: MAX_SECONDS });
+  context.record.add(PAGES, candidate.name, { 'records/s': records / seconds });
+}
+
+/** A first copy, a run without news, and a copy after a change, each with the CPU time of service and database. */
+async function measureMirror(context: BenchContext, service: RunningService, round: number): Promise<void> {
+  const { scratch, market, record, postgres, settings } = context;
   const copy = join(scratch, 'copy.sqlite');
-  for (const path of [file, bare, copy]) rmSync(path, { force: true });
-  for (const { work, path, encoding } of WORKS) {
-    const outcome = await readStream({
-      ...{ port, path, file: path === FEED ? file : null, insertInto: path === FEED ? bare : null },
-      headers: { ...headers, 'accept-encoding': encoding },
-    });
-    found.add(work, name, 'records/s', outcome.lines / outcome.seconds);
-    if (path === FEED) await measurePolls(service, round, outcome, found);
-    if (path === FEED) found.add('first copy of everything', `bare inserts, after ${name}`, 's', outcome.insertSeconds);
-  }
-  const begunAt = performance.now();
+  for (const suffix of ['', '-wal', '-shm']) rmSync(copy + suffix, { force: true });
   const env = {
-    PARTNER_DATA_URL: `http://127.0.0.1:${port}`,
-    PARTNER_DATA_KEY: String(headers['Authorization']).replace('Bearer ', ''),
+    PARTNER_DATA_URL: `http://127.0.0.1:${service.port}`,
+    PARTNER_DATA_KEY: String(service.database.keys.everything[0]),
   };
-  await readOutput(process.execPath, [MIRROR, '--sqlite', copy], env);
-  found.add('first copy of everything', `the mirror, of ${name}`, 's', (performance.now() - begunAt) / 1_000);
-}
-
-/** The CPU time of a poll that finds nothing new. */
-async function measurePolls(
-  service: RunningService,
-  round: number,
-  { lastLine }: StreamOutcome,
-  found: Figures,
-): Promise<void> {
-  const { name, port, process: server } = service;
-  const { meta } = JSON.parse(lastLine) as { meta: { watermark: string } };
-  const before = cpuSeconds(server.pid);
-  for (let poll = 0; poll < POLLS; poll++) {
-    // Never the same URL, so that no response is from the cache.
-    const query = new URLSearchParams({ updated_since: meta.watermark, limit: String(poll + 1) });
-    const response = await fetch(`http://127.0.0.1:${port}/v1/changes?${query.toString()}`, {
-      headers: service.headers(round),
-    });
-    const body = await response.text();
-    if (!body.startsWith('{"data":[],')) throw new Error(`something is new: ${body.slice(0, 200)}`);
-  }
-  const after = cpuSeconds(server.pid);
-  if (before === null || after === null) return;
-  found.add('a poll without news', name, 'ms', ((after - before) * 1_000) / POLLS);
+  const run = async (work: string, runs = 1): Promise<string> => {
+    const cpuSince = startCpuMeter(service.pid, service.usesPostgres ? postgres.process.pid : null);
+    const begunAt = performance.now();
+    let output = '';
+    for (let count = 0; count < runs; count++)
+      output = await runProgram(process.execPath, [MIRROR, '--sqlite', copy], { core: OTHER_CORE, env });
+    const seconds = (performance.now() - begunAt) / 1_000;
+    const { server, database } = cpuSince();
+    record.add(work, mirrorOf(service.name), { s: seconds / runs, 'CPU s': (server + database) / runs });
+    return output;
+  };
+  await run(FIRST_COPY);
+  await run('run without news', settings.isSmoke ? 1 : RUNS_WITHOUT_NEWS);
+  const changes = await writeChanges(
+    market.data,
+    join(scratch, 'changes'),
+    amendedTitles(CHANGED_STEP, `amended, round ${round + 1}`),
+  );
+  await runPds(service.database.url, ['import', changes]);
+  const report = await run('copy after 1 in 100 changed');
+  const [, , , changed = ''] = (/^solicitations .*$/m.exec(report)?.[0] ?? '').split(/ +/);
+  // Drafts changed too, and are in no copy.
+  const expected = context.size / CHANGED_STEP;
+  const found = Number(changed.replaceAll(',', ''));
+  if (!(found > 0.9 * expected && found <= expected)) throw new Error(`the mirror found other changes:\n${report}`);
 }
 
 /** PostgreSQL's own way to send the same texts. */
-async function measureCopy({ market, settings }: BenchContext, found: Figures): Promise<void> {
-  if (!settings.engines.includes('postgres')) return;
-  const database = market.databases.postgres;
-  const client = new pg.Client({ connectionString: database.url });
+async function measureCopy({ record, postgres, size }: BenchContext): Promise<void> {
+  const client = new pg.Client({ connectionString: postgres.urlOf(DATABASE) });
   await client.connect();
   try {
     const begunAt = performance.now();
-    const copied = client.query(
-      copyTo('copy (select document from catalog.solicitations order by position) to stdout'),
-    );
+    const query = 'copy (select document from catalog.solicitations order by position) to stdout';
+    const copied = client.query(copyTo(query));
     for await (const chunk of copied as AsyncIterable<Buffer>) if (chunk.length === 0) break;
-    const rate = market.solicitations / ((performance.now() - begunAt) / 1_000);
-    found.add('all solicitations as a stream', "PostgreSQL's COPY", 'records/s', rate);
+    record.add(STREAM, COPY, { 'records/s': size / ((performance.now() - begunAt) / 1_000) });
   } finally {
     await client.end();
   }

@@ -1,20 +1,21 @@
-import { gatherCursors } from '../candidates/cursors.ts';
 import type { Question } from '../candidates/question.ts';
-import type { RunningService } from '../candidates/service.ts';
-import type { BenchContext, Part } from '../measure/context.ts';
-import { measureLatency } from '../measure/latency.ts';
+import { bearer, SERVICE_NAMES, startService, type RunningService } from '../candidates/service.ts';
+import type { HttpRequest } from '../load/load.ts';
+import { askOneAtATime } from '../load/clients.ts';
+import { fewRounds, type BenchContext, type Part } from '../measure/context.ts';
+import { measureOneAtATime, recordTimes } from '../measure/one-at-a-time.ts';
 import {
-  changeQuestions,
-  deepQuestions,
+  countFilters,
   detailQuestions,
   listQuestions,
+  newQuestions,
+  questionsAfter,
+  requestsFor,
   searchQuestions,
+  WARM_UP_WORDS,
   wordsByFrequency,
-  worstWords,
+  WORST_WORDS,
 } from '../measure/questions.ts';
-
-/** Far from the bounds that other parts use on the same servers. */
-const BOUND = 20_000_000;
 
 /** Number of warm-up requests, enough for the JIT to compile the code path. */
 const WARM_UP = 300;
@@ -24,68 +25,101 @@ export const latency: Part = {
   title: 'One request at a time, each another one',
   async run(context) {
     const { facts } = context.market;
-    const { samples } = context.settings;
-    const all = samples + WARM_UP;
-    const deep = deepQuestions(facts).slice(0, all);
-    const ids = deep.flatMap((question) => ('after' in question ? question.after : []));
-    for (const service of await context.services()) {
-      await gatherCursors(service, '/v1/solicitations', ids);
-      const { changedSince, keys } = service.database;
-      const works: [work: string, questions: readonly Question[], key?: string][] = [
-        ['list page, two filters', listQuestions(facts, all, BOUND)],
-        ['detail', detailQuestions(facts).slice(-all)],
-        ['next page, nine tenths into the table', deep],
-        ['changes since a release of 3 in 100', changeQuestions(changedSince, all)],
-        ['scope of 3 records', plainQuestions(all), keys.narrow],
-      ];
-      for (const [work, questions, key] of works) await measureEach(context, service, work, questions, key);
+    const count = WARM_UP + fewRounds(context.settings) * context.settings.samples;
+    const services = await context.services();
+    const last = { skip: Math.floor(0.9 * context.size), step: 1, count };
+    const after = (id: string): Question => ({ kind: 'list', filters: {}, after: id });
+    const deep = await questionsAfter(context, '/v1/solicitations', last, after);
+    const forAll: [work: string, questions: readonly Question[]][] = [
+      ['list page, two filters', listQuestions(context, count)],
+      ['detail', detailQuestions(facts).slice(-count)],
+      ['page nine tenths into the list', deep],
+      ['search, words by frequency', searchQuestions(context, wordsByFrequency(count))],
+    ];
+    for (const candidate of [...services, ...(await context.baselines())]) {
+      for (const [work, questions] of forAll) {
+        const requests = questions.map((question) => candidate.requestFor(question)).filter((one) => one !== null);
+        if (requests.length > 0) await measureRounds(context, { work, candidate, requests });
+      }
     }
-  },
-};
-
-export const searchLatency: Part = {
-  name: 'search-latency',
-  title: 'Searches, one at a time',
-  async run(context) {
-    const { samples } = context.settings;
-    for (const service of await context.services()) {
-      const { everything, middle, narrow } = service.database.keys;
-      const scopes = { everything: everything[0], '5 lead entities': middle, '3 records': narrow };
-      for (const [scope, key] of Object.entries(scopes)) {
-        const drawn = searchQuestions(wordsByFrequency(samples + WARM_UP), samples + WARM_UP, 2 * BOUND);
-        await measureEach(context, service, `search, words by frequency, scope of ${scope}`, drawn, key);
-        const worst = searchQuestions(worstWords(), 10 * worstWords().length, 3 * BOUND);
-        await measureEach(context, service, `search, worst words, scope of ${scope}`, worst, key, 0);
+    for (const candidate of services) {
+      const { changedSince, keys } = candidate.database;
+      const worst = Array.from({ length: count }, (_, index) => WORST_WORDS[index % WORST_WORDS.length] ?? '');
+      const works: [work: string, questions: readonly Question[], key?: string][] = [
+        ['search, worst words', searchQuestions(context, worst)],
+        ['list page, for a partner of 3 records', newQuestions(context, count, () => ({})), keys.narrow],
+        ['first page of 3 in 100 changed', newQuestions(context, count, () => ({ updatedSince: changedSince }))],
+      ];
+      for (const [work, questions, key = keys.everything[0]] of works) {
+        await measureRounds(context, { work, candidate, requests: requestsFor(questions), headers: bearer(key) });
       }
     }
   },
 };
 
-async function measureEach(
+/** Sends the first requests as a warm-up, and divides the others into rounds. */
+async function measureRounds(context: BenchContext, work: Parameters<typeof measureOneAtATime>[1]): Promise<void> {
+  const { candidate, requests, headers = candidate.headers(0) } = work;
+  // At least half of the requests are measured, even if there are few.
+  const warmUp = Math.min(WARM_UP, Math.floor(requests.length / 2));
+  await askOneAtATime({ port: candidate.port, headers, requests: requests.slice(0, warmUp) });
+  const rounds = fewRounds(context.settings);
+  const share = Math.floor((requests.length - warmUp) / rounds);
+  for (let round = 0; round < rounds; round++) {
+    const slice = requests.slice(warmUp + round * share, warmUp + (round + 1) * share);
+    await measureOneAtATime(context, { ...work, requests: slice });
+  }
+}
+
+export const AGAIN = 'again';
+
+/** Number of counts of each kind; fewer if `--samples` is lower. */
+const COUNTS = 200;
+
+export const counts: Part = {
+  name: 'counts',
+  title: 'Counts, one at a time, for the first time and again',
+  async run(context) {
+    const { market, settings, scratch } = context;
+    const count = Math.min(COUNTS, settings.samples);
+    const filters = countFilters(market);
+    const words = [...WORST_WORDS, ...new Set(wordsByFrequency(4 * count, 13))].slice(0, count);
+    const filterCounts = (number: number) => newQuestions(context, number, filters, { kind: 'count' });
+    const wordCounts = (searched: readonly string[]) =>
+      newQuestions(context, searched.length, (index) => ({ q: searched[index] ?? '' }), { kind: 'count' });
+    for (let round = 0; round < fewRounds(settings); round++) {
+      for (const engine of settings.engines) {
+        // A new process, which has read nothing of the index.
+        const service = await startService(engine, market.databases[engine], scratch);
+        try {
+          await measureTwice(context, service, {
+            warmUp: requestsFor([...filterCounts(COUNTS), ...wordCounts(WARM_UP_WORDS)]),
+            measured: { 'without words': filterCounts(count), 'with words': wordCounts(words) },
+          });
+        } finally {
+          await service.stop();
+        }
+      }
+    }
+  },
+};
+
+/**
+ * Measures counts that are new to the process, then the same counts for another partner with the same access: the
+ * partner's own would come from its response cache.
+ */
+async function measureTwice(
   context: BenchContext,
   service: RunningService,
-  work: string,
-  questions: readonly Question[],
-  key?: string,
-  mostWarmUp = WARM_UP,
+  { warmUp, measured }: { warmUp: HttpRequest[]; measured: Record<string, readonly Question[]> },
 ): Promise<void> {
-  // At least half of the questions are measured, even if there are few.
-  const warmUp = Math.min(mostWarmUp, Math.floor(questions.length / 2));
-  await measureLatency(context, {
-    part: partOf(work),
-    work,
-    service,
-    warmUp: questions.slice(0, warmUp),
-    questions: questions.slice(warmUp),
-    ...(key !== undefined && { key }),
-  });
-}
-
-function partOf(work: string): string {
-  return work.startsWith('search') ? searchLatency.name : latency.name;
-}
-
-/** First pages of the unfiltered list, each with a unique bound. */
-function plainQuestions(count: number): Question[] {
-  return searchQuestions([], count, 4 * BOUND);
+  const ask = (round: number, requests: readonly HttpRequest[]) =>
+    askOneAtATime({ port: service.port, headers: service.headers(round), requests });
+  for (const partner of [0, 1]) await ask(partner, warmUp);
+  for (const [kind, questions] of Object.entries(measured)) {
+    for (const [partner, time] of ['first time', AGAIN].entries()) {
+      const responses = await ask(partner, requestsFor(questions));
+      recordTimes(context, `count ${kind}, ${time}`, SERVICE_NAMES[service.engine], responses);
+    }
+  }
 }

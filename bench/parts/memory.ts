@@ -1,111 +1,96 @@
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RunningCandidate } from '../candidates/candidate.ts';
 import type { Question } from '../candidates/question.ts';
 import { startService, type RunningService } from '../candidates/service.ts';
-import { runLoad } from '../load/run-load.ts';
-import { residentMegabytes } from '../machine/usage.ts';
+import { runLoad } from '../load/load.ts';
+import { memoryOf } from '../machine/usage.ts';
 import type { BenchContext, Part } from '../measure/context.ts';
-import { note } from '../measure/progress.ts';
-import {
-  countQuestions,
-  detailQuestions,
-  listQuestions,
-  newBound,
-  searchQuestions,
-  wordCounts,
-  wordsByFrequency,
-  worstWords,
-} from '../measure/questions.ts';
+import { listQuestions, newQuestions, wordsByFrequency, WORST_WORDS } from '../measure/questions.ts';
 
+const WARM_UP_PAGES = 3_000;
 const AT_REST_MS = 5_000;
-
-/** Three partners for an hour at the default quota of 600 requests a minute. */
-const REQUESTS_OF_AN_HOUR = 3 * 60 * 600;
 
 /** Number of distinct pages of 100 records, enough to fill the caches. */
 const LONG_PAGES = 20_000;
-
 /** Number of searches to count, so that the caches used by counts fill up too. */
 const COUNTED_WORDS = 500;
+/** A smoke run makes one in this many of the requests. */
+const SMOKE_SHARE = 100;
 
-const BOUND = 400_000_000;
-const MAX_SECONDS = 600;
+const SLOW_READERS = 4;
+const SLOW_READERS_MS = 20_000;
+const SLOW_BYTES_PER_SECOND = 4_096;
+
+export const AFTER_PAGES = 'at rest, after some thousand list pages';
 
 export const memory: Part = {
   name: 'memory',
   title: 'Memory of a server',
-  isLong: true,
   async run(context) {
-    const { settings, market } = context;
+    const { settings, market, scratch } = context;
+    const share = settings.isSmoke ? SMOKE_SHARE : 1;
+    const measure = (work: string, { pid, name }: RunningCandidate): void => {
+      const { resident, proportional } = memoryOf(pid);
+      context.record.add(work, name, { MB: resident, 'PSS MB': proportional });
+    };
+    const measureAtRest = async (candidate: RunningCandidate): Promise<void> => {
+      await ask(context, candidate, listQuestions(context, WARM_UP_PAGES / share));
+      await delay(AT_REST_MS / share);
+      measure(AFTER_PAGES, candidate);
+    };
+    await context.stopServers();
     for (const engine of settings.engines) {
-      const service = await startService(engine, market.databases[engine], { folder: context.scratch });
+      const service = await startService(engine, market.databases[engine], scratch);
       try {
-        await delay(AT_REST_MS);
-        report(context, service, 'memory at rest');
-        await ask(context, service, mixedQuestions(context, REQUESTS_OF_AN_HOUR));
-        await delay(AT_REST_MS);
-        report(context, service, 'memory after an hour of three partners');
-        await ask(context, service, wordCounts([...worstWords(), ...wordsByFrequency(COUNTED_WORDS, 17)], BOUND));
-        await ask(context, service, longPages(LONG_PAGES));
-        report(context, service, 'memory with the caches full');
+        await measureAtRest(service);
+        const readers = await Promise.all(
+          Array.from({ length: SLOW_READERS }, (_, index) => readSlowly(service, index)),
+        );
+        await delay(SLOW_READERS_MS / share);
+        measure(`with ${SLOW_READERS} streams to slow readers`, service);
+        for (const stop of readers) stop();
+        await ask(context, service, fillingQuestions(context, share));
+        measure('with the caches full', service);
       } finally {
         await service.stop();
       }
     }
+    for (const baseline of await context.baselines()) await measureAtRest(baseline);
   },
 };
 
-async function ask({ settings }: BenchContext, service: RunningService, questions: readonly Question[]): Promise<void> {
-  const { everything } = service.database.keys;
-  const requests = questions.map((question) => service.requestFor(question)).filter((request) => request !== null);
-  // wrk runs for a fixed time, so send the list in pieces until it is exhausted.
-  const piece = Math.ceil(requests.length / everything.length);
-  for (const [index] of everything.entries()) {
-    const asked = requests.slice(index * piece, (index + 1) * piece);
-    let done = 0;
-    for (let passed = 0; done < asked.length && passed < MAX_SECONDS; passed += settings.seconds) {
-      const { requests: answered } = await runLoad({
-        port: service.port,
-        headers: service.headers(index),
-        requests: asked.slice(done),
-        isRepeated: false,
-        connections: settings.connections,
-        seconds: settings.seconds,
-      });
-      done += Math.max(answered, settings.connections);
-    }
+/** Sends each question once. */
+async function ask({ settings }: BenchContext, candidate: RunningCandidate, questions: readonly Question[]) {
+  const requests = questions.map((question) => candidate.requestFor(question)).filter((request) => request !== null);
+  const { connections, seconds } = settings;
+  // wrk runs for a fixed time, so the list is sent in pieces; by several partners, because of the maximum quota.
+  for (let [done, round] = [0, 0]; done < requests.length; round++) {
+    const load = { port: candidate.port, headers: candidate.headers(round), isRepeated: false, connections, seconds };
+    done += Math.max((await runLoad({ ...load, requests: requests.slice(done) })).requests, connections);
   }
 }
 
-/** A realistic mix of lists, details, searches and counts. */
-function mixedQuestions({ market }: BenchContext, count: number): Question[] {
-  const quarter = Math.ceil(count / 4);
-  const details = detailQuestions(market.facts);
-  const lists = listQuestions(market.facts, quarter, BOUND);
-  const searches = searchQuestions(wordsByFrequency(2_000), quarter, BOUND);
-  const counts = countQuestions(market.facts, Math.ceil(quarter / 50), BOUND);
-  const mixed = Array.from({ length: quarter }, (_, index) => [
-    lists[index],
-    searches[index],
-    details[index % details.length],
-    lists[Math.floor(index / 2)],
-    index % 50 === 0 ? counts[index / 50] : undefined,
-  ]);
-  return mixed.flat().filter((question) => question !== undefined);
+/** Begins to read a stream at some KB a second, each by another partner. Returns the function that ends it. */
+async function readSlowly({ port, headers }: RunningService, partner: number): Promise<() => void> {
+  const path = '/v1/solicitations?format=ndjson';
+  const sent = request({ port, host: '127.0.0.1', path, headers: headers(partner), agent: false }).end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  if (response.statusCode !== 200) throw new Error(`${path}: status ${response.statusCode}`);
+  response.on('error', () => undefined);
+  const timer = setInterval(() => response.read(SLOW_BYTES_PER_SECOND) as unknown, 1_000);
+  return () => {
+    clearInterval(timer);
+    response.destroy();
+  };
 }
 
-function longPages(count: number): Question[] {
-  return Array.from({ length: count }, (_, index) => ({
-    kind: 'list',
-    limit: 100,
-    filters: { closingAfter: newBound(BOUND + 50_000_000 + index) },
-  }));
-}
-
-function report({ store, market }: BenchContext, service: RunningService, work: string): void {
-  const megabytes = residentMegabytes(service.process.pid) ?? NaN;
-  store.add({
-    ...{ part: 'memory', work, size: market.solicitations, candidate: service.name },
-    ...{ unit: 'MB', values: [megabytes] },
-  });
-  note(`${work}, ${service.name}: ${Math.round(megabytes)} MB`);
+/** Long pages and counts of many words. */
+function fillingQuestions(context: BenchContext, share: number): Question[] {
+  const words = [...WORST_WORDS, ...wordsByFrequency(COUNTED_WORDS / share, 17)];
+  return [
+    ...newQuestions(context, words.length, (index) => ({ q: words[index] ?? '' }), { kind: 'count' }),
+    ...newQuestions(context, LONG_PAGES / share, () => ({}), { kind: 'list', limit: 100 }),
+  ];
 }

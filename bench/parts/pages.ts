@@ -1,113 +1,106 @@
 import type { RunningCandidate } from '../candidates/candidate.ts';
-import { gatherCursors } from '../candidates/cursors.ts';
-import { startFromMemory } from '../candidates/from-memory.ts';
-import { startNginx } from '../candidates/nginx.ts';
 import type { Question } from '../candidates/question.ts';
+import { startFromMemory } from '../candidates/from-memory.ts';
+import { COMMON_WORD, RARE_WORDS, TWO_WORDS } from '../dataset/search-words.ts';
 import type { BenchContext, Part } from '../measure/context.ts';
-import { fetchBody, requireSameRecords } from '../measure/same-work.ts';
 import {
-  contractQuestions,
-  countQuestions,
-  deepQuestions,
   detailQuestions,
   listQuestions,
+  newQuestions,
+  questionsAfter,
   questionsNeeded,
+  searchQuestions,
 } from '../measure/questions.ts';
-import { measureThroughput } from '../measure/throughput.ts';
-
-/** Number of cursors to collect for pages deep in a list. Limited, because collecting takes longer than measuring. */
-const CURSORS = 30_000;
-const CURSORS_OF_SMOKE = 500;
+import { fetchOne, withSameRecords } from '../measure/same-work.ts';
+import { measureThroughput, type Work } from '../measure/throughput.ts';
 
 export const list: Part = {
   name: 'list',
-  title: 'List page never asked before, with two filters',
-  async run(context) {
-    const { market, settings } = context;
-    const questions = listQuestions(market.facts, questionsNeeded(settings));
-    await measureAll(context, 'list', 'list page, two filters', questions, { withLimits: true });
-  },
+  title: 'List pages with two filters, never requested before',
+  run: (context) =>
+    measureAll(context, 'list page, two filters', listQuestions(context, questionsNeeded(context.settings))),
 };
 
 export const detail: Part = {
   name: 'detail',
-  title: 'Detail never asked before',
-  run: (context) =>
-    measureAll(context, 'detail', 'detail', detailQuestions(context.market.facts), { withLimits: true }),
+  title: 'Details, never requested before',
+  run: (context) => measureAll(context, 'detail', detailQuestions(context.market.facts)),
 };
 
-export const deep: Part = {
-  name: 'deep',
-  title: 'Next page, nine tenths into the table',
-  async run(context) {
-    const questions = deepQuestions(context.market.facts).slice(0, cursorsOf(context));
-    await gather(context, '/v1/solicitations', questions);
-    await measureAll(context, 'deep', 'next page, nine tenths into the table', questions, { withCursors: true });
-  },
-};
+/** Number of cursors to collect. Limited, because collecting takes longer than measuring. */
+const CURSORS = 30_000;
+const CURSORS_OF_SMOKE = 500;
 
 export const contracts: Part = {
   name: 'contracts',
-  title: 'Contracts with embedded suppliers and services, never asked before',
+  title: 'Contracts with embedded suppliers and services, never requested before',
   async run(context) {
-    const questions = contractQuestions(context.market.facts).slice(0, cursorsOf(context));
-    await gather(context, '/v1/contracts', questions);
-    await measureAll(context, 'contracts', 'contracts page', questions, { withCursors: true });
+    const count = context.settings.isSmoke ? CURSORS_OF_SMOKE : CURSORS;
+    // A tenth as many contracts as solicitations.
+    const wanted = { skip: 0, step: Math.ceil(context.size / 10 / count), count };
+    const questions = await questionsAfter(context, '/v1/contracts', wanted, (after) => ({ kind: 'contracts', after }));
+    // A cursor is valid only for its partner, so every round has the same one.
+    await measureAll(context, 'contracts page', questions, { headers: (candidate) => candidate.headers(0) });
   },
 };
 
-export const count: Part = {
-  name: 'count',
-  title: 'Count over two filters, never asked before',
+export const search: Part = {
+  name: 'search',
+  title: 'Searches and counts, never requested before',
   async run(context) {
-    const { market, settings } = context;
-    await measureAll(context, 'count', 'count, two filters', countQuestions(market.facts, questionsNeeded(settings)));
+    const { facts } = context.market;
+    const count = questionsNeeded(context.settings);
+    const words = { 'common word': [COMMON_WORD], 'rare word': RARE_WORDS, 'two words': [TWO_WORDS] };
+    for (const [name, searched] of Object.entries(words)) {
+      // Tokenizers differ, so the servers need not find the same records.
+      await measureAll(context, `search, ${name}`, searchQuestions(context, searched, count), { isSame: false });
+    }
+    const filters = { leadEntity: facts.largestLeadEntity, status: 'awarded' };
+    await measureAll(
+      context,
+      'count, two filters',
+      newQuestions(context, count, () => filters, { kind: 'count' }),
+    );
   },
 };
 
-function cursorsOf({ settings }: BenchContext): number {
-  return settings.isSmoke ? CURSORS_OF_SMOKE : CURSORS;
-}
-
-async function gather(context: BenchContext, path: string, questions: readonly Question[]): Promise<void> {
-  const ids = questions.flatMap((question) => ('after' in question ? question.after : []));
-  for (const service of await context.services()) await gatherCursors(service, path, ids);
-}
-
-/**
- * Measures the service and all baselines that support the questions. `withLimits` adds servers that send the same bytes
- * ready-made. `withCursors` uses the same partner in each round, because a cursor is valid only for its partner.
- */
+/** Measures the service and all baselines that support the questions. */
 async function measureAll(
   context: BenchContext,
-  part: string,
   work: string,
-  questions: readonly Question[],
-  { withLimits = false, withCursors = false } = {},
+  [first, ...questions]: readonly Question[],
+  { isSame = true, ...more }: Pick<Work, 'headers'> & { isSame?: boolean } = {},
 ): Promise<void> {
-  const services = await context.services();
-  const candidates: RunningCandidate[] = [...services, ...(await context.baselines())];
-  const [first] = questions;
-  const [service] = services;
-  if (first === undefined || service === undefined) return;
-  await requireSameRecords(context, part, candidates, first);
-  const limits = withLimits ? await startLimits(context, await fetchBody(service, first)) : [];
-  try {
-    await measureThroughput(context, {
-      part,
-      work,
-      questions: questions.slice(1),
-      candidates: [...candidates, ...limits],
-      ...(withCursors && { headers: (candidate) => candidate.headers(0) }),
-    });
-  } finally {
-    for (const limit of limits) await limit.stop();
-  }
+  if (first === undefined) throw new Error(`nothing to request for "${work}"`);
+  const all: RunningCandidate[] = [...(await context.services()), ...(await context.baselines())];
+  const candidates = isSame ? await withSameRecords(context, all, first) : all;
+  await measureThroughput(context, { work, questions, candidates, ...more });
 }
 
-/** Starts servers that send the same bytes from memory and, if nginx is installed, from a file. */
-export async function startLimits(context: BenchContext, body: string): Promise<RunningCandidate[]> {
-  const nginx = await startNginx(context.scratch, body);
-  if (nginx === null) context.store.addGap({ part: 'all', candidate: 'nginx', reason: 'it is not installed here' });
-  return [await startFromMemory(context.scratch, body), ...(nginx === null ? [] : [nginx])];
-}
+export const again: Part = {
+  name: 'again',
+  title: 'The same page requested again, and a conditional request (304)',
+  async run(context) {
+    const questions = listQuestions(context, 1);
+    const services = await context.services();
+    const [question, service] = [questions[0], services[0]];
+    if (question === undefined || service === undefined) throw new Error('nothing to request');
+    const tags = new Map<string, string>();
+    for (const one of services) tags.set(one.name, (await fetchOne(one, question)).tag);
+    const fromMemory = await startFromMemory(context.scratch, (await fetchOne(service, question)).body);
+    const base = { questions, candidates: [...services, fromMemory], isRepeated: true };
+    try {
+      await measureThroughput(context, { ...base, work: 'page requested again' });
+      await measureThroughput(context, {
+        ...base,
+        work: 'conditional request',
+        headers: (candidate, round) => {
+          const tag = tags.get(candidate.name);
+          return { ...candidate.headers(round), ...(tag !== undefined && { 'If-None-Match': tag }) };
+        },
+      });
+    } finally {
+      await fromMemory.stop();
+    }
+  },
+};

@@ -1,103 +1,94 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { drawChart } from '../../tools/bench/draw-chart.ts';
-import { SERVICE_NAMES } from '../candidates/service.ts';
-import { median } from '../measure/statistics.ts';
-import { sizeText, type Figures } from './figures.ts';
+import { engineOf } from './comparison.ts';
+import { sizeText, type Figures, type Row } from './figures.ts';
+import type { Subject } from './subject.ts';
 
-const FOLDER = 'charts';
-const SERVICE_COLOR = '#1f6feb';
-const OTHER_COLOR = '#9aa4b2';
-const LINE_COLORS = ['#1f6feb', '#d9480f', '#2b8a3e', '#862e9c', '#e67700', '#0b7285'];
+const WIDTH = 800;
+const SERVICE_COLORS = { SQLite: '#1f6feb', PostgreSQL: '#0b3d91' };
+const OTHER_COLORS = ['#d9480f', '#2b8a3e', '#862e9c', '#e67700', '#868e96', '#0b7285'];
 
-/** A chart in the report. */
-export interface Chart {
-  file: string;
-  title: string;
-}
-
-/** Draws throughput next to the baselines, one chart per kind of work. */
-export function drawSpeed(figures: Figures, folder: string): Chart[] {
-  const speeds = figures.all.filter(({ unit, part }) => unit === 'requests/s' && part !== 'workers');
-  const works = [...new Set(speeds.map(({ work }) => work))];
-  return works.flatMap((work) => {
-    const of = speeds.filter((one) => one.work === work);
-    const size = Math.max(...of.map((one) => one.size));
-    const bars = of
-      .filter((one) => one.size === size)
-      .map((one) => ({ name: one.candidate, value: Math.round(median(one.values)) }))
-      .sort((a, b) => a.value - b.value);
-    if (bars.length < 3) return [];
-    const title = `${work}, ${sizeText(size)} solicitations`;
-    const services: string[] = Object.values(SERVICE_NAMES);
-    const svg = drawChart(760, 110 + 34 * bars.length, {
-      title: { text: title, subtext: 'requests a second, server on one core, logarithmic', left: 12, top: 8 },
-      grid: { left: 40, right: 70, top: 64, bottom: 16, containLabel: true },
-      xAxis: { type: 'log', min: 10 },
-      yAxis: { type: 'category', data: bars.map(({ name }) => name), axisTick: { show: false } },
-      series: [
-        {
-          type: 'bar',
-          label: {
-            show: true,
-            position: 'right',
-            formatter: ({ value }: { value: number }) => value.toLocaleString('en-US'),
-          },
-          data: bars.map(({ name, value }) => ({
-            value: Math.max(value, 1),
-            itemStyle: { color: services.includes(name) ? SERVICE_COLOR : OTHER_COLOR },
-          })),
-        },
-      ],
+/** Draws a subject's chart into a folder. Returns the Markdown that shows it; null if there is none, or no figures. */
+export function drawSubject(figures: Figures, { part, chart }: Subject, folder: string): string | null {
+  if (chart === undefined) return null;
+  const sizes = figures.sizesOf(part).slice(chart.isBySize === true ? 0 : -1);
+  const isMeasured = (row: Row): boolean => sizes.some((size) => figures.find(part, size, row, chart.unit) !== null);
+  const rows = figures.rowsOf(part, [chart.unit], chart.isWanted).filter(isMeasured);
+  const valuesOf = (row: Row): (number | null)[] =>
+    sizes.map((size) => {
+      const value = figures.find(part, size, row, chart.unit);
+      return value === null ? null : Number(value.toPrecision(3));
     });
-    return [save(folder, `speed-${slugOf(work)}`, title, svg)];
-  });
-}
-
-/** Draws latency (median, one request at a time) by market size, one chart per engine. */
-export function drawGrowth(figures: Figures, folder: string): Chart[] {
-  const sizes = figures.sizesOf('latency');
-  if (sizes.length < 2) return [];
-  return Object.entries(SERVICE_NAMES).flatMap(([engine, candidate]) => {
-    const of = figures.all.filter(
-      (one) => one.candidate === candidate && one.part === 'latency' && one.unit === 'p50 ms',
-    );
-    const works = [...new Set(of.map(({ work }) => work))];
-    if (works.length === 0) return [];
-    const title = `Time of one request against size, ${candidate}`;
-    const svg = drawChart(760, 420, {
-      color: LINE_COLORS,
-      title: { text: title, subtext: 'milliseconds, median, one at a time, each another one', left: 12, top: 8 },
-      legend: { bottom: 8 },
-      grid: { left: 20, right: 40, top: 70, bottom: 90, containLabel: true },
-      xAxis: {
-        type: 'category',
-        data: sizes.map(sizeText),
-        name: 'solicitations',
-        nameLocation: 'middle',
-        nameGap: 28,
-      },
-      yAxis: { type: 'value', min: 0, name: 'ms' },
-      series: works.map((work) => ({
-        type: 'line',
-        name: work,
-        data: sizes.map((size) => {
-          const found = of.find((one) => one.work === work && one.size === size);
-          return found === undefined ? null : Number(median(found.values).toFixed(3));
-        }),
-      })),
-    });
-    return [save(folder, `size-${engine}`, title, svg)];
-  });
-}
-
-function save(folder: string, name: string, title: string, svg: string): Chart {
-  const file = `${FOLDER}/${name}.svg`;
-  mkdirSync(join(folder, FOLDER), { recursive: true });
+  if (rows.length < 2 || (chart.isBySize === true && sizes.length < 2)) return null;
+  const size = chart.isBySize === true ? 'by size' : `${sizes.map(sizeText).join('')} solicitations`;
+  const series = rows.map((row) => ({ row, values: valuesOf(row) }));
+  const axis = axisOf(series, chart.isBySize === true ? 5 : 50);
+  const subtext = chart.unitText + (axis.type === 'log' ? ', logarithmic' : '');
+  const title = { text: `${chart.title}, ${size}`, subtext, left: 12, top: 8 };
+  const svg = chart.isBySize === true ? drawLines(title, axis, sizes, series) : drawBars(title, axis, series);
+  mkdirSync(join(folder, 'charts'), { recursive: true });
+  const file = `charts/${chart.file}.svg`;
   writeFileSync(join(folder, file), svg);
-  return { file, title };
+  return `![${title.text}](${file})`;
 }
 
-function slugOf(text: string): string {
-  return text.replace(/[^a-z0-9]+/g, '-');
+type Series = readonly { row: Row; values: (number | null)[] }[];
+
+function drawLines(title: object, axis: object, sizes: readonly number[], series: Series): string {
+  return drawChart(WIDTH, 420, {
+    title,
+    legend: { bottom: 8, itemGap: 30 },
+    grid: { left: 20, right: 40, top: 70, bottom: 100, containLabel: true },
+    xAxis: { type: 'category', data: sizes.map(sizeText), name: 'solicitations', nameLocation: 'middle', nameGap: 28 },
+    yAxis: axis,
+    series: series.map(({ row, values }, index) => ({
+      type: 'line',
+      name: row.candidate,
+      color: colorOf(row, index),
+      data: values,
+    })),
+  });
+}
+
+function drawBars(title: object, axis: object, series: Series): string {
+  const isOneWork = new Set(series.map(({ row }) => row.work)).size === 1;
+  const bars = series.map(({ row, values }) => ({ row, value: values[0] ?? 0 })).sort((a, b) => b.value - a.value);
+  return drawChart(WIDTH, 100 + 30 * bars.length, {
+    title,
+    // The labels are wider than ECharts estimates without a browser.
+    grid: { left: 50, right: 80, top: 64, bottom: 16, containLabel: true },
+    xAxis: axis,
+    yAxis: {
+      type: 'category',
+      data: bars.map(({ row }) => (isOneWork ? row.candidate : `${row.work}, ${row.candidate}`)),
+      axisTick: { show: false },
+    },
+    series: [
+      {
+        type: 'bar',
+        label: {
+          show: true,
+          position: 'right',
+          formatter: ({ value }: { value: number }) => value.toLocaleString('en-US'),
+        },
+        data: bars.map(({ row, value }, index) => ({ value, itemStyle: { color: colorOf(row, index) } })),
+      },
+    ],
+  });
+}
+
+/** From zero, so that lengths are honest, unless the shortest could not be seen; then from a power of ten below it. */
+function axisOf(series: Series, maxRatio: number): { type: 'value' | 'log'; min: number; startValue: number } {
+  const values = series.flatMap((one) => one.values.filter((value) => value !== null));
+  const least = Math.min(...values);
+  const isLogarithmic = Math.max(...values) > maxRatio * least;
+  const min = isLogarithmic ? 10 ** Math.floor(Math.log10(least / 2)) : 0;
+  return { type: isLogarithmic ? 'log' : 'value', min, startValue: min };
+}
+
+/** The same colors for this service in every chart. */
+function colorOf({ candidate }: Row, index: number): string {
+  const engine = engineOf(candidate);
+  return engine === null ? (OTHER_COLORS[index % OTHER_COLORS.length] ?? '') : SERVICE_COLORS[engine];
 }

@@ -1,57 +1,64 @@
-import type { Measurement, Results, Unit } from '../measure/results.ts';
-import { median } from '../measure/statistics.ts';
-import { SKEWED_PART } from '../parts/part-names.ts';
+import type { Figure, PartResults, Results, Unit } from '../measure/results.ts';
+import { median, quantile } from '../measure/statistics.ts';
 
-/** Identifies a figure. */
-export interface FigureKey {
-  part: string;
+/** One server at one work. */
+export interface Row {
   work: string;
   candidate: string;
-  unit: Unit;
-  size?: number;
 }
 
-/** Looks up measurements. */
+/** Looks up medians in the results of the parts. */
 export class Figures {
-  readonly all: readonly Measurement[];
+  readonly #parts: readonly PartResults[];
 
-  constructor({ measurements }: Results) {
-    this.all = measurements;
-  }
-
-  /** The measured market sizes, ascending. */
-  get marketSizes(): number[] {
-    const sizes = this.all.filter(({ part }) => part !== SKEWED_PART.part).map(({ size }) => size);
-    return [...new Set(sizes)].sort((a, b) => a - b);
-  }
-
-  /** Returns the median, at the largest measured size if `size` is omitted; null if there is no measurement. */
-  find({ part, work, candidate, unit, size }: FigureKey): number | null {
-    const found = this.all
-      .filter((one) => one.part === part && one.work === work && one.candidate === candidate && one.unit === unit)
-      .filter((one) => size === undefined || one.size === size)
-      .sort((a, b) => b.size - a.size)[0];
-    return found === undefined || found.values.length === 0 ? null : median(found.values);
+  constructor({ parts }: Results) {
+    this.#parts = parts;
   }
 
   /** The sizes at which a part was measured, ascending. */
   sizesOf(part: string): number[] {
-    const sizes = this.all.filter((one) => one.part === part).map(({ size }) => size);
-    return [...new Set(sizes)].sort((a, b) => a - b);
+    return this.#of(part)
+      .map(({ size }) => size)
+      .sort((a, b) => a - b);
+  }
+
+  /** Every server and work of a part that has a figure of one of the units, works together. */
+  rowsOf(part: string, units: readonly Unit[], isWanted: (row: Row) => boolean = () => true): Row[] {
+    const rows = new Map<string, Row>();
+    const all = this.#of(part).flatMap(({ figures }) => figures);
+    for (const { work, candidate, unit } of all) {
+      if (units.includes(unit) && isWanted({ work, candidate })) rows.set(`${work}\t${candidate}`, { work, candidate });
+    }
+    const works = [...new Set([...rows.values()].map(({ work }) => work))];
+    return works.flatMap((work) => [...rows.values()].filter((row) => row.work === work));
+  }
+
+  /** The median of the rounds; null if it was not measured. */
+  find(part: string, size: number, { work, candidate }: Row, unit: Unit): number | null {
+    const found = this.#of(part)
+      .find((one) => one.size === size)
+      ?.figures.find((one) => one.work === work && one.candidate === candidate && one.unit === unit);
+    return found === undefined ? null : median(found.values);
+  }
+
+  /** How much the rounds of a figure differ: the range as a share of the median, at two quantiles of all figures. */
+  spread(unit: Unit): { half: number; nineTenths: number } | null {
+    const isRepeated = (figure: Figure): boolean => figure.unit === unit && figure.values.length > 1;
+    const spreads = this.#parts
+      .flatMap(({ figures }) => figures.filter(isRepeated))
+      .map(({ values }) => (Math.max(...values) - Math.min(...values)) / median(values));
+    return spreads.length === 0 ? null : { half: median(spreads), nineTenths: quantile(spreads, 0.9) };
+  }
+
+  #of(part: string): PartResults[] {
+    return this.#parts.filter((one) => one.part === part);
   }
 }
 
 /** Formats a number with about three significant digits and thousands separators. */
 export function readable(value: number): string {
-  if (!Number.isFinite(value)) return '–';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
-}
-
-/** Formats the median, with minimum and maximum if there is more than one value. */
-export function withSpread(values: readonly number[]): string {
-  const middle = readable(median(values));
-  return values.length < 2 ? middle : `${middle} (${readable(Math.min(...values))}–${readable(Math.max(...values))})`;
 }
 
 /** Formats a market size, such as `10 thousand`. */

@@ -1,92 +1,74 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatFor } from '../../tools/format.ts';
+import { note } from '../measure/progress.ts';
 import { RESULTS_NAME, type Results } from '../measure/results.ts';
-import { PARTS } from '../parts/parts.ts';
-import { drawGrowth, drawSpeed, type Chart } from './charts.ts';
+import { drawSubject } from './charts.ts';
+import { compare } from './comparison.ts';
 import { Figures, readable, sizeText } from './figures.ts';
 import { machineText, methodText } from './method.ts';
-import { markdownTable, ratioTable, tablesOf } from './tables.ts';
-import { judgeTargets, type Target } from './targets.ts';
+import type { Subject } from './subject.ts';
+import { SUBJECTS } from './subjects.ts';
 
 /** The folder of the committed report. */
 export const REPORT_FOLDER = fileURLToPath(new URL('../', import.meta.url));
 
+/** More than this, nobody reads. */
+const MAX_BYTES = 25 * 1024;
+
 /** Writes the report and its charts from the results, and formats the results file. */
 export async function writeReport(results: Results, folder = REPORT_FOLDER): Promise<void> {
   const figures = new Figures(results);
-  const charts = { speed: drawSpeed(figures, folder), growth: drawGrowth(figures, folder) };
-  const dates = Object.values(results.measuredAt).sort();
-  const sections = [
+  rmSync(join(folder, 'charts'), { recursive: true, force: true });
+  const measured = SUBJECTS.flatMap((subject) => {
+    const said = compare(figures, subject);
+    return said === null ? [] : [{ subject, ...said }];
+  });
+  const sections = measured
+    // Losses first.
+    .sort((a, b) => b.loss - a.loss)
+    .map(({ subject, text }) => {
+      const chart = drawSubject(figures, subject, folder);
+      return [`## ${subject.title}`, text, chart, tableOf(figures, subject)].filter((one) => one !== null).join('\n\n');
+    });
+  const text = [
     '# Measurements',
-    'Written by `npm run bench`; `node bench/report.ts` writes it again from `results.json`.',
+    'Written by `npm run bench`; `node bench/report.ts` writes it again from `results.json`, which also has the figures of each ' +
+      'round. Tables in which something is ahead of this service come first, the largest lead at the top.',
+    ...sections,
     '## Machine',
-    results.machine === null ? '' : machineText(results.machine),
-    dates.length === 0 ? '' : `- measured ${dayOf(dates[0])} to ${dayOf(dates.at(-1))} (UTC)`,
+    machineText(results),
     '## Method',
-    methodText(results),
-    '## Targets',
-    'For one server process. Figures in **bold** miss the target; those in parentheses have none.',
-    targetTable(judgeTargets(figures), figures.marketSizes),
-    '## Ratios at every size',
-    'Requests a second ÷ those of the hand-written minimum, and CPU time of server and database together for a request.',
-    ratioTable(figures),
-    '## Speed against the baselines',
-    pictures(charts.speed),
-    '## Cost against size',
-    pictures(charts.growth),
-    '## All figures',
-    ...PARTS.filter(({ name }) => figures.sizesOf(name).length > 0).flatMap(({ name, title }) => [
-      `### ${title}`,
-      `\`npm run bench -- ${name}\`, ${dayOf(results.measuredAt[name])}`,
-      tablesOf(figures, name),
-    ]),
-    '## Not measured',
-    gapsText(results),
-  ];
-  await writeFormatted(join(folder, 'RESULTS.md'), sections.join('\n\n'));
-  await writeFormatted(join(folder, RESULTS_NAME), JSON.stringify(results));
+    methodText(results, figures),
+  ].join('\n\n');
+  if (Buffer.byteLength(text) > MAX_BYTES) note(`RESULTS.md has ${Buffer.byteLength(text)} bytes: shorten it`);
+  writeFileSync(join(folder, 'RESULTS.md'), `${text.trim()}\n`);
+  const file = join(folder, RESULTS_NAME);
+  writeFileSync(file, await formatFor(file, JSON.stringify(results)));
 }
 
-function targetTable(targets: readonly Target[], sizes: readonly number[]): string {
-  return markdownTable(
-    ['work', 'database', 'target', ...sizes.map(sizeText)],
-    targets.map(({ work, engine, aim, unit, results }) => [
-      work,
-      engine === 'sqlite' ? 'SQLite' : 'PostgreSQL',
-      aim,
-      ...sizes.map((size) => {
-        const result = results.get(size);
-        if (result === undefined) return results.size === 0 ? 'not measured' : '';
-        const text = readable(result.measured) + unit;
-        return result.isMet === null ? `(${text})` : result.isMet ? text : `**${text}**`;
-      }),
-    ]),
-    3,
-  );
-}
-
-function pictures(charts: readonly Chart[]): string {
-  return charts.length === 0
-    ? 'Not measured yet.'
-    : charts.map(({ title, file }) => `![${title}](${file})`).join('\n\n');
-}
-
-function gapsText({ gaps }: Results): string {
-  if (gaps.length === 0) return 'Everything was measured.';
-  return gaps
-    .map(({ part, candidate, reason, size }) => {
-      const market = size === undefined ? '' : ` at ${size} solicitations`;
-      return `- ${candidate} (${part}${market}): ${reason.replace(/\s+/g, ' ')}`;
-    })
-    .join('\n');
-}
-
-function dayOf(instant: string | undefined): string {
-  return instant?.slice(0, 10) ?? '';
-}
-
-async function writeFormatted(file: string, text: string): Promise<void> {
-  writeFileSync(file, await formatFor(file, text));
+/** One row for each server and work, with the columns of each size. Columns without a figure are left out. */
+function tableOf(figures: Figures, { part, columns }: Subject): string {
+  const units = columns.map(([unit]) => unit);
+  const rows = figures.rowsOf(part, units);
+  const all = figures.sizesOf(part).flatMap((size) => columns.map(([unit, head]) => ({ size, unit, head })));
+  const isOneWork = new Set(rows.map(({ work }) => work)).size === 1;
+  const shown = all
+    .map(({ size, unit, head }) => ({
+      head: `${sizeText(size)}: ${head}`,
+      values: rows.map((row) => figures.find(part, size, row, unit)),
+    }))
+    .filter(({ values }) => values.some((value) => value !== null));
+  const heads = [...(isOneWork ? [] : ['work']), 'server', ...shown.map(({ head }) => head)];
+  const rule = heads.map((_, index) => (index < (isOneWork ? 1 : 2) ? '-' : '-:'));
+  const lines = rows.map(({ work, candidate }, index) => [
+    ...(isOneWork ? [] : [rows[index - 1]?.work === work ? '' : work]),
+    candidate,
+    ...shown.map(({ values }) => {
+      const value = values[index] ?? null;
+      return value === null ? '' : readable(value);
+    }),
+  ]);
+  return [heads, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

@@ -20,23 +20,21 @@ export interface AnswerCache {
 /** An in-memory LRU cache. */
 export function memoryCache({ maxEntries = 500 }: { maxEntries?: number } = {}): AnswerCache {
   const answers = new Map<string, CachedAnswer>();
+  const set = (target: string, answer: CachedAnswer): void => {
+    // A Map iterates in insertion order, so re-inserting keeps the least recently used entry first.
+    answers.delete(target);
+    answers.set(target, answer);
+    for (const oldest of answers.keys()) {
+      if (answers.size <= maxEntries) break;
+      answers.delete(oldest);
+    }
+  };
   return {
+    set,
     get(target) {
       const answer = answers.get(target);
-      if (answer !== undefined) {
-        // A Map iterates in insertion order, so re-inserting keeps the least recently used entry first.
-        answers.delete(target);
-        answers.set(target, answer);
-      }
+      if (answer !== undefined) set(target, answer);
       return answer;
-    },
-    set(target, answer) {
-      answers.delete(target);
-      answers.set(target, answer);
-      for (const oldest of answers.keys()) {
-        if (answers.size <= maxEntries) break;
-        answers.delete(oldest);
-      }
     },
   };
 }

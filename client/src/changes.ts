@@ -1,5 +1,5 @@
 import type { Contract, FeedKind, SolicitationDetail, Supplier } from './generated/types.gen.ts';
-import { queryString, type Query } from './lists.ts';
+import { followCursor, queryString, type Query } from './lists.ts';
 import { NDJSON, PIECE_RECORDS } from './streams.ts';
 import type { RequestOptions, Transport } from './transport.ts';
 
@@ -47,73 +47,54 @@ export interface ChangesPiece {
   readonly watermark: string | null;
 }
 
-/** Changes, fetched piece by piece as you read. Each iteration starts over with new requests. */
-export class ChangeList implements AsyncIterable<Change> {
-  readonly #transport: Transport;
-  readonly #filters: ChangeFilters;
-  readonly #options: RequestOptions;
-
-  constructor(transport: Transport, filters: ChangeFilters, options: RequestOptions) {
-    this.#transport = transport;
-    this.#filters = filters;
-    this.#options = options;
-  }
-
-  /** Iterates over the changes. The generator returns how the listing ended, which `for await` does not show. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Change, ChangesEnd, undefined> {
-    for await (const { data, reset, watermark } of this.pieces()) {
-      yield* data;
-      if (watermark !== null) return { reset, watermark };
-    }
-    throw new Error('a listing of changes ended without its last piece');
-  }
-
-  /** Iterates over the pieces. One that fails is requested again before any of its changes is returned. */
-  async *pieces(): AsyncGenerator<ChangesPiece, void, undefined> {
-    for (let { cursor } = this.#filters; ;) {
-      const { lines, meta } = await readPiece(this.#transport, { ...this.#filters, cursor }, this.#options);
-      const data = lines.map((line) => JSON.parse(line) as Change);
-      yield { data, nextCursor: meta.next_cursor, reset: meta.reset, watermark: meta.watermark };
-      if (meta.next_cursor === null) return;
-      cursor = meta.next_cursor;
-    }
-  }
-}
-
-/** The last line of a piece, without which it is not whole. */
-export interface PieceMeta {
-  readonly next_cursor: string | null;
-  readonly reset: boolean;
-  /** Null until the last piece. */
-  readonly watermark: string | null;
-}
-
 /** A piece as it arrived: a change as JSON on each line. */
-export interface RawPiece {
+export interface RawPiece extends Omit<ChangesPiece, 'data'> {
   readonly lines: readonly string[];
-  readonly meta: PieceMeta;
+}
+
+/** Changes, fetched piece by piece as you read. Each iteration starts over with new requests. */
+export interface ChangeList extends AsyncIterable<Change> {
+  /** Iterates over the changes. The generator returns how the listing ended, which `for await` does not show. */
+  [Symbol.asyncIterator](): AsyncGenerator<Change, ChangesEnd, undefined>;
+  /** Iterates over the pieces. One that fails is requested again before any of its changes is returned. */
+  pieces(): AsyncGenerator<ChangesPiece, void, undefined>;
+}
+
+export function listChanges(transport: Transport, filters: ChangeFilters, options: RequestOptions): ChangeList {
+  const pieces = (): AsyncGenerator<ChangesPiece, void, undefined> =>
+    followCursor({ ...filters }, async (query) => {
+      const { lines, ...piece } = await readPiece(transport, query, options);
+      return { data: lines.map((line) => JSON.parse(line) as Change), ...piece };
+    });
+  return {
+    pieces,
+    async *[Symbol.asyncIterator]() {
+      for await (const { data, reset, watermark } of pieces()) {
+        yield* data;
+        if (watermark !== null) return { reset, watermark };
+      }
+      throw new Error('a listing of changes ended without its last piece');
+    },
+  };
 }
 
 /** Fetches one piece, and again if it fails or is not whole. Throws as `Transport.get` does. */
 export async function readPiece(transport: Transport, filters: Query, options: RequestOptions): Promise<RawPiece> {
   const target = `/v1/changes${queryString({ limit: PIECE_RECORDS, ...filters, format: 'ndjson' })}`;
-  const flaw = (text: string): string | null => (metaOf(text) === null ? 'has no last line: it is not whole' : null);
-  const { data } = await transport.getText({ target, type: NDJSON, flaw, isNewEndpoint: true }, options);
-  const meta = metaOf(data);
-  if (meta === null) throw new Error('a piece without its last line was accepted');
-  return { lines: data.split('\n').slice(0, -2), meta };
+  const request = { target, type: NDJSON, isNewEndpoint: true };
+  const { data } = await transport.getText(request, options, parsePiece);
+  return data;
 }
 
-/** Null if the text does not end with the line that tells how to go on. */
-function metaOf(text: string): PieceMeta | null {
-  const last = text.slice(text.lastIndexOf('\n', text.length - 2) + 1);
-  try {
-    const { meta } = JSON.parse(last) as { meta?: Partial<PieceMeta> };
-    const [cursor, watermark] = [meta?.next_cursor, meta?.watermark];
-    // Exactly one of them is given. Otherwise, a listing would end early, or never.
-    const isWhole = typeof cursor === 'string' ? watermark === null : cursor === null && typeof watermark === 'string';
-    return isWhole && text.endsWith('\n') && typeof meta?.reset === 'boolean' ? (meta as PieceMeta) : null;
-  } catch {
-    return null;
-  }
+/** @throws Error if the text does not end with the line that tells how to go on. */
+function parsePiece(text: string): RawPiece {
+  const lines = text.split('\n');
+  const [last = '', rest] = lines.splice(-2);
+  const { meta } = JSON.parse(rest === '' && last.startsWith('{"meta":') ? last : '{}') as {
+    meta?: { next_cursor: string | null; reset: boolean; watermark: string | null };
+  };
+  // Exactly one of cursor and watermark is given. Otherwise, a listing would end early, or never.
+  const given = [meta?.next_cursor, meta?.watermark].filter((value) => typeof value === 'string');
+  if (typeof meta?.reset !== 'boolean' || given.length !== 1) throw new Error('has no last line: it is not whole');
+  return { lines, nextCursor: meta.next_cursor, reset: meta.reset, watermark: meta.watermark };
 }

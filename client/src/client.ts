@@ -1,4 +1,4 @@
-import { ChangeList, type ChangeFilters } from './changes.ts';
+import { listChanges, type ChangeFilters, type ChangeList } from './changes.ts';
 import type {
   Certification,
   Contract,
@@ -17,7 +17,7 @@ import type {
   Supplier,
 } from './generated/types.gen.ts';
 import { UnexpectedAnswerError } from './errors.ts';
-import { queryString, RecordList } from './lists.ts';
+import { listRecords, queryString, type RecordList } from './lists.ts';
 import type { ClientOptions } from './options.ts';
 import { streamCsv, streamRecords } from './streams.ts';
 import { Transport, type RequestOptions } from './transport.ts';
@@ -40,26 +40,20 @@ export type CertificationFilters = Filters<ListCertificationsData>;
 export type PageFilters = Filters<ListCityServicesData>;
 
 /** A resource that can be listed. */
-export interface ListResource<Listed, ListFilters> {
+export interface ListResource<Listed, Given> {
   /** Lists the matching records. Lazy: the first request is sent on the first read, later pages as you read on. */
-  list(filters?: ListFilters, options?: RequestOptions): RecordList<Listed>;
+  list(filters?: Given, options?: RequestOptions): RecordList<Listed>;
 }
 
 /** A resource that can be listed, and fetched by id. */
-export interface RecordResource<Listed, ListFilters, Id = string, Detail = Listed> extends ListResource<
-  Listed,
-  ListFilters
-> {
+export interface RecordResource<Listed, Given, Id = string, Detail = Listed> extends ListResource<Listed, Given> {
   /** @throws NotFoundError if no such record is visible to you. */
   get(id: Id, options?: RequestOptions): Promise<Detail>;
 }
 
-export interface SolicitationResource extends RecordResource<
-  Solicitation,
-  SolicitationFilters,
-  string | number,
-  SolicitationDetail
-> {
+type SolicitationRecords = RecordResource<Solicitation, SolicitationFilters, string | number, SolicitationDetail>;
+
+export interface SolicitationResource extends SolicitationRecords {
   /** The number of matching solicitations. */
   count(filters?: SolicitationCountFilters, options?: RequestOptions): Promise<number>;
 }
@@ -121,13 +115,13 @@ export interface Client {
  */
 export function createClient(options: ClientOptions): Client {
   const transport = new Transport(options);
-  const lists = <Listed, ListFilters extends object>(path: string): ListResource<Listed, ListFilters> => ({
-    list: (filters, request = {}) => new RecordList<Listed>(transport, path, filters ?? {}, request),
+  const lists = <Listed, Given extends object>(path: string): ListResource<Listed, Given> => ({
+    list: (filters, request = {}) => listRecords<Listed>(transport, path, { ...filters }, request),
   });
-  const records = <Listed, ListFilters extends object, Id extends string | number, Detail extends { id: string }>(
+  const records = <Listed, Given extends object, Id extends string | number, Detail extends { id: string }>(
     path: string,
-  ): RecordResource<Listed, ListFilters, Id, Detail> => ({
-    ...lists<Listed, ListFilters>(path),
+  ): RecordResource<Listed, Given, Id, Detail> => ({
+    ...lists<Listed, Given>(path),
     get: async (id, request) => {
       // `encodeURIComponent` throws on lone surrogates. No id contains one, so the service rejects the replacement.
       const target = `${path}/${encodeURIComponent(String(id).toWellFormed())}`;
@@ -155,10 +149,9 @@ export function createClient(options: ClientOptions): Client {
     leadEntities: lists<NamedRef, PageFilters>('/v1/lead-entities'),
     cityServices: lists<NamedRef, PageFilters>('/v1/city-services'),
     coops: lists<NamedRef, PageFilters>('/v1/coops'),
-    stream: (kind, filters = {}, request = {}) =>
-      streamRecords(transport, { path: `/v1/${kind}`, filters, options: request }),
-    csv: (kind, filters = {}, request = {}) => streamCsv(transport, { path: `/v1/${kind}`, filters, options: request }),
-    changes: (filters = {}, request = {}) => new ChangeList(transport, filters, request),
+    stream: (kind, filters = {}, request = {}) => streamRecords(transport, `/v1/${kind}`, filters, request),
+    csv: (kind, filters = {}, request = {}) => streamCsv(transport, `/v1/${kind}`, filters, request),
+    changes: (filters = {}, request = {}) => listChanges(transport, filters, request),
     key: async (request) => (await transport.get<Key>('/v1/key', request)).data,
     health: async (request) => (await transport.get<Health>('/health', request)).data,
   };

@@ -91,17 +91,3 @@ export class TimeoutError extends PartnerDataError {
 export class AbortedError extends PartnerDataError {
   override name = 'AbortedError';
 }
-
-const CLASSES: ReadonlyMap<string, new (details: ApiErrorDetails) => ApiError> = new Map([
-  ['validation_failed', ValidationFailedError],
-  ['unauthorized', UnauthorizedError],
-  ['forbidden', ForbiddenError],
-  ['not_found', NotFoundError],
-  ['internal_error', InternalServerError],
-]);
-
-/** Creates the error for a response's code; a plain `ApiError` if this version does not know the code. */
-export function apiErrorOf(details: ApiErrorDetails, retryAfterSeconds: number | null): ApiError {
-  if (details.code === 'rate_limited') return new RateLimitedError(details, retryAfterSeconds);
-  return new (CLASSES.get(details.code) ?? ApiError)(details);
-}

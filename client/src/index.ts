@@ -13,23 +13,8 @@ export type {
   SolicitationResource,
   SupplierFilters,
 } from './client.ts';
-export { memoryCache } from './cache.ts';
-export type { AnswerCache, CachedAnswer } from './cache.ts';
-export {
-  AbortedError,
-  ApiError,
-  ConnectionError,
-  ForbiddenError,
-  InternalServerError,
-  NotFoundError,
-  PartnerDataError,
-  RateLimitedError,
-  TimeoutError,
-  UnauthorizedError,
-  UnexpectedAnswerError,
-  ValidationFailedError,
-} from './errors.ts';
-export type { ApiErrorDetails } from './errors.ts';
+export * from './cache.ts';
+export * from './errors.ts';
 export type { KeyExpiry } from './key-expiry.ts';
 export type { Page, RecordList } from './lists.ts';
 export type { AnswerInfo, ClientOptions } from './options.ts';

@@ -19,65 +19,56 @@ export interface Page<T> {
 export type Query = Readonly<Record<string, string | number | Date | readonly string[] | undefined | null>>;
 
 /** The records of a list, fetched page by page as you read. Each iteration starts over with new requests. */
-export class RecordList<T> implements AsyncIterable<T> {
-  readonly #transport: Transport;
-  readonly #path: string;
-  readonly #query: Query;
-  readonly #options: RequestOptions;
-
-  constructor(transport: Transport, path: string, query: Query, options: RequestOptions) {
-    this.#transport = transport;
-    this.#path = path;
-    this.#query = query;
-    this.#options = options;
-  }
-
+export interface RecordList<T> extends AsyncIterable<T> {
   /** Iterates over the records. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
-    for await (const page of this.pages()) yield* page.data;
-  }
-
+  [Symbol.asyncIterator](): AsyncGenerator<T, void, undefined>;
   /** Iterates over the pages, each with its watermark and the cursor of the next one. */
-  async *pages(): AsyncGenerator<Page<T>, void, undefined> {
-    let query = this.#query;
-    for (;;) {
-      const page = await this.#read(query);
-      yield page;
-      if (page.nextCursor === null) return;
-      query = { ...query, cursor: page.nextCursor };
-    }
-  }
+  pages(): AsyncGenerator<Page<T>, void, undefined>;
+}
 
-  async #read(query: Query): Promise<Page<T>> {
-    const target = this.#path + queryString(query);
-    const { data, headers, info } = await this.#transport.get<ListBody<T>>(target, this.#options);
-    const watermark = headers.get('x-sync-watermark');
-    if (!isListBody(data)) throw new UnexpectedAnswerError(info.status, `${target}: the response is not a list`);
-    if (watermark === null)
-      throw new UnexpectedAnswerError(
-        info.status,
-        `${target}: the response has no X-Sync-Watermark header; a proxy may have removed it`,
-      );
-    return {
-      data: data.data,
-      nextCursor: data.meta.next_cursor,
-      limit: data.meta.limit,
-      watermark,
-      requestId: info.requestId,
-      rateLimit: info.rateLimit,
-    };
+export function listRecords<T>(
+  transport: Transport,
+  path: string,
+  filters: Query,
+  options: RequestOptions,
+): RecordList<T> {
+  const pages = (): AsyncGenerator<Page<T>, void, undefined> =>
+    followCursor(filters, (query) => readPage(transport, path + queryString(query), options));
+  return {
+    pages,
+    async *[Symbol.asyncIterator]() {
+      for await (const page of pages()) yield* page.data;
+    },
+  };
+}
+
+/** Reads the parts of a listing as they are needed, each with the cursor of the part before it. */
+export async function* followCursor<Part extends { readonly nextCursor: string | null }>(
+  filters: Query,
+  read: (query: Query) => Promise<Part>,
+): AsyncGenerator<Part, void, undefined> {
+  for (let query: Query | null = filters; query !== null;) {
+    const part = await read(query);
+    yield part;
+    query = part.nextCursor === null ? null : { ...query, cursor: part.nextCursor };
   }
 }
 
-interface ListBody<T> {
-  readonly data: T[];
-  readonly meta: { readonly next_cursor: string | null; readonly limit: number };
-}
-
-/** Without this check, a malformed `next_cursor` would end a listing early, or never. */
-function isListBody(body: Partial<ListBody<unknown>>): boolean {
-  const cursor = body.meta?.next_cursor;
-  return Array.isArray(body.data) && (cursor === null || typeof cursor === 'string');
+async function readPage<T>(transport: Transport, target: string, options: RequestOptions): Promise<Page<T>> {
+  type Body = Partial<{ data: T[]; meta: { next_cursor: string | null; limit: number } }>;
+  const { data: body, headers, info } = await transport.get<Body>(target, options);
+  const { data, meta } = body;
+  // A malformed cursor would end a listing early, or never.
+  if (!Array.isArray(data) || !(meta?.next_cursor === null || typeof meta?.next_cursor === 'string'))
+    throw new UnexpectedAnswerError(info.status, `${target}: the response is not a list`);
+  const watermark = headers.get('x-sync-watermark');
+  if (watermark === null)
+    throw new UnexpectedAnswerError(
+      info.status,
+      `${target}: the response has no X-Sync-Watermark header; a proxy may have removed it`,
+    );
+  const { requestId, rateLimit } = info;
+  return { data, nextCursor: meta.next_cursor, limit: meta.limit, watermark, requestId, rateLimit };
 }
 
 /**
@@ -86,13 +77,8 @@ function isListBody(body: Partial<ListBody<unknown>>): boolean {
  * @throws RangeError if a date is invalid.
  */
 export function queryString(query: Query): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined || value === null) continue;
-    if (value instanceof Date) parameters.set(name, value.toISOString());
-    else if (typeof value === 'object') parameters.set(name, value.join(','));
-    else parameters.set(name, String(value));
-  }
-  const text = parameters.toString();
-  return text === '' ? '' : `?${text}`;
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
+  // The text of a list is its items, joined with commas.
+  const parameters = given.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)]);
+  return given.length === 0 ? '' : `?${new URLSearchParams(parameters).toString()}`;
 }

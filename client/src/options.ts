@@ -37,31 +37,24 @@ export interface ClientOptions {
 }
 
 /** The validated options, with defaults filled in. */
-export interface Settings {
-  /** Without a trailing slash. */
+export interface Settings extends Pick<ClientOptions, 'apiKey' | 'cache' | 'onAnswer' | 'onKeyExpiring'> {
+  /** `baseUrl` without a trailing slash. */
   readonly base: string;
-  readonly apiKey: string;
   readonly fetch: typeof fetch;
   readonly timeoutMs: number;
   readonly retry: RetryOptions;
-  readonly cache: AnswerCache | undefined;
-  readonly onAnswer: ((answer: AnswerInfo) => void) | undefined;
-  readonly onKeyExpiring: ((expiry: KeyExpiry) => void) | undefined;
 }
-
-const DEFAULT_TIMEOUT_MS = 30_000;
 
 /** 11.5 days. A timer longer than 2^31 - 1 ms (24.8 days) fires immediately. */
 const MAX_DURATION_MS = 1_000_000_000;
 
 /** @throws TypeError that names the wrong option and never contains the key. */
 export function readOptions(options: ClientOptions): Settings {
-  const { baseUrl, apiKey, fetch, timeoutMs = DEFAULT_TIMEOUT_MS, retry = {}, ...more } = options;
+  const { baseUrl, apiKey, fetch, timeoutMs = 30_000, retry = {}, ...more } = options;
   const { cache, onAnswer, onKeyExpiring, ...others } = more;
-  refuseUnknown('', others);
-  expectFunction('fetch', fetch);
-  expectFunction('onAnswer', onAnswer);
-  expectFunction('onKeyExpiring', onKeyExpiring);
+  // Otherwise, a misspelled option would be silently ignored.
+  for (const name of Object.keys(others)) throw new TypeError(`${name} is not an option`);
+  for (const [name, value] of Object.entries({ fetch, onAnswer, onKeyExpiring })) expectFunction(name, value);
   if (cache !== undefined)
     for (const name of ['get', 'set'])
       expectFunction(`cache.${name}`, (cache as unknown as Record<string, unknown>)[name], true);
@@ -96,26 +89,13 @@ export function readBaseUrl(name: string, baseUrl: string): string {
 }
 
 function readRetryOptions(given: Partial<RetryOptions>): RetryOptions {
-  const {
-    retries = DEFAULT_RETRIES.retries,
-    minDelayMs = DEFAULT_RETRIES.minDelayMs,
-    maxDelayMs = DEFAULT_RETRIES.maxDelayMs,
-    longestRetryAfterMs = DEFAULT_RETRIES.longestRetryAfterMs,
-    ...others
-  } = given;
-  refuseUnknown('retry.', others);
-  if (!Number.isSafeInteger(retries)) throw new TypeError('retry.retries must be a whole number');
-  return {
-    retries: between(0, retries, Number.MAX_SAFE_INTEGER, 'retry.retries'),
-    minDelayMs: between(0, minDelayMs, MAX_DURATION_MS, 'retry.minDelayMs'),
-    maxDelayMs: between(0, maxDelayMs, MAX_DURATION_MS, 'retry.maxDelayMs'),
-    longestRetryAfterMs: between(0, longestRetryAfterMs, MAX_DURATION_MS, 'retry.longestRetryAfterMs'),
-  };
-}
-
-/** Without this, a misspelled option would be silently ignored. */
-function refuseUnknown(prefix: string, others: object): void {
-  for (const name of Object.keys(others)) throw new TypeError(`${prefix}${name} is not an option`);
+  const retry: { -readonly [Name in keyof RetryOptions]: number } = { ...DEFAULT_RETRIES };
+  for (const [name, value] of Object.entries<number | undefined>(given)) {
+    if (!Object.hasOwn(retry, name)) throw new TypeError(`retry.${name} is not an option`);
+    if (value !== undefined) retry[name as keyof RetryOptions] = between(0, value, MAX_DURATION_MS, `retry.${name}`);
+  }
+  if (!Number.isInteger(retry.retries)) throw new TypeError('retry.retries must be a whole number');
+  return retry;
 }
 
 function expectFunction(name: string, value: unknown, isNeeded = false): void {

@@ -15,19 +15,17 @@ export interface RateLimit {
  * @returns null if the response lacks them, for example because the key was not accepted.
  */
 export function readRateLimit(headers: Headers): RateLimit | null {
-  const policy = parametersOf(headers.get('ratelimit-policy'));
-  const state = parametersOf(headers.get('ratelimit'));
-  const [quota, windowSeconds] = [policy.get('q'), policy.get('w')];
-  const [remaining, resetSeconds] = [state.get('r'), state.get('t')];
+  const { q: quota, w: windowSeconds } = parametersOf(headers.get('ratelimit-policy'));
+  const { r: remaining, t: resetSeconds } = parametersOf(headers.get('ratelimit'));
   if (quota === undefined || windowSeconds === undefined || remaining === undefined || resetSeconds === undefined)
     return null;
   return { quota, windowSeconds, remaining, resetSeconds };
 }
 
 /** The numeric parameters of `"partner";q=600;w=60`. Only the first of several comma-separated items is read. */
-function parametersOf(value: string | null): Map<string, number> {
-  const [first = ''] = (value ?? '').split(',');
-  return new Map(Array.from(first.matchAll(/;\s*([a-z]+)=(\d+)/g), ([, name = '', number]) => [name, Number(number)]));
+function parametersOf(value: string | null): Partial<Record<string, number>> {
+  const found = (value ?? '').split(',')[0]?.matchAll(/;\s*([a-z]+)=(\d+)/g) ?? [];
+  return Object.fromEntries(Array.from(found, ([, name = '', number]) => [name, Number(number)]));
 }
 
 /**

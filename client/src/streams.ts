@@ -9,42 +9,40 @@ export const PIECE_RECORDS = 10_000;
 
 export const NDJSON = 'application/x-ndjson';
 
-/** A list to stream. */
-export interface Streamed {
-  readonly path: string;
-  readonly filters: Query;
-  readonly options: RequestOptions;
+/** The lines of a text whose last line, too, ends with a line feed. */
+export function linesOf(text: string): string[] {
+  return text.split('\n').slice(0, -1);
 }
 
 /**
  * The records of a list, read in large pieces as you read on. A piece that fails is read again, as often as other
  * requests are retried, before any of its records is returned.
  */
-export async function* streamRecords<T>(transport: Transport, streamed: Streamed): AsyncGenerator<T, void, undefined> {
-  for await (const text of pieces(transport, streamed, 'ndjson', NDJSON)) {
-    for (const line of text.split('\n').slice(0, -1)) yield JSON.parse(line) as T;
-  }
+export async function* streamRecords<T>(...list: StreamArguments): AsyncGenerator<T, void, undefined> {
+  for await (const text of pieces('ndjson', NDJSON, ...list))
+    for (const line of linesOf(text)) yield JSON.parse(line) as T;
 }
 
 /** The same as text of CSV, whole lines at a time, with one header line. */
-export async function* streamCsv(transport: Transport, streamed: Streamed): AsyncGenerator<string, void, undefined> {
+export async function* streamCsv(...list: StreamArguments): AsyncGenerator<string, void, undefined> {
   let isFirst = true;
-  for await (const text of pieces(transport, streamed, 'csv', 'text/csv')) {
+  for await (const text of pieces('csv', 'text/csv', ...list)) {
     // No name of a column contains a line feed.
     yield isFirst ? text : text.slice(text.indexOf('\n') + 1);
     isFirst = false;
   }
 }
 
+type StreamArguments = [transport: Transport, path: string, filters: Query, options: RequestOptions];
+
 async function* pieces(
-  transport: Transport,
-  { path, filters, options }: Streamed,
   format: string,
   type: string,
+  ...[transport, path, filters, options]: StreamArguments
 ): AsyncGenerator<string> {
   let next: string | null = queryString({ limit: PIECE_RECORDS, ...filters, format });
   while (next !== null) {
-    const { data, headers } = await transport.getText({ target: path + next, type }, options);
+    const { data, headers } = await transport.getText({ target: path + next, type }, options, (text) => text);
     yield data;
     next = nextOf(path, headers.get('link'));
   }
@@ -52,7 +50,6 @@ async function* pieces(
 
 /** The query of the next piece; null after the last. Only the query is taken, so that no other host is requested. */
 function nextOf(path: string, link: string | null): string | null {
-  const target = link === null ? undefined : /<([^>]*)>; *rel="next"/.exec(link)?.[1];
-  const query = target?.startsWith(`${path}?`) === true ? target.slice(path.length) : null;
-  return query;
+  const target = /<([^>]*)>; *rel="next"/.exec(link ?? '')?.[1] ?? '';
+  return target.startsWith(`${path}?`) ? target.slice(path.length) : null;
 }

@@ -1,5 +1,18 @@
-import { apiErrorOf, ConnectionError, TimeoutError, UnexpectedAnswerError, type PartnerDataError } from './errors.ts';
-import { KeyExpiryNotice } from './key-expiry.ts';
+import {
+  ApiError,
+  ConnectionError,
+  ForbiddenError,
+  InternalServerError,
+  NotFoundError,
+  RateLimitedError,
+  TimeoutError,
+  UnauthorizedError,
+  UnexpectedAnswerError,
+  ValidationFailedError,
+  type ApiErrorDetails,
+  type PartnerDataError,
+} from './errors.ts';
+import { watchKeyExpiry } from './key-expiry.ts';
 import { readOptions, type AnswerInfo, type ClientOptions, type Settings } from './options.ts';
 import { readRateLimit, readRetryAfter } from './rate-limit.ts';
 import { pause, pauseBefore, throwIfAborted } from './retries.ts';
@@ -22,7 +35,9 @@ export interface Answer<T> {
  */
 const RETRYABLE_STATUSES: readonly number[] = [429, 500, 502, 503, 504];
 
-/** A request for text, and which of its responses are transient failures. */
+const JSON_TYPE = 'application/json';
+
+/** A request for a text. */
 export interface TextRequest {
   /** Path and query. */
   readonly target: string;
@@ -30,10 +45,14 @@ export interface TextRequest {
   readonly type: string;
   /** Sent as `If-None-Match`: if the text is unchanged, the response has the status 304 and no text. */
   readonly etag?: string | null;
-  /** Why a text is not complete; null if it is. Such a request is retried. */
-  readonly flaw?: (text: string) => string | null;
   /** Whether a 404 is transient, as from a server of an earlier version while the service is being upgraded. */
   readonly isNewEndpoint?: boolean;
+}
+
+/** A complete response of any status. */
+interface Received {
+  readonly response: Response;
+  readonly body: string;
 }
 
 /** A failed attempt that can be retried, with the error to throw if it is not. */
@@ -45,12 +64,12 @@ interface Failure {
 /** Sends requests, retries transient failures, and parses responses. */
 export class Transport {
   readonly #settings: Settings;
-  readonly #keyExpiry: KeyExpiryNotice;
+  readonly #noteKeyExpiry: (headers: Headers) => void;
 
   /** @throws TypeError if an option is unknown or invalid. */
   constructor(options: ClientOptions) {
     this.#settings = readOptions(options);
-    this.#keyExpiry = new KeyExpiryNotice(this.#settings.apiKey, this.#settings.onKeyExpiring);
+    this.#noteKeyExpiry = watchKeyExpiry(this.#settings.apiKey, this.#settings.onKeyExpiring);
   }
 
   /**
@@ -61,8 +80,8 @@ export class Transport {
    */
   async get<T extends object>(target: string, options?: RequestOptions): Promise<Answer<T>> {
     const cached = await this.#settings.cache?.get(target);
-    const request = { target, type: 'application/json', etag: cached?.etag ?? null };
-    const answer = await this.#request(request, options);
+    const request = { target, type: JSON_TYPE, etag: cached?.etag ?? null };
+    const answer = await this.getText(request, options, (text) => text);
     const isCached = answer.info.status === 304 && cached !== undefined;
     const text = isCached ? cached.body : answer.data;
     const etag = answer.headers.get('etag');
@@ -70,24 +89,19 @@ export class Transport {
     return { ...answer, data: parseObject(text, target, answer.info.status) as T };
   }
 
-  /** Fetches text, which is not cached. Throws as `get` does. */
-  getText(request: TextRequest, options?: RequestOptions): Promise<Answer<string>> {
-    return this.#request(request, options, ({ data, headers, info: { status } }) => {
-      if (status === 304) return null;
-      const isOfType = headers.get('content-type')?.startsWith(request.type) === true;
-      return isOfType
-        ? (request.flaw?.(data) ?? null)
-        : `is not ${request.type}, which needs version 1.3 of the service`;
-    });
-  }
-
-  async #request(
+  /**
+   * Fetches text, which is not cached. Throws as `get` does.
+   *
+   * @param parse throws if the text is not whole: the request is then retried.
+   */
+  async getText<T>(
     request: TextRequest,
     { signal }: RequestOptions = {},
-    flawOf: (answer: Answer<string>) => string | null = () => null,
-  ): Promise<Answer<string>> {
+    parse: (text: string) => T,
+  ): Promise<Answer<T>> {
     for (let attempt = 1; ; attempt += 1) {
-      const outcome = await this.#attempt(request, attempt, signal, flawOf);
+      const received = await this.#receive(request, signal);
+      const outcome = 'error' in received ? received : this.#read(request, received, attempt, parse);
       if (!('error' in outcome)) return outcome;
       const pauseMs = pauseBefore(attempt, outcome.retryAfterMs, this.#settings.retry);
       if (pauseMs === null) throw outcome.error;
@@ -95,38 +109,40 @@ export class Transport {
     }
   }
 
-  async #attempt(
+  #read<T>(
     { target, type, etag = null, isNewEndpoint = false }: TextRequest,
+    { response, body }: Received,
     attempt: number,
-    signal: AbortSignal | undefined,
-    flawOf: (answer: Answer<string>) => string | null,
-  ): Promise<Answer<string> | Failure> {
-    const { apiKey, onAnswer } = this.#settings;
-    const headers: Record<string, string> = { authorization: `Bearer ${apiKey}`, accept: type };
-    if (etag !== null) headers['if-none-match'] = etag;
-    const received = await this.#receive(target, headers, signal);
-    if ('error' in received) return received;
-    const { response, body } = received;
-    const { status } = response;
-    const requestId = response.headers.get('x-request-id');
-    const info = { path: target, status, requestId, rateLimit: readRateLimit(response.headers), attempt };
-    onAnswer?.(info);
-    this.#keyExpiry.note(response.headers);
+    parse: (text: string) => T,
+  ): Answer<T> | Failure {
+    const { status, headers } = response;
+    const requestId = headers.get('x-request-id');
+    const info = { path: target, status, requestId, rateLimit: readRateLimit(headers), attempt };
+    this.#settings.onAnswer?.(info);
+    this.#noteKeyExpiry(headers);
     if (status !== 200 && !(status === 304 && etag !== null))
       return this.#refuse(target, response, body, isNewEndpoint && status === 404);
-    const answer = { data: body, headers: response.headers, info };
-    const flaw = flawOf(answer);
-    if (flaw === null) return answer;
-    return { error: new UnexpectedAnswerError(status, `${target}: the response ${flaw}`), retryAfterMs: null };
+    try {
+      // JSON of any type is accepted, as from a proxy.
+      if (type !== JSON_TYPE && status === 200 && headers.get('content-type')?.startsWith(type) !== true)
+        throw new Error(`is not ${type}, which needs version 1.3 of the service`);
+      return { data: parse(body), headers, info };
+    } catch (cause) {
+      const message = `${target}: the response ${(cause as Error).message}`;
+      return { error: new UnexpectedAnswerError(status, message, { cause }), retryAfterMs: null };
+    }
   }
 
   /** Sends the request and reads the complete response. */
   async #receive(
-    target: string,
-    headers: Record<string, string>,
+    { target, type, etag = null }: TextRequest,
     signal: AbortSignal | undefined,
-  ): Promise<{ response: Response; body: string } | Failure> {
-    const { base, fetch, timeoutMs } = this.#settings;
+  ): Promise<Received | Failure> {
+    const { apiKey, base, fetch, timeoutMs } = this.#settings;
+    const headers: Record<string, string> = { authorization: `Bearer ${apiKey}`, accept: type };
+    if (etag !== null) headers['if-none-match'] = etag;
+    // Node asks for gzip, which costs the service twice as much. Every version decodes both.
+    if (type !== JSON_TYPE) headers['accept-encoding'] = 'br, gzip';
     // An already aborted signal fires no event.
     throwIfAborted(signal);
     // Not AbortSignal.any or AbortSignal.timeout: early Node 20 releases lack `any` or garbage-collect the signals.
@@ -151,16 +167,14 @@ export class Transport {
   }
 
   /** Returns a failure that can be retried, and throws any other. */
-  #refuse(target: string, { status, headers }: Response, body: string, isTransient: boolean): Failure {
+  #refuse(target: string, response: Response, body: string, isTransient: boolean): Failure {
+    const { status, headers } = response;
     const retryAfterSeconds = readRetryAfter(headers, Date.now());
-    const details = readErrorBody(body);
+    const details = readError(response, body);
     const error =
       details === null
         ? new UnexpectedAnswerError(status, `${target}: ${this.#unexpected(status)}`)
-        : apiErrorOf(
-            { ...details, status, requestId: headers.get('x-request-id') ?? details.requestId },
-            retryAfterSeconds,
-          );
+        : apiErrorOf(details, retryAfterSeconds);
     if (!isTransient && !RETRYABLE_STATUSES.includes(status)) throw error;
     return { error, retryAfterMs: retryAfterSeconds === null ? null : retryAfterSeconds * 1_000 };
   }
@@ -175,23 +189,24 @@ export class Transport {
 }
 
 function parseObject(text: string, target: string, status: number): object {
-  let data: unknown;
   let cause: unknown;
   try {
-    data = JSON.parse(text);
+    const data: unknown = JSON.parse(text);
+    if (typeof data === 'object' && data !== null) return data;
   } catch (error) {
     cause = error;
   }
-  if (typeof data === 'object' && data !== null) return data;
   throw new UnexpectedAnswerError(status, `${target}: the response is not a JSON object`, { cause });
 }
 
-function readErrorBody(body: string): { code: string; message: string; requestId: string | null } | null {
+/** Null if the response is not the service's. */
+function readError({ status, headers }: Response, body: string): ApiErrorDetails | null {
   try {
     const { error } = JSON.parse(body) as { error?: { code?: unknown; message?: unknown; request_id?: unknown } };
     if (typeof error?.code !== 'string' || typeof error.message !== 'string') return null;
-    const { request_id: id } = error;
-    return { code: error.code, message: error.message, requestId: typeof id === 'string' ? id : null };
+    const requestId = headers.get('x-request-id') ?? error.request_id;
+    const { code, message } = error;
+    return { status, code, message, requestId: typeof requestId === 'string' ? requestId : null };
   } catch {
     return null;
   }
@@ -203,4 +218,18 @@ function reasonOf(error: unknown): string {
   // If a host has several addresses, the message is empty and the code is the same for all.
   const { message = '', code = '' } = cause as { message?: string; code?: string };
   return message || code || String(error);
+}
+
+const CLASSES: ReadonlyMap<string, new (details: ApiErrorDetails) => ApiError> = new Map([
+  ['validation_failed', ValidationFailedError],
+  ['unauthorized', UnauthorizedError],
+  ['forbidden', ForbiddenError],
+  ['not_found', NotFoundError],
+  ['internal_error', InternalServerError],
+]);
+
+/** Creates the error for a response's code; a plain `ApiError` if this version does not know the code. */
+export function apiErrorOf(details: ApiErrorDetails, retryAfterSeconds: number | null): ApiError {
+  if (details.code === 'rate_limited') return new RateLimitedError(details, retryAfterSeconds);
+  return new (CLASSES.get(details.code) ?? ApiError)(details);
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { TestService } from '../../test/support/service.ts';
-import { apiErrorOf } from '../src/errors.ts';
+import { apiErrorOf } from '../src/transport.ts';
 import {
   ApiError,
   createClient,

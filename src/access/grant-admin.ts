@@ -1,13 +1,12 @@
 import { sql } from 'kysely';
 import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
-import { isOneOf } from '../database/engine-sql.ts';
+import { isOneOf } from '../database/statement.ts';
 import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
-import { findNearest, type Named } from './nearest.ts';
 import { getPartnerId } from './partner-admin.ts';
-import { recordScopeChange } from './scope-changes.ts';
+import { recordScopeChange } from './scope.ts';
 
 /** The grants that one command adds or removes. */
 export interface Grants {
@@ -31,9 +30,6 @@ const KINDS = {
   leadEntities: { kind: 'lead_entity', table: 'catalog.lead_entities', label: 'lead entity', word: 'lead-entity' },
   coops: { kind: 'coop', table: 'catalog.coops', label: 'coop', word: 'coop' },
 } as const;
-
-/** Per kind. More wrong ids are not typing errors. */
-const MAX_SUGGESTIONS = 3;
 
 type GrantKind = (typeof KINDS)[keyof typeof KINDS];
 
@@ -61,20 +57,15 @@ export function grant(
   requested: Grants,
 ): Promise<{ granted: Grants; unchanged: Grants }> {
   return inTransaction(database, async (transaction) => {
+    // First, because on SQLite nothing may be read from `access` before the lock is held.
     const timestamp = await nextCommitTimestamp(transaction, clock);
     const partnerId = await getPartnerId(transaction, partnerName);
     const missing = {
       everything: false,
       ...(await forEachKind(requested, (kind, ids) => missingFromCatalog(transaction, kind, ids))),
     };
-    if (isSomething(missing)) {
-      const meant = await suggest(missing, ({ table }) =>
-        transaction.kysely.selectFrom(table).select(['id', 'name']).orderBy('id').execute(),
-      );
-      throw new OperatorError(
-        `not in the catalog: ${named(missing)}. Nothing was granted.${meant}${findWith(missing)}`,
-      );
-    }
+    if (isSomething(missing))
+      throw new OperatorError(`not in the catalog: ${named(missing)}. Nothing was granted.${findWith(missing)}`);
 
     const granted: Grants = {
       everything: requested.everything && (await setEverything(transaction, partnerId, timestamp)),
@@ -107,9 +98,8 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
     };
     const notGranted = without(requested, revoked);
     if (isSomething(notGranted)) {
-      const meant = await suggest(notGranted, (kind) => grantsOfKind(transaction, partnerId, kind));
       throw new OperatorError(
-        `not granted to "${partnerName}": ${named(notGranted)}. Nothing was revoked.${meant} ` +
+        `not granted to "${partnerName}": ${named(notGranted)}. Nothing was revoked. ` +
           `"pds partner show ${partnerName}" lists its grants.${findWith(notGranted)}`,
       );
     }
@@ -228,20 +218,6 @@ function without(all: Grants, removed: Grants): Grants {
     leadEntities: [...new Set(all.leadEntities).difference(new Set(removed.leadEntities))],
     coops: [...new Set(all.coops).difference(new Set(removed.coops))],
   };
-}
-
-/** Suggests what was meant, such as ` Did you mean lead entity "le_1" (City)?`; empty if nothing is similar. */
-async function suggest(wrong: Grants, readAll: (kind: GrantKind) => Promise<readonly Named[]>): Promise<string> {
-  const meant: string[] = [];
-  for (const { kind, ids } of kindsIn(wrong)) {
-    const all = await readAll(kind);
-    for (const id of ids.slice(0, MAX_SUGGESTIONS)) {
-      const nearest = findNearest(id, all);
-      if (nearest !== null)
-        meant.push(`${kind.label} "${nearest.id}"${nearest.name === null ? '' : ` (${nearest.name})`}`);
-    }
-  }
-  return meant.length === 0 ? '' : ` Did you mean ${meant.join(', ')}?`;
 }
 
 /** A sentence with the command that finds IDs of these kinds, after a space. */

@@ -3,7 +3,7 @@ import { recordChange } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
-import { recordScopeChange } from './scope-changes.ts';
+import { recordScopeChange } from './scope.ts';
 import { parseStoredKinds } from './partner-records.ts';
 import type { Kind } from '../kinds.ts';
 import { OperatorError } from '../operator-error.ts';

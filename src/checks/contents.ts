@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { keyEnvironmentOf } from '../access/keys.ts';
 import type { Environment, DatabaseConfig } from '../config.ts';
+import { readLastEvents } from '../database/commit-timestamps.ts';
 import { type Database, SchemaVersionError } from '../database/database.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
@@ -82,17 +83,13 @@ async function checkTimeline(database: Database): Promise<Finding[]> {
 }
 
 /** The timestamp of the last release known to `access`, if the catalog lacks it; otherwise null. */
-async function findUnpublished({ kysely }: Database): Promise<string | null> {
-  const { rows } = await sql<{ announced: string }>`select last_publication as announced from access.clock
-    where last_publication > coalesce((select max(instant) from catalog.publications), ${EPOCH})`.execute(kysely);
-  return rows[0]?.announced ?? null;
+async function findUnpublished(database: Database): Promise<string | null> {
+  const { published, announced } = await readLastEvents(database);
+  return announced > published ? announced : null;
 }
 
-async function checkLastEvent({ kysely }: Database, clock: Clock): Promise<Finding> {
-  const { last_instant: last } = await kysely
-    .selectFrom('access.clock')
-    .select('last_instant')
-    .executeTakeFirstOrThrow();
+async function checkLastEvent(database: Database, clock: Clock): Promise<Finding> {
+  const { drawn: last } = await readLastEvents(database);
   if (last > formatTimestamp(clock() + CLOCK_TOLERANCE_MS)) {
     const message = `this machine's clock is at ${formatTimestamp(clock())}, before the last event at ${last}`;
     const advice =

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { addMilliseconds, EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import type { Database } from './database.ts';
+import { firstRow } from './statement.ts';
 
 /**
- * Commit timestamps are at least 2 ms apart. The millisecond before each one is the watermark of the one before, so no
- * `updated_at` taken from a commit timestamp equals a watermark.
+ * A watermark is one millisecond after an event. At this distance it is before the next one, so that no `updated_at` taken
+ * from a commit timestamp equals a watermark.
  */
 const MIN_DISTANCE_MS = 2;
 
@@ -21,23 +22,31 @@ const MIN_DISTANCE_MS = 2;
  * @param after a timestamp that the new one must also exceed, if the database does not hold all earlier ones.
  */
 export async function nextCommitTimestamp(transaction: Database, clock: Clock, after = EPOCH): Promise<string> {
-  const { kysely } = transaction;
   await bumpRevision(transaction);
-  const drawn = await kysely
-    .selectFrom('access.clock')
-    .select('last_instant')
-    .select((eb) =>
-      eb
-        .selectFrom('catalog.publications')
-        .select((p) => p.fn.max('instant').as('i'))
-        .as('published'),
-    )
-    .executeTakeFirstOrThrow();
+  const { drawn, published } = await readLastEvents(transaction);
   const now = formatTimestamp(clock());
-  const earliest = addMilliseconds(latestOf(drawn.last_instant, drawn.published ?? EPOCH, after), MIN_DISTANCE_MS);
+  const earliest = addMilliseconds(latestOf(drawn, published, after), MIN_DISTANCE_MS);
   const timestamp = now > earliest ? now : earliest;
-  await kysely.updateTable('access.clock').set({ last_instant: timestamp }).execute();
+  await transaction.kysely.updateTable('access.clock').set({ last_instant: timestamp }).execute();
   return timestamp;
+}
+
+/** The timestamps of the last events, as each group of tables knows them; the epoch before the first. */
+interface LastEvents {
+  /** Of the last release in `catalog`. */
+  readonly published: string;
+  /** Of the last release that `access` knows. */
+  readonly announced: string;
+  /** The last commit timestamp that was drawn, of a release or a change of grants. */
+  readonly drawn: string;
+}
+
+/** Reads the last events. On SQLite, which reads one file after the other, a release can be in one of them only. */
+export async function readLastEvents({ kysely }: Database): Promise<LastEvents> {
+  const { rows } = await sql<LastEvents>`select
+    coalesce((select max(instant) from catalog.publications), ${sql.lit(EPOCH)}) as published,
+    last_publication as announced, last_instant as drawn from access.clock`.execute(kysely);
+  return firstRow(rows);
 }
 
 /**

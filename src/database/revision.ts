@@ -7,8 +7,9 @@ import type { Tables } from './tables.ts';
  * token written with it. After a promotion or restore that lost changes, the same numbers are used again for other
  * changes; the tokens differ.
  *
- * Every cached value is stored under the revision that the same statement read, and is used only while that is the
- * current one. Revisions are compared for equality only. They have no order: whichever was read later is newer.
+ * Partners and responses are cached under the revision that the same statement read, and used only while that is the
+ * current one; the index caches by its blocks' tokens. Revisions are compared for equality only. They have no order:
+ * whichever was read later is newer.
  */
 export type Revision = string;
 

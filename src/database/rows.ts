@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Database } from './database.ts';
-import { isOneOf } from './engine-sql.ts';
+import { isOneOf } from './statement.ts';
 import type { Tables } from './tables.ts';
 
 /**

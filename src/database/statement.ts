@@ -73,9 +73,35 @@ export function isLookedUp(engine: Engine, column: string, value: string): RawBu
 
 /** `column in (the list of this name)`. */
 export function isInList(engine: Engine, column: Expression<unknown>, name: string): RawBuilder<SqlBool> {
+  return isIn(engine, column, parameter(name), 'text');
+}
+
+/** `column in (values)` with all values in one parameter, so that the statement's text does not depend on their number. */
+export function isOneOf(
+  engine: Engine,
+  column: Expression<unknown>,
+  values: readonly string[] | readonly number[],
+): RawBuilder<SqlBool> {
+  const list = sql`${engine === 'postgres' ? values : JSON.stringify(values)}`;
+  return isIn(engine, column, list, typeof values[0] === 'number' ? 'bigint' : 'text');
+}
+
+function isIn(
+  engine: Engine,
+  column: Expression<unknown>,
+  list: RawBuilder<unknown>,
+  type: 'text' | 'bigint',
+): RawBuilder<SqlBool> {
   return engine === 'postgres'
-    ? sql<SqlBool>`${column} = any(${parameter(name)}::text[])`
-    : sql<SqlBool>`${column} in (select value from json_each(${parameter(name)}))`;
+    ? sql<SqlBool>`${column} = any(${list}::${sql.raw(type)}[])`
+    : sql<SqlBool>`${column} in (select value from json_each(${list}))`;
+}
+
+/** The elements of a JSON list as a table with the column `value`. */
+export function jsonElements(engine: Engine, list: string, alias: string): RawBuilder<unknown> {
+  return engine === 'postgres'
+    ? sql`jsonb_array_elements(${list}::jsonb) as ${sql.ref(alias)} (value)`
+    : sql`json_each(${list}) as ${sql.ref(alias)}`;
 }
 
 /** Detects a bare parameter after `limit`; see `limitParameter`. */

@@ -82,7 +82,7 @@ interface IndexBlockRow {
   token: string;
 }
 
-/** The latest release with which a served record left an owner: partners that the owner was granted to saw it before. */
+/** The last release in which a served record left an owner. Partners with a grant for the owner saw it until then. */
 export interface DepartureRow {
   kind: IndexedKind;
   id: string;
@@ -98,7 +98,7 @@ interface PublishedRow {
   id: string;
   /** Hash of the imported line: if equal, the line need not be parsed. Empty if unknown. */
   line_hash: string;
-  /** The release that last changed the served record. `updated_since` is compared with its timestamp. */
+  /** The release that last changed the served record. `updated_since` is translated to a release, and compared with it. */
   changed_publication: number;
   /** The `updated_at` from the first import; null once a release's timestamp replaced it. */
   updated_at: string | null;
@@ -150,7 +150,7 @@ interface PartnerRow {
   /** Unique. `acme#7` for the deleted partner `acme` with id 7: no other partner can have a `#`. */
   name: string;
   everything_since: string | null;
-  /** Timestamp of the last grant or revocation. */
+  /** When what the partner can see last changed: its grants or kinds, its creation or resumption. */
   grants_changed_at: string;
   suspended_at: string | null;
   requests_per_minute: number | null;

@@ -81,7 +81,7 @@ export class Visibility {
    */
   newSince(scope: Scope, { from, release }: ChangedSince, form: 'list' | 'detail' = 'list'): Condition[] {
     const { everythingSince } = scope;
-    // No record is older than the first release.
+    // Every record changed in release 1 or later, so that the condition would match all.
     if (release <= 1 || (everythingSince !== null && everythingSince >= from)) return [];
     const granted = everythingSince === null ? ownersIn(scope, this.#kind, from) : [];
     const name = form === 'detail' && this.#kind === 'solicitations' ? DETAIL_CHANGED : CHANGED;

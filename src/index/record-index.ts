@@ -93,12 +93,20 @@ export class RecordIndex {
     return { catalog, positions, hasMore: false };
   }
 
-  /** The number of records that meet all conditions. */
-  async count(conditions: readonly Condition[]): Promise<{ catalog: string; total: number }> {
+  /** The number of records that meet all conditions, after an id; null for all of them. */
+  async count(
+    conditions: readonly Condition[],
+    after: string | null = null,
+  ): Promise<{ catalog: string; total: number }> {
     const state = await this.#getState();
+    const { catalog, blocks } = state;
+    const { index, from } = await this.#startAfter(state, after);
     let total = 0;
-    for await (const query of this.#queries(state, state.blocks, conditions)) total += sizeOf(query.match());
-    return { catalog: state.catalog, total };
+    for await (const query of this.#queries(state, blocks.slice(index), conditions)) {
+      const isWhole = from === 0 || query.block !== blocks[index];
+      total += isWhole ? sizeOf(query.match()) : query.first(from, BLOCK_SIZE).length;
+    }
+    return { catalog, total };
   }
 
   /** Drops the cached list of blocks, because the catalog has changed. */

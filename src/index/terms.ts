@@ -84,9 +84,6 @@ export interface StoredRow {
   solicitations: SolicitationRow;
 }
 
-/** A stored record with the columns that its terms are computed from. */
-export type PositionedRow<K extends IndexedKind> = IndexedRow[K] & { readonly id: string; readonly position: number };
-
 /** The terms of a record: the words of its texts, and the others. */
 interface RecordTerms {
   readonly texts: readonly (string | null)[];

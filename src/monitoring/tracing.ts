@@ -20,15 +20,7 @@ import {
   resourceFromAttributes,
   serviceNameEnvDetector,
 } from '@opentelemetry/resources';
-import {
-  BatchSpanProcessor,
-  TracerProvider,
-  AlwaysOffSampler,
-  AlwaysOnSampler,
-  ParentBasedSampler,
-  TraceIdRatioBasedSampler,
-  type Sampler,
-} from '@opentelemetry/sdk-trace';
+import { BatchSpanProcessor, TracerProvider, TraceIdRatioBasedSampler, type Sampler } from '@opentelemetry/sdk-trace';
 import {
   ATTR_ERROR_TYPE,
   ATTR_HTTP_REQUEST_METHOD,
@@ -221,30 +213,23 @@ function reasonIn(message: string): string {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Keyed by name as in OpenTelemetry's Environment Variable Specification, "General SDK Configuration". */
-const SAMPLERS = new Map<string, (ratio: number) => Sampler>(
-  Object.entries({
-    always_on: () => new AlwaysOnSampler(),
-    always_off: () => new AlwaysOffSampler(),
-    traceidratio: (ratio: number) => new TraceIdRatioBasedSampler(ratio),
-    parentbased_always_on: () => new ParentBasedSampler({ root: new AlwaysOnSampler() }),
-    parentbased_always_off: () => new ParentBasedSampler({ root: new AlwaysOffSampler() }),
-    parentbased_traceidratio: (ratio: number) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
-  }),
-);
-
 /**
  * The sampler selected by OTEL_TRACES_SAMPLER; by default all requests are traced. The SDK leaves this variable to the
- * application.
+ * application. No request has a parent, so the samplers that begin with `parentbased_` decide as the others.
  *
  * @throws ConfigError for an unknown sampler or an invalid ratio.
  */
 function readSampler({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share }: Environment): Sampler {
-  const make = SAMPLERS.get(name === undefined || name === '' ? 'parentbased_always_on' : name);
-  if (make === undefined) {
-    throw new ConfigError([`OTEL_TRACES_SAMPLER must be one of ${[...SAMPLERS.keys()].join(', ')}`]);
+  const [, sampler] =
+    /^(?:parentbased_)?(always_on|always_off|traceidratio)$/.exec(
+      name === undefined || name === '' ? 'always_on' : name,
+    ) ?? [];
+  if (sampler === undefined) {
+    throw new ConfigError([
+      'OTEL_TRACES_SAMPLER must be one of always_on, always_off and traceidratio, also with parentbased_ before it',
+    ]);
   }
   const ratio = share === undefined || share === '' ? 1 : Number(share);
   if (!(ratio >= 0 && ratio <= 1)) throw new ConfigError(['OTEL_TRACES_SAMPLER_ARG must be a share from 0 to 1']);
-  return make(ratio);
+  return new TraceIdRatioBasedSampler({ always_on: 1, always_off: 0 }[sampler] ?? ratio);
 }

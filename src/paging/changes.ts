@@ -8,7 +8,7 @@ import type { IndexedKind } from '../kinds.ts';
 import { readDepartures, type Departures } from './departures.ts';
 import { inState, type Listing } from './pages.ts';
 import { readPiece, type StreamPiece } from './pieces.ts';
-import { lastEvent, readSince, seenEvents, type SeenEvents, type Since } from './watermark.ts';
+import { lastEvent, readSince, seenEvents, type SeenEvents, type Since } from './one-state.ts';
 
 /** A kind of the feed of changes. */
 export interface FeedKind {
@@ -51,7 +51,7 @@ export interface ChangesPiece extends StreamPiece {
 export interface ChangesListing {
   readonly kinds: readonly FeedKind[];
   readonly updatedSince: string | undefined;
-  /** That of the first page; null on it. */
+  /** The first page's watermark; null on the first page. */
   readonly watermark: string | null;
   /** Whether the first page was that of a complete listing; null on the first page, which decides. */
   readonly isComplete: boolean | null;
@@ -65,14 +65,14 @@ interface FeedState {
   readonly since: Since | null;
 }
 
-/** An incremental listing cannot go on: what it has left out so far would be missed. */
+/** An incremental listing cannot continue: removals that it has not listed yet may be unknown. */
 export class OutdatedListingError extends Error {
   override name = 'OutdatedListingError';
 }
 
 /**
- * Decides whether a listing is complete, by stored values only. It is, if the client has no watermark or one that was not
- * issued to it here, if departures since then were deleted or lost, or if the partner could see more then.
+ * Decides whether a listing is complete, by stored values only. It is if the client sent no watermark, one that was not
+ * issued to it, or one since when departures were deleted or lost, or the partner may have lost sight of more.
  *
  * @throws OutdatedListingError if it began as an incremental one.
  */

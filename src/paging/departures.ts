@@ -45,12 +45,17 @@ export interface Departures {
  * @throws OtherStateError if the catalog is in another state.
  */
 export async function readDepartures(database: OpenDatabase, catalog: string, release: number): Promise<Departures> {
-  const read = async (name: string, build: () => RawBuilder<StoredDeparture>, values: object): Promise<Departure[]> => {
-    const rows = await database.run(name, build, { ...values, rows: MAX_DEPARTURES + 1 });
+  const read = async (
+    name: string,
+    build: () => RawBuilder<StoredDeparture>,
+    values: object,
+    most: number,
+  ): Promise<Departure[]> => {
+    const rows = await database.run(name, build, { ...values, rows: most + 1 });
     inState(catalog, firstRow(rows));
     return rows.filter((row): row is Departure => row.id !== null);
   };
-  const recent = await read('departures by release', () => departuresByRelease, { release });
+  const recent = await read('departures by release', () => departuresByRelease, { release }, MAX_DEPARTURES);
   if (recent.length <= MAX_DEPARTURES) {
     return {
       find: (kind, scope, from, after, limit) => {
@@ -63,12 +68,13 @@ export async function readDepartures(database: OpenDatabase, catalog: string, re
   }
   return {
     find: async (kind, scope, from, after, limit) => {
-      const rows = await read('departures by id', () => departuresById, { kind, after: after ?? '' });
-      if (rows.length <= MAX_DEPARTURES) return firstOf(rows, scope, from, limit, null);
-      // The last record may have left more owners than were read.
-      const others = rows.filter(({ id }) => id !== rows.at(-1)?.id);
-      const whole = others.length > 0 ? others : rows;
-      return firstOf(whole, scope, from, limit, whole.at(-1)?.id ?? null);
+      for (let most = MAX_DEPARTURES; ; most *= 2) {
+        const rows = await read('departures by id', () => departuresById, { kind, after: after ?? '' }, most);
+        if (rows.length <= most) return firstOf(rows, scope, from, limit, null);
+        // The last record may have left more owners than were read, and be the only one.
+        const whole = rows.filter(({ id }) => id !== rows.at(-1)?.id);
+        if (whole.length > 0) return firstOf(whole, scope, from, limit, whole.at(-1)?.id ?? null);
+      }
     },
   };
 }

@@ -1,6 +1,5 @@
-import { sql, type RawBuilder } from 'kysely';
+import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
-import { compareBytewise } from '../bytewise.ts';
 import type { Engine, OpenDatabase } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
 import { firstRow, joinedTexts, listedKeys, parameter } from '../database/statement.ts';
@@ -16,7 +15,7 @@ import { closes, hasValue, hasWords, type ChangedSince, type Condition } from '.
 import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
 import { OtherStateError } from '../index/statements.ts';
 import type { Facet } from '../index/terms.ts';
-import { seenEvents, type SeenEvents, type Since } from './watermark.ts';
+import { seenEvents, type SeenEvents, type Since } from './one-state.ts';
 
 /** The context of a filter's conditions, beside its value. */
 export interface IndexQuery {
@@ -95,6 +94,9 @@ export function updatedSince(records: string, note = ''): IndexFilter {
  */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
+/** More records than a database has. */
+export const WHOLE_LIST = 2 ** 31;
+
 /** More than a text can have: the largest integer of a comparison with `octet_length` on PostgreSQL. */
 export const ANY_SIZE = 2 ** 31 - 1;
 
@@ -114,19 +116,14 @@ export interface ListedRecords {
   readonly bytes: RawBuilder<number>;
   /** When the text next changes by itself, if ever. Can use the parameter `now`. */
   readonly changesAt?: RawBuilder<string | null>;
+  /** False for stored records that no partner can see. */
+  readonly isServed?: RawBuilder<SqlBool>;
 }
 
 /** Records found by key and stored exactly as served. */
 export function storedWhole(table: string, key: string): ListedRecords {
   const text = sql<string>`record.document`;
   return { name: table, table, key, foundBy: 'key', text, bytes: sql<number>`octet_length(${text})` };
-}
-
-/** Records found by key, up to a key; null for all of them. */
-export function upTo(until: string | null, found: FoundRecords): FoundRecords {
-  if (until === null) return found;
-  const positions = found.positions.filter((key) => compareBytewise(String(key), until) <= 0);
-  return { ...found, positions, hasMore: found.hasMore && positions.length === found.positions.length };
 }
 
 /** The records of a list, and how to find them. */
@@ -145,6 +142,8 @@ export interface Listing {
     limit: number,
     until: string | null,
   ): Promise<FoundRecords>;
+  /** The number of records after a key. A million positions would take 8 MB. */
+  count(scope: Scope, since: Since | null, after: string | null): Promise<{ catalog: string; total: number }>;
   /** The number of deadlines that have passed, each of which changed a record without a release. */
   countPassed?(now: string): Promise<number>;
   /** Call when the texts were read in another catalog state than the one in which the records were found. */
@@ -163,6 +162,8 @@ export function indexedListing(
     records,
     find: (scope, since, after, limit, until) =>
       findInScope({ index, scope, since }, conditionsIn, (conditions) => index.find(conditions, after, limit, until)),
+    count: (scope, since, after) =>
+      findInScope({ index, scope, since }, conditionsIn, (conditions) => index.count(conditions, after)),
     ...(records.changesAt !== undefined && {
       countPassed: async (now: string) => (await index.count(passedBy(now))).total,
     }),
@@ -218,16 +219,7 @@ export async function readPage(
   // Texts of an equal share each fit into a page together, which is known without adding up their sizes.
   let page = await read(found, Math.floor(MAX_PAGE_BYTES / Math.max(1, found.length)));
   if (page.shown < found.length) {
-    const name = `sizes of ${records.name}`;
-    const sizes = await database.run(name, () => sizesStatement(database.engine, records), { found });
-    inState(catalog, firstRow(sizes));
-    found = found.slice(
-      0,
-      countFitting(
-        sizes.map(({ bytes }) => bytes ?? 0),
-        MAX_PAGE_BYTES,
-      ),
-    );
+    found = await firstFitting(database, records, { catalog, found, maxBytes: MAX_PAGE_BYTES });
     page = await read(found, ANY_SIZE);
   }
   if (page.shown !== found.length)
@@ -243,11 +235,22 @@ export function inState<Row extends { readonly catalog: string }>(catalog: strin
   return row;
 }
 
-/** How many of the first texts fit into a page of a size: at least one, whatever its own. */
-export function countFitting(sizes: readonly number[], maxBytes: number): number {
-  let bytes = 0;
-  const firstTooMany = sizes.findIndex((size) => (bytes += size) > maxBytes);
-  return firstTooMany === -1 ? sizes.length : Math.max(1, firstTooMany);
+/**
+ * The first of some records whose texts fit into a size: at least one, whatever its own.
+ *
+ * @throws OtherStateError if the catalog is in another state.
+ */
+export async function firstFitting(
+  database: OpenDatabase,
+  records: ListedRecords,
+  { catalog, found, maxBytes }: { catalog: string; found: FoundRecords['positions']; maxBytes: number },
+): Promise<FoundRecords['positions']> {
+  const name = `sizes of ${records.name}`;
+  const sizes = await database.run(name, () => sizesStatement(database.engine, records), { found });
+  inState(catalog, firstRow(sizes));
+  let total = 0;
+  const firstTooMany = sizes.findIndex(({ bytes }) => (total += bytes ?? 0) > maxBytes);
+  return firstTooMany === -1 ? found : found.slice(0, Math.max(1, firstTooMany));
 }
 
 /**
@@ -267,7 +270,7 @@ export function pageStatement(engine: Engine, listed: ListedRecords): RawBuilder
 }
 
 /** The texts of the records in the parameter `found` that are no larger than the parameter `bytes`. */
-export function listedTexts(engine: Engine, listed: ListedRecords): RawBuilder<unknown> {
+function listedTexts(engine: Engine, listed: ListedRecords): RawBuilder<unknown> {
   const { key, text, bytes, changesAt = sql<null>`null` } = listed;
   return sql`
         select listed.place, ${sql.ref(`record.${key}`)} as key, ${text} as text, ${changesAt} as changes_at
@@ -292,6 +295,6 @@ export function foundColumn({ foundBy, key }: ListedRecords): RawBuilder<unknown
   return sql.ref(`record.${foundBy === 'position' ? 'position' : key}`);
 }
 
-function typeOf({ foundBy }: ListedRecords): 'bigint' | 'text' {
+export function typeOf({ foundBy }: ListedRecords): 'bigint' | 'text' {
   return foundBy === 'position' ? 'bigint' : 'text';
 }

@@ -1,28 +1,26 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
-import { sql, type RawBuilder } from 'kysely';
+import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
 import type { Engine, OpenDatabase, TextsQuery } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
-import { firstRow, parameter } from '../database/statement.ts';
+import { firstRow, listedKeys, parameter } from '../database/statement.ts';
 import { readBearerKey } from '../http/request/request-head.ts';
 import { ApiError, forbidden, unauthorized } from '../http/response/errors.ts';
 import type { FoundRecords } from '../index/record-index.ts';
 import type { Services } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
-import { readInOneState } from './one-state.ts';
+import { readInOneState, readSince, seenEvents, type SeenEvents } from './one-state.ts';
 import {
   ANY_SIZE,
-  countFitting,
+  firstFitting,
   foundColumn,
   inState,
-  listedTexts,
-  sizesStatement,
+  typeOf,
   type ListedRecords,
   type Listing,
   type PageRequest,
 } from './pages.ts';
-import { readSince, seenEvents, type SeenEvents } from './watermark.ts';
 
 /** A stream is read in pieces, each in one state of the database. Other requests are served in between. */
 const FIRST_PIECE_RECORDS = 100;
@@ -151,32 +149,21 @@ export async function readPiece(
       partner_id: id,
       now,
       bytes,
+      expected: found.length,
       last,
-      ...(by === 'list' ? { found } : { first, expected: found.length }),
+      ...(by === 'list' ? { found } : { first }),
     };
     const name = `${records.name} piece by ${by}`;
     const piece = await database.readTexts(name, () => pieceQuery(database.engine, records, by), values);
     return { ...inState(catalog, piece.head), bytes: piece.bytes, count: piece.count, hasMore };
   };
-  // Texts of an equal share each fit together, which is known without adding up their sizes.
-  const share = Math.floor(MAX_PIECE_BYTES / Math.max(1, positions.length));
   const isDense =
     records.foundBy === 'position' && Number(positions.at(-1)) - Number(positions[0]) < 2 * positions.length;
   let found = positions;
-  let piece = isDense ? await read(found, share, 'range') : null;
-  if (piece?.count !== found.length) piece = await read(found, share, 'list');
+  let piece = isDense ? await read(found, MAX_PIECE_BYTES, 'range') : null;
+  if (piece?.count !== found.length) piece = await read(found, MAX_PIECE_BYTES, 'list');
   if (piece.count < found.length) {
-    const sizes = await database.run(`sizes of ${records.name}`, () => sizesStatement(database.engine, records), {
-      found,
-    });
-    inState(catalog, firstRow(sizes));
-    found = found.slice(
-      0,
-      countFitting(
-        sizes.map(({ bytes }) => bytes ?? 0),
-        MAX_PIECE_BYTES,
-      ),
-    );
+    found = await firstFitting(database, records, { catalog, found, maxBytes: MAX_PIECE_BYTES });
     piece = await read(found, ANY_SIZE, 'list');
   }
   if (piece.count !== found.length)
@@ -187,23 +174,24 @@ export async function readPiece(
 }
 
 /**
- * Reads the texts of the records in the parameter `found`, or in a range of positions. A range is read in half the time
- * on PostgreSQL. It holds no other record: if the table has more in it than the parameter `expected`, nothing is read.
+ * Reads the texts of the records in the parameter `found`, or in a range of positions, which takes half the time on
+ * PostgreSQL. Nothing is read unless these are as many as the parameter `expected`, since a range can have others in it,
+ * and not larger together than the parameter `bytes`.
  */
 export function pieceQuery(engine: Engine, listed: ListedRecords, by: 'list' | 'range'): TextsQuery<PieceHead> {
-  const { table, key, text, bytes } = listed;
-  const stored = sql.table(`catalog.${table}`);
-  const inRange = sql`position between ${parameter('first')} and ${parameter('last')}`;
+  const { table, key, text, bytes, isServed = sql<SqlBool>`true` } = listed;
+  const stored = sql`${sql.table(`catalog.${table}`)} as record`;
+  const keyed = sql`${foundColumn(listed)} = `;
+  const records =
+    by === 'list'
+      ? sql`${listedKeys(engine, 'found', typeOf(listed), 'listed')} cross join ${stored} where ${keyed} listed.value`
+      : sql`${stored} where record.position between ${parameter('first')} and ${parameter('last')} and ${isServed}`;
   return {
     head: sql<PieceHead>`select seen.*,
-      (select ${sql.ref(`record.${key}`)} from ${stored} as record where ${foundColumn(listed)} = ${parameter('last')}) as last_key
+      (select ${sql.ref(`record.${key}`)} from ${stored} where ${keyed} ${parameter('last')}) as last_key
       from (${seenEvents}) as seen`,
-    texts:
-      by === 'list'
-        ? sql`select shown.place, shown.text from (${listedTexts(engine, listed)}) as shown`
-        : sql`select record.position as place, ${text} as text from ${stored} as record
-          where ${inRange} and ${bytes} <= ${parameter('bytes')}
-            and (select count(*) from ${stored} where ${inRange}) = ${parameter('expected')}`,
+    texts: sql`select ${by === 'list' ? sql`listed.place` : sql`record.position as place`}, ${text} as text
+      from ${records} and (select count(*) = ${parameter('expected')} and sum(${bytes}) <= ${parameter('bytes')} from ${records})`,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Partner, Scope } from '../access/scope.ts';
-import { DEFAULT_LIMIT } from '../http/request/page-parameters.ts';
+import { DEFAULT_LIMIT, encodeCursor, type CursorBinding } from '../http/request/page-parameters.ts';
 import { forbidden, validationFailed } from '../http/response/errors.ts';
 import { sendResponse } from '../http/response/response-cache.ts';
 import { entityTag, isUnchanged } from '../http/response/send-text.ts';
@@ -18,10 +18,10 @@ import {
   type FeedKind,
   type FeedPosition,
 } from './changes.ts';
-import { readInOneState } from './one-state.ts';
+import { readInOneState, lastEvent, type SeenEvents } from './one-state.ts';
+import { WHOLE_LIST } from './pages.ts';
 import { readPieces } from './pieces.ts';
-import { sendBytes, WHOLE_LIST } from './stream.ts';
-import { encodeCursor, lastEvent, type CursorBinding, type SeenEvents } from './watermark.ts';
+import { sendBytes } from './stream.ts';
 
 /** A request for changes: what it lists, from where on. */
 interface ChangesRequest {
@@ -59,8 +59,8 @@ export async function sendChanges(
   } catch (error) {
     if (!(error instanceof OutdatedListingError)) throw error;
     throw validationFailed(
-      'Parameter "cursor" belongs to a listing that cannot be continued, since removals that it has left out are no longer ' +
-        'known. Begin again: send the same "updated_since" without "cursor".',
+      'This listing cannot be continued: removals since its "updated_since" were deleted, or your access changed. Begin ' +
+        'again: send the same "updated_since" without "cursor".',
     );
   }
 }
@@ -180,7 +180,7 @@ async function sendChangesStream(
       for (const [kind, { listing: records }] of listing.kinds.entries()) {
         if (kind < position.kind) continue;
         const after = kind === position.kind ? position.after : null;
-        count += (await records.find(partner.scope, since, after, limit, null)).positions.length;
+        count += (await records.count(partner.scope, since, after)).total;
       }
       return { ...begun, count: Math.min(count, limit) };
     },

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest, FastifySchema, RouteShorthandOptionsWithHandler } from 'fastify';
 import { listResponses } from '../http/openapi/openapi-responses.ts';
 import type { NamedSchema } from '../http/openapi/openapi-schemas.ts';
-import { DEFAULT_LIMIT, PAGE_PARAMETERS } from '../http/request/page-parameters.ts';
+import { DEFAULT_LIMIT, PAGE_PARAMETERS, encodeCursor } from '../http/request/page-parameters.ts';
 import { querystringSchema, type Filters } from '../http/request/parameters.ts';
 import { sendResponse } from '../http/response/response-cache.ts';
 import type { Kind } from '../kinds.ts';
 import type { Services } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
-import { encodeCursor, lastEvent, readSince, seenEvents, type SeenEvents } from './watermark.ts';
+import { lastEvent, readSince, seenEvents, type SeenEvents, readInOneState } from './one-state.ts';
 import {
   readPage,
   type Listing,
@@ -25,7 +25,6 @@ import { firstRow } from '../database/statement.ts';
 import type { Condition } from '../index/conditions.ts';
 import type { RecordIndex } from '../index/record-index.ts';
 import { OtherStateError } from '../index/statements.ts';
-import { readInOneState } from './one-state.ts';
 import type { CsvColumn } from './csv.ts';
 import { sendStream } from './stream.ts';
 

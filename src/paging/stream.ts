@@ -3,26 +3,22 @@ import { constants, createBrotliCompress, createGzip, createZstdCompress } from 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../access/scope.ts';
 import { firstRow } from '../database/statement.ts';
-import type { Format } from '../http/request/page-parameters.ts';
+import { type Format, encodeCursor } from '../http/request/page-parameters.ts';
 import { tooManyStreams } from '../http/response/errors.ts';
 import { WATERMARK_HEADER } from '../http/response/response-cache.ts';
 import { chooseEncoding, entityTag, isUnchanged, type Encoding } from '../http/response/send-text.ts';
 import type { Services } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import { csvHeader, csvLines, type CsvColumn } from './csv.ts';
-import { readInOneState } from './one-state.ts';
-import { inState, type Listing } from './pages.ts';
+import { readInOneState, lastEvent, readSince, seenEvents, type SeenEvents } from './one-state.ts';
+import { inState, WHOLE_LIST, type Listing } from './pages.ts';
 import { readKey, readListPieces } from './pieces.ts';
-import { encodeCursor, lastEvent, readSince, seenEvents, type SeenEvents } from './watermark.ts';
 
 /** Records of a stream for each unit of the partner's limit. */
 const RECORDS_PER_UNIT = 2_000;
 
 /** A partner's streams at a time in a process. */
 const MAX_STREAMS = 2;
-
-/** More records than a database has. */
-export const WHOLE_LIST = 2 ** 31;
 
 type StreamFormat = Exclude<Format, 'json'>;
 
@@ -76,7 +72,7 @@ interface Beginning extends SeenEvents {
   readonly etag: string;
   readonly scope: Scope;
   readonly count: number;
-  /** The last key, if another piece of the list follows. */
+  /** The key of the last record to send, if `limit` ends the stream before the list. */
   readonly until: string | null;
 }
 
@@ -114,12 +110,14 @@ export async function sendStream(
       if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
       const since = await readSince(database, id, updatedSince, cursorWatermark);
       if (position === null && since !== null && lastEvent(since.seen) < since.from) return empty;
-      const found = await listing.find(scope, since, after, limit, null);
-      inState(catalog, found);
-      const last = found.positions.at(-1);
-      const until =
-        found.hasMore && last !== undefined ? await readKey(database, listing.records, last, catalog) : null;
-      return { ...empty, count: found.positions.length, until };
+      if (limit === WHOLE_LIST) {
+        const { total } = inState(catalog, await listing.count(scope, since, after));
+        return { ...empty, count: total };
+      }
+      const { positions, hasMore } = inState(catalog, await listing.find(scope, since, after, limit, null));
+      const last = positions.at(-1);
+      const until = hasMore && last !== undefined ? await readKey(database, listing.records, last, catalog) : null;
+      return { ...empty, count: positions.length, until };
     },
   });
   const { etag, count, until } = row;
@@ -137,7 +135,7 @@ export async function sendStream(
 /** The parts of a response's head that differ between streams. */
 interface StreamHead {
   readonly etag: string;
-  /** The records that it begins, which the partner's limit counts before the body. */
+  /** The number of records that the partner's limit is charged for, before the body. */
   readonly count: number;
   readonly format: StreamFormat;
   /** The name of a downloaded file, without its extension. */

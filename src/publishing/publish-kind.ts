@@ -1,4 +1,4 @@
-import { isOneOf } from '../database/engine-sql.ts';
+import { isOneOf } from '../database/statement.ts';
 import { isIndexed, keyField, type Kind } from '../kinds.ts';
 import type { Counts, ImportContext } from './import-context.ts';
 import { planPositions, type KeyLines, type PlannedKey } from './positions/position-plan.ts';

@@ -9,7 +9,7 @@ import { BLOCK_SIZE } from '../index/position-set.ts';
 import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
 import { announceRelease, nextReleaseNumber } from './releases.ts';
 import { vacuum } from '../database/vacuum.ts';
-import { lockCatalog } from '../database/catalog-lock.ts';
+import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import type { ChangeSink } from './preview/record-changes.ts';
 import { refuseOtherFormats } from './read/file-format.ts';
 import { ProblemList } from './problems.ts';
@@ -25,7 +25,7 @@ import type { Source } from './read/source.ts';
 import { updateSupplierVisibility } from './write/supplier-visibility.ts';
 import { INDEXED_KINDS, KINDS, type Kind } from '../kinds.ts';
 
-export interface PublishOptions extends RemovalOptions {
+export interface PublishOptions extends RemovalOptions, Omit<WorkHooks, 'onProgress'> {
   clock: Clock;
   /** The sources' directory, for the audit trail. */
   directory?: string;
@@ -35,12 +35,6 @@ export interface PublishOptions extends RemovalOptions {
   changes?: ChangeSink;
   /** Positions per index block; tests lower it to fill blocks. */
   blockSize?: number;
-  /** Called once if another import holds the lock. */
-  onWaiting?: () => void;
-  /** Called regularly. If it throws, the import ends with that error and nothing is published. */
-  throwIfInterrupted?: () => void;
-  /** Called just before the commit, the last point at which throwing prevents publication. */
-  onCommit?: () => void;
   /** Called as a source's bytes are read and its lines processed. */
   onRead?: (source: Source, bytes: number, lines: number) => void;
 }

@@ -1,5 +1,5 @@
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
-import { nextCommitTimestamp, bumpRevision } from '../database/commit-timestamps.ts';
+import { nextCommitTimestamp, bumpRevision, readLastEvents } from '../database/commit-timestamps.ts';
 import type { Clock } from '../timestamp.ts';
 
 /** The next release's number. `lockCatalog` keeps other imports from taking it. */
@@ -12,7 +12,7 @@ export async function nextReleaseNumber({ kysely }: Database): Promise<number> {
 }
 
 /**
- * Draws a release's timestamp and makes it known to servers: the last step before the commit.
+ * Draws a release's timestamp, and stores the release. Only the audit entry comes after it, since it locks `access.clock`.
  *
  * @param after a timestamp that the release's must also exceed.
  */
@@ -51,14 +51,7 @@ export async function announceInterrupted(database: OpenDatabase): Promise<strin
   });
 }
 
-async function findUnannounced({ kysely }: Database): Promise<string | null> {
-  const { last_publication: announced } = await kysely
-    .selectFrom('access.clock')
-    .select('last_publication')
-    .executeTakeFirstOrThrow();
-  const { published } = await kysely
-    .selectFrom('catalog.publications')
-    .select((eb) => eb.fn.max('instant').as('published'))
-    .executeTakeFirstOrThrow();
-  return (published as string | null) !== null && published > announced ? published : null;
+async function findUnannounced(database: Database): Promise<string | null> {
+  const { published, announced } = await readLastEvents(database);
+  return published > announced ? published : null;
 }

@@ -9,7 +9,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, type DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import {
@@ -83,15 +83,6 @@ export async function backup(path: string, target: string, options: BackupOption
     removeFolder();
     throw error;
   }
-}
-
-/** Folders next to the target that a killed backup has left. */
-export function findPartialBackups(target: string): string[] {
-  const folder = dirname(resolve(target));
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .filter((name) => name.startsWith(`${basename(resolve(target))}.partial-`))
-    .map((name) => join(folder, name));
 }
 
 function refuseTarget(target: string): void {

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { recordChange, type Change } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { recordTimeline } from '../database/postgres/timeline.ts';
-import { bumpRevision } from '../database/commit-timestamps.ts';
+import { bumpRevision, readLastEvents } from '../database/commit-timestamps.ts';
 import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
 import { insertRows } from '../database/rows.ts';
 import { encodeSet, decodeStoredSet, storedSet, type StoredSet } from '../index/position-set.ts';
@@ -107,11 +107,9 @@ export async function recover(database: OpenDatabase, options: RecoverOptions): 
 }
 
 /** The timestamp of the last release or change of grants. */
-export async function readLastEvent({ kysely }: Database): Promise<string> {
-  const { rows } = await sql<{ published: string | null; drawn: string }>`select
-    (select max(instant) from catalog.publications) as published,
-    (select last_instant from access.clock) as drawn`.execute(kysely);
-  return latestOf(EPOCH, ...rows.flatMap(({ published, drawn }) => [published ?? EPOCH, drawn]));
+export async function readLastEvent(database: Database): Promise<string> {
+  const { published, drawn } = await readLastEvents(database);
+  return latestOf(published, drawn);
 }
 
 /** The newest timestamp of any partner, grant, key or audit entry. Migrations do not count. */

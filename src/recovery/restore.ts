@@ -6,10 +6,10 @@ import { openForCommands } from '../database/open.ts';
 import { SqliteConnection, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
 import { OperatorError } from '../operator-error.ts';
+import { printable } from '../printable.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
 import { keepAs, makeLastFolder, makeLike, syncToDisk } from './durable-files.ts';
-import { removeForeignSchema, removePrograms } from './foreign-schema.ts';
 import { keepHistory, lockReplaced, type ReplacedDatabase, type ReplacedFile } from './replaced-database.ts';
 import { recover, type Recovery } from './recover.ts';
 
@@ -33,7 +33,7 @@ interface RestoreOptions {
 
 export interface RestoreReport {
   readonly manifest: BackupManifest;
-  /** Foreign triggers, views, tables and indexes that were dropped from the backup. */
+  /** Triggers and views that were dropped from the backup. */
   readonly dropped: readonly string[];
   /** Names of the migrations that ran on the restored database. */
   readonly migrations: readonly string[];
@@ -58,7 +58,7 @@ export interface RestoreReport {
  * These are the ones that a mistake or damage rarely affects, and an older state of them would undo revocations, which no
  * backup knows of: so then every partner is suspended, and the audit trail and usage since the backup are kept.
  *
- * The files are verified, copied beside the database, cleaned of foreign schema, migrated and recovered there: their
+ * The files are verified, copied beside the database, cleaned of triggers and views, migrated and recovered there: their
  * timestamps continue after all those in the replaced database. Then a rename puts each file in place, the catalog first. Between the two renames the database looks as if
  * a release's process had died between its two commits, which readers and writers handle. So it is consistent at
  * every moment, and a killed restore can simply be run again. The replaced files stay beside it.
@@ -90,9 +90,8 @@ export async function restore(path: string, folder: string, options: RestoreOpti
     await begin('recovering');
     const restored = withAccess ? (['catalog', 'access'] as const) : (['catalog'] as const);
     const fromBackup = restored.map((group) => [sqliteFiles(staged)[group], group] as const);
-    const programs = fromBackup.flatMap(([file, group]) => removePrograms(file, group));
+    const dropped = fromBackup.flatMap(([file, group]) => dropPrograms(file, group));
     const migrations = await onStaged(staged, options, (database) => prepareSchema(database, clock));
-    const dropped = [...programs, ...fromBackup.flatMap(([file, group]) => removeForeignSchema(file, group))];
     const access = withAccess ? restrictAccess(replaced.access, sqliteFiles(staged).access, clock) : null;
     await begin('recovering');
     const recovery = await onStaged(staged, options, (database) =>
@@ -166,6 +165,33 @@ function stage(folder: string, staging: string, { catalog, access }: ReplacedDat
   // By the connection that locks it: closing another descriptor of the file would end the lock.
   else access.connection?.prepare('vacuum into ?').run(stagedAccess);
   return staged;
+}
+
+/**
+ * Drops every trigger and view in a backup's file, since the service has none: a planted one would run with the next write
+ * or read.
+ *
+ * @returns the dropped objects, as `access trigger forge_keys`.
+ * @throws OperatorError if the file cannot be read.
+ */
+function dropPrograms(path: string, group: keyof typeof BACKUP_FILES): string[] {
+  using file = new SqliteConnection(path);
+  try {
+    file.exec('pragma trusted_schema = off; pragma foreign_keys = off');
+    // Otherwise the first migration would fail on its tables.
+    if (file.prepare('select 1 from migrations limit 1').get() === undefined) throw new Error('it lists no migration');
+    const programs = file.prepare("select type, name from sqlite_schema where type in ('trigger', 'view')").all();
+    return programs.map(({ type, name }) => {
+      file.exec(`drop ${String(type)} if exists "${String(name).replaceAll('"', '""')}"`);
+      return printable(`${group} ${String(type)} ${String(name)}`);
+    });
+  } catch (error) {
+    const reason = printable(error instanceof Error ? error.message : String(error));
+    throw new OperatorError(
+      `the backup's ${group} is not what "pds backup" created (${reason}): restore another backup. Nothing was replaced`,
+      { cause: error },
+    );
+  }
 }
 
 /** Runs `work` on the copy, and closes it: closing the last connection checkpoints and removes the WAL. */

@@ -81,3 +81,9 @@ export function object<F extends Fields>(fields: F, optional: string[] = []): Fi
     additionalProperties: false,
   };
 }
+
+/** A line of a reference list. Stored and imported records are compared in the order of the fields. */
+export const namedFields = object({ id, name: filledText });
+
+/** Validated and completed. */
+export type NamedRecord = CompletedOf<typeof namedFields>;

@@ -2,6 +2,9 @@ import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../access/scope.ts';
 import type { Engine, ParameterValues } from '../database/database.ts';
 import { isInList, parameter } from '../database/statement.ts';
+import type { IndexedKind } from '../kinds.ts';
+import type { ListedRecords } from '../paging/pages.ts';
+import type { RecordQuery } from '../paging/send.ts';
 
 /*
  * The scope in detail statements, which do not use the index. Partners that see everything and partners with grants
@@ -18,29 +21,52 @@ export function scopeValues({ leadEntities, coops }: Scope): ParameterValues {
   return { lead_entities: [...leadEntities.keys()], coops: [...coops.keys()] };
 }
 
-const everyRecord = sql<SqlBool>`1 = 1`;
-
-/** Whether a contract or solicitation belongs to a granted lead entity or coop. */
-export function isGranted(
-  engine: Engine,
-  key: ReturnType<typeof scopeKey>,
-  columns: { leadEntity: string; coop?: string },
-): RawBuilder<SqlBool> {
-  if (key === 'everything') return everyRecord;
-  const ofLeadEntity = isInList(engine, sql.ref(columns.leadEntity), 'lead_entities');
-  if (columns.coop === undefined) return ofLeadEntity;
-  return sql<SqlBool>`(${ofLeadEntity} or ${isInList(engine, sql.ref(columns.coop), 'coops')})`;
+/** Whether the scope shows the `record` of a kind. Drafts are shown to nobody. */
+export function isVisible(engine: Engine, kind: IndexedKind, key: ReturnType<typeof scopeKey>): RawBuilder<SqlBool> {
+  const isServed = sql<SqlBool>`record.status <> 'draft'`;
+  if (key === 'everything') return kind === 'solicitations' ? isServed : sql<SqlBool>`1 = 1`;
+  const ofLeadEntity = isInList(engine, sql.ref('record.lead_entity_id'), 'lead_entities');
+  switch (kind) {
+    case 'suppliers':
+      return isNamed(engine);
+    case 'contracts':
+      return sql<SqlBool>`(${ofLeadEntity} or ${isInList(engine, sql.ref('record.coop_id'), 'coops')})`;
+    case 'solicitations':
+      return sql<SqlBool>`${isServed} and ${ofLeadEntity}`;
+  }
 }
 
 /**
  * Whether a contract of a granted lead entity or coop names the supplier in the parameter `id`. Compares with the
  * parameter rather than the row's ID; otherwise PostgreSQL can collect all suppliers of all grants first.
  */
-export function isGrantedSupplier(engine: Engine, key: ReturnType<typeof scopeKey>): RawBuilder<SqlBool> {
-  if (key === 'everything') return everyRecord;
+function isNamed(engine: Engine): RawBuilder<SqlBool> {
   return sql<SqlBool>`(
     exists (select 1 from catalog.supplier_lead_entities as path
       where path.supplier_id = ${parameter('id')} and ${isInList(engine, sql.ref('path.lead_entity_id'), 'lead_entities')})
     or exists (select 1 from catalog.supplier_coops as path
       where path.supplier_id = ${parameter('id')} and ${isInList(engine, sql.ref('path.coop_id'), 'coops')}))`;
+}
+
+/**
+ * Finds a record within the scope by a unique column. One lookup in the index on that column.
+ *
+ * @param details the records as in their details.
+ */
+export function findRecord(
+  engine: Engine,
+  kind: IndexedKind,
+  details: ListedRecords,
+  scope: Scope,
+  id: string | number,
+  column: 'id' | 'ref' = 'id',
+): RecordQuery {
+  const key = scopeKey(scope);
+  return {
+    statementKey: `${kind} by ${column}, ${key}`,
+    build: () => sql`select ${details.text} as text, ${details.changesAt ?? sql`null`} as changes_at
+      from ${sql.table(`catalog.${kind}`)} as record
+      where ${sql.ref(`record.${column}`)} = ${parameter('id')} and ${isVisible(engine, kind, key)}`,
+    values: { ...scopeValues(scope), id },
+  };
 }

@@ -36,8 +36,6 @@ interface UsageState {
   readonly pendingRequests: number;
   /** Failed writes since the start. */
   readonly failedWrites: number;
-  /** Requests not counted because writes failed for so long that the counters were full. */
-  readonly droppedRequests: number;
 }
 
 /**
@@ -64,11 +62,7 @@ export class UsageRecorder {
 
   get state(): UsageState {
     const taken = this.#unwritten.reduce((sum, { requests }) => sum + requests, 0);
-    return {
-      pendingRequests: this.#counts.requests + taken,
-      failedWrites: this.#failedWrites,
-      droppedRequests: this.#counts.dropped,
-    };
+    return { pendingRequests: this.#counts.requests + taken, failedWrites: this.#failedWrites };
   }
 
   /** Starts writing every five seconds, until `stop()`. */
@@ -148,7 +142,10 @@ export class UsageRecorder {
   }
 }
 
-/** Maximum number of counters. There is one per key, endpoint and day with requests. */
+/**
+ * Maximum number of counters: one per key, endpoint and day with requests. If writes fail for so long that they are full,
+ * requests of others are not counted.
+ */
 const MAX_COUNTERS = 20_000;
 
 /** Endpoint of requests that match no route. */
@@ -160,16 +157,10 @@ export class UsageCounts {
   #day = '';
   #dayStartMs = Number.NaN;
   #requests = 0;
-  #dropped = 0;
 
   /** Counted requests that were not taken yet. */
   get requests(): number {
     return this.#requests;
-  }
-
-  /** Requests not counted because the counters were full. */
-  get dropped(): number {
-    return this.#dropped;
   }
 
   /** Counts a request if it has a partner. */
@@ -180,10 +171,7 @@ export class UsageCounts {
     const id = `${day} ${keyId} ${endpoint}`;
     let counter = this.#counters.get(id);
     if (counter === undefined) {
-      if (this.#counters.size === MAX_COUNTERS) {
-        this.#dropped += 1;
-        return;
-      }
+      if (this.#counters.size === MAX_COUNTERS) return;
       const none = { requests: 0, records: 0, limited: 0, failed: 0 };
       counter = { day, partner_id: partner.id, key_id: keyId, endpoint, ...none };
       this.#counters.set(id, counter);

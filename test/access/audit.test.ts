@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
-import { ensureDemoPartner } from '../../src/access/demo-partner.ts';
+import { ensureDemoPartner } from '../../src/commands/serve/demo.ts';
 import { grant, revoke, type Grants } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import { digestOf } from '../../src/access/keys.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ensureDemoPartner } from '../../src/access/demo-partner.ts';
+import { ensureDemoPartner } from '../../src/commands/serve/demo.ts';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import { DEMO_KEY, issueKeyText } from '../../src/access/keys.ts';

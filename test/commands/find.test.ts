@@ -55,29 +55,19 @@ describe('pds find', { timeout: 120_000 }, () => {
 });
 
 describe('an id that does not exist', { timeout: 120_000 }, () => {
-  test.each([
-    ['mistyped', 'le_city_of_pitsburg_d85d'],
-    ['cut off', 'le_city_of_pittsburgh'],
-    ['a name', 'city of pittsburgh'],
-  ])('and is %s is refused by a grant and a revocation, with the nearest and the next step', async (_, id) => {
-    const meant = 'Did you mean lead entity "le_city_of_pittsburgh_d85d" (City of Pittsburgh)?';
+  test('is refused by a grant and a revocation, with the next step', async () => {
+    const id = 'le_city_of_pitsburg_d85d';
     expect(await pds('partner', 'grant', 'acme', '--lead-entity', id)).toEqual({
       ...{ code: 1, stdout: '' },
       stderr:
-        `error: not in the catalog: lead entity "${id}". Nothing was granted. ${meant} ` +
+        `error: not in the catalog: lead entity "${id}". Nothing was granted. ` +
         'Find ids by name with "pds find lead-entity TEXT"\n',
     });
     expect(await pds('partner', 'revoke', 'acme', '--lead-entity', id)).toEqual({
       ...{ code: 1, stdout: '' },
       stderr:
-        `error: not granted to "acme": lead entity "${id}". Nothing was revoked. ${meant} ` +
+        `error: not granted to "acme": lead entity "${id}". Nothing was revoked. ` +
         '"pds partner show acme" lists its grants. Find ids by name with "pds find lead-entity TEXT"\n',
     });
-  });
-
-  test('and resembles none gets no suggestion', async () => {
-    const { stderr } = await pds('partner', 'grant', 'acme', '--coop', 'zzzz');
-    expect(stderr).not.toContain('Did you mean');
-    expect(stderr).toContain('"pds find coop TEXT"');
   });
 });

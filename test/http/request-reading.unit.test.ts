@@ -58,13 +58,13 @@ describe('reading the path of a URL', () => {
     'finds no path in an unreadable URL: %s',
     (url) => {
       expect(readPath(url)).toBeNull();
-      expect(routedUrl(url)).toMatch(/^\/v1\/unreadable/);
+      expect(routedUrl({ url })).toMatch(/^\/v1\/unreadable/);
     },
   );
 
   test('never routes a URL from outside /v1 to a path under /v1', () => {
-    expect(routedUrl('/v10/%ZZ')).toBe('/unreadable/');
-    expect(routedUrl('/%ZZ')).toBe('/unreadable/');
-    expect(routedUrl('/health')).toBe('/health');
+    expect(routedUrl({ url: '/v10/%ZZ' })).toBe('/unreadable/');
+    expect(routedUrl({ url: '/%ZZ' })).toBe('/unreadable/');
+    expect(routedUrl({ url: '/health' })).toBe('/health');
   });
 });

@@ -6,7 +6,7 @@ import { hasValue, type Condition } from '../../src/index/conditions.ts';
 import { RecordIndex } from '../../src/index/record-index.ts';
 import { OtherStateError } from '../../src/index/statements.ts';
 import { SetCache } from '../../src/index/block-query.ts';
-import { seenEvents } from '../../src/paging/watermark.ts';
+import { seenEvents } from '../../src/paging/one-state.ts';
 import { indexedListing, readPage, type ListedRecords, conditionsOf } from '../../src/paging/pages.ts';
 import { CertificationList } from '../../src/resources/certifications/certification-list.ts';
 import { contractFilters, listedContracts } from '../../src/resources/contracts/contracts.ts';

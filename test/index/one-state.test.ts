@@ -8,7 +8,7 @@ import { hasWords, Visibility } from '../../src/index/conditions.ts';
 import { RecordIndex } from '../../src/index/record-index.ts';
 import { OtherStateError } from '../../src/index/statements.ts';
 import { SetCache } from '../../src/index/block-query.ts';
-import { seenEvents } from '../../src/paging/watermark.ts';
+import { seenEvents } from '../../src/paging/one-state.ts';
 import { indexedListing, readPage } from '../../src/paging/pages.ts';
 import { listedContracts } from '../../src/resources/contracts/contracts.ts';
 import { listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';

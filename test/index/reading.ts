@@ -1,7 +1,6 @@
 import type { Partner, Scope } from '../../src/access/scope.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import type { SeenEvents } from '../../src/paging/watermark.ts';
-import { readInOneState, type OneState, type Reading } from '../../src/paging/one-state.ts';
+import { type SeenEvents, readInOneState, type OneState, type Reading } from '../../src/paging/one-state.ts';
 
 /** Reads for a scope, as a request of a partner that is not in the database. */
 export function readFor<Row extends SeenEvents>(

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeCursor, encodeCursor, type CursorBinding, type Position } from '../../src/paging/watermark.ts';
+import {
+  decodeCursor,
+  encodeCursor,
+  type CursorBinding,
+  type Position,
+} from '../../src/http/request/page-parameters.ts';
 
 const secret = Buffer.alloc(32, 7);
 const binding: CursorBinding = { endpoint: '/v1/contracts', partnerId: 3, filters: { q: 'fire', state: 'PA' } };

@@ -141,6 +141,10 @@ test('a stream costs a unit for each 2,000 records, before its body, and at most
   expect(await leftAfter('format=ndjson&limit=2000')).toBe('98');
   expect(await leftAfter('format=ndjson&limit=2001')).toBe('96');
   expect(await leftAfter('format=ndjson')).toBe('93');
+  const { headers } = await service.get('/v1/contracts?format=ndjson&limit=1500', { key });
+  const cursor = /cursor=([^&>]+)/.exec(String(headers['link']))?.[1] ?? '';
+  // The remaining 3,501.
+  expect(await leftAfter(`format=ndjson&cursor=${cursor}`)).toBe('90');
   const slow = await addPartner({ requestsPerMinute: 5 });
   const first = await service.get('/v1/contracts?format=ndjson', { key: slow.key });
   expect(first.headers['ratelimit']).toMatch(/r=3;/);

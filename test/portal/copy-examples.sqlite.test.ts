@@ -1,15 +1,21 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { setPartner } from '../../src/access/partner-admin.ts';
 import { InterceptingProxy } from '../../client/test/support/intercepting-proxy.ts';
-import { startSampleService } from '../../client/test/support/sample-service.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { publishLines } from '../support/publishing.ts';
-import type { TestService } from '../support/service.ts';
+import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
 import { makeExampleProject, type ExampleProject } from './example-runner.ts';
-import { listExamples } from './examples.ts';
+import { listExamples, type Example } from './examples.ts';
 import { readText } from './site.ts';
 
-/** The examples request pieces of 10,000; the sample has fewer records. */
-const PIECE = 500;
+const CONTRACTS = 100_000;
+/** That the examples request. */
+const PIECE = 10_000;
+/** Requests a minute, if an operator sets nothing else. */
+const DEFAULT_LIMIT = 600;
 
 const EXAMPLES = listExamples(readText('docs/partner-guide/syncing.md')).slice(1);
 const TOO_MANY = 'HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}';
@@ -17,25 +23,29 @@ const TOO_MANY = 'HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\ncontent-le
 let service: TestService;
 let proxy: InterceptingProxy;
 let project: ExampleProject;
-let environment: Record<string, string>;
-/** The ids of the contracts in the service. */
-let remaining: string[];
 
 beforeAll(async () => {
-  service = await startSampleService();
+  const contracts = Array.from({ length: CONTRACTS }, (_, index) => contract(`ctr_${index}`));
+  service = await startService({
+    catalog: { ...SMALL_CATALOG, contracts },
+    partners: EXAMPLES.map(({ language }) => ({ name: nameOf(language), everything: true })),
+    clock: Date.now,
+  });
+  for (const { language } of EXAMPLES)
+    await setPartner(service.database, Date.now, nameOf(language), { requestsPerMinute: null });
+  await service.noticeChanges();
   proxy = await InterceptingProxy.start(Number(new URL(service.url).port));
   project = await makeExampleProject();
-  environment = { PARTNER_DATA_URL: proxy.url, PARTNER_DATA_KEY: service.partner('all').key };
-  const lines = readText('sample/contracts.ndjson').trimEnd().split('\n');
-  remaining = lines.map((line) => (JSON.parse(line) as { id: string }).id);
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await project.remove();
   await proxy.close();
   await service.close();
 });
 
-const smaller = (target: string): string => target.replace(/limit=10000\b/, `limit=${PIECE}`);
+function nameOf(language: string): string {
+  return language.replace(' ', '-');
+}
 
 /** Requests by target, with how often each reached the service. */
 function requests(): Map<string, number> {
@@ -44,40 +54,91 @@ function requests(): Map<string, number> {
   return counts;
 }
 
+/** The contracts of a copy, as the example that keeps it stores them. */
+async function readCopy({ language }: Example): Promise<Map<string, unknown>> {
+  const folder = join(project.directory, nameOf(language));
+  if (language === 'sh') {
+    const lines = (await readFile(join(folder, 'copy.ndjson'), 'utf8')).trimEnd().split('\n');
+    return byId(lines.map((line) => (JSON.parse(line) as { record: unknown }).record));
+  }
+  if (language === 'ts client') {
+    const { records } = JSON.parse(await readFile(join(folder, 'copy.json'), 'utf8')) as {
+      records: [string, unknown][];
+    };
+    return byId(records.map(([, record]) => record));
+  }
+  const database = new DatabaseSync(join(folder, 'copy.sqlite'), { readOnly: true });
+  try {
+    return byId(
+      database
+        .prepare('select record from records')
+        .all()
+        .map((row) => JSON.parse(String(row['record'])) as unknown),
+    );
+  } finally {
+    database.close();
+  }
+}
+
+function byId(records: readonly unknown[]): Map<string, unknown> {
+  expect(new Set(records.map((record) => (record as { id: string }).id)).size).toBe(records.length);
+  return new Map(records.map((record) => [(record as { id: string }).id, record]));
+}
+
+/** The contracts that the service serves now, read by the test itself. */
+async function served(key: string): Promise<Map<string, unknown>> {
+  const response = await fetch(`${service.url}/v1/contracts?format=ndjson`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  expect(response.headers.get('ratelimit-policy')).toContain(`q=${DEFAULT_LIMIT};`);
+  return byId(
+    (await response.text())
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as unknown),
+  );
+}
+
 test('the guide keeps a copy in every language', () => {
   expect(EXAMPLES.map(({ language }) => language)).toEqual(['sh', 'ts', 'ts client', 'python']);
 });
 
-describe.each(EXAMPLES)('the $language example', (example) => {
-  const run = (name: string) => project.run(example, environment, 1, name);
+describe.each(EXAMPLES)('the $language example, of 100,000 contracts and under the default limit,', (example) => {
+  const name = nameOf(example.language);
+  const run = () => project.run(example, { PARTNER_DATA_URL: proxy.url, PARTNER_DATA_KEY: key() }, 1, name);
+  const key = (): string => service.partner(name).key;
+  /** The shell's piece is the whole listing. */
   const isWhole = example.language === 'sh';
 
   (example.language === 'python' ? testWith('python') : testWith('curl'))(
-    'survives a 429, a reset connection and a restart, and reads one piece twice',
+    'survives a 429, a reset connection and a restart, loses nothing, and reads one piece twice',
     async () => {
-      const name = example.language.replace(' ', '-');
       // In the first run, the connections are reset from the fifth request on until it gives up.
-      proxy.intercept(({ target }, index) => {
+      proxy.intercept((_request, index) => {
         if (index === 0) return { respond: TOO_MANY };
-        if (index === 1) return { cutAfter: 5_000, target: smaller(target) };
-        return index >= 4 && !isWhole ? { cutAfter: 0 } : { target: smaller(target) };
+        if (index === 1) return { cutAfter: 5_000 };
+        return index >= 4 && !isWhole ? { cutAfter: 0 } : {};
       });
-      const first = await run(name);
+      const first = await run();
       expect(first.code === 0, first.stderr).toBe(isWhole);
       const before = requests();
-      proxy.intercept(({ target }) => ({ target: smaller(target) }));
-      const second = await run(name);
-      expect(second.stdout, second.stderr).toMatch(new RegExp(`^${remaining.length} contracts, next from `));
+      proxy.intercept(null);
+      const second = await run();
+      const expected = await served(key());
+      expect(second.stdout, second.stderr).toMatch(new RegExp(`^${expected.size} contracts, next from `));
       const counts = [...before.entries(), ...requests().entries()];
       expect(counts.filter(([, count]) => count > 1)).toHaveLength(1);
-      if (!isWhole) expect(counts).toHaveLength(Math.ceil(remaining.length / PIECE));
+      if (!isWhole) expect(counts).toHaveLength(CONTRACTS / PIECE);
+      expect(await readCopy(example)).toEqual(expected);
       // The next run has the changes since, including removals.
-      const [gone, ...rest] = remaining;
+      const gone = `ctr_${EXAMPLES.indexOf(example)}`;
       await publishLines(service.database, { contracts: [{ id: gone, deleted: true }] });
       await service.noticeChanges();
-      remaining = rest;
-      expect((await run(name)).stdout).toMatch(new RegExp(`^${remaining.length} contracts, next from `));
+      expect((await run()).code).toBe(0);
+      const copy = await readCopy(example);
+      expect(copy.has(gone)).toBe(false);
+      expect(copy).toEqual(await served(key()));
     },
-    60_000,
+    180_000,
   );
 });

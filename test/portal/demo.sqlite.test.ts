@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from 'vitest';
-import { ensureDemoPartner } from '../../src/access/demo-partner.ts';
+import { ensureDemoPartner } from '../../src/commands/serve/demo.ts';
 import { DEMO_KEY } from '../../src/access/keys.ts';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
 import { openPages, recordPage } from '../support/browser/browser.ts';

@@ -29,6 +29,7 @@ export interface Ran {
 
 /** A folder that runs examples as in a partner's project, with the client installed. */
 export interface ExampleProject {
+  readonly directory: string;
   /**
    * Runs an example in its own empty folder, `times` times; returns the result of the last run.
    *
@@ -57,6 +58,7 @@ export async function makeExampleProject(): Promise<ExampleProject> {
 
   let number = 0;
   return {
+    directory,
     async run(example, environment, times, name = `example-${number++}`) {
       const folder = join(directory, name);
       await mkdir(folder, { recursive: true });

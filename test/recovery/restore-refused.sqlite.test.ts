@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, getPartner } from '../../src/access/partner-admin.ts';
@@ -132,40 +131,24 @@ function tamper(group: 'catalog' | 'access', statements: string): void {
 }
 
 describe('pds restore of a manipulated backup', { timeout: 120_000 }, () => {
-  test('drops triggers, views, tables and indexes that no migration creates, and lists them', async () => {
-    const schema = (): Promise<Set<string>> =>
-      files.use(async ({ kysely }) => {
-        const { rows } = await sql<{ it: string }>`
-          select 'catalog ' || type || ' ' || name as it from catalog.sqlite_schema
-          union all select 'access ' || type || ' ' || name from access.sqlite_schema`.execute(kysely);
-        return new Set(rows.map(({ it }) => it));
-      });
-    const before = await schema();
+  test('drops triggers and views before anything else runs, and lists them', async () => {
     await backUp();
     tamper(
       'access',
       `create trigger forge after insert on audit begin update partners set everything_since = '2020' where name = 'bolt'; end;
-       create table stolen (digest text); create index slow on partners (name || id); create table "café\u001b[2J" (id);`,
+       create view "café\u001b[2J" as select 1;`,
     );
-    tamper(
-      'catalog',
-      'create view shown as select * from solicitations; create virtual table words using fts5 (word);',
-    );
+    tamper('catalog', 'create view shown as select * from solicitations');
     const { code, stdout, stderr } = await restore('--access');
     expect(stderr).toContain(
       'WARNING: the backup contained objects that this service does not create; they were dropped',
     );
     expect(code).toBe(0);
-    expect((JSON.parse(stdout) as { dropped: string[] }).dropped).toEqual(
-      expect.arrayContaining([
-        'access trigger forge',
-        'access table stolen',
-        'access index slow',
-        'access table café\\u001b[2J',
-        'catalog view shown',
-      ]),
-    );
-    expect([...(await schema())].filter((it) => !before.has(it))).toEqual([]);
+    expect((JSON.parse(stdout) as { dropped: string[] }).dropped.toSorted()).toEqual([
+      'access trigger forge',
+      'access view café\\u001b[2J',
+      'catalog view shown',
+    ]);
     await files.use(async (database) => {
       await createPartner(database, Date.now, 'after', { everything: false });
       expect(await getPartner(database, Date.now, 'bolt')).toMatchObject({ everythingSince: null });
@@ -176,35 +159,18 @@ describe('pds restore of a manipulated backup', { timeout: 120_000 }, () => {
 
   test('does the same to a backup of version 1.2', async () => {
     await backUpBefore();
-    tamper(
-      'catalog',
-      `create trigger forge after insert on contracts begin delete from contracts; end;
-       create table planted (id integer); create index slow on coops (upper(name))`,
-    );
+    tamper('catalog', 'create trigger forge after insert on contracts begin delete from contracts; end');
     const { code, stdout } = await restore();
     expect(code).toBe(0);
-    expect((JSON.parse(stdout) as { dropped: string[] }).dropped.toSorted()).toEqual([
-      'catalog index slow',
-      'catalog table planted',
-      'catalog trigger forge',
-    ]);
-    tamper('catalog', 'alter table coops add column more text');
-    expect((await restore()).stderr).toContain('table coops has another definition');
+    expect((JSON.parse(stdout) as { dropped: string[] }).dropped).toEqual(['catalog trigger forge']);
   });
 
-  test.each([
-    [
-      'a table of another definition',
-      'drop table settings; create table settings (name text, value text as (name))',
-      'table settings has another definition',
-    ],
-    ['a table that is missing', 'drop table grants', 'it has no table grants'],
-  ])('refuses %s by name, and leaves the database as it is', async (_, statements, reason) => {
+  test('refuses a file that lists no migration, and leaves the database as it is', async () => {
     await backUp();
     await files.use((database) => renameCity(database, 'Renamed since'));
-    tamper('access', statements);
+    tamper('access', 'delete from migrations');
     const { code, stderr } = await restore('--access');
-    expect(stderr).toContain(reason);
+    expect(stderr).toContain('it lists no migration');
     expect(code).toBe(1);
     expect([...contents().keys()]).toEqual(['pds.access.sqlite', 'pds.sqlite']);
     expect(await files.use(cityNames)).toEqual(['Renamed since', 'City of B']);

@@ -4,7 +4,7 @@ import { networkOf } from '../../src/rate-limiting/request-limits.ts';
 import { readBearerKey, readPath, routedUrl } from '../../src/http/request/request-head.ts';
 import { chooseEncoding, entityTag, isUnchanged } from '../../src/http/response/send-text.ts';
 import { openEnum } from '../../src/http/openapi/openapi-schemas.ts';
-import { acceptedFormat, PAGE_PARAMETERS } from '../../src/http/request/page-parameters.ts';
+import { acceptedFormat, PAGE_PARAMETERS, decodeCursor } from '../../src/http/request/page-parameters.ts';
 import {
   certificationsParameter,
   freeText,
@@ -17,7 +17,6 @@ import {
 import { MAX_HEAD_BYTES } from '../../src/http/server/server.ts';
 import { queryWords, wordsOf, Tokenizer } from '../../src/index/words.ts';
 import { parseTimestamp } from '../../src/timestamp.ts';
-import { decodeCursor } from '../../src/paging/watermark.ts';
 import { readLines } from '../../src/publishing/read/lines.ts';
 import { lineParser } from '../../src/publishing/read/record-parser.ts';
 import { stateOfLocation } from '../../src/us-states.ts';
@@ -124,7 +123,12 @@ const OF_ANY_LENGTH: [name: string, read: (text: string) => unknown][] = [
   ["a client's address", networkOf],
   [
     'a request target',
-    (text) => [routedUrl(text), routedUrl(`/v1/${text}`), routedUrl(`http://${text}`), readPath(`/${text}`)],
+    (text) => [
+      routedUrl({ url: text }),
+      routedUrl({ url: `/v1/${text}` }),
+      routedUrl({ url: `http://${text}` }),
+      readPath(`/${text}`),
+    ],
   ],
   ...Object.keys(PARAMETERS).map((name): [string, (text: string) => unknown] => [
     `the parameter ${name}`,

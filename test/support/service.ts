@@ -9,7 +9,7 @@ import { readConfig, type DatabaseConfig } from '../../src/config.ts';
 import type { Engine, OpenDatabase } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
 import type { Clock } from '../../src/timestamp.ts';
-import { readCursorSecret } from '../../src/paging/watermark.ts';
+import { readCursorSecret } from '../../src/http/request/page-parameters.ts';
 import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import type { PublishedDirectory } from '../model/model.ts';

@@ -21,7 +21,7 @@ let refreshes: number;
 /** The number of reloads that are still followed by changes. */
 let left: number;
 
-/** A request gives up after ten attempts, of which a release and a grant together cost two. */
+/** A request gives up after thirty attempts, of which a release and a grant together cost two. */
 const RELOADS_PER_SYNC = 4;
 
 afterEach(() => service.close());

@@ -1,4 +1,6 @@
 import { expect } from 'vitest';
+import type { Database } from '../../src/database/database.ts';
+import { insertRows } from '../../src/database/rows.ts';
 import type { Get, HttpResponse } from '../support/client.ts';
 
 /** An item of the feed of changes. */
@@ -110,4 +112,17 @@ export class FeedCopy {
     } while (!this.isAtStart);
     return pages;
   }
+}
+
+/** Stores that contracts left owners with the last release. */
+export async function insertDepartures(
+  database: Database,
+  rows: readonly { readonly id: string; readonly owner: string }[],
+): Promise<void> {
+  const { last: release } = await database.kysely
+    .selectFrom('catalog.publications')
+    .select((eb) => eb.fn.max('number').as('last'))
+    .executeTakeFirstOrThrow();
+  const departures = rows.map((row) => ({ kind: 'contracts' as const, ...row, release }));
+  await insertRows(database, 'catalog.departures', departures);
 }

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
-import { insertRows } from '../../src/database/rows.ts';
 import { recover } from '../../src/recovery/recover.ts';
 import {
   contract,
@@ -12,7 +11,7 @@ import {
   type ImportLines,
 } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
-import { FeedCopy, getChanges, type FeedPage } from './feed-copy.ts';
+import { FeedCopy, getChanges, insertDepartures, type FeedPage } from './feed-copy.ts';
 
 let service: TestService;
 let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
@@ -177,11 +176,6 @@ describe('lists as removed', () => {
   });
 
   test('each of more removals than one statement reads', async () => {
-    await publish({ suppliers: [supplier('sup_new')] });
-    const { last: release } = await service.database.kysely
-      .selectFrom('catalog.publications')
-      .select((eb) => eb.fn.max('number').as('last'))
-      .executeTakeFirstOrThrow();
     const owners = ['coop:co_p', 'coop:co_q', 'coop:co_r', 'lead_entity:le_a'];
     const ids = Array.from({ length: 1_300 }, (_, number) => `gone_${String(number).padStart(4, '0')}`);
     // A statement reads 5,000 rows: some of the owners of gone_1250. Only that one, and the last, were visible to "a".
@@ -191,12 +185,22 @@ describe('lists as removed', () => {
         owner === 'lead_entity:le_a' && !isSeen(id) ? [{ id, owner: 'everything' }] : { id, owner },
       ),
     );
-    const departures = rows.map((row) => ({ kind: 'contracts' as const, ...row, release }));
-    await insertRows(service.database, 'catalog.departures', departures);
+    await publish({ suppliers: [supplier('sup_new')] });
+    await insertDepartures(service.database, rows);
     expect(await changes('a')).toEqual(['-gone_1250', '-gone_1299']);
     expect(await changes('x')).toEqual([]);
     const everything = ids.filter((id) => !isSeen(id)).map((id) => `-${id}`);
     expect((await changes('all')).slice(0, -1)).toEqual(everything);
+  });
+
+  test('a record that left more owners than one statement reads', async () => {
+    // Those of "a" are read last.
+    const coops = Array.from({ length: 5_100 }, (_, number) => `coop:co_${number}`);
+    const rows = ['gone_1', 'gone_2'].flatMap((id) => [...coops, 'lead_entity:le_a'].map((owner) => ({ id, owner })));
+    await publish({ suppliers: [supplier('sup_new')] });
+    await insertDepartures(service.database, rows);
+    expect(await changes('a')).toEqual(['-gone_1', '-gone_2']);
+    expect(await changes('x')).toEqual([]);
   });
 
   test('nothing that came back meanwhile', async () => {

@@ -23,7 +23,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   endpoint: 'the route',
   environment: '`live` or `test`',
   event: 'one millisecond before `since`: when the event was if `since` is a watermark',
-  expected: 'how many records the range must have; with any other number nothing is read',
+  expected: 'how many records these must be; with any other number nothing is read',
   failed: 'requests that failed',
   first: 'the position of the first record of the piece',
   found: 'the positions, or keys, of the records of the page, in their order',

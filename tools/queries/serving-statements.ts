@@ -12,19 +12,21 @@ import { readBlocks, readPosition, readSets } from '../../src/index/statements.t
 import { listExpiringKeys } from '../../src/access/key-expiry.ts';
 import { readLastRelease } from '../../src/monitoring/serving-metrics.ts';
 import { recordStatement, type RecordQuery } from '../../src/paging/send.ts';
-import { readCursorSecret, knownEvents, seenEvents } from '../../src/paging/watermark.ts';
+import { readCursorSecret } from '../../src/http/request/page-parameters.ts';
+import { knownEvents, seenEvents } from '../../src/paging/one-state.ts';
 import { pageStatement, sizesStatement, storedWhole, type ListedRecords } from '../../src/paging/pages.ts';
 import { inCatalogState } from '../../src/paging/changes.ts';
 import { departuresById, departuresByRelease } from '../../src/paging/departures.ts';
 import { keyStatement, pieceQuery } from '../../src/paging/pieces.ts';
 import { readCertifications } from '../../src/resources/certifications/certification-list.ts';
 import { FEED_RECORDS, visibleIds } from '../../src/resources/changes/changes.ts';
-import { findContract, listedContracts } from '../../src/resources/contracts/contracts.ts';
+import { listedContracts } from '../../src/resources/contracts/contracts.ts';
+import { findRecord } from '../../src/resources/granted.ts';
 import { ownKey } from '../../src/resources/key/key.ts';
 import { NAMED_REF_KINDS, TABLE_OF } from '../../src/kinds.ts';
 import { namedRefIds } from '../../src/resources/reference-lists/reference-lists.ts';
 import { findSolicitation, listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';
-import { findSupplier, listedSuppliers } from '../../src/resources/suppliers/suppliers.ts';
+import { detailedSuppliers, listedSuppliers } from '../../src/resources/suppliers/suppliers.ts';
 import { watchStatements } from './watched-database.ts';
 
 /** The documents that list the statements. */
@@ -62,10 +64,10 @@ type Template = [area: Area, name: string, purpose: string, statement: RawBuilde
 function templates(engine: Engine): Template[] {
   const textsOf = engine === 'sqlite' ? joinTexts : withHead;
   const records = SCOPES.flatMap((scope): (RecordQuery | null)[] => [
-    findSupplier({ engine }, scope, ''),
-    findContract({ engine }, scope, ''),
-    findSolicitation({ engine }, scope, ''),
-    findSolicitation({ engine }, scope, '1'),
+    findRecord(engine, 'suppliers', detailedSuppliers, scope, ''),
+    findRecord(engine, 'contracts', listedContracts, scope, ''),
+    findSolicitation(engine, scope, ''),
+    findSolicitation(engine, scope, '1'),
   ]).filter((query) => query !== null);
   return [
     [

@@ -27,21 +27,18 @@ const BEGINNING = /^\{"kind":"([a-z-]+)","id":"([^"\\]+)","(record":|removed":tr
  * @throws Error if it is none.
  */
 export function readFeedLine(line: string): FeedChange {
-  const [beginning = '', kind, id = '', field] = BEGINNING.exec(line) ?? [];
-  if (beginning === '' || !isFeedKind(kind)) throw new Error(`not a change: ${line.slice(0, 100)}`);
+  const [beginning = '', name, id = '', field] = BEGINNING.exec(line) ?? [];
+  const kind = FEED_KINDS.find((known) => known === name);
+  if (kind === undefined) throw new Error(`not a change: ${line.slice(0, 100)}`);
   return { kind, id, record: field === 'record":' ? line.slice(beginning.length, -1) : null };
 }
 
-function isFeedKind(kind: string | undefined): kind is FeedKind {
-  return FEED_KINDS.some((name) => name === kind);
-}
-
-/** The id in a record's JSON. @throws SyntaxError if the text is not JSON. */
-export function idOf(kind: Kind, record: string): string {
-  const [, first] = kind === 'certifications' ? [] : (/^\{"id":"([^"\\]+)",/.exec(record) ?? []);
+/** The id in a record's JSON; the abbreviation of a certification. @throws SyntaxError if the text is not JSON. */
+export function idOf(record: string): string {
+  const [, first] = /^\{"id":"([^"\\]+)",/.exec(record) ?? [];
   if (first !== undefined && record.endsWith('}')) return first;
-  const fields = JSON.parse(record) as Readonly<Record<string, unknown>>;
-  return String(fields[kind === 'certifications' ? 'abbreviation' : 'id']);
+  const { id, abbreviation } = JSON.parse(record) as { id?: string; abbreviation?: string };
+  return String(id ?? abbreviation);
 }
 
 /**
@@ -52,21 +49,11 @@ export function withoutTime(kind: Kind, record: string): string {
   return kind === 'solicitations' ? record.replace('"is_open":true', '"is_open":false') : record;
 }
 
-/** A solicitation at one moment. */
-export interface AtTime {
-  readonly record: string;
-  /** When it closes, in milliseconds since 1970; null if it is not open or has no deadline. */
-  readonly deadlineMs: number | null;
-}
-
-/** A solicitation's JSON with the `is_open` of a moment, by the API's definition. */
-export function atTime(record: string, nowMs: number): AtTime {
-  const closed = withoutTime('solicitations', record);
+/** When a solicitation closes, in milliseconds since 1970: `Infinity` if never, `-Infinity` if it is not open. */
+export function closesAtMs(record: string): number {
   // Most are not open, and need not be parsed.
-  if (!closed.includes('"status":"open"')) return { record: closed, deadlineMs: null };
-  const { status, close_at: closeAt } = JSON.parse(closed) as { status: string; close_at: string | null };
-  const closesAtMs = closeAt === null ? Infinity : Date.parse(closeAt);
-  if (status !== 'open' || closesAtMs <= nowMs) return { record: closed, deadlineMs: null };
-  const open = closed.replace('"is_open":false', '"is_open":true');
-  return { record: open, deadlineMs: closesAtMs === Infinity ? null : closesAtMs };
+  if (!record.includes('"status":"open"')) return -Infinity;
+  const { status, close_at: closeAt } = JSON.parse(record) as { status: string; close_at: string | null };
+  if (status !== 'open') return -Infinity;
+  return closeAt === null ? Infinity : Date.parse(closeAt);
 }

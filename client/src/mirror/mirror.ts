@@ -9,21 +9,12 @@ import {
 import { keyExpiryText, type KeyExpiry } from '../key-expiry.ts';
 import { pause } from '../retries.ts';
 import { Transport } from '../transport.ts';
-import { StoppedError, type SyncRuntime, type SyncContext } from './context.ts';
 import { NdjsonStore } from './ndjson/ndjson-store.ts';
 import { CommandError, runOnChange } from './on-change.ts';
 import type { MirrorOptions } from './options.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
-import type { CopyChange } from './state.ts';
-import { BusyCopyError, CopyError, type Store } from './store.ts';
-import { sync, type SyncReport } from './sync.ts';
-
-/** The clock, output and callbacks of a sync. */
-export interface MirrorRuntime extends SyncRuntime {
-  readonly onReport: (report: SyncReport, changes: Iterable<CopyChange>) => void;
-  /** With `--watch`: called when a sync failed and will be retried after `retryInMs`. */
-  readonly onFailure: (error: unknown, retryInMs: number) => void;
-}
+import { BusyCopyError, CopyError } from './store.ts';
+import { StoppedError, sync, type MirrorRuntime, type SyncContext } from './sync.ts';
 
 /** The clock is checked at least this often. */
 const MAX_PAUSE_MS = 60_000;
@@ -40,59 +31,46 @@ const TIMEOUT_MS = 120_000;
  * @throws the client's errors, CopyError, CommandError, StoppedError if a single sync was stopped.
  */
 export async function runMirror(options: MirrorOptions, runtime: MirrorRuntime): Promise<void> {
+  const { baseUrl, apiKey, onChange, watchMs } = options;
   const { type, path } = options.store;
-  const store = await (type === 'sqlite' ? SqliteStore : NdjsonStore).open(path, options.baseUrl);
+  const store = await (type === 'sqlite' ? SqliteStore : NdjsonStore).open(path, baseUrl);
   try {
-    checkService(store, options);
-    const context = contextOf(options, runtime, store);
+    const { service } = store.state;
+    // With a watermark from another service, the copy would silently miss changes.
+    if (service !== baseUrl)
+      throw new CopyError(`${path} is a copy of ${service}. For a copy of ${baseUrl}, choose another path`);
+    const onKeyExpiring = (expiry: KeyExpiry): void => runtime.notify(keyExpiryText(expiry));
+    const transport = new Transport({ baseUrl, apiKey, retry: RETRIES, timeoutMs: TIMEOUT_MS, onKeyExpiring });
+    const context = { ...runtime, transport, store };
     const syncOnce = async (): Promise<void> => {
       const report = await sync(context);
-      const isChanged = Object.values(store.state.unreported).some((counts) => Object.values(counts).some(Boolean));
-      if (options.onChange !== null && isChanged && !report.isFirstCopy)
-        await runOnChange(options.onChange, store.listUnreported());
+      const { isChanged, isFirstCopy } = report;
+      if (onChange !== null && isChanged && !isFirstCopy) await runOnChange(onChange, store.listUnreported());
       runtime.onReport(report, store.listUnreported());
       // Not earlier, so that changes whose report was interrupted are reported by the next run.
-      if (isChanged) store.forgetUnreported();
+      if (isChanged || isFirstCopy) store.forgetUnreported();
     };
-    if (options.watchMs === null) await syncOnce();
-    else await watch(context, options.watchMs, syncOnce, runtime);
+    if (watchMs === null) await syncOnce();
+    else await repeat(context, watchMs, syncOnce);
   } catch (error) {
     if (!runtime.stop.aborted) throw error;
-    if (options.watchMs === null) throw new StoppedError('stopped; the next run continues from here', { cause: error });
+    if (watchMs === null) throw new StoppedError('stopped; the next run continues from here', { cause: error });
   } finally {
     store.close();
   }
 }
 
-/** With a watermark from another service, the copy would silently miss changes. */
-function checkService({ state }: Store, { baseUrl, store: { path } }: MirrorOptions): void {
-  if (state.service !== baseUrl)
-    throw new CopyError(`${path} is a copy of ${state.service}. For a copy of ${baseUrl}, choose another path`);
-}
-
-function contextOf({ baseUrl, apiKey }: MirrorOptions, runtime: SyncRuntime, store: Store): SyncContext {
-  const onKeyExpiring = (expiry: KeyExpiry): void => runtime.notify(keyExpiryText(expiry));
-  const transport = new Transport({ baseUrl, apiKey, retry: RETRIES, timeoutMs: TIMEOUT_MS, onKeyExpiring });
-  return { ...runtime, transport, store };
-}
-
 /** Syncs every `everyMs` until stopped. Transient failures are reported and retried at the next interval. */
-async function watch(
-  context: SyncContext,
-  everyMs: number,
-  syncOnce: () => Promise<void>,
-  { onFailure }: MirrorRuntime,
-): Promise<void> {
-  const { stop, onProgress } = context;
+async function repeat(context: SyncContext, everyMs: number, syncOnce: () => Promise<void>): Promise<void> {
   for (;;) {
     // Monotonic, because the wall clock can be set meanwhile.
     const nextAtMs = performance.now() + everyMs;
     try {
       await syncOnce();
     } catch (error) {
-      onProgress(null);
-      if (stop.aborted || !isTransient(error)) throw error;
-      onFailure(error, Math.max(0, nextAtMs - performance.now()));
+      context.onProgress(null);
+      if (context.stop.aborted || !TRANSIENT.some((type) => error instanceof type)) throw error;
+      context.onFailure(error, Math.max(0, nextAtMs - performance.now()));
     }
     await waitUntil(context, nextAtMs);
   }
@@ -101,14 +79,14 @@ async function watch(
 /** Waits, updating `is_open` at each deadline. Checks the wall clock at least once a minute because it can be set. */
 async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Promise<void> {
   for (;;) {
-    const deadlineMs = store.refreshOpen(clock());
-    const untilMs = deadlineMs === null ? MAX_PAUSE_MS : Math.max(0, deadlineMs - clock());
+    const untilMs = Math.max(0, store.refreshOpen(clock()) - clock());
     const leftMs = atMs - performance.now();
     if (leftMs <= 0) return;
     await pause(Math.min(leftMs, untilMs, MAX_PAUSE_MS), stop);
   }
 }
 
+/** After these, the next sync can succeed without intervention. */
 const TRANSIENT = [
   ConnectionError,
   TimeoutError,
@@ -120,8 +98,3 @@ const TRANSIENT = [
   BusyCopyError,
   CommandError,
 ];
-
-/** Whether the next sync can succeed without intervention. */
-function isTransient(error: unknown): boolean {
-  return TRANSIENT.some((type) => error instanceof type);
-}

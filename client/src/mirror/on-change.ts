@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { pipeline, Readable } from 'node:stream';
 import { printableJson } from './printable.ts';
-import type { CopyChange } from './state.ts';
+import type { CopyChange } from './store.ts';
 
 /** The command given with `--on-change` failed. Its changes are passed to it again after the next sync. */
 export class CommandError extends Error {

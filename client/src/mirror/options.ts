@@ -55,13 +55,20 @@ export function readOptions(
   const values = parseWords(words);
   if (values.help === true) return 'help';
   if (values.version === true) return 'version';
-  const watchMs = readTime('--watch', values.watch);
-  if (watchMs !== null && watchMs < 1_000) throw new UsageError('--watch must be at least 1s');
+  const { sqlite, ndjson, url = environment['PARTNER_DATA_URL'] ?? '' } = values;
+  if ((sqlite === undefined) === (ndjson === undefined))
+    throw new UsageError('give exactly one of --sqlite FILE and --ndjson DIRECTORY');
+  const path = sqlite ?? ndjson ?? '';
+  if (path === '') throw new UsageError('the path of the copy is empty');
+  const apiKey = environment['PARTNER_DATA_KEY'] ?? '';
+  if (apiKey === '') throw new UsageError('set PARTNER_DATA_KEY to your API key');
+  if (!/^[!-~]+$/.test(apiKey))
+    throw new UsageError('PARTNER_DATA_KEY is not an API key: it contains spaces or non-ASCII characters');
   return {
-    store: readStore(values),
-    baseUrl: readUrl(values.url ?? environment['PARTNER_DATA_URL']),
-    apiKey: readKey(environment['PARTNER_DATA_KEY']),
-    watchMs,
+    store: { type: sqlite === undefined ? 'ndjson' : 'sqlite', path },
+    baseUrl: readUrl(url),
+    apiKey,
+    watchMs: values.watch === undefined ? null : readInterval(values.watch),
     isJson: values.json === true,
     onChange: values['on-change'] ?? null,
     ignored: IGNORED.filter((name) => values[name] !== undefined).map((name) => `--${name}`),
@@ -94,17 +101,8 @@ function parseWords(words: readonly string[]) {
   }
 }
 
-function readStore({ sqlite, ndjson }: { sqlite?: string; ndjson?: string }): MirrorOptions['store'] {
-  if ((sqlite === undefined) === (ndjson === undefined))
-    throw new UsageError('give exactly one of --sqlite FILE and --ndjson DIRECTORY');
-  const path = sqlite ?? ndjson ?? '';
-  if (path === '') throw new UsageError('the path of the copy is empty');
-  return { type: sqlite === undefined ? 'ndjson' : 'sqlite', path };
-}
-
-function readUrl(url: string | undefined): string {
-  if (url === undefined || url === '')
-    throw new UsageError('give the URL of the service with --url or PARTNER_DATA_URL');
+function readUrl(url: string): string {
+  if (url === '') throw new UsageError('give the URL of the service with --url or PARTNER_DATA_URL');
   try {
     return readBaseUrl('the service URL', url);
   } catch (error) {
@@ -112,18 +110,11 @@ function readUrl(url: string | undefined): string {
   }
 }
 
-function readKey(key: string | undefined): string {
-  if (key === undefined || key === '') throw new UsageError('set PARTNER_DATA_KEY to your API key');
-  if (!/^[!-~]+$/.test(key))
-    throw new UsageError('PARTNER_DATA_KEY is not an API key: it contains spaces or non-ASCII characters');
-  return key;
-}
-
-/** Parses a duration into milliseconds; null if the option is absent. */
-function readTime(option: string, value: string | undefined): number | null {
-  if (value === undefined) return null;
-  const [, number = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(value) ?? [];
+/** Returns milliseconds. */
+function readInterval(text: string): number {
+  const [, number = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   const unitMs = UNITS_MS[unit];
-  if (unitMs === undefined) throw new UsageError(`${option} must be a time such as 90s, 5m or 12h`);
+  if (unitMs === undefined) throw new UsageError('--watch must be a time such as 90s, 5m or 12h');
+  if (Number(number) === 0) throw new UsageError('--watch must be at least 1s');
   return Number(number) * unitMs;
 }

@@ -17,10 +17,6 @@ export function printable(text: string): string {
 
 /** Makes JSON safe to print on a terminal without changing its value. `JSON.stringify` leaves most of these as is. */
 export function printableJson(json: string): string {
-  return json.replace(UNPRINTABLE_IN_JSON, (character) =>
-    character
-      .split('')
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-      .join(''),
-  );
+  const escape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return json.replace(UNPRINTABLE_IN_JSON, (character) => character.split('').map(escape).join(''));
 }

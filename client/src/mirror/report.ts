@@ -19,3 +19,8 @@ export function reportJson({ kinds, reset, isFirstCopy, watermark }: SyncReport,
   const report = { ok: true, finished_at: finishedAt.toISOString(), watermark, first_copy: isFirstCopy, reset, kinds };
   return `${JSON.stringify(report)}\n`;
 }
+
+/** Redraws one line of a terminal that shows how many changes were received so far; null clears it. */
+export function progressText(received: number | null): string {
+  return `\r\u001B[K${received === null ? '' : `${received.toLocaleString('en')} records received`}`;
+}

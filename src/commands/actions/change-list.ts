@@ -8,10 +8,8 @@ import {
 } from '../../publishing/preview/record-changes.ts';
 import type { ImportReport } from '../../publishing/publish.ts';
 import { renderColumns } from '../output/output.ts';
-import { closeSync, createReadStream, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { SqliteConnection } from '../../database/sqlite/sqlite-files.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { printableJson } from '../../printable.ts';
 
@@ -27,7 +25,7 @@ const ALIGNED_RECORDS = 500;
 const SIGNS: Readonly<Record<ChangeSort, string>> = { added: '+', changed: '~', removed: '-' };
 
 /** The changes as JSON texts: by kind, and within each what is added, changed and removed. */
-export async function* listJsonChanges(spool: ChangeSpool): AsyncGenerator<string> {
+export function* listJsonChanges(spool: ChangeSpool): Generator<string> {
   for (const kind of KINDS) {
     for (const sort of CHANGE_SORTS) yield* spool.list(kind, sort);
   }
@@ -39,11 +37,7 @@ export async function* listJsonChanges(spool: ChangeSpool): AsyncGenerator<strin
  *
  * @param limit the number of fields listed of each record.
  */
-export async function* listTextChanges(
-  spool: ChangeSpool,
-  kinds: ImportReport['kinds'],
-  limit: number,
-): AsyncGenerator<string> {
+export function* listTextChanges(spool: ChangeSpool, kinds: ImportReport['kinds'], limit: number): Generator<string> {
   for (const kind of KINDS) {
     if (CHANGE_SORTS.every((sort) => spool.count(kind, sort) === 0)) continue;
     yield `${kind}:`;
@@ -55,9 +49,9 @@ export async function* listTextChanges(
   }
 }
 
-async function* describeSort(spool: ChangeSpool, kind: Kind, sort: ChangeSort, limit: number): AsyncGenerator<string> {
+function* describeSort(spool: ChangeSpool, kind: Kind, sort: ChangeSort, limit: number): Generator<string> {
   let rows: string[][] = [];
-  for await (const line of spool.list(kind, sort)) {
+  for (const line of spool.list(kind, sort)) {
     const change = JSON.parse(line) as RecordChange;
     const row = [`  ${SIGNS[sort]} ${change.id}`, change.name];
     if (change.change === 'changed') {
@@ -103,24 +97,23 @@ function cut(text: string, start: number): string {
   return `${start > 0 ? '…' : ''}${part}${end < text.length ? '…' : ''}`;
 }
 
-interface SpoolFile {
-  readonly descriptor: number;
-  count: number;
-}
-
 /**
- * Holds the changes of a preview in temporary files until it has ended: they can be more than fit into memory, a refused
- * import must print none of them, and a slow reader of the output must not hold the import's lock.
- *
- * The files have no names, so that nothing is left if the process is killed.
+ * Holds the changes of a preview in a temporary database until it has ended: they can be more than fit into memory, a
+ * refused import must print none of them, and a slow reader of the output must not hold the import's lock. SQLite deletes
+ * its file before it writes to it, so that nothing is left if the process is killed.
  */
 export class ChangeSpool implements ChangeSink {
   readonly #limit: number;
-  readonly #files = new Map<string, SpoolFile>();
+  readonly #database = new SqliteConnection('');
+  readonly #insert;
+  readonly #counts = new Map<string, number>();
 
   /** @param limit the number of changes to hold of each kind and sort. */
   constructor(limit: number) {
     this.#limit = limit;
+    this.#database.exec(`pragma journal_mode = off; create table changes (name text, line text);
+      create index changes_by_name on changes (name)`);
+    this.#insert = this.#database.prepare('insert into changes (name, line) values (?, ?)');
   }
 
   room(kind: Kind, sort: ChangeSort): number {
@@ -129,15 +122,13 @@ export class ChangeSpool implements ChangeSink {
 
   add(change: RecordChange): void {
     try {
-      const file = this.#fileOf(change.kind, change.change);
-      const line = Buffer.from(`${printableJson(JSON.stringify(change))}\n`);
-      for (let start = 0; start < line.length;) start += writeSync(file.descriptor, line, start);
-      file.count += 1;
+      const name = `${change.kind} ${change.change}`;
+      this.#insert.run(name, printableJson(JSON.stringify(change)));
+      this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
     } catch (error) {
-      const reason = (error as Error).message;
       throw new OperatorError(
-        `the changes cannot be written to the temporary folder ${tmpdir()}: ${reason}. Set TMPDIR to a folder with ` +
-          'space, or list fewer records with --show',
+        `the changes cannot be written to the temporary folder ${tmpdir()}: ${(error as Error).message}. Set TMPDIR to a ` +
+          'folder with space, or list fewer records with --show',
         { cause: error },
       );
     }
@@ -145,35 +136,16 @@ export class ChangeSpool implements ChangeSink {
 
   /** The number of changes held. */
   count(kind: Kind, sort: ChangeSort): number {
-    return this.#files.get(`${kind} ${sort}`)?.count ?? 0;
+    return this.#counts.get(`${kind} ${sort}`) ?? 0;
   }
 
   /** The changes held, each as one line of printable JSON. */
-  async *list(kind: Kind, sort: ChangeSort): AsyncGenerator<string> {
-    const file = this.#files.get(`${kind} ${sort}`);
-    if (file === undefined) return;
-    const input = createReadStream('', { fd: file.descriptor, start: 0, autoClose: false });
-    yield* createInterface({ input, crlfDelay: Infinity });
+  *list(kind: Kind, sort: ChangeSort): Generator<string> {
+    const rows = this.#database.prepare('select line from changes where name = ? order by rowid');
+    for (const { line } of rows.iterate(`${kind} ${sort}`)) yield String(line);
   }
 
   close(): void {
-    for (const { descriptor } of this.#files.values()) closeSync(descriptor);
-    this.#files.clear();
-  }
-
-  #fileOf(kind: Kind, sort: ChangeSort): SpoolFile {
-    const name = `${kind} ${sort}`;
-    const file = this.#files.get(name) ?? { descriptor: openNameless(), count: 0 };
-    this.#files.set(name, file);
-    return file;
-  }
-}
-
-function openNameless(): number {
-  const folder = mkdtempSync(join(tmpdir(), 'pds-changes-'));
-  try {
-    return openSync(join(folder, 'changes'), 'wx+', 0o600);
-  } finally {
-    rmSync(folder, { recursive: true });
+    this.#database.close();
   }
 }

@@ -6,7 +6,6 @@ import {
   convertOcds,
   fieldsOf,
   getFileSize,
-  InputError,
   kindsOf,
   OCDS_KINDS,
   otherFiles,
@@ -49,26 +48,7 @@ type Convert = (workspace: Workspace, report: ConversionReport, onRead: (bytes: 
  *
  * @returns the exit code: 1 if anything was refused.
  */
-export const convertFromOcds = withOperatorErrors(convertOcdsFiles);
-
-/**
- * `pds convert csv`: writes CSV files as an import directory, by a map; or prints a first map of a file.
- *
- * @returns the exit code: 1 if anything was refused.
- */
-export const convertFromCsv = withOperatorErrors(convertCsvFiles);
-
-/** The package does not know the errors of commands. */
-function withOperatorErrors<Args extends unknown[]>(
-  action: (...args: Args) => Promise<number>,
-): (...args: Args) => Promise<number> {
-  return (...args) =>
-    action(...args).catch((error: unknown) => {
-      throw error instanceof InputError ? new OperatorError(error.message, { cause: error }) : error;
-    });
-}
-
-async function convertOcdsFiles(
+export async function convertFromOcds(
   output: Output,
   paths: readonly string[],
   { out, map, skipRefused = false, ...options }: ConvertOcdsOptions,
@@ -83,7 +63,12 @@ async function convertOcdsFiles(
   });
 }
 
-async function convertCsvFiles(
+/**
+ * `pds convert csv`: writes CSV files as an import directory, by a map; or prints a first map of a file.
+ *
+ * @returns the exit code: 1 if anything was refused.
+ */
+export async function convertFromCsv(
   output: Output,
   { out, map: mapPath, sketch, skipRefused = false }: ConvertCsvOptions,
 ): Promise<number> {

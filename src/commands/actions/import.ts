@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { withoutKeys } from '../../access/keys.ts';
 import { listSources, type Source } from '../../publishing/read/source.ts';
-import { LargeRemovalsError, type LargeRemoval } from '../../publishing/write/removals.ts';
+import { LargeRemovalsError } from '../../publishing/write/removals.ts';
 import { canAsk } from '../command-line.ts';
 import { discarderOf } from '../../recovery/unused-database.ts';
 import { configOfProcess, hasDatabase, withDatabase, type CommandContext } from '../context.ts';
@@ -56,15 +56,13 @@ async function publishSources(
   context: CommandContext,
   sources: readonly Source[],
   path: string,
-  { replace, allowRemovals }: { replace: boolean; allowRemovals: boolean },
-  confirmed: readonly LargeRemoval[] = [],
+  removals: { replace: boolean; allowRemovals: boolean },
 ): Promise<undefined> {
   const { output } = context;
   const display = { doing: 'Importing', interrupted: 'Interrupted; nothing was published.' };
   const directory = withoutKeys(basename(resolve(path)));
   try {
-    const options = { directory, replace, allowRemovals: allowRemovals || confirmed };
-    const report = await publishWithProgress(context, sources, display, options);
+    const report = await publishWithProgress(context, sources, display, { directory, ...removals });
     const outcome =
       report.timestamp === null
         ? 'Nothing changed, so nothing was published.'
@@ -80,6 +78,6 @@ async function publishSources(
       'That is more than a fifth. A file that was cut short looks the same.',
     ]);
     await confirm(output, 'Remove them?');
-    await publishSources(context, sources, path, { replace, allowRemovals }, [...confirmed, ...error.removals]);
+    await publishSources(context, sources, path, { ...removals, allowRemovals: true });
   }
 }

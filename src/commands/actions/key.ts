@@ -35,7 +35,7 @@ export async function issue(
   const { everythingSince, leadEntityCount, coopCount } = await getPartner(database, clock, partnerName);
   const issued = await issueKey(database, clock, partnerName, options);
   const seesNothing = everythingSince === null && leadEntityCount + coopCount === 0;
-  output.result(newKeyJson(issued), issued.key, [
+  output.result({ key: issued.key, ...issued.details }, issued.key, [
     describeNewKey(issued),
     ...(seesNothing
       ? [
@@ -59,12 +59,12 @@ export async function list(
 ): Promise<number> {
   const all = await listKeys(database, clock, partnerName ?? null);
   if (expiringMs === undefined) {
-    output.result({ keys: all.map(listedKeyJson) }, renderKeys(all));
+    output.result({ keys: all }, renderKeys(all));
     return 0;
   }
   const end = formatTimestamp(clock() + expiringMs);
   const keys = all.filter(({ state, expiresAt }) => state === 'active' && expiresAt !== null && expiresAt <= end);
-  output.result({ keys: keys.map(listedKeyJson) }, keys.length === 0 ? [] : renderKeys(keys));
+  output.result({ keys }, keys.length === 0 ? [] : renderKeys(keys));
   return keys.length === 0 ? 0 : 1;
 }
 
@@ -76,7 +76,7 @@ export async function label(
 ): Promise<undefined> {
   const { key, isChanged } = await labelKey(database, clock, keyId, text);
   const sentence = `Key ${key.id} of ${key.partner} ${isChanged ? 'is now' : 'was already'} labeled "${text}".`;
-  output.done({ changed: isChanged, key: keyJson(key) }, sentence);
+  output.done({ changed: isChanged, key }, sentence);
 }
 
 /** `pds key rotate KEY_ID`: prints only the new key to stdout. */
@@ -86,12 +86,13 @@ export async function rotate(
   { overlap = DEFAULT_OVERLAP_MS }: { overlap?: number },
 ): Promise<undefined> {
   const { issued, replaced } = await rotateKey(database, clock, keyId, overlap);
-  const earlier = replaced.keepsEarlierOverlap
-    ? ` An earlier rotation set this time; to revoke it now: pds key revoke ${replaced.id}.`
+  const { keepsEarlierOverlap, ...replaces } = replaced;
+  const earlier = keepsEarlierOverlap
+    ? ` An earlier rotation set this time; to revoke it now: pds key revoke ${replaces.id}.`
     : '';
-  output.result({ ...newKeyJson(issued), replaces: keyJson(replaced) }, issued.key, [
+  output.result({ key: issued.key, ...issued.details, replaces }, issued.key, [
     describeNewKey(issued),
-    `It replaces ${replaced.id}, which works until ${replaced.expiresAt ?? 'now'}.${earlier}`,
+    `It replaces ${replaces.id}, which works until ${replaces.expiresAt ?? 'now'}.${earlier}`,
   ]);
 }
 
@@ -99,7 +100,7 @@ export async function rotate(
 export async function revoke({ database, clock, output }: CommandContext, keyId: string): Promise<undefined> {
   const { key, isChanged } = await revokeKey(database, clock, keyId);
   output.done(
-    { changed: isChanged, key: keyJson(key) },
+    { changed: isChanged, key },
     isChanged
       ? `Revoked key ${key.id} of ${key.partner}; running servers reject it within a second.`
       : `Key ${key.id} of ${key.partner} was already revoked at ${key.revokedAt ?? ''}.`,
@@ -124,31 +125,6 @@ export function renderKeys(keys: readonly ListedKey[]): string[] {
     ['KEY ID', 'FOR', 'STATE', 'CREATED', 'EXPIRES', 'REVOKED', 'LAST USED', 'REPLACED BY', 'PARTNER', 'LABEL'],
     ...rows,
   ]);
-}
-
-/** A key in the form of `--json`. */
-export function keyJson(key: KeyDetails): Record<string, unknown> {
-  return {
-    id: key.id,
-    partner: key.partner,
-    label: key.label,
-    environment: key.environment,
-    state: key.state,
-    created_at: key.createdAt,
-    expires_at: key.expiresAt,
-    issued_expires_at: key.issuedExpiresAt,
-    replaced_by: key.replacedBy,
-    revoked_at: key.revokedAt,
-  };
-}
-
-/** The same, with the key's last use. */
-export function listedKeyJson(key: ListedKey): Record<string, unknown> {
-  return { ...keyJson(key), last_used_on: key.lastUsedOn };
-}
-
-function newKeyJson({ key, details }: NewKey): Record<string, unknown> {
-  return { key, ...keyJson(details) };
 }
 
 function describeNewKey({ details }: NewKey): string {
@@ -186,7 +162,7 @@ export async function find({ database, clock, output }: CommandContext): Promise
 }
 
 function foundJson({ id, line, details }: FoundKey): object {
-  return { line, ...(details === null ? { id, state: 'unknown' } : keyJson(details)) };
+  return { line, ...(details ?? { id, state: 'unknown' }) };
 }
 
 function renderFound(found: readonly FoundKey[]): string[] {

@@ -1,6 +1,6 @@
 import { grant, listGrants, revoke, type Grant, type Grants } from '../../access/grant-admin.ts';
 import { listKeys } from '../../access/key-admin.ts';
-import { readCompleteListings, type CompleteListings } from '../../access/scope-changes.ts';
+import { readCompleteListings, type CompleteListings } from '../../access/scope.ts';
 import {
   checkPartnerName,
   createPartner,
@@ -15,7 +15,7 @@ import {
 import { deletePartner, renamePartner } from '../../access/partner-lifecycle.ts';
 import type { Kind } from '../../kinds.ts';
 import { withDatabase, type CommandContext } from '../context.ts';
-import { listedKeyJson, renderKeys } from './key.ts';
+import { renderKeys } from './key.ts';
 import { confirm } from '../output/progress.ts';
 import { renderColumns, type Output } from '../output/output.ts';
 
@@ -63,7 +63,7 @@ export async function list({ database, clock, output }: CommandContext): Promise
     partner.kinds?.join(',') ?? 'all',
   ]);
   const heading = ['NAME', 'STATE', 'ACTIVE KEYS', 'PER MINUTE', 'CREATED', 'SEES', 'KINDS'];
-  output.result({ partners: partners.map(partnerJson) }, renderColumns([heading, ...rows]));
+  output.result({ partners }, renderColumns([heading, ...rows]));
 }
 
 const WHY_COMPLETE: Readonly<Record<CompleteListings['because'], string>> = {
@@ -78,15 +78,11 @@ const WHY_COMPLETE: Readonly<Record<CompleteListings['because'], string>> = {
 /** `pds partner show NAME` */
 export async function show({ config, database, clock, output }: CommandContext, name: string): Promise<undefined> {
   const partner = await getPartner(database, clock, name);
-  const { leadEntities, coops } = await listGrants(database, name);
+  const grants = await listGrants(database, name);
+  const { leadEntities, coops } = grants;
   const keys = await listKeys(database, clock, name);
-  const { upTo, because } = await readCompleteListings(database, await getPartnerId(database, name));
-  const value = {
-    ...partnerJson(partner),
-    complete_changes: { up_to: upTo, because },
-    grants: { lead_entities: leadEntities.map(grantJson), coops: coops.map(grantJson) },
-    keys: keys.map(listedKeyJson),
-  };
+  const completeChanges = await readCompleteListings(database, await getPartnerId(database, name));
+  const { upTo, because } = completeChanges;
   const sections = [
     renderColumns([
       ['name', partner.name],
@@ -102,7 +98,7 @@ export async function show({ config, database, clock, output }: CommandContext, 
     ...(keys.length > 0 ? [renderKeys(keys)] : []),
   ];
   output.result(
-    value,
+    { ...partner, completeChanges, grants, keys },
     sections.flatMap((section, index) => (index === 0 ? section : ['', ...section])),
   );
 }
@@ -140,7 +136,7 @@ async function resumeAll({ database, clock, output }: CommandContext): Promise<u
 export async function rename(context: CommandContext, name: string, newName: string): Promise<undefined> {
   await renamePartner(context.database, context.clock, name, newName);
   const sentence = `Renamed ${name} to ${newName}; its keys go on working, and logs show the new name within a second.`;
-  await reportChange(context, newName, { former_name: name }, sentence);
+  await reportChange(context, newName, { formerName: name }, sentence);
 }
 
 /** `pds partner delete NAME`: asks first, unless confirmed. */
@@ -160,7 +156,7 @@ export async function remove(
   }
   const { endedKeys, grantCount } = await deletePartner(database, clock, name);
   output.done(
-    { name, ended_keys: endedKeys, removed_grants: grantCount },
+    { name, endedKeys, removedGrants: grantCount },
     `Deleted ${name}. Running servers reject its keys within a second: ${endedKeys.join(', ') || 'none was active'}.`,
   );
 }
@@ -173,7 +169,7 @@ export async function grantTo(context: CommandContext, name: string, options: Gr
     `Granted to ${name}: ${describeGrants(granted) || 'nothing new'}.`,
     ...(earlier ? [`Already granted: ${earlier}.`] : []),
   ].join(' ');
-  await reportChange(context, name, { granted: grantsJson(granted), unchanged: grantsJson(unchanged) }, sentence);
+  await reportChange(context, name, { granted, unchanged }, sentence);
 }
 
 /** `pds partner revoke NAME …` */
@@ -181,7 +177,7 @@ export async function revokeFrom(context: CommandContext, name: string, options:
   const revoked = grantsOf(options);
   await revoke(context.database, context.clock, name, revoked);
   const sentence = `Revoked from ${name}: ${describeGrants(revoked)}.`;
-  await reportChange(context, name, { revoked: grantsJson(revoked) }, sentence, (partner) =>
+  await reportChange(context, name, { revoked }, sentence, (partner) =>
     partner.everythingSince === null && partner.leadEntityCount + partner.coopCount === 0
       ? ' It can no longer see any contract, solicitation or supplier.'
       : ` It can still see ${describeScope(partner)}.`,
@@ -213,29 +209,7 @@ async function reportChange(
   remark: (partner: PartnerSummary) => string = () => '',
 ): Promise<void> {
   const partner = await getPartner(database, clock, name);
-  output.done({ ...value, partner: partnerJson(partner) }, sentence + remark(partner));
-}
-
-function partnerJson(partner: PartnerSummary): Record<string, unknown> {
-  return {
-    name: partner.name,
-    created_at: partner.createdAt,
-    suspended_at: partner.suspendedAt,
-    requests_per_minute: partner.requestsPerMinute,
-    kinds: partner.kinds,
-    everything_since: partner.everythingSince,
-    lead_entity_count: partner.leadEntityCount,
-    coop_count: partner.coopCount,
-    active_key_count: partner.activeKeyCount,
-  };
-}
-
-function grantJson({ id, name, grantedAt }: Grant): Record<string, unknown> {
-  return { id, name, granted_at: grantedAt };
-}
-
-function grantsJson({ everything, leadEntities, coops }: Grants): Record<string, unknown> {
-  return { everything, lead_entities: leadEntities, coops };
+  output.done({ ...value, partner }, sentence + remark(partner));
 }
 
 function renderGrants(heading: string, grants: readonly Grant[]): string[] {

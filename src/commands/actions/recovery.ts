@@ -1,7 +1,7 @@
 import project from '../../../package.json' with { type: 'json' };
 import type { Config } from '../../config.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { backup, findPartialBackups } from '../../recovery/backup.ts';
+import { backup } from '../../recovery/backup.ts';
 import { previewRecovery, recover, type Recovery, type RecoveryPreview } from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
 import { canAsk } from '../command-line.ts';
@@ -19,9 +19,6 @@ const STEPS = {
 /** `pds backup`: copies a consistent snapshot of a SQLite database into a new folder. */
 export async function backupDatabase(output: Output, directory: string): Promise<undefined> {
   const path = sqlitePath(configOfProcess(), 'pg_dump, or pg_basebackup with WAL archiving');
-  for (const partial of findPartialBackups(directory)) {
-    output.note(`${partial} is an unfinished backup. If no backup is running, you can remove it.`);
-  }
   const progress = startProgress(output, 'Interrupted; no backup was made.');
   const made = await backup(path, directory, {
     clock: Date.now,

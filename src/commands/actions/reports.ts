@@ -1,5 +1,5 @@
 import sparkly from 'sparkly';
-import { reportUsage, reportUsageOf, type Usage, type UsageLine, type UsageReport } from '../../usage/usage-report.ts';
+import { reportUsage, reportUsageOf, type UsageLine, type UsageReport } from '../../usage/usage-report.ts';
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../output/output.ts';
 import { getPartnerId } from '../../access/partner-admin.ts';
@@ -18,7 +18,7 @@ export async function showUsage(
 ): Promise<undefined> {
   if (partner === undefined) {
     const report = await reportUsage(database, clock, days);
-    const value = reportJson(report, 'partners', ({ partner: name, deletedAt }) => ({ name, deleted_at: deletedAt }));
+    const value = reportJson(report, 'partners', ({ partner: name, deletedAt }) => ({ name, deletedAt }));
     output.result(
       value,
       renderReport(report, ['PARTNER'], ({ partner: name, deletedAt }) => [
@@ -27,7 +27,7 @@ export async function showUsage(
     );
   } else {
     const report = await reportUsageOf(database, clock, days, partner);
-    const value = reportJson(report, 'keys', ({ keyId, endpoint }) => ({ key_id: keyId, endpoint }));
+    const value = reportJson(report, 'keys', (subject) => subject);
     output.result(
       { partner, ...value },
       renderReport(report, ['KEY ID', 'ENDPOINT'], ({ keyId, endpoint }) => [keyId, endpoint]),
@@ -71,9 +71,9 @@ function reportJson<Subject>(
   name: string,
   subjectJson: (subject: Subject) => object,
 ): Record<string, unknown> {
-  const withDays = (line: UsageLine<unknown>) => ({
-    ...usageJson(line),
-    days: line.days.map((usage, index) => ({ day: days[index], ...usageJson(usage) })),
+  const withDays = ({ subject: _, ...line }: UsageLine<unknown>) => ({
+    ...line,
+    days: line.days.map((usage, index) => ({ day: days[index], ...usage })),
   });
   return {
     from: days[0],
@@ -81,10 +81,6 @@ function reportJson<Subject>(
     [name]: lines.map((line) => ({ ...subjectJson(line.subject), ...withDays(line) })),
     total: withDays(total),
   };
-}
-
-function usageJson({ requests, records, limited, failed }: Usage): Usage {
-  return { requests, records, limited, failed };
 }
 
 /** Items shown per list; `--json` shows all. */
@@ -99,15 +95,11 @@ export async function showAudit(
   // A misspelled name would look like a partner without changes. A deleted partner has only changes.
   if (partner !== null && changes.length === 0) await getPartnerId(database, partner);
   const heading = ['AT', 'BY', 'ACTION', 'PARTNER', 'KEY ID', 'DETAILS'];
-  output.result({ changes: changes.map(changeJson) }, renderColumns([heading, ...changes.map(changeRow)]));
+  output.result({ changes }, renderColumns([heading, ...changes.map(changeRow)]));
 }
 
 function changeRow({ at, actor, action, partner, keyId, details }: RecordedChange): string[] {
   return [at, actor, action, partner ?? '-', keyId ?? '-', describeDetails(details)];
-}
-
-function changeJson({ at, actor, action, partner, keyId, details }: RecordedChange): Record<string, unknown> {
-  return { at, actor, action, partner, key_id: keyId, details };
 }
 
 /** `everything=true lead_entities=le_a,le_b`; nested details are in parentheses. */

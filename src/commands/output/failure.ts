@@ -18,7 +18,8 @@ export function causeOf(error: unknown): unknown {
  */
 export function describeFailure(error: unknown, database: DatabaseConfig | null): string {
   if (!(error instanceof Error)) return `unexpected: ${String(error)}`;
-  if (error instanceof OperatorError) return error.message;
+  // The package of conversions does not know our errors.
+  if (error instanceof OperatorError || error.name === 'InputError') return error.message;
   const { syscall } = error as { syscall?: unknown };
   // The error that a worker gets from the primary has only the code.
   if (syscall === 'bind' || syscall === 'listen') return describeListenError(error, API_PORT);

@@ -10,7 +10,7 @@ export type Lines = string | readonly string[];
 /** A command's output: results on stdout, remarks on stderr. */
 export interface Output {
   readonly isJson: boolean;
-  /** The result: text and possibly a remark on stderr, or with `--json` only the value. */
+  /** The result: text and possibly a remark on stderr, or with `--json` only the value, its fields in snake_case. */
   result(value: unknown, text: Lines, remark?: Lines): void;
   /**
    * A result of any length, written as it is read: lines of text, or with `--json` the value, with the items as its
@@ -21,7 +21,7 @@ export interface Output {
   list(
     value: object,
     field: string,
-    items: { json: () => AsyncIterable<string>; text: () => AsyncIterable<string> },
+    items: { json: () => Iterable<string>; text: () => Iterable<string> },
   ): Promise<void>;
   /** Reports what was done: a sentence on stderr, or the value on stdout with `--json`. */
   done(value: unknown, sentence: Lines): void;
@@ -38,7 +38,8 @@ export function processOutput(isJson: boolean): Output {
 export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, stderr: NodeJS.WritableStream): Output {
   const write = (lines: Lines): void => void stdout.write(textOf(lines, stdout));
   const note = (lines: Lines): void => void stderr.write(textOf(lines, stderr));
-  const writeJson = (value: unknown): void => void stdout.write(`${printableJson(JSON.stringify(value, null, 2))}\n`);
+  const writeJson = (value: unknown): void =>
+    void stdout.write(`${printableJson(JSON.stringify(inSnakeCase(value), null, 2))}\n`);
   return {
     isJson,
     note,
@@ -51,7 +52,7 @@ export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, std
       }
     },
     list: async (value, field, { json, text }) => {
-      for await (const part of isJson ? listAsJson(value, field, json()) : text()) {
+      for (const part of isJson ? listAsJson(value, field, json()) : text()) {
         const isRoom = stdout.write(isJson ? printableJson(part) : textOf(part, stdout));
         if (!isRoom) await new Promise((resolve) => stdout.once('drain', resolve));
       }
@@ -60,10 +61,21 @@ export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, std
   };
 }
 
-async function* listAsJson(value: object, field: string, items: AsyncIterable<string>): AsyncGenerator<string> {
+/** The value with the names of its fields in snake_case, at every depth. Names that are no camelCase words stay. */
+function inSnakeCase(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inSnakeCase);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [snakeCase(name), inSnakeCase(inner)]));
+}
+
+function snakeCase(name: string): string {
+  return /^[a-z][A-Za-z]*$/.test(name) ? name.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`) : name;
+}
+
+function* listAsJson(value: object, field: string, items: Iterable<string>): Generator<string> {
   yield JSON.stringify(value, null, 2).replace(/\n\}$/, `,\n  ${JSON.stringify(field)}: [`);
   let separator = '\n    ';
-  for await (const item of items) {
+  for (const item of items) {
     yield `${separator}${item}`;
     separator = ',\n    ';
   }

@@ -2,9 +2,12 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { INVENTED_LEAD_ENTITIES } from '../../../sample/invented-subjects.ts';
 import { inventedSolicitations } from '../../../sample/invented.ts';
-import { ensureDemoPartner } from '../../access/demo-partner.ts';
-import type { OpenDatabase } from '../../database/database.ts';
-import type { Clock } from '../../timestamp.ts';
+import { DEMO_KEY, DEMO_KEY_ID, digestOf } from '../../access/keys.ts';
+import { findPartnerLike, insertPartner } from '../../access/partner-admin.ts';
+import { recordChange } from '../../database/audit.ts';
+import { nextCommitTimestamp } from '../../database/commit-timestamps.ts';
+import { inTransaction, type Database, type OpenDatabase } from '../../database/database.ts';
+import { formatTimestamp, type Clock } from '../../timestamp.ts';
 import type { Kind } from '../../kinds.ts';
 import { publish } from '../../publishing/publish.ts';
 import { listSources, type Source } from '../../publishing/read/source.ts';
@@ -48,4 +51,36 @@ function withRecords(source: Source, records: readonly object[], withOwn: boolea
       for (const record of records) yield Buffer.from(`${JSON.stringify(record)}\n`);
     },
   };
+}
+
+const DEMO_PARTNER = 'demo';
+
+/**
+ * Creates the partner `demo`, which sees everything, with its published key. If a partner of that name exists, nothing
+ * is changed: it could be a real one, and a key that everyone knows must not give access to its scope. The same if the
+ * key exists, because its partner was renamed or deleted.
+ *
+ * @returns whether the partner was created.
+ */
+export function ensureDemoPartner(database: Database, clock: Clock): Promise<boolean> {
+  return inTransaction(database, async (transaction) => {
+    const timestamp = await nextCommitTimestamp(transaction, clock);
+    if ((await findPartnerLike(transaction, DEMO_PARTNER)) !== null) return false;
+    const { kysely } = transaction;
+    const key = await kysely.selectFrom('access.keys').select('id').where('id', '=', DEMO_KEY_ID).executeTakeFirst();
+    if (key !== undefined) return false;
+    const partnerId = await insertPartner(transaction, clock, { name: DEMO_PARTNER, timestamp, everything: true });
+    await kysely
+      .insertInto('access.keys')
+      .values({
+        id: DEMO_KEY_ID,
+        partner_id: partnerId,
+        digest: digestOf(DEMO_KEY),
+        environment: 'test',
+        created_at: formatTimestamp(clock()),
+      })
+      .execute();
+    await recordChange(transaction, clock, { action: 'key issue', partner: DEMO_PARTNER, keyId: DEMO_KEY_ID });
+    return true;
+  });
 }

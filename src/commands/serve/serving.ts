@@ -15,10 +15,11 @@ import {
   RequestLimits,
 } from '../../rate-limiting/request-limits.ts';
 import { Readiness } from '../../monitoring/readiness.ts';
-import { processMetrics, requestMetrics } from '../../monitoring/metrics.ts';
+import { processMetrics } from '../../monitoring/metrics.ts';
+import { requestMetrics } from '../../http/request/observers.ts';
 import { registerServingMetrics } from '../../monitoring/serving-metrics.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { readCursorSecret } from '../../paging/watermark.ts';
+import { readCursorSecret } from '../../http/request/page-parameters.ts';
 import type { RedisRateLimiter } from '../../rate-limiting/redis-rate-limiter.ts';
 import { UsageRecorder } from '../../usage/usage-recorder.ts';
 import { flushLog } from '../output/logger.ts';

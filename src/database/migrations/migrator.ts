@@ -10,7 +10,7 @@ import { accessSchema } from './access.ts';
 import { catalogSchema } from './catalog.ts';
 import type { GroupSchema, TableGroup } from './schema.ts';
 
-export const SCHEMAS: Readonly<Record<TableGroup, GroupSchema>> = { catalog: catalogSchema, access: accessSchema };
+const SCHEMAS: Readonly<Record<TableGroup, GroupSchema>> = { catalog: catalogSchema, access: accessSchema };
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 
@@ -238,10 +238,7 @@ async function lastApplied(database: Database, group: TableGroup): Promise<numbe
   return newest?.number ?? null;
 }
 
-/**
- * Creates the ledger. Restoring a backup compares its schema with this definition, so it is as final as a released
- * migration.
- */
+/** Creates the ledger. */
 export function ledgerStatement(group: TableGroup): string {
   return `create table if not exists ${group}.migrations (
     number bigint primary key, name text not null, applied_at text not null)`;

@@ -46,7 +46,7 @@ const TYPES: Readonly<Record<Engine, Readonly<Record<string, string>>>> = {
 
 /**
  * The statements in a text, separated by semicolons at line ends. `index group.table (columns)` creates an index.
- * `tables.ts` documents the columns. `pds restore` compares a file's schema with these definitions.
+ * `tables.ts` documents the columns.
  */
 export function statementsOf(engine: Engine, text: string): string[] {
   const statements = text.trim().replace(/;$/, '').split(/;\n/);

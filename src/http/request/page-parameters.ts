@@ -1,5 +1,9 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
+import type { Database } from '../../database/database.ts';
+import { formatTimestamp } from '../../timestamp.ts';
 import { validationFailed } from '../response/errors.ts';
 import { openEnum } from '../openapi/openapi-schemas.ts';
 import { InvalidParameter, isBlank, oneOfParameter, type PageParameter } from './parameters.ts';
@@ -35,7 +39,7 @@ export function acceptedFormat(accept: string | undefined, formats: readonly For
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
 
-/** Maximum number of records in a piece of a stream. */
+/** Maximum `limit` of a stream. */
 export const MAX_STREAM_LIMIT = 100_000;
 
 /** Page size; its maximum depends on the format. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
@@ -73,7 +77,7 @@ const VIA_HTTP_1_0 = /(?:^|,)\s*(?:HTTP\/)?1\.0\s/i;
  *
  * @throws ApiError 400
  */
-export function checkProtocol({ httpVersion, headers }: IncomingMessage, format: Format): void {
+function checkProtocol({ httpVersion, headers }: IncomingMessage, format: Format): void {
   if (format === 'json' || (httpVersion !== '1.0' && !VIA_HTTP_1_0.test(headers.via ?? ''))) return;
   throw validationFailed(
     'A list is streamed over HTTP/1.1 only, since a client of HTTP/1.0 cannot see that a stream was cut. Use "format=json", ' +
@@ -132,3 +136,102 @@ export const FEED_PARAMETERS = {
   limit: limitParameter('`format=ndjson`'),
   format: formatParameter(feedFormat, 'H'),
 };
+
+/** The context in which a cursor is valid; in any other it is rejected. */
+export interface CursorBinding {
+  endpoint: string;
+  partnerId: number;
+  /** The parsed filters, without `cursor`, `limit` and `format`. */
+  filters: FastifyRequest['parameters'];
+}
+
+/** A position in a full listing. Not a row: the record that it names may no longer exist. */
+export interface Position {
+  /** The key of the last record returned. */
+  after: string;
+  /** The watermark of the listing's first page. */
+  watermark: string;
+}
+
+const WATERMARK_BYTES = 6;
+const MAC_BYTES = 16;
+
+/** Encodes a position as opaque, authenticated text. Equal positions give equal text. */
+export function encodeCursor(secret: Buffer, binding: CursorBinding, { after, watermark }: Position): string {
+  const timestamp = Buffer.alloc(WATERMARK_BYTES);
+  timestamp.writeUIntBE(Date.parse(watermark), 0, WATERMARK_BYTES);
+  const position = Buffer.concat([timestamp, Buffer.from(after)]);
+  return Buffer.concat([position, authenticate(secret, binding, position)]).toString('base64url');
+}
+
+/**
+ * Decodes a cursor.
+ *
+ * @returns null if it was modified, truncated, issued for another endpoint, partner or filters, or is another base64url
+ *   spelling of the same bytes.
+ */
+export function decodeCursor(secret: Buffer, binding: CursorBinding, cursor: string): Position | null {
+  const bytes = Buffer.from(cursor, 'base64url');
+  if (bytes.toString('base64url') !== cursor || bytes.length <= WATERMARK_BYTES + MAC_BYTES) return null;
+  const position = bytes.subarray(0, -MAC_BYTES);
+  if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), authenticate(secret, binding, position))) return null;
+  return {
+    watermark: formatTimestamp(position.readUIntBE(0, WATERMARK_BYTES)),
+    after: position.toString('utf8', WATERMARK_BYTES),
+  };
+}
+
+function authenticate(secret: Buffer, { endpoint, partnerId, filters }: CursorBinding, position: Buffer): Buffer {
+  const bound = JSON.stringify([endpoint, partnerId, Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))]);
+  return createHmac('sha256', secret).update(bound).update('\n').update(position).digest().subarray(0, MAC_BYTES);
+}
+
+/**
+ * The HMAC secret of cursors. The first migration generates it and stores it in the database, so that all processes
+ * share it.
+ */
+export async function readCursorSecret({ kysely }: Database): Promise<Buffer> {
+  const { value } = await kysely
+    .selectFrom('access.settings')
+    .select('value')
+    .where('name', '=', 'cursor_secret')
+    .executeTakeFirstOrThrow();
+  return Buffer.from(value, 'hex');
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The position in the listing; null on its first page. */
+    position: Position | null;
+    /** The binding of this list's cursors; null if the route is not a list. */
+    cursorBinding: CursorBinding | null;
+  }
+}
+
+/**
+ * Makes the check of a list's page parameters and format, and that its cursor was issued to this partner by this list for
+ * these filters. The check throws ApiError 400 if not.
+ */
+export function makePageCheck(v1: FastifyInstance, cursorSecret: Buffer): (request: FastifyRequest) => void {
+  v1.decorateRequest('position', null);
+  v1.decorateRequest('cursorBinding', null);
+  return (request) => {
+    const { url, config } = request.routeOptions;
+    if (url === undefined || config.parameters?.['cursor'] === undefined) return;
+    // Page size and format can change between pages; everything else is bound to the cursor.
+    const { cursor, limit, format, ...filters } = request.parameters;
+    const { formats } = config.parameters['format'] as FormatParameter;
+    request.format = (format as Format | undefined) ?? acceptedFormat(request.headers.accept, formats);
+    checkLimit(limit as number | undefined, request.format);
+    checkProtocol(request.raw, request.format);
+    request.cursorBinding = { endpoint: url, partnerId: request.partner.id, filters };
+    if (cursor === undefined) return;
+    request.position = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);
+    if (request.position === null) {
+      throw validationFailed(
+        'Parameter "cursor" was not issued by this list for these filters. Pass the "meta.next_cursor" of the previous ' +
+          'page unchanged, with the same filters, or omit it to start from the first page.',
+      );
+    }
+  };
+}

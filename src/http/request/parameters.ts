@@ -19,8 +19,8 @@ export interface Parameter<T> {
 }
 
 /**
- * A parameter that selects records. It has a meaning by its type: without one, it would be accepted, bound to the
- * cursor, and ignored.
+ * A parameter that selects records. Its type requires conditions, so that none can be accepted, bound to the cursor, and
+ * then ignored.
  */
 export interface Filter<T, Query, Condition> extends Parameter<T> {
   /** The conditions that a value adds to a query; records must meet all of them. */

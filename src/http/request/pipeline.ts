@@ -18,7 +18,7 @@ import { keyHeaders, partnerHeaders, publicHeaders } from '../response/send-text
 import { sendCached } from '../response/response-cache.ts';
 import { leaveWhenSent, type Admission } from '../server/admission.ts';
 import { isPartnerPath, readPath, hasUnknownEnd, problemOfHead, readBearerKey } from './request-head.ts';
-import { acceptedFormat, type Format } from './page-parameters.ts';
+import { acceptedFormat, makePageCheck, type Format } from './page-parameters.ts';
 import { parseParameters, type Parameters, type ParameterValues } from './parameters.ts';
 import { observeWhenClosed, type RequestObserver } from './observers.ts';
 
@@ -56,16 +56,12 @@ declare module 'fastify' {
   }
 }
 
-/** Throws the ApiError that refuses a request, or returns. */
-export type Check = (request: FastifyRequest) => void;
-
 interface PartnerPipelineParts {
   readonly directory: PartnerDirectory;
   readonly clock: Clock;
   readonly limits: RequestLimits;
   readonly admission: Admission;
-  /** The check of a list's cursor, which depends on the parsed parameters. */
-  readonly checkCursor: Check;
+  readonly cursorSecret: Buffer;
 }
 
 /** The first steps of every request. Observers are notified of each request, whatever its outcome. */
@@ -94,7 +90,9 @@ export function addCommonSteps(app: FastifyInstance, observers: readonly Request
 
 /** The steps of a request under /v1 before its handler, in order, each with the statuses it can respond with. */
 export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelineParts): void {
-  const { directory, clock, limits, admission, checkCursor } = parts;
+  const { directory, clock, limits, admission, cursorSecret } = parts;
+  disableSchemaCompilers(v1);
+  const checkPage = makePageCheck(v1, cursorSecret);
   v1.decorateRequest('refreshPartner', async function (this: FastifyRequest) {
     const partner = await directory.refresh(this.partner.id);
     if (partner === null) throw unauthorized();
@@ -129,7 +127,7 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
     checkPath(request); // 404, 405
     checkHead(request); // 400
     parseQuery(request); // 400
-    checkCursor(request); // 400
+    checkPage(request); // 400
     checkPermission(request); // 403
     done();
   });
@@ -139,6 +137,7 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
 
 /** The same for paths that need no key. */
 export function addPublicPipeline(pages: FastifyInstance): void {
+  disableSchemaCompilers(pages);
   pages.addHook('onRequest', (request, reply, done) => {
     reply.headers(publicHeaders(request.id));
     checkPath(request); // 404, 405
@@ -146,6 +145,15 @@ export function addPublicPipeline(pages: FastifyInstance): void {
     done();
   });
   pages.setNotFoundHandler(throwUnknownPath);
+}
+
+/**
+ * Makes the schemas of a scope's routes documentation only: `parameters.ts` checks parameters, and responses are
+ * rendered text.
+ */
+function disableSchemaCompilers(scope: FastifyInstance): void {
+  scope.setValidatorCompiler(() => () => true);
+  scope.setSerializerCompiler(() => (value) => JSON.stringify(value));
 }
 
 /**

@@ -47,10 +47,10 @@ export function readPath(url: string): string | null {
 }
 
 /**
- * The URL passed to the router. An unreadable URL is replaced by a path that does not exist, under /v1 if the original
- * was, so that it passes the same checks as any other request. The router itself would respond before those checks run.
+ * The URL that the router gets for a request. An unreadable one is replaced by a path that does not exist, under /v1 if it
+ * was itself: the router would respond to it before the key, limit and head of the request are checked.
  */
-export function routedUrl(url: string): string {
+export function routedUrl({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   if (PLAIN.test(url)) return url;
   // The router parses origins differently.
   const target = url.replace(ORIGIN, '');
@@ -59,6 +59,11 @@ export function routedUrl(url: string): string {
   // The router does not decode these, and would not find "/v1%2Fx" under /v1.
   if (isPartnerPath(path) && /^\/[^/?]*%[23]f/i.test(target)) return `/v1${UNREADABLE}`;
   return /^[/*]/.test(target) ? target : `/${target}`;
+}
+
+/** The framework does not parse the query: `parameters.ts` does, from the raw URL. */
+export function leaveQuery(): Record<string, unknown> {
+  return {};
 }
 
 /** Whether a decoded path, or a route's URL, needs a key. */

@@ -72,7 +72,7 @@ declare module 'fastify' {
 /**
  * Responses by partner and URL, all of one revision of `access.clock`.
  *
- * Anything that changes a partner's responses produces another revision: a release; a change of its grants, limits,
+ * Anything that changes any partner's responses produces another revision, which empties the cache: a release; a change of its grants, limits,
  * suspension or keys; a failover or restore that loses such changes. So an entry is current if the directory's copy of
  * the partner has the revision at which the entry's rows were read. Only the passing of a deadline is checked
  * separately.
@@ -90,14 +90,15 @@ export class ResponseCache {
     this.#clock = clock;
     this.#responses = new LRUCache({
       maxSize: maxBytes,
-      sizeCalculation: ({ text }, key) => OVERHEAD_BYTES + 2 * key.length + text.memoryBytes,
+      // A string takes up to two bytes for each of UTF-8; the buffer that replaces it one, and compressed forms less.
+      sizeCalculation: ({ text }, key) => OVERHEAD_BYTES + 2 * (key.length + text.length),
       dispose: (_response, _key, reason) => {
         if (reason === 'evict') this.#evictions += 1;
       },
     });
   }
 
-  /** Memory used by all entries, in bytes. */
+  /** Memory that all entries can take, in bytes. */
   get bytes(): number {
     return this.#responses.calculatedSize;
   }
@@ -142,7 +143,7 @@ export class ResponseCache {
     this.#misses += 1;
     const text = new EncodedText(body);
     const response = { text, rows, watermark, goodFromMs: this.#clock(), goodUntilMs };
-    // The rows can be newer than `partner`, and `partner` older than the revision that another request has brought.
+    // The rows can be newer than `partner`, and another request can have emptied the cache for a newer revision.
     if (revision !== null && revision === partner.revision && revision === this.#revision) {
       this.#store(keyOf(partner, url), response);
     }
@@ -158,19 +159,10 @@ export class ResponseCache {
   }
 
   #store(key: string, response: CachedResponse): void {
-    const { text } = response;
-    if (text.length > MAX_LENGTH_CACHED_AT_ONCE && !this.#requestedOnce.has(key)) {
+    if (response.text.length > MAX_LENGTH_CACHED_AT_ONCE && !this.#requestedOnce.has(key)) {
       this.#requestedOnce.set(key, true);
       return;
     }
-    this.#responses.set(key, response);
-    text.onGrowth = (): void => this.#updateSize(key, response);
-  }
-
-  /** lru-cache computes an entry's size on insertion only, not when the same value is set again. */
-  #updateSize(key: string, response: CachedResponse): void {
-    if (this.#responses.peek(key) !== response) return;
-    this.#responses.delete(key);
     this.#responses.set(key, response);
   }
 }

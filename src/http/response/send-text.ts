@@ -58,8 +58,6 @@ export class EncodedText {
   readonly etag: string;
   /** Of the plain text as UTF-8, in bytes. */
   readonly length: number;
-  /** Called when an encoding was added that takes memory. */
-  onGrowth: (() => void) | undefined;
   #plain: string | Buffer;
   #wasSent = false;
   readonly #compressed = new Map<Encoding, Buffer>();
@@ -85,20 +83,6 @@ export class EncodedText {
     if (encoding === 'identity') return;
     const bytes = await (encoding === 'br' ? compressBrotli(this.#plain, BROTLI) : compressGzip(this.#plain));
     this.#compressed.set(encoding, bytes);
-    this.onGrowth?.();
-  }
-
-  /** Memory used by all encodings produced so far, in bytes. */
-  get memoryBytes(): number {
-    let bytes = this.#plainBytes();
-    for (const { length } of this.#compressed.values()) bytes += length;
-    return bytes;
-  }
-
-  #plainBytes(): number {
-    if (typeof this.#plain !== 'string') return this.length;
-    // V8 stores a string with any character outside Latin-1 as two bytes per character.
-    return this.#plain.length === this.length ? this.length : 2 * this.#plain.length;
   }
 
   /**
@@ -113,7 +97,6 @@ export class EncodedText {
       const bytes = Buffer.allocUnsafeSlow(this.length);
       bytes.write(this.#plain);
       this.#plain = bytes;
-      this.onGrowth?.();
     }
     return this.#plain;
   }

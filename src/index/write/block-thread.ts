@@ -1,13 +1,13 @@
 import { parentPort } from 'node:worker_threads';
 import type { IndexedKind } from '../../kinds.ts';
-import type { PositionedRow } from '../terms.ts';
+import type { StoredRow } from '../terms.ts';
 import { BlockBuilder } from './block-builder.ts';
 
 /* Entry point of a worker thread that computes the rows of blocks; see `build-blocks.ts`. */
 
 /** A message to the thread: a batch of records, or the end of the block. */
 export type BuilderMessage =
-  { readonly kind: IndexedKind; readonly rows: readonly PositionedRow<IndexedKind>[] } | 'complete';
+  { readonly kind: IndexedKind; readonly rows: readonly StoredRow[IndexedKind][] } | 'complete';
 
 /** A block's rows in transit between threads: all sets in one buffer, which is transferred without copying. */
 export interface BuiltBlock {

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { insertRows } from '../../database/rows.ts';
 import { BLOCK_SIZE, storedSet } from '../position-set.ts';
-import type { PositionedRow } from '../terms.ts';
+import type { StoredRow } from '../terms.ts';
 import { BlockBuilder, type StoredEntry } from './block-builder.ts';
 import type { BuilderMessage, BuiltBlock } from './block-thread.ts';
 import { indexTable, readIndexedRows } from './indexed-rows.ts';
@@ -23,7 +23,7 @@ export interface BlockOfKind {
 
 /** Collects the records of a block. */
 interface BlockBuild {
-  add(kind: IndexedKind, rows: readonly PositionedRow<IndexedKind>[]): Promise<void>;
+  add(kind: IndexedKind, rows: readonly StoredRow[IndexedKind][]): Promise<void>;
   /** Returns the block's rows. Records added from now on belong to another block. */
   complete(): Promise<readonly StoredEntry[]>;
   close?(): Promise<void>;
@@ -114,7 +114,7 @@ class BuilderThread implements BlockBuild {
   }
 
   /** Resolves once the thread is at most one batch behind. */
-  async add(kind: IndexedKind, rows: readonly PositionedRow<IndexedKind>[]): Promise<void> {
+  async add(kind: IndexedKind, rows: readonly StoredRow[IndexedKind][]): Promise<void> {
     const earlier = this.#waiting.at(-1)?.promise;
     void this.#post({ kind, rows });
     await earlier;

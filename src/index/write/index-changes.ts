@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
-import { isOneOf, jsonElements } from '../../database/engine-sql.ts';
+import { isOneOf, jsonElements } from '../../database/statement.ts';
 import { inBatches, insertRows } from '../../database/rows.ts';
 import { BlockBuilder, type IndexEntry } from './block-builder.ts';
 import type { BlockOfKind } from './build-blocks.ts';
@@ -96,7 +96,7 @@ export class IndexChanges<K extends IndexedKind> {
     return number;
   }
 
-  /** Announces a new record in this block. */
+  /** Counts a record that changes in this block. Above `MAX_CHANGES`, the block is built again at the end. */
   expectNew(block: number): void {
     const changed = (this.#changed.get(block) ?? 0) + 1;
     this.#changed.set(block, changed);

@@ -1,27 +1,13 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Database } from '../../database/database.ts';
-import { isOneOf } from '../../database/engine-sql.ts';
-import { facetTerm, type PositionedRow, type StoredRow, type SupplierPath } from '../terms.ts';
+import { isOneOf } from '../../database/statement.ts';
+import { facetTerm, type StoredRow, type SupplierPath } from '../terms.ts';
 import type { IndexedKind } from '../../kinds.ts';
 
 /** The table of a kind's index; all three have the same columns. */
 export function indexTable(kind: IndexedKind): 'catalog.suppliers_index' {
   return `catalog.${kind}_index` as 'catalog.suppliers_index';
 }
-
-const COLUMNS: Readonly<Record<IndexedKind, readonly string[]>> = {
-  suppliers: ['document', 'short_intro', 'about', 'certifications_all', 'changed_publication'],
-  contracts: ['document', 'lead_entity_id', 'coop_id', 'changed_publication'],
-  solicitations: [
-    'document',
-    'detail',
-    'lead_entity_id',
-    'status',
-    'close_at',
-    'changed_publication',
-    'detail_publication',
-  ],
-};
 
 /** The columns that can be long. */
 const TEXTS: Readonly<Record<IndexedKind, readonly string[]>> = {
@@ -30,13 +16,13 @@ const TEXTS: Readonly<Record<IndexedKind, readonly string[]>> = {
   solicitations: ['document', 'detail'],
 };
 
-/** The stored records with these ids, with all their columns, unordered. Served by the unique index on id. */
+/** The stored records with these ids, unordered. Served by the unique index on id. */
 export async function loadStoredRows<K extends IndexedKind>(
   database: Database,
   kind: K,
   ids: readonly string[],
 ): Promise<StoredRow[K][]> {
-  return loadRows(database, kind, sql`*`, isOneOf(database.engine, sql.ref('id'), ids));
+  return loadRows(database, kind, isOneOf(database.engine, sql.ref('id'), ids));
 }
 
 /** The bytes of a record's columns that can be long. */
@@ -56,8 +42,7 @@ export async function* readIndexedRows<K extends IndexedKind>(
   kind: K,
   from: number,
   to: number,
-): AsyncGenerator<PositionedRow<K>[]> {
-  const columns = sql.join(['id', 'position', ...COLUMNS[kind]].map((column) => sql.ref(column)));
+): AsyncGenerator<StoredRow[K][]> {
   const { rows: sizes } = await sql<{ position: number; bytes: number }>`
     select position, ${textBytes(kind)} as bytes from ${sql.table(`catalog.${kind}`)}
     where position >= ${from} and position < ${to} order by position`.execute(database.kysely);
@@ -66,20 +51,19 @@ export async function* readIndexedRows<K extends IndexedKind>(
     batchBytes += size;
     if (batchBytes < MAX_BATCH_BYTES && index < sizes.length - 1) continue;
     const isInBatch = sql<SqlBool>`position >= ${start} and position <= ${position}`;
-    const rows = await loadRows<PositionedRow<K>>(database, kind, columns, isInBatch);
+    const rows = await loadRows(database, kind, isInBatch);
     yield rows.sort((one, other) => one.position - other.position);
     [start, batchBytes] = [position + 1, 0];
   }
 }
 
-async function loadRows<Row extends { id: string }>(
+async function loadRows<K extends IndexedKind>(
   database: Database,
-  kind: IndexedKind,
-  columns: RawBuilder<unknown>,
+  kind: K,
   condition: RawBuilder<SqlBool>,
-): Promise<Row[]> {
-  const { rows } = await sql<Row>`
-    select ${columns} from ${sql.table(`catalog.${kind}`)} where ${condition}`.execute(database.kysely);
+): Promise<StoredRow[K][]> {
+  const { rows } = await sql<StoredRow[K]>`
+    select * from ${sql.table(`catalog.${kind}`)} where ${condition}`.execute(database.kysely);
   return kind === 'suppliers' ? withLinks(database, rows) : rows;
 }
 

@@ -1,5 +1,5 @@
 import type { Database } from '../../database/database.ts';
-import { isOneOf } from '../../database/engine-sql.ts';
+import { isOneOf } from '../../database/statement.ts';
 import { BLOCK_SIZE } from '../../index/position-set.ts';
 import { lineKey, readLines } from '../read/lines.ts';
 import type { MovedRecord } from '../../index/write/index-changes.ts';

@@ -1,8 +1,7 @@
 import type { Kind } from '../../kinds.ts';
 import { certificationFields } from '../../resources/certifications/fields.ts';
 import { contractFields } from '../../resources/contracts/fields.ts';
-import { filledText, object, type CompletedOf, type Field } from '../../resources/fields.ts';
-import { namedFields } from '../../resources/reference-lists/fields.ts';
+import { filledText, object, type CompletedOf, type Field, namedFields } from '../../resources/fields.ts';
 import { solicitationFields } from '../../resources/solicitations/fields.ts';
 import { supplierFields } from '../../resources/suppliers/fields.ts';
 import { parseTimestamp } from '../../timestamp.ts';

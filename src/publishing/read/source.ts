@@ -3,7 +3,6 @@ import { readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { distance } from 'fastest-levenshtein';
 import { ImportRefusedError, type Problem } from '../problems.ts';
 import { KINDS, type Kind } from '../../kinds.ts';
 import { UnreadableFileError } from './lines.ts';
@@ -43,9 +42,7 @@ export async function listSources(directory: string): Promise<Source[]> {
     if (stem === undefined) continue;
     const kind = KINDS.find((known) => known === stem);
     if (kind === undefined) {
-      const near = findNearKind(stem);
-      const meant = near === null ? '' : `did you mean ${near}.ndjson${gz ?? ''}? `;
-      misnamed.push(problemOf(name, `is not an import file; ${meant}${FILES}`));
+      misnamed.push(problemOf(name, `is not an import file; ${FILES}`));
       continue;
     }
     const other = sources.get(kind);
@@ -57,12 +54,8 @@ export async function listSources(directory: string): Promise<Source[]> {
     sources.set(kind, { kind, name, size, open: (onRead) => readChunks(path, gz !== undefined, onRead) });
   }
   for (const name of names) {
-    if (FILE_NAME.test(name)) continue;
-    const [stem = '', ...extension] = name.split('.');
-    const kind = findNearKind(stem);
-    const advice = kind === null ? null : adviceFor(name, extension.join('.').toLowerCase(), kind);
-    // Next to a kind's import file, a file of another format is probably what it was converted from.
-    if (kind !== null && advice !== null && !sources.has(kind)) misnamed.push(problemOf(name, advice));
+    const advice = FILE_NAME.test(name) ? null : adviceFor(name, sources);
+    if (advice !== null) misnamed.push(problemOf(name, advice));
   }
   if (misnamed.length > 0) throw new ImportRefusedError(misnamed);
   if (sources.size === 0) return refuse(directory, `contains no import file; ${FILES}`);
@@ -86,42 +79,23 @@ function whyNoDirectory(directory: string, error: unknown): string {
   return `is a file; give its directory${directory.includes('/') ? `, ${dirname(directory)}` : ', .'}`;
 }
 
-/** The kind with the nearest name, if near enough to be a typo; null otherwise. */
-function findNearKind(stem: string): Kind | null {
-  if (stem.length > MAX_STEM_LENGTH) return null;
-  const name = stem.toLowerCase().replaceAll(/[ _]/g, '-');
-  const nearest = KINDS.toSorted((a, b) => distance(name, a) - distance(name, b))[0];
-  return nearest !== undefined && distance(name, nearest) <= MAX_MISTYPED_CHARACTERS ? nearest : null;
+/** The extensions of import files as others name them, and of formats that hold records. */
+const OTHER_NAMES = /^(ndjson|jsonl|jsonlines|ldjson)(\.gz)?$/;
+const OTHER_FORMATS = /^(json|csv|tsv|xlsx?|ods|xml|ya?ml|parquet|(\w+\.)?(zip|gz|bz2|xz|zst|7z|tar|tgz))$/;
+
+/** Advice for a file that has the name of a kind, but not the format of imports; null for any other file. */
+function adviceFor(name: string, sources: ReadonlyMap<Kind, Source>): string | null {
+  const [stem = '', ...rest] = name.toLowerCase().split('.');
+  const kind = KINDS.find((known) => known === stem.replaceAll(/[ _]/g, '-'));
+  const extension = rest.join('.');
+  // Next to a kind's import file, a file of another format is probably what it was converted from.
+  if (kind === undefined || sources.has(kind)) return null;
+  const file = `${kind}.ndjson${OTHER_NAMES.exec(extension)?.[2] ?? ''}`;
+  if (OTHER_NAMES.test(extension)) return `is not read. If it has one JSON object per line, rename it ${file}`;
+  return OTHER_FORMATS.test(extension)
+    ? `is not read: one JSON object per line is expected, in ${file} or ${file}.gz. Convert it`
+    : null;
 }
-
-/** Advice for a file that looks like a misnamed import file; null for any other file. */
-function adviceFor(name: string, extension: string, kind: Kind): string | null {
-  const target = `${kind}.ndjson`;
-  const [, advice] = ADVICE.find(([form]) => form.test(extension)) ?? [];
-  return advice === undefined
-    ? null
-    : `is not read: one JSON object per line is expected, in ${target} or ${target}.gz. ${advice(name, target)}`;
-}
-
-const ADVICE: readonly [extension: RegExp, advice: (name: string, target: string) => string][] = [
-  [/^(ndjson|jsonl|jsonlines|ldjson)$/, (_, target) => `If it does, rename it ${target}`],
-  [/^(ndjson|jsonl|jsonlines|ldjson)\.gz$/, (_, target) => `If it does, rename it ${target}.gz`],
-  [/^json$/, (name, target) => `If it contains a JSON array, convert it: jq -c '.[]' ${shellQuoted(name)} > ${target}`],
-  [/^(csv|tsv|xlsx?|ods|xml|ya?ml|parquet)$/, () => 'Export it as newline-delimited JSON'],
-  [/^(\w+\.)?(zip|gz|bz2|xz|zst|7z|tar|tgz)$/, () => 'Unpack it'],
-];
-
-/** Quotes a file name as one shell word that cannot be taken for an option. */
-function shellQuoted(name: string): string {
-  const path = name.startsWith('-') ? `./${name}` : name;
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
-}
-
-/** No kind's name is nearly this long. */
-const MAX_STEM_LENGTH = 40;
-
-/** Allows for a forgotten plural or another separator, not for another word. */
-const MAX_MISTYPED_CHARACTERS = 2;
 
 /**
  * Resolves a file name in a directory, whose path must be free of links. Follows links within the directory, since

@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely';
-import { isOneOf, jsonElements } from '../../database/engine-sql.ts';
+import { isOneOf, jsonElements } from '../../database/statement.ts';
 import { inBatches } from '../../database/rows.ts';
 import type { DepartureRow, Tables } from '../../database/tables.ts';
 import type { IndexedKind } from '../../kinds.ts';
@@ -82,7 +82,7 @@ export async function recordDepartures(
 
 /**
  * Deletes departures of releases before a timestamp. A client that has not followed the feed since then must get every
- * record, so `complete_before` becomes the newest of these releases. Served by the index on the release.
+ * record, so `complete_before` becomes the timestamp of the newest of these releases. Served by the index on the release.
  */
 export async function pruneDepartures(
   { database: { kysely }, departures }: ImportContext,
@@ -100,7 +100,7 @@ export async function pruneDepartures(
   await completeBefore(kysely, newest.instant);
 }
 
-/** Lists every record to clients that have not followed the feed since this timestamp. */
+/** Makes listings of changes since this timestamp or an earlier one complete. */
 export async function completeBefore(kysely: Kysely<Tables>, timestamp: string): Promise<void> {
   await kysely
     .updateTable('catalog.feed')

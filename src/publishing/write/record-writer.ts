@@ -1,5 +1,5 @@
 import { sql, type RawBuilder } from 'kysely';
-import { isOneOf } from '../../database/engine-sql.ts';
+import { isOneOf } from '../../database/statement.ts';
 import { deleteRows, inBatches, insertRows, writeRows } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
 import type { IndexedRow } from '../../index/terms.ts';
@@ -133,7 +133,7 @@ export class RecordWriter {
     return written;
   }
 
-  /** Writes rendered records, but for those rerendered as they were. Returns the number written. */
+  /** Writes rendered records, except those rerendered to the same text. Returns the number written. */
   async #writeRows(rendered: readonly RenderedChange[]): Promise<number> {
     const { changed, database, referenceData } = this.#context;
     const written = rendered.flatMap((change) => {
@@ -157,7 +157,7 @@ export class RecordWriter {
     if (index === null) return;
     for (const { entry, record, before, row } of written) {
       if (entry === null) {
-        // What it embeds is no term. Drafts are not in the index.
+        // Only embedded text changed, which has no terms. Drafts are not in the index.
         if (before !== null && !('status' in row && row.status === 'draft'))
           index.markChanged(before.row, this.#context.release);
         continue;

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
-import { isOneOf } from '../../database/engine-sql.ts';
+import { isOneOf } from '../../database/statement.ts';
 import type { Tables } from '../../database/tables.ts';
 import { isIndexed, NAMED_REF_KINDS, TABLE_OF, type IndexedKind, type Kind, type NamedRefKind } from '../../kinds.ts';
 import type { CertificationRecord } from '../../resources/certifications/fields.ts';

@@ -43,8 +43,8 @@ function describeLargeRemoval({ kind, removed, stored }: LargeRemoval): string {
 export interface RemovalOptions {
   /** Also removes records missing from the sources, for the kinds that have a source. */
   replace?: boolean;
-  /** Lets `replace` remove more than a fifth of a kind: any number, or as many as an operator confirmed. */
-  allowRemovals?: boolean | readonly LargeRemoval[];
+  /** Lets `replace` remove more than a fifth of a kind. */
+  allowRemovals?: boolean;
   /** Checks and counts, and writes nothing. Large removals are only noted. */
   dryRun?: boolean;
 }
@@ -113,12 +113,10 @@ function refuseLarge(
   { allowRemovals = false, dryRun = false }: RemovalOptions,
   notes: string[],
 ): void {
-  if (allowRemovals === true) return;
-  const confirmed = allowRemovals === false ? [] : allowRemovals;
+  if (allowRemovals) return;
   const removals = planned
     .map(({ source, absent, stored }) => ({ kind: source.kind, file: source.name, removed: absent.length, stored }))
-    .filter(({ removed, stored }) => removed > stored * MAX_REMOVED_SHARE)
-    .filter(({ kind, removed }) => !confirmed.some((known) => known.kind === kind && removed <= known.removed));
+    .filter(({ removed, stored }) => removed > stored * MAX_REMOVED_SHARE);
   if (removals.length === 0) return;
   if (!dryRun) throw new LargeRemovalsError(removals.toReversed());
   for (const removal of removals.toReversed()) {

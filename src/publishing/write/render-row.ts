@@ -1,8 +1,8 @@
 import type { Database } from '../../database/database.ts';
-import { isOneOf } from '../../database/engine-sql.ts';
+import { isOneOf } from '../../database/statement.ts';
 import type { NamedRefRow } from '../../database/tables.ts';
 import { isIndexed, type IndexedKind, type Kind } from '../../kinds.ts';
-import type { NamedRecord } from '../../resources/reference-lists/fields.ts';
+import type { NamedRecord } from '../../resources/fields.ts';
 import { renderContract } from '../../resources/contracts/fields.ts';
 import {
   renderSolicitation,

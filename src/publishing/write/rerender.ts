@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { isOneOf } from '../../database/engine-sql.ts';
+import { isOneOf } from '../../database/statement.ts';
 import { inBatches } from '../../database/rows.ts';
 import { INDEXED_KINDS, type IndexedKind, type Kind } from '../../kinds.ts';
 import type { ContractRecord } from '../../resources/contracts/fields.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
-import { isOneOf } from '../../database/engine-sql.ts';
+import { isOneOf } from '../../database/statement.ts';
 import type { Tables } from '../../database/tables.ts';
 import type { StoredRow as IndexedStoredRow } from '../../index/terms.ts';
 import { loadStoredRows, textBytes } from '../../index/write/indexed-rows.ts';

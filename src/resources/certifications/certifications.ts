@@ -10,7 +10,8 @@ import {
 } from '../../http/openapi/openapi-schemas.ts';
 import { freeText, oneOfParameter, type Filter } from '../../http/request/parameters.ts';
 import { hasAllWords, queryWords } from '../../index/words.ts';
-import { storedWhole, upTo } from '../../paging/pages.ts';
+import { keyedListing } from '../../paging/keyed-listing.ts';
+import { storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
@@ -86,9 +87,9 @@ export function registerCertifications(
       columns: csvColumns(certification.properties),
       filters,
       listingOf: (conditionsIn) => ({
-        records: storedWhole('certifications', 'abbreviation'),
-        find: async (_scope, _since, after, limit, until) =>
-          upTo(until, await certifications.find(await conditionsIn(null), after, limit)),
+        ...keyedListing(storedWhole('certifications', 'abbreviation'), async (_scope, after, limit) =>
+          certifications.find(await conditionsIn(null), after, limit),
+        ),
         forget: () => certifications.forget(),
       }),
     }),

@@ -17,7 +17,7 @@ import { indexedListing, type ListedRecords } from '../../paging/pages.ts';
 import { sendChanges } from '../../paging/send-changes.ts';
 import type { Services } from '../../services.ts';
 import { listedContracts } from '../contracts/contracts.ts';
-import { isGranted, scopeKey, scopeValues } from '../granted.ts';
+import { isVisible, scopeKey, scopeValues } from '../granted.ts';
 import { detailedSolicitations } from '../solicitations/solicitations.ts';
 import { detailedSuppliers } from '../suppliers/suppliers.ts';
 import { changesPage, changesSchemas, feedKind } from './schema.ts';
@@ -112,11 +112,6 @@ export function visibleIds(
       union select supplier_id from catalog.supplier_coops
       where ${isInList(engine, sql.ref('supplier_id'), 'ids')} and ${isInList(engine, sql.ref('coop_id'), 'coops')}`;
   }
-  const isVisible = {
-    suppliers: sql`true`,
-    contracts: isGranted(engine, key, { leadEntity: 'record.lead_entity_id', coop: 'record.coop_id' }),
-    solicitations: sql`record.status <> 'draft' and ${isGranted(engine, key, { leadEntity: 'record.lead_entity_id' })}`,
-  }[kind];
   return sql<{ id: string }>`select record.id from ${sql.table(`catalog.${kind}`)} as record
-    where ${isInList(engine, sql.ref('record.id'), 'ids')} and ${isVisible}`;
+    where ${isInList(engine, sql.ref('record.id'), 'ids')} and ${isVisible(engine, kind, key)}`;
 }

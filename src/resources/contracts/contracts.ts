@@ -1,8 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
-import type { Scope } from '../../access/scope.ts';
-import type { Database } from '../../database/database.ts';
-import { parameter } from '../../database/statement.ts';
 import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
 import {
   describedRef,
@@ -19,10 +16,10 @@ import { idParameter } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import { indexedListing, type ListedRecords, updatedSince, withValue, words } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
-import { listRoute, sendRecord, type RecordQuery } from '../../paging/send.ts';
+import { listRoute, sendRecord } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { isGranted, scopeKey, scopeValues } from '../granted.ts';
+import { findRecord } from '../granted.ts';
 import {
   CITY_SERVICE_EXAMPLE,
   COOP_EXAMPLE,
@@ -71,7 +68,6 @@ export const contractFilters = {
 
 /** GET /v1/contracts and /v1/contracts/{id}. */
 export function registerContracts(v1: FastifyInstance, services: Services, index: RecordIndex): void {
-  const { database } = services;
   for (const schema of [contract, contractPage]) v1.addSchema(schema);
 
   v1.get(
@@ -103,7 +99,9 @@ export function registerContracts(v1: FastifyInstance, services: Services, index
     },
     config: { kind: 'contracts', parameters: {} },
     handler: (request, reply) =>
-      sendRecord(services, request, reply, (scope) => findContract(database, scope, request.params.id)),
+      sendRecord(services, request, reply, (scope) =>
+        findRecord(services.database.engine, 'contracts', listedContracts, scope, request.params.id),
+      ),
   });
 }
 
@@ -118,15 +116,3 @@ export const listedContracts: ListedRecords = {
   text,
   bytes: sql<number>`octet_length(record.document)`,
 };
-
-/** Finds a contract by ID within the scope. One lookup in the unique index on `id`. */
-export function findContract({ engine }: Pick<Database, 'engine'>, scope: Scope, id: string): RecordQuery {
-  const key = scopeKey(scope);
-  return {
-    statementKey: `contract, ${key}`,
-    build: () => sql`select ${text} as text, null as changes_at
-      from catalog.contracts as record where record.id = ${parameter('id')}
-        and ${isGranted(engine, key, { leadEntity: 'record.lead_entity_id', coop: 'record.coop_id' })}`,
-    values: { ...scopeValues(scope), id },
-  };
-}

@@ -1,7 +1,7 @@
 import { filledText, id, nullable, object, set, text, timestamp, type CompletedOf } from '../fields.ts';
 import { withoutClosingBrace } from '../finished-text.ts';
 
-/** A line of `contracts.ndjson`. The order of the fields is that of the stored record, whose hash depends on it. */
+/** A line of `contracts.ndjson`. Stored and imported records are compared in the order of the fields. */
 export const contractFields = object(
   {
     id,

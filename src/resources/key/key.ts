@@ -18,8 +18,7 @@ import {
 import { EncodedText, sendText, JSON_TYPE } from '../../http/response/send-text.ts';
 import { unauthorized } from '../../http/response/errors.ts';
 import { KINDS_AS_LISTED } from '../../kinds.ts';
-import { seenEvents, type SeenEvents } from '../../paging/watermark.ts';
-import { readInOneState } from '../../paging/one-state.ts';
+import { seenEvents, type SeenEvents, readInOneState } from '../../paging/one-state.ts';
 import type { Services } from '../../services.ts';
 import { EPOCH, lastDays } from '../../timestamp.ts';
 

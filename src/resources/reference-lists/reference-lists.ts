@@ -8,7 +8,8 @@ import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import { filledText, idText, object } from '../../http/openapi/openapi-schemas.ts';
 import type { FoundRecords } from '../../index/record-index.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
-import { storedWhole, upTo } from '../../paging/pages.ts';
+import { keyedListing } from '../../paging/keyed-listing.ts';
+import { storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
@@ -69,11 +70,10 @@ export function registerReferenceLists(v1: FastifyInstance, services: Services):
         columns: csvColumns(namedRef.properties),
         examples: [example],
         filters: {},
-        listingOf: () => ({
-          records,
-          find: async (scope, _since, after, limit, until) =>
-            upTo(until, await findNamedRefs(services.database, table, { scope, after, limit })),
-        }),
+        listingOf: () =>
+          keyedListing(records, (scope, after, limit) =>
+            findNamedRefs(services.database, table, { scope, after, limit }),
+          ),
       }),
     );
   }

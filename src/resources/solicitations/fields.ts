@@ -13,7 +13,7 @@ import {
 } from '../fields.ts';
 import { withoutClosingBrace } from '../finished-text.ts';
 
-/** A line of `solicitations.ndjson`. The order of the fields is that of the stored record, whose hash depends on it. */
+/** A line of `solicitations.ndjson`. Stored and imported records are compared in the order of the fields. */
 export const solicitationFields = object(
   {
     id: {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
-import type { Database } from '../../database/database.ts';
+import type { Engine } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
 import { detailResponses, objectResponses } from '../../http/openapi/openapi-responses.ts';
 import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
@@ -12,7 +12,7 @@ import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendCount, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { isGranted, scopeKey, scopeValues } from '../granted.ts';
+import { findRecord } from '../granted.ts';
 import {
   count,
   solicitation,
@@ -49,7 +49,6 @@ export const solicitationFilters = {
 /** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
 export function registerSolicitations(v1: FastifyInstance, services: Services, index: RecordIndex): void {
   for (const schema of solicitationSchemas) v1.addSchema(schema);
-  const { database } = services;
 
   v1.get(
     '/solicitations',
@@ -94,7 +93,9 @@ export function registerSolicitations(v1: FastifyInstance, services: Services, i
     },
     config: { kind: 'solicitations', parameters: {} },
     handler: (request, reply) =>
-      sendRecord(services, request, reply, (scope) => findSolicitation(database, scope, request.params.id)),
+      sendRecord(services, request, reply, (scope) =>
+        findSolicitation(services.database.engine, scope, request.params.id),
+      ),
   });
 }
 
@@ -123,6 +124,7 @@ export const listedSolicitations: ListedRecords = {
   text: finished(sql<string>`record.document`),
   bytes: sql<number>`octet_length(record.document)`,
   changesAt: closesAt,
+  isServed: sql<SqlBool>`record.status <> 'draft'`,
 };
 
 /** Solicitations as in their details. */
@@ -134,19 +136,10 @@ export const detailedSolicitations: ListedRecords = {
 
 /**
  * Finds a solicitation by ID or `ref` within the scope. An ID always has a character that is not a digit, so the two
- * cannot be confused; a `ref` has a single spelling, without leading zeros. One lookup in the index on either.
+ * cannot be confused; a `ref` has a single spelling, without leading zeros.
  */
-export function findSolicitation({ engine }: Pick<Database, 'engine'>, scope: Scope, idOrRef: string): RecordQuery {
+export function findSolicitation(engine: Engine, scope: Scope, idOrRef: string): RecordQuery {
   const isRef = REF.test(idOrRef);
-  const key = scopeKey(scope);
-  return {
-    statementKey: `solicitation by ${isRef ? 'ref' : 'id'}, ${key}`,
-    build: () => sql`
-      select ${detailedSolicitations.text} as text, ${closesAt} as changes_at
-      from catalog.solicitations as record
-      where ${sql.ref(isRef ? 'record.ref' : 'record.id')} = ${parameter('id')}
-        and record.status <> 'draft'
-        and ${isGranted(engine, key, { leadEntity: 'record.lead_entity_id' })}`,
-    values: { ...scopeValues(scope), id: isRef ? Number(idOrRef) : idOrRef },
-  };
+  const id = isRef ? Number(idOrRef) : idOrRef;
+  return findRecord(engine, 'solicitations', detailedSolicitations, scope, id, isRef ? 'ref' : 'id');
 }

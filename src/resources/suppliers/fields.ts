@@ -9,7 +9,7 @@ const state: Field<string> = {
   description: 'must be a USPS two-letter state code in capitals',
 };
 
-/** A line of `suppliers.ndjson`. The order of the fields is that of the stored record, whose hash depends on it. */
+/** A line of `suppliers.ndjson`. Stored and imported records are compared in the order of the fields. */
 export const supplierFields = object(
   {
     id,

@@ -1,8 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import { sql, type RawBuilder } from 'kysely';
-import type { Scope } from '../../access/scope.ts';
-import type { Database } from '../../database/database.ts';
-import { parameter } from '../../database/statement.ts';
 import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
 import { filledText, idPathSchema, idText, nullable, object, timestamp } from '../../http/openapi/openapi-schemas.ts';
 import { certificationsParameter, idParameter, stateParameter } from '../../http/request/parameters.ts';
@@ -17,13 +14,13 @@ import {
   type IndexFilter,
 } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
-import { listRoute, sendRecord, type RecordQuery } from '../../paging/send.ts';
+import { listRoute, sendRecord } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { STATES } from '../../us-states.ts';
 import type { CertificationList } from '../certifications/certification-list.ts';
 import { abbreviationText } from '../certifications/certifications.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { isGrantedSupplier, scopeKey, scopeValues } from '../granted.ts';
+import { findRecord } from '../granted.ts';
 
 const embeddedFields = {
   id: idText({ description: 'The id of the supplier.', examples: ['sup_md_00_061'] }),
@@ -107,7 +104,6 @@ export function registerSuppliers(
   index: RecordIndex,
   certifications: CertificationList,
 ): void {
-  const { database } = services;
   for (const schema of [embeddedSupplier, supplier, supplierPage]) v1.addSchema(schema);
 
   v1.get(
@@ -138,7 +134,9 @@ export function registerSuppliers(
     },
     config: { kind: 'suppliers', parameters: {} },
     handler: (request, reply) =>
-      sendRecord(services, request, reply, (scope) => findSupplier(database, scope, request.params.id)),
+      sendRecord(services, request, reply, (scope) =>
+        findRecord(services.database.engine, 'suppliers', detailedSuppliers, scope, request.params.id),
+      ),
   });
 }
 
@@ -161,15 +159,3 @@ export const detailedSuppliers: ListedRecords = {
   text: textWith(sql<string>`record.certifications_all`),
   bytes: sql<number>`octet_length(record.document) + octet_length(record.certifications_all)`,
 };
-
-/** Finds a supplier by ID within the scope. One lookup in the unique index on `id`. */
-export function findSupplier({ engine }: Pick<Database, 'engine'>, scope: Scope, id: string): RecordQuery {
-  const key = scopeKey(scope);
-  return {
-    statementKey: `supplier, ${key}`,
-    build: () => sql`select ${detailedSuppliers.text} as text, null as changes_at
-      from catalog.suppliers as record
-      where record.id = ${parameter('id')} and ${isGrantedSupplier(engine, key)}`,
-    values: { ...scopeValues(scope), id },
-  };
-}

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { OpenDatabase } from '../../../src/database/database.ts';
-import { isOneOf } from '../../../src/database/engine-sql.ts';
+import { isOneOf } from '../../../src/database/statement.ts';
 import { RecordIndex } from '../../../src/index/record-index.ts';
 import { SetCache } from '../../../src/index/block-query.ts';
 import { hasWords } from '../../../src/index/conditions.ts';

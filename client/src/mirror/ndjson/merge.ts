@@ -1,119 +1,87 @@
-import { atTime, idOf, readFeedLine, withoutTime, type FeedKind, type Kind } from '../kinds.ts';
-import type { CopyChange } from '../state.ts';
-import { CopyError } from '../store.ts';
-import { compareIds, readLines, Replacement } from './ndjson-files.ts';
+import { closesAtMs, idOf, withoutTime, type Kind } from '../kinds.ts';
+import { CopyError, type CopyChange } from '../store.ts';
+import { readLines, writeNew } from './ndjson-files.ts';
 
-/** A value and the id that lists are sorted by. */
-export interface Entry<T> {
+/** A record by its id; null if it was removed. */
+export interface Entry {
   readonly id: string;
-  readonly value: T;
+  readonly record: string | null;
 }
 
-/** A new version of the file of a kind. */
+/** The contents of a kind's new file. */
 export interface Merged {
   readonly kind: Kind;
-  readonly replacement: Replacement;
+  /** In bytes. */
+  readonly size: number;
   readonly held: number;
   readonly changes: readonly CopyChange[];
-  /** The earliest deadline of a solicitation that is open, in milliseconds since 1970. */
-  readonly deadlineMs: number | null;
+  /** The earliest deadline of a solicitation that is open, in milliseconds since 1970; `Infinity` if there is none. */
+  readonly deadlineMs: number;
 }
 
-/** How to merge. */
-export interface MergeOptions {
-  readonly kind: Kind;
-  /** Whether records that were not received are dropped. */
-  readonly isComplete: boolean;
-  /** Whether changes are not listed. */
-  readonly isFirstCopy: boolean;
-  /** The moment for which `is_open` is evaluated. */
-  readonly nowMs: number;
-}
-
-/** Writes the new version of a file from its records and those received, null for removed ones. */
+/**
+ * Writes the new version of a file next to it, from its records and those received, both sorted by id. A complete list
+ * drops the others. `is_open` is evaluated for the moment `nowMs`.
+ */
 export function merge(
   path: string,
-  received: Iterable<Entry<string | null>>,
-  { kind, isComplete, isFirstCopy, nowMs }: MergeOptions,
+  kind: Kind,
+  received: Iterable<Entry>,
+  { isComplete, isFirstCopy, nowMs }: { isComplete: boolean; isFirstCopy: boolean; nowMs: number },
 ): Merged {
   const changes: CopyChange[] = [];
-  let [held, deadlineMs]: [number, number | null] = [0, null];
+  let [held, deadlineMs] = [0, Infinity];
   const lines = function* (): Generator<string> {
-    for (const { id, left, right } of joinById(storedIn(path, kind), received)) {
-      const record = right === undefined && !isComplete ? left : (right ?? undefined);
-      const change = isFirstCopy ? null : changeOf(kind, left, record);
-      if (change !== null) changes.push({ kind, id, change });
-      if (record === undefined) continue;
+    for (const { id, stored, received: update } of join(storedIn(path), received)) {
+      const before = stored === null ? null : withoutTime(kind, stored);
+      const record = update === undefined && !isComplete ? before : (update ?? null);
+      const after = record === null ? null : withoutTime(kind, record);
+      if (before !== after && !isFirstCopy)
+        changes.push({ kind, id, change: before === null ? 'added' : after === null ? 'removed' : 'changed' });
+      if (after === null) continue;
       held += 1;
-      const current = kind === 'solicitations' ? atTime(record, nowMs) : { record, deadlineMs: null };
-      if (current.deadlineMs !== null) deadlineMs = Math.min(deadlineMs ?? Infinity, current.deadlineMs);
-      yield current.record;
+      const closesMs = kind === 'solicitations' ? closesAtMs(after) : -Infinity;
+      if (closesMs > nowMs) deadlineMs = Math.min(deadlineMs, closesMs);
+      yield closesMs > nowMs ? after.replace('"is_open":false', '"is_open":true') : after;
     }
   };
-  const replacement = new Replacement(path, lines());
-  return { kind, replacement, held, changes, deadlineMs };
+  const size = writeNew(path, lines());
+  return { kind, size, held, changes, deadlineMs };
 }
 
-function changeOf(kind: Kind, before: string | undefined, after: string | undefined): CopyChange['change'] | null {
-  if (before === after) return null;
-  if (before === undefined) return 'added';
-  if (after === undefined) return 'removed';
-  return withoutTime(kind, before) === withoutTime(kind, after) ? null : 'changed';
-}
-
-function* storedIn(path: string, kind: Kind): Generator<Entry<string>, void, undefined> {
+function* storedIn(path: string): Generator<Entry, void, undefined> {
   let number = 0;
-  for (const value of readLines(path)) {
+  for (const record of readLines(path)) {
     number += 1;
     let id: string;
     try {
-      id = idOf(kind, value);
+      id = idOf(record);
     } catch (cause) {
-      throw new CopyError(
-        `${path}: line ${number} was not written by a mirror. Delete the file and run the mirror again`,
-        { cause },
-      );
+      const advice = 'Delete the file and run the mirror again';
+      throw new CopyError(`${path}: line ${number} was not written by a mirror. ${advice}`, { cause });
     }
-    yield { id, value };
+    yield { id, record };
   }
 }
 
-/** The changes in received lines, kind by kind. */
-export function receivedOf(lines: Generator<string>): {
-  /** The kind of the next change; null at the end. */
-  kind(): FeedKind | null;
-  /** Those of a kind that come next. */
-  take(kind: FeedKind): Generator<Entry<string | null>, void, undefined>;
-} {
-  const read = () => {
-    const line = lines.next();
-    return line.done === true ? null : readFeedLine(line.value);
-  };
-  let next = read();
-  return {
-    kind: () => next?.kind ?? null,
-    *take(kind) {
-      for (; next?.kind === kind; next = read()) yield { id: next.id, value: next.record };
-    },
-  };
+/** Joins records by id. `received` is undefined for those that are only stored. */
+function* join(
+  stored: Iterable<Entry>,
+  received: Iterable<Entry>,
+): Generator<{ id: string; stored: string | null; received: string | null | undefined }, void, undefined> {
+  const [olds, news] = [stored[Symbol.iterator](), received[Symbol.iterator]()];
+  const next = (entries: Iterator<Entry>): Entry | undefined => entries.next().value as Entry | undefined;
+  let [a, b] = [next(olds), next(news)];
+  while (a !== undefined || b !== undefined) {
+    const order = a === undefined ? 1 : b === undefined ? -1 : compareIds(a.id, b.id);
+    const [left, right] = [order <= 0 ? a : undefined, order >= 0 ? b : undefined];
+    yield { id: String((left ?? right)?.id), stored: left?.record ?? null, received: right?.record };
+    if (left !== undefined) a = next(olds);
+    if (right !== undefined) b = next(news);
+  }
 }
 
-/** A full outer merge join by id. Both inputs must be sorted by `compareIds`. */
-function* joinById<A, B>(
-  left: Iterable<Entry<A>>,
-  right: Iterable<Entry<B>>,
-): Generator<{ id: string; left: A | undefined; right: B | undefined }, void, undefined> {
-  const [lefts, rights] = [left[Symbol.iterator](), right[Symbol.iterator]()];
-  let [a, b] = [lefts.next(), rights.next()];
-  while (a.done !== true || b.done !== true) {
-    const order = a.done === true ? 1 : b.done === true ? -1 : compareIds(a.value.id, b.value.id);
-    const entry = order <= 0 ? (a.value as Entry<A>) : (b.value as Entry<B>);
-    yield {
-      id: entry.id,
-      left: order <= 0 ? (a.value as Entry<A>).value : undefined,
-      right: order >= 0 ? (b.value as Entry<B>).value : undefined,
-    };
-    if (order <= 0) a = lefts.next();
-    if (order >= 0) b = rights.next();
-  }
+/** Compares ids by their UTF-8 bytes, the order of the lists. UTF-16 order differs for characters above U+FFFF. */
+function compareIds(a: string, b: string): number {
+  return a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,77 +1,36 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { CopyError } from '../store.ts';
 
-/** The process that holds a lock. */
-interface Holder {
-  readonly pid: number;
-  /** Distinguishes it from a later process with the same pid; null if the system does not report start times. */
-  readonly startedAt: string | null;
-}
-
 /**
- * Locks a directory, so that only one mirror works on it at a time. Takes over the lock of a process that has died.
+ * Locks a copy, so that only one mirror works on it at a time. Each puts a file there that is named for its process, and
+ * gives up if it then finds that of another one that lives. So of two that start together, both can give up.
  *
  * @returns a function that releases the lock.
  * @throws CopyError if another process holds the lock.
  */
-export function lockDirectory(path: string, directory: string): () => void {
-  const own = JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid) } satisfies Holder);
-  const prepared = `${path}.${process.pid}`;
-  // Written first, then linked, so that no process sees a partial lock file.
-  writeFileSync(prepared, own);
-  try {
-    if (!takes(prepared, path)) {
-      const found = readLock(path);
-      if ((found !== null && isHeld(found)) || !removes(path, found) || !takes(prepared, path))
-        throw new CopyError(`${directory}: another mirror is using it`);
+export function lockDirectory(directory: string, internal: string): () => void {
+  const own = `lock-${process.pid}-${startOf(process.pid)}`;
+  const unlock = (): void => rmSync(join(internal, own), { force: true });
+  writeFileSync(join(internal, own), '');
+  for (const name of readdirSync(internal)) {
+    if (!name.startsWith('lock') || name === own) continue;
+    if (isHeld(join(internal, name), name)) {
+      unlock();
+      throw new CopyError(`${directory}: another mirror is using it`);
     }
-    return () => {
-      if (readLock(path) === own) rmSync(path, { force: true });
-    };
-  } finally {
-    rmSync(prepared, { force: true });
+    rmSync(join(internal, name), { force: true });
   }
+  return unlock;
 }
 
-function takes(prepared: string, path: string): boolean {
+function isHeld(path: string, name: string): boolean {
   try {
-    linkSync(prepared, path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  }
-}
-
-function readLock(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
-}
-
-/** Removes the stale lock `found`. Returns false, and restores the lock, if another process has taken it since. */
-function removes(path: string, found: string | null): boolean {
-  const aside = `${path}.${process.pid}.old`;
-  try {
-    renameSync(path, aside);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return true;
-    throw error;
-  }
-  const isFound = readLock(aside) === found;
-  if (!isFound) takes(aside, path);
-  rmSync(aside, { force: true });
-  return isFound;
-}
-
-function isHeld(lock: string): boolean {
-  try {
-    const { pid, startedAt } = JSON.parse(lock) as Holder;
-    process.kill(pid, 0);
-    return startedAt === startOf(pid);
+    let [, pid, startedAt] = name.split('-');
+    // The lock of version 1 has both as JSON.
+    if (pid === undefined) ({ pid, startedAt } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>);
+    process.kill(Number(pid), 0);
+    return String(startedAt) === startOf(Number(pid));
   } catch (error) {
     // EPERM: the process exists but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
@@ -79,16 +38,16 @@ function isHeld(lock: string): boolean {
 }
 
 /**
- * The start time of a process in clock ticks since boot (proc(5), `stat`); null if the system does not report it or the
- * process is a zombie.
+ * The start time of a process in clock ticks since boot (proc(5), `stat`), which distinguishes it from a later one with
+ * the same pid; "null" if the system does not report it or the process is a zombie.
  */
-function startOf(pid: number): string | null {
+function startOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // Skip the process name, which can contain any character. Field 3 is the state, field 22 the start time.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
+    return fields[0] === 'Z' || fields[0] === 'X' ? 'null' : String(fields[19]);
   } catch {
-    return null;
+    return 'null';
   }
 }

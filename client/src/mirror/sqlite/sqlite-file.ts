@@ -10,10 +10,9 @@ type Open = new (path: string) => DatabaseSync;
 
 /** An open copy, and the function that releases its lock. */
 export interface SqliteFile {
+  readonly path: string;
   readonly database: DatabaseSync;
   readonly unlock: () => void;
-  /** The service of a copy of version 1.0 that was taken over; null if it was none. */
-  readonly formerService: string | null;
 }
 
 /**
@@ -30,7 +29,8 @@ export async function openSqlite(path: string): Promise<SqliteFile> {
     database = new Sqlite(path);
     // Not the constructor's `timeout` option, which early versions of `node:sqlite` lack.
     database.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    return { database, unlock, formerService: prepare(database, path) };
+    prepare(database, path);
+    return { path, database, unlock };
   } catch (error) {
     database?.close();
     unlock?.();
@@ -74,32 +74,23 @@ function lock(Sqlite: Open, path: string): () => void {
 
 /** Whether the error is SQLITE_BUSY: another process held the file for longer than the busy timeout. */
 export function isBusy(error: unknown): boolean {
-  return (error as { errcode?: number }).errcode === SQLITE_BUSY;
+  return (error as { errcode?: number }).errcode === 5;
 }
 
-const SQLITE_BUSY = 5;
-
-/** Creates the tables, or takes over those of version 1.0, whose service it returns. */
-function prepare(database: DatabaseSync, path: string): string | null {
-  const applicationId = pragma(database, 'application_id');
-  const version = pragma(database, 'user_version');
-  const tables = Number(database.prepare('select count(*) as count from sqlite_schema').get()?.['count']);
-  if (applicationId !== APPLICATION_ID && (tables > 0 || applicationId !== 0))
+/** Creates the tables, or takes over those of version 1.0. */
+function prepare(database: DatabaseSync, path: string): void {
+  const pragma = (name: string): number => Number(database.prepare(`pragma ${name}`).get()?.[name]);
+  const [application, version] = [pragma('application_id'), pragma('user_version')];
+  const isEmpty = database.prepare('select 1 from sqlite_schema').get() === undefined;
+  if (application !== APPLICATION_ID && !(isEmpty && application === 0))
     throw new CopyError(`${path} is another program's database and was not changed. Choose another file`);
-  if (tables > 0 && version !== LAYOUT_VERSION && version !== 1)
+  if (!isEmpty && version !== LAYOUT_VERSION && version !== 1)
     throw new CopyError(
       `${path} has layout ${version}; this version supports ${LAYOUT_VERSION}. Start a new copy in another file`,
     );
-  database.exec('pragma journal_mode = wal');
   // A power cut can undo the last transactions, each with the state that belongs to it.
-  database.exec('pragma synchronous = normal');
-  if (tables > 0 && version === LAYOUT_VERSION) return null;
-  const former = tables === 0 ? null : database.prepare(`select value from mirror_state where name = 'state'`).get();
+  database.exec('pragma journal_mode = wal; pragma synchronous = normal');
+  if (!isEmpty && version === LAYOUT_VERSION) return;
   database.exec(`begin immediate; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${LAYOUT_VERSION};
-    ${tables === 0 ? LAYOUT : TAKEOVER} commit`);
-  return former == null ? null : (JSON.parse(String(former['value'])) as { service: string }).service;
-}
-
-function pragma(database: DatabaseSync, name: string): number {
-  return Number(database.prepare(`pragma ${name}`).get()?.[name]);
+    ${isEmpty ? LAYOUT : TAKEOVER} commit`);
 }

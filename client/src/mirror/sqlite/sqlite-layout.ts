@@ -1,4 +1,5 @@
-import type { Kind } from '../kinds.ts';
+import { KINDS, type Kind } from '../kinds.ts';
+import { each } from '../store.ts';
 
 /** The version of this layout. Files of version 1 are taken over, others refused. */
 export const LAYOUT_VERSION = 2;
@@ -7,68 +8,42 @@ export const LAYOUT_VERSION = 2;
 export const APPLICATION_ID = 0x50_44_4d_72;
 
 /** The table of each kind. */
-export const TABLES: Readonly<Record<Kind, string>> = {
-  'lead-entities': 'lead_entities',
-  coops: 'coops',
-  'city-services': 'city_services',
-  certifications: 'certifications',
-  suppliers: 'suppliers',
-  contracts: 'contracts',
-  solicitations: 'stored_solicitations',
+export const TABLES = each(KINDS, (kind) =>
+  kind === 'solicitations' ? 'stored_solicitations' : kind.replace('-', '_'),
+);
+
+/** The fields that have columns, by their JSON paths. */
+const FIELDS: Readonly<Record<Kind, readonly string[]>> = {
+  'lead-entities': ['name'],
+  coops: ['name'],
+  'city-services': ['name'],
+  certifications: ['abbreviation', 'name', 'type'],
+  suppliers: ['name', 'location', 'email', 'website', 'updated_at'],
+  contracts: ['name', 'lead_entity.id', 'coop.id', 'summary', 'updated_at'],
+  // These decide `is_open`. If all others were stored, too, a first copy of a million would take 13 s of CPU, not 9.
+  solicitations: ['status', 'close_at'],
 };
 
-/** Column name to JSON path in the record, for the main fields. */
-const FIELDS: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
-  'lead-entities': { name: 'name' },
-  coops: { name: 'name' },
-  'city-services': { name: 'name' },
-  certifications: { abbreviation: 'abbreviation', name: 'name', type: 'type' },
-  suppliers: { name: 'name', location: 'location', email: 'email', website: 'website', updated_at: 'updated_at' },
-  contracts: {
-    name: 'name',
-    lead_entity_id: 'lead_entity.id',
-    coop_id: 'coop.id',
-    summary: 'summary',
-    updated_at: 'updated_at',
-  },
-  solicitations: {
-    ref: 'ref',
-    reference_number: 'reference_number',
-    title: 'title',
-    status: 'status',
-    issuing_organization: 'issuing_organization',
-    lead_entity_id: 'lead_entity.id',
-    open_at: 'open_at',
-    close_at: 'close_at',
-    questions_due_at: 'questions_due_at',
-    intent_to_bid_due_at: 'intent_to_bid_due_at',
-    updated_at: 'updated_at',
-  },
-};
+const extract = (path: string): string => `json_extract(record, '$.${path}')`;
+const columnOf = (path: string): string => path.replace('.', '_');
 
-/**
- * Of the solicitations, which can be a million, only the columns that decide `is_open` are stored. All of them would
- * double the time of a first copy (13 s of CPU instead of 9 for a million); the view extracts the others.
- */
-const STORED_OF_SOLICITATIONS: readonly string[] = ['status', 'close_at'];
+/** The columns of the view of solicitations. Those that are not stored are extracted when they are read. */
+const SOLICITATION_COLUMNS = [
+  ...['ref', 'reference_number', 'title', 'status', 'issuing_organization', 'lead_entity.id'],
+  ...['open_at', 'close_at', 'questions_due_at', 'intent_to_bid_due_at', 'updated_at'],
+].map((path) => (FIELDS.solicitations.includes(path) ? path : `${extract(path)} as ${columnOf(path)}`));
 
 /** Columns are generated from the JSON by SQLite, so the two cannot diverge. */
 function tableOf(kind: Kind): string {
-  const columns = Object.entries(FIELDS[kind])
-    .filter(([name]) => kind !== 'solicitations' || STORED_OF_SOLICITATIONS.includes(name))
-    .map(([name, path]) => `,\n  ${name} text generated always as (json_extract(record, '$.${path}')) stored`);
+  const columns = FIELDS[kind].map(
+    (path) => `,\n  ${columnOf(path)} text generated always as (${extract(path)}) stored`,
+  );
   return `create table ${TABLES[kind]} (id text primary key not null, record text not null${columns.join('')});`;
 }
 
-const SOLICITATION_COLUMNS = Object.entries(FIELDS.solicitations)
-  .map(([name, path]) =>
-    STORED_OF_SOLICITATIONS.includes(name) ? `s.${name}` : `json_extract(s.record, '$.${path}') as ${name}`,
-  )
-  .join(', ');
-
 /** The API's definition of `is_open`, evaluated at read time. Timestamps in this format sort as text. */
-const IS_OPEN = `(s.status = 'open' and (s.close_at is null or s.close_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')))`;
-const RECORD = `json_set(s.record, '$.is_open', json(case when ${IS_OPEN} then 'true' else 'false' end))`;
+const IS_OPEN = `(status = 'open' and (close_at is null or close_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')))`;
+const RECORD = `json_set(record, '$.is_open', json(case when ${IS_OPEN} then 'true' else 'false' end))`;
 
 /** The complete schema. MIRROR.md documents the part that users can rely on. */
 export const LAYOUT = `
@@ -76,41 +51,37 @@ create table mirror_state (name text primary key not null, value text not null);
 create table unreported_changes (
   kind text not null, id text not null, change text not null, primary key (kind, id)
 ) without rowid;
-${Object.keys(TABLES)
-  .map((kind) => tableOf(kind as Kind))
+${KINDS.map(tableOf).join('\n')}
+${['supplier', 'city_service']
+  .map(
+    (field) => `create table contract_${field}s (
+  contract_id text not null, ${field}_id text not null, primary key (contract_id, ${field}_id)
+) without rowid;
+create index contracts_of_${field} on contract_${field}s (${field}_id);`,
+  )
   .join('\n')}
-create table contract_suppliers (
-  contract_id text not null, supplier_id text not null, primary key (contract_id, supplier_id)
-) without rowid;
-create index contracts_of_supplier on contract_suppliers (supplier_id);
-create table contract_city_services (
-  contract_id text not null, city_service_id text not null, primary key (contract_id, city_service_id)
-) without rowid;
-create index contracts_of_city_service on contract_city_services (city_service_id);
 create view solicitations as
-select s.id, ${SOLICITATION_COLUMNS}, ${IS_OPEN} as is_open, ${RECORD} as record from stored_solicitations as s;
+select id, ${SOLICITATION_COLUMNS.join(', ')}, ${IS_OPEN} as is_open, ${RECORD} as record from stored_solicitations;
 create view solicitation_details as
-select s.id, ${IS_OPEN} as is_open, ${RECORD} as detail from stored_solicitations as s;
+select id, ${IS_OPEN} as is_open, ${RECORD} as detail from stored_solicitations;
 `;
+
+const FORMER = ['mirror_state', ...Object.values(TABLES)];
 
 /**
  * Takes over a copy of layout 1, which stored the details of some solicitations apart. Its records can be read as before
- * until the first listing has replaced them.
+ * until the first listing has replaced them. Of its state, only the service is kept.
  */
 export const TAKEOVER = `
 drop view solicitations;
 drop view solicitation_details;
 update stored_solicitations as s set record = d.detail from stored_details as d where d.id = s.id;
 drop table stored_details;
-${Object.values(TABLES)
-  .map((table) => `alter table ${table} rename to former_${table};`)
-  .join('\n')}
-alter table mirror_state rename to former_state;
+${FORMER.map((table) => `alter table ${table} rename to former_${table};`).join('\n')}
 ${LAYOUT}
+insert into mirror_state select name, json_object('service', value ->> 'service') from former_mirror_state;
 ${Object.values(TABLES)
-  .map(
-    (table) => `insert into ${table} (id, record) select id, record from former_${table}; drop table former_${table};`,
-  )
+  .map((table) => `insert into ${table} (id, record) select id, record from former_${table};`)
   .join('\n')}
-drop table former_state;
+${FORMER.map((table) => `drop table former_${table};`).join('\n')}
 `;

@@ -1,3 +1,0 @@
-export const DIRECTUS = 'Directus';
-export const PLATFORMATIC = 'Platformatic DB';
-export const POSTGRAPHILE = 'PostGraphile';

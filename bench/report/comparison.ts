@@ -1,0 +1,107 @@
+import { SERVICE_NAMES } from '../candidates/service.ts';
+import { sizeText, type Figures, type Row } from './figures.ts';
+import type { ComparedRows, Subject } from './subject.ts';
+
+interface Comparison {
+  ours: Row;
+  rival: string;
+  size: number;
+  /** Above 1 if this service is ahead. */
+  ratio: number;
+}
+
+/** Differences below this are within the noise of the rounds. */
+const LEVEL = 1.05;
+
+const SERVER_WITH_SERVER: ComparedRows = {
+  us: 'this service',
+  isPair: (ours, rival) => isService(ours.candidate) && !isService(rival.candidate) && ours.work === rival.work,
+  labelOf: ({ candidate }) => candidate,
+};
+
+/** Whether the candidate is this service. */
+export function isService(candidate: string): boolean {
+  return Object.values(SERVICE_NAMES).includes(candidate);
+}
+
+/**
+ * Says who is ahead and by how much, rivals that are ahead of this service first. Null if nothing was compared. `loss` is
+ * the largest lead of a rival; 1 if there is none.
+ */
+export function compare(figures: Figures, subject: Subject): { text: string; loss: number } | null {
+  const { rows: { us } = SERVER_WITH_SERVER, whyBehind, whyAhead } = subject;
+  const all = comparisonsOf(figures, subject).sort((a, b) => a.ratio - b.ratio);
+  const byRival = [...Map.groupBy(all, ({ rival }) => rival)].flatMap(([name, own]) => {
+    const [worst, best] = [own[0], own.at(-1)];
+    return worst === undefined || best === undefined ? [] : [{ name, worst, best }];
+  });
+  const behind = byRival.filter(({ worst }) => worst.ratio < 1 / LEVEL);
+  const ahead = byRival.filter(({ best }) => best.ratio >= LEVEL);
+  const level = byRival.filter((rival) => !behind.includes(rival) && !ahead.includes(rival)).map(({ name }) => name);
+  const losses = behind.map(({ name, worst }, index) => {
+    return `${name}${index === 0 ? ' is ahead' : ''} by up to ${factor(1 / worst.ratio)} times (${detail(worst, all)})`;
+  });
+  const wins = ahead.map(({ name, worst, best }) =>
+    worst.ratio < 1 / LEVEL
+      ? `${name} by up to ${factor(best.ratio)} times (${detail(best, all)})`
+      : `${name} by ${range(worst.ratio, best.ratio)} times`,
+  );
+  const clauses = [
+    ...(losses.length > 0 ? [`${listed(losses)}, because ${whyBehind}`] : []),
+    ...(wins.length > 0 && whyAhead !== undefined ? [`${us} is ahead of ${listed(wins)}, because ${whyAhead}`] : []),
+    ...(level.length > 0 ? [`${us} is level with ${listed(level)}`] : []),
+  ].join('; ');
+  if (clauses === '') return null;
+  return {
+    text: `${clauses.charAt(0).toUpperCase()}${clauses.slice(1)}.`,
+    loss: Math.max(1, 1 / (all[0]?.ratio ?? 1)),
+  };
+}
+
+function comparisonsOf(figures: Figures, { part, columns, better, rows }: Subject): Comparison[] {
+  const { isPair, labelOf } = rows ?? SERVER_WITH_SERVER;
+  const unit = columns[0]?.[0] ?? 's';
+  const all = figures.rowsOf(part, [unit]);
+  return figures.sizesOf(part).flatMap((size) =>
+    all.flatMap((ours) =>
+      all.flatMap((rival) => {
+        const engines = [ours, rival].map(({ candidate }) => engineOf(candidate));
+        if (engines[0] === null || (engines[1] !== null && engines[1] !== engines[0])) return [];
+        const [own, other] = [ours, rival].map((row) => figures.find(part, size, row, unit) ?? NaN);
+        const ratio = ((better === 'more' ? own : other) ?? NaN) / ((better === 'more' ? other : own) ?? NaN);
+        if (ours === rival || !isPair(ours, rival) || !Number.isFinite(ratio)) return [];
+        return [{ ours, rival: labelOf(rival), size, ratio }];
+      }),
+    ),
+  );
+}
+
+/** The work, size and engine of a comparison, without those that all have in common. */
+function detail({ ours, size }: Comparison, all: readonly Comparison[]): string {
+  const differs = (of: (one: Comparison) => unknown): boolean => new Set(all.map(of)).size > 1;
+  return [
+    ...(differs((one) => one.ours.work) ? [ours.work] : []),
+    sizeText(size),
+    ...(differs((one) => one.ours.candidate) ? [engineOf(ours.candidate)] : []),
+  ].join(', ');
+}
+
+/** The engine in the name of a row of this service; null for other servers. */
+export function engineOf(candidate: string): 'SQLite' | 'PostgreSQL' | null {
+  if (!candidate.includes('this service')) return null;
+  return candidate.endsWith('SQLite') ? 'SQLite' : 'PostgreSQL';
+}
+
+function range(least: number, most: number): string {
+  const [from, to] = [factor(least), factor(most)];
+  return from === to ? to : `${from} to ${to}`;
+}
+
+function factor(ratio: number): string {
+  return ratio >= 10 ? Math.round(ratio).toLocaleString('en-US') : ratio.toFixed(1);
+}
+
+/** Joins with commas and a final "and". */
+function listed(texts: readonly string[]): string {
+  return texts.length < 2 ? texts.join('') : `${texts.slice(0, -1).join(', ')} and ${texts.at(-1) ?? ''}`;
+}

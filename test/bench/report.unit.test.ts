@@ -1,0 +1,69 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { MINIMUM } from '../../bench/candidates/baselines.ts';
+import { SERVICE_NAMES } from '../../bench/candidates/service.ts';
+import { describeMachine } from '../../bench/machine/description.ts';
+import { Recorder, ResultsStore, type Results, type Thoroughness } from '../../bench/measure/results.ts';
+import { compare } from '../../bench/report/comparison.ts';
+import { Figures } from '../../bench/report/figures.ts';
+import type { Subject } from '../../bench/report/subject.ts';
+
+const THOROUGHNESS: Thoroughness = {
+  engines: ['sqlite'],
+  withPeers: false,
+  rounds: 3,
+  seconds: 1,
+  connections: 1,
+  samples: 1,
+};
+
+const SUBJECT: Subject = {
+  title: 'Pages',
+  part: 'list',
+  columns: [['requests/s', 'requests/s']],
+  better: 'more',
+  whyBehind: 'it does less',
+  whyAhead: 'it is rendered',
+};
+
+function figuresOf(values: Readonly<Record<string, number[]>>): Figures {
+  const figures = Object.entries(values).map(([candidate, rounds]) => ({
+    ...{ work: 'page', candidate, unit: 'requests/s' as const, values: rounds },
+  }));
+  const part = { part: 'list', size: 10_000, measuredAt: '', commit: '', sources: '', problems: [], figures };
+  return new Figures({ machine: null, parts: [{ ...part, thoroughness: THOROUGHNESS }] } satisfies Results);
+}
+
+test('a sentence names who is ahead of the service first, by the ratio of the medians', () => {
+  const figures = figuresOf({ [SERVICE_NAMES.sqlite]: [90, 100, 900], [MINIMUM]: [200], Slow: [10], Equal: [101] });
+  expect(compare(figures, SUBJECT)).toEqual({
+    text:
+      'A hand-written minimum is ahead by up to 2.0 times (10 thousand), because it does less; ' +
+      'this service is ahead of Slow by 10 times, because it is rendered; this service is level with Equal.',
+    loss: 2,
+  });
+});
+
+test('a table of which nothing was measured has no sentence', () => {
+  expect(compare(figuresOf({ [SERVICE_NAMES.sqlite]: [1] }), SUBJECT)).toBeNull();
+});
+
+test('a resumed run skips only what was measured as thoroughly on the same machine', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'bench-results-')), 'results.json');
+  const machine = describeMachine('18.0');
+  const before = new ResultsStore(file);
+  before.beginOn(machine);
+  before.put('list', 10_000, THOROUGHNESS, new Recorder({ isSmoke: false }));
+
+  const resumed = new ResultsStore(file);
+  resumed.beginOn(machine);
+  expect(resumed.has('list', 10_000, THOROUGHNESS)).toBe(true);
+  expect(resumed.has('list', 100_000, THOROUGHNESS)).toBe(false);
+  expect(resumed.has('list', 10_000, { ...THOROUGHNESS, rounds: 5 })).toBe(false);
+
+  const onAnother = new ResultsStore(file);
+  onAnother.beginOn({ ...machine, cpu: 'another' });
+  expect(onAnother.results.parts).toEqual([]);
+});
