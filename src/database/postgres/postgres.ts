@@ -15,7 +15,7 @@ import { ReadRouter } from './read-router.ts';
 import { readRevision, type Revision } from '../revision.ts';
 import { bindParameters, firstRow, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
-import { runStatement, type ReadResult, type ReadStatement } from './text-rows.ts';
+import type { ReadResult, ReadStatement } from './text-rows.ts';
 import { readFileSync } from 'node:fs';
 
 const COMMAND_CONNECTION_TIMEOUT_MS = 2_000;
@@ -79,10 +79,7 @@ function openPostgresForCommands(url: string): OpenDatabase {
   });
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: poolWithCopy(pool) }) });
   const opened = openDatabase(kysely, {
-    query: async (statement) => {
-      const client = await pool.connect();
-      return runAndRelease(client, () => runStatement(client, statement));
-    },
+    query: async (statement) => runAndRelease(await pool.connect(), statement),
     readRevision: () => readRevision(kysely),
     bypassReplicas: () => undefined,
     close: async () => {
@@ -99,7 +96,7 @@ function openPostgresForCommands(url: string): OpenDatabase {
  * @throws DatabaseUnavailableError if a file that a URL names cannot be read.
  */
 function openPostgresForServing(url: string, replicaUrls: readonly string[]): OpenDatabase {
-  const primary = openServerPool(url, { verify: verifyPrimary });
+  const primary = openServerPool(url, verifyPrimary);
   const router = new ReadRouter(
     primary,
     replicaUrls.map((replicaUrl) => openServerPool(replicaUrl)),
@@ -109,25 +106,15 @@ function openPostgresForServing(url: string, replicaUrls: readonly string[]): Op
   return openDatabase(kysely, router);
 }
 
-/**
- * Refuses a new connection to a server that takes no writes: what shares connections out can be late to notice a failover.
- * A primary becomes a standby only by a restart, which ends its connections.
- */
-function verifyPrimary(client: pg.PoolClient, done: (error?: Error) => void): void {
-  client
-    .query<{ is_standby: boolean }>('select pg_is_in_recovery() as is_standby')
-    .then(
-      ({ rows: [row] }) =>
-        done(
-          row?.is_standby === true
-            ? new DatabaseUnavailableError('the server is a standby, not the primary')
-            : undefined,
-        ),
-      done,
-    );
-}
+type Verify = pg.PoolConfig['verify'];
 
-function openServerPool(url: string, { verify }: Pick<pg.PoolConfig, 'verify'> = {}): ServerPool {
+/**
+ * Refuses a new connection to a standby: a proxy can be late to notice a failover. A primary becomes a standby only by a
+ * restart, which ends its connections.
+ */
+const verifyPrimary: Verify = (client, done) => client.query('begin read write; commit', done);
+
+function openServerPool(url: string, verify?: Verify): ServerPool {
   const { connectionString, isPooled } = readPostgresUrl(url);
   const settings = Object.entries(SERVING_SETTINGS).map(([name, value]) => `-c ${name}=${value}`);
   const config = {

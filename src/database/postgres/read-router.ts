@@ -1,23 +1,21 @@
-import type pg from 'pg';
 import type { ReadSource, ServerState } from '../database.ts';
 import type { ServerPool } from './server-pool.ts';
-import { numberOf, READ_REVISION, type Revision } from '../revision.ts';
+import { numberOf, type Revision } from '../revision.ts';
 import type { ReadResult, ReadStatement } from './text-rows.ts';
 
 /** A replica, or several behind one address. */
 interface Replica {
   readonly pool: ServerPool;
-  /** Whether the health probe succeeded the last time. */
-  isUp: boolean;
-  /** When one of its connections was last at the newest revision, in `performance.now()` milliseconds. */
+  /** The revision of `access.clock` last read from it; null before the first response and after a failure. */
+  revision: Revision | null;
+  /** When it was last at the primary's revision, in `performance.now()` milliseconds. */
   currentAtMs: number;
+  /** Milliseconds since the commit of the last transaction that it has replayed. */
+  replayAgeMs: number;
 }
 
 /** For how long replicas are read from without the primary: no longer than cached keys remain valid. */
 const MAX_ALONE_MS = 30_000;
-
-/** Two intervals of the health probe. */
-const IN_USE_MS = 1_000;
 
 /** Replaced by a new object whenever the newest revision changes, so that a read overtaken by another can tell. */
 interface Newest {
@@ -26,40 +24,46 @@ interface Newest {
 }
 
 /**
- * Routes reads, round-robin, to replicas at the newest revision read from the primary; to the primary if there are none.
- * If a replica responds at another revision or fails (replication can cancel its queries), the primary runs the
- * statement instead. So a replica's response is no staler than a cached one can be.
+ * Routes reads, round-robin, to the replicas known to be at the newest revision read from the primary; to the primary
+ * if there are none. If a replica responds at another revision or fails (replication can cancel its queries), the
+ * primary runs the statement instead. So a replica's response is no staler than a cached one can be.
  *
- * Behind one address can be several servers, so what one connection returns proves nothing of another: each is asked for
- * its revision before its first statement under a newer one.
+ * Several replicas can be behind one address. A connection to one that lags is closed, so that the next can lead to
+ * another. A result without a revision can come from it all the same: such results name the state of the catalog, and are
+ * used only with one that has the revision and names the same.
  *
- * Revisions are compared for equality only: a replica of a replaced primary can have a greater number and hold lost
- * changes.
+ * Revisions are compared for equality: a replica of a replaced primary can have a greater number and hold lost changes.
  */
 export class ReadRouter {
   readonly #primary: ServerPool;
   readonly #replicas: readonly Replica[];
   #newest: Newest = { revision: null };
-  /** The last of the primary's revisions at which each connection to a replica was: it has every change up to there. */
-  readonly #proven = new WeakMap<pg.PoolClient, Revision>();
   #nextIndex = 0;
-  #readAtMs = performance.now();
-  #isBypassing = false;
+  /** When the last successful poll of the primary began. */
+  #polledAtMs = -Infinity;
 
   constructor(primary: ServerPool, replicas: readonly ServerPool[]) {
     this.#primary = primary;
-    this.#replicas = replicas.map((pool) => ({ pool, isUp: false, currentAtMs: -Infinity }));
+    this.#replicas = replicas.map((pool) => ({ pool, revision: null, currentAtMs: -Infinity, replayAgeMs: 0 }));
+    for (const pool of replicas) pool.isUnfit = (result) => this.#isBehind(revisionOf(result));
   }
 
   /** Runs a read-only statement. A `revision` in its first row must be that of `access.clock`. */
   async query(statement: ReadStatement, source: ReadSource): Promise<ReadResult> {
-    const isAllowed = source === 'any' || (source === 'known' && !this.#primary.state.isCircuitClosed);
-    const replica = isAllowed ? this.#choose() : null;
-    const fromReplica = replica && (await this.#queryReplica(replica, statement));
-    // While the primary is down, something that is not found may have been added just before.
-    if (fromReplica && (source === 'any' || fromReplica.rows.length > 0)) return fromReplica;
+    const replica = this.#choose(source);
+    if (replica !== null) {
+      try {
+        const result = await replica.pool.query(statement);
+        // While the primary is down, something that is not found may have been added just before.
+        const isFound = source === 'any' || result.rows.length > 0;
+        if (isFound && this.#isCurrentIn(replica, result)) return result;
+      } catch {
+        // The replica is down, or cancelled the query because it conflicts with replay. The next health probe decides.
+        replica.revision = null;
+      }
+    }
     const before = this.#newest;
-    const result = await this.#primary.use((client) => this.#primary.run(client, statement));
+    const result = await this.#primary.query(statement);
     this.#setNewest(revisionOf(result), before);
     return result;
   }
@@ -73,33 +77,26 @@ export class ReadRouter {
     const before = this.#newest;
     const startedAtMs = performance.now();
     for (const replica of this.#replicas) void this.#readReplica(replica);
-    try {
-      const revision = await this.#primary.readRevision();
-      this.#setNewest(revision, before);
-      this.#readAtMs = startedAtMs;
-      this.#isBypassing = false;
-      return revision;
-    } catch (error) {
-      if (startedAtMs - this.#readAtMs > MAX_ALONE_MS) this.bypassReplicas();
-      throw error;
-    }
+    const { revision } = await this.#primary.probe();
+    this.#setNewest(revision, before);
+    this.#polledAtMs = startedAtMs;
+    return revision;
   }
 
-  /** A client has seen newer data: bypasses the replicas until the next poll of the primary's revision. */
+  /** A client has seen newer data: bypasses the replicas until the primary's revision has been read again. */
   bypassReplicas(): void {
-    this.#isBypassing = true;
+    this.#newest = { revision: null };
   }
 
   /** All servers, the primary first. */
   servers(): ServerState[] {
-    const nowMs = performance.now();
-    const inUse = this.#replicas.filter(({ isUp, currentAtMs }) => isUp && nowMs - currentAtMs < IN_USE_MS);
+    const inUse = this.#current();
     const primary = { name: 'primary', isReplica: false, isInUse: inUse.length === 0, lagMs: 0 };
     const replicas = this.#replicas.map((replica) => {
-      const { pool, isUp, currentAtMs } = replica;
+      const { pool, revision, currentAtMs, replayAgeMs } = replica;
       const isInUse = inUse.includes(replica);
-      // Under continuous changes a replica that is always a little behind is never at the newest revision.
-      const lagMs = isInUse ? 0 : isUp ? Math.min(nowMs - currentAtMs, pool.replayAgeMs) : null;
+      // Under continuous changes, a replica that is a little behind is never current; without any, nothing is replayed.
+      const lagMs = isInUse ? 0 : revision === null ? null : Math.min(performance.now() - currentAtMs, replayAgeMs);
       return { name: pool.name, isReplica: true, isInUse, lagMs, connections: pool.state };
     });
     return [{ ...primary, connections: this.#primary.state }, ...replicas];
@@ -109,42 +106,44 @@ export class ReadRouter {
     await Promise.all([this.#primary, ...this.#replicas.map(({ pool }) => pool)].map((pool) => pool.close()));
   }
 
-  #choose(): Replica | null {
-    if (this.#isBypassing || this.#newest.revision === null) return null;
-    const ready = this.#replicas.filter(({ pool, isUp }) => isUp && pool.hasMore);
+  get #isPrimaryDown(): boolean {
+    return !this.#primary.state.isCircuitClosed;
+  }
+
+  #choose(source: ReadSource): Replica | null {
+    if (source === 'primary' || (source === 'known' && !this.#isPrimaryDown)) return null;
+    if (performance.now() - this.#polledAtMs > MAX_ALONE_MS) return null;
+    const current = this.#current();
     this.#nextIndex += 1;
-    return ready[this.#nextIndex % ready.length] ?? null;
+    return current[this.#nextIndex % current.length] ?? null;
   }
 
-  /** @returns null if its server is not at the newest revision, fails, or cancels the statement in favor of replay. */
-  async #queryReplica(replica: Replica, statement: ReadStatement): Promise<ReadResult | null> {
-    const { pool } = replica;
-    return pool
-      .use(async (client) => {
-        if (this.#proven.get(client) !== this.#newest.revision) {
-          const revision = revisionOf(await pool.run(client, { text: READ_REVISION }));
-          if (!this.#isCurrent(replica, client, revision)) return null;
-        }
-        const result = await pool.run(client, statement);
-        const revision = revisionOf(result);
-        return this.#isCurrent(replica, client, revision) ? result : null;
-      })
-      .catch(() => null);
+  #current(): Replica[] {
+    return this.#replicas.filter(({ revision }) => revision !== null && revision === this.#newest.revision);
   }
 
-  #isCurrent(replica: Replica, client: pg.PoolClient, revision: Revision | null): boolean {
+  /** Whether a server at this revision lacks changes. It affects only which server is read from next. */
+  #isBehind(revision: Revision | null): boolean {
     const newest = this.#newest.revision;
-    if (newest === null) return false;
-    if (revision !== null && revision !== newest) {
-      // The last changes before the primary went down may have reached the replica but not this process. Numbers have an
-      // order only in one history: that of the primary, if this connection has been at a revision of it.
-      const isLater = numberOf(revision) > numberOf(newest) && this.#proven.has(client) && !replica.pool.isPooled;
-      if (!isLater || this.#primary.state.isCircuitClosed) return false;
-      this.#newest = { revision };
-    }
-    if (revision !== null) this.#proven.set(client, revision);
-    replica.currentAtMs = performance.now();
-    return true;
+    return revision !== null && newest !== null && numberOf(revision) < numberOf(newest);
+  }
+
+  #isCurrentIn(replica: Replica, result: ReadResult): boolean {
+    const revision = revisionOf(result);
+    if (revision === null) return true;
+    if (this.#isBehind(revision)) return false;
+    this.#setRevision(replica, revision);
+    return revision === this.#newest.revision;
+  }
+
+  #setRevision(replica: Replica, revision: Revision): void {
+    replica.revision = revision;
+    const newest = this.#newest.revision;
+    // The last changes before the primary went down may have reached the replica but not this process. A replica that was
+    // never current may be of another database.
+    const mayBeAhead = this.#isPrimaryDown && Number.isFinite(replica.currentAtMs);
+    if (mayBeAhead && newest !== null && numberOf(revision) > numberOf(newest)) this.#newest = { revision };
+    if (revision === this.#newest.revision) replica.currentAtMs = performance.now();
   }
 
   /**
@@ -158,13 +157,17 @@ export class ReadRouter {
   }
 
   async #readReplica(replica: Replica): Promise<void> {
-    const revision = await replica.pool.readRevision().catch(() => null);
-    replica.isUp = revision !== null;
-    if (replica.isUp && revision === this.#newest.revision) replica.currentAtMs = performance.now();
+    try {
+      const { revision, replay_age_ms: replayAgeMs } = await replica.pool.probe();
+      replica.replayAgeMs = replayAgeMs ?? 0;
+      this.#setRevision(replica, revision);
+    } catch {
+      replica.revision = null;
+    }
   }
 }
 
-function revisionOf({ rows }: pg.QueryResult): Revision | null {
+function revisionOf({ rows }: ReadResult): Revision | null {
   const revision = (rows[0] as { revision?: unknown } | undefined)?.revision;
   return typeof revision === 'string' ? revision : null;
 }

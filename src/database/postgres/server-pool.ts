@@ -27,14 +27,17 @@ const PROBE_TIMEOUT_MS = 500;
 /** Its timeout before the first response: startup is in no hurry, and fails if this does. */
 const FIRST_PROBE_TIMEOUT_MS = 3_000;
 
-/** The replay age is null on a primary, and on a replica before its first transaction. */
-interface ProbeRow {
+/** The state of a server. */
+interface Probed {
   readonly revision: Revision;
+  /** Since the commit of the last transaction that a replica has replayed; null on a primary, and before the first. */
   readonly replay_age_ms: number | null;
 }
 
-const PROBE = `select read.*, 1000 * extract(epoch from now() - pg_last_xact_replay_timestamp())::float8 as replay_age_ms
-  from (${READ_REVISION}) as read`;
+const PROBE = `select read.revision,
+  1000 * extract(epoch from now() - pg_last_xact_replay_timestamp())::float8 as replay_age_ms from (${READ_REVISION}) as read`;
+
+type IsUnfit = (result: ReadResult) => boolean;
 
 /** Creates a pool that survives the loss of its server: without listeners, a lost connection ends the process. */
 export function createPool(config: pg.PoolConfig): pg.Pool {
@@ -45,15 +48,15 @@ export function createPool(config: pg.PoolConfig): pg.Pool {
   return pool;
 }
 
-/** Runs `work` on a connection from a pool, and releases the connection: by `release` if it succeeds. */
-export async function runAndRelease<T>(
+/** Runs a statement on a connection from a pool, and releases the connection; closes it if the result `isUnfit`. */
+export async function runAndRelease(
   client: pg.PoolClient,
-  work: () => Promise<T>,
-  release: (result: T) => unknown = () => client.release(),
-): Promise<T> {
+  statement: ReadStatement,
+  isUnfit: IsUnfit = () => false,
+): Promise<ReadResult> {
   try {
-    const result = await work();
-    release(result);
+    const result = await runStatement(client, statement);
+    client.release(isUnfit(result));
     return result;
   } catch (error) {
     // The connection is still usable after a server-side error.
@@ -68,13 +71,14 @@ export async function runAndRelease<T>(
  * fail without trying.
  */
 export class ServerPool {
+  /** Whether to close a connection after this result: another one can lead to another server. */
+  isUnfit: IsUnfit = () => false;
   readonly #pool: pg.Pool;
-  readonly #probe: HealthProbe;
+  /** The health probe's own connection, so that it neither waits behind slow queries nor is mistaken for one. */
+  readonly #probe: pg.Pool;
+  #probeTimeoutMs = FIRST_PROBE_TIMEOUT_MS;
   readonly #inUse = new Set<pg.PoolClient>();
-  readonly #resting = new Set<pg.PoolClient>();
-  readonly isPooled: boolean;
-  /** On a replica, milliseconds since the commit of the last transaction that it has replayed. */
-  replayAgeMs = 0;
+  readonly #isPooled: boolean;
   readonly #mostConnections: number;
   #capTimer: NodeJS.Timeout | undefined;
   #isCircuitClosed = true;
@@ -82,9 +86,10 @@ export class ServerPool {
 
   /** @param isPooled true if PgBouncer is in between, so that no statement can be prepared. */
   constructor(config: pg.PoolConfig, isPooled: boolean) {
-    this.isPooled = isPooled;
+    this.#isPooled = isPooled;
     this.#pool = createPool({ ...config, connectionTimeoutMillis: CONNECTION_TIMEOUT_MS });
-    this.#probe = new HealthProbe(config);
+    const probing = { max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: FIRST_PROBE_TIMEOUT_MS };
+    this.#probe = createPool({ ...config, ...probing });
     this.#mostConnections = this.#pool.options.max;
     this.#pool.on('acquire', (client) => this.#inUse.add(client));
     this.#pool.on('release', (_error, client) => this.#inUse.delete(client));
@@ -121,48 +126,35 @@ export class ServerPool {
     }
   }
 
-  /** Whether there is a connection to be had that does not rest. */
-  get hasMore(): boolean {
-    return this.#isCircuitClosed && this.#resting.size < this.#pool.options.max;
-  }
-
-  /**
-   * Runs `work` on a connection, and retries once if the connection is lost. If `work` returns null, the connection rests:
-   * others are offered until the next health probe.
-   */
-  async use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const attempt = async (): Promise<T> => {
-      const client = await this.connect();
-      const release = (result: T): unknown => (result === null ? this.#resting.add(client) : client.release());
-      return runAndRelease(client, () => work(client), release);
-    };
-    return attempt().catch((error: unknown) => {
-      if (!isConnectionLost(error)) throw error;
-      return attempt();
-    });
-  }
-
-  /** Runs a read-only statement on a connection of this pool. */
-  async run(client: pg.PoolClient, statement: ReadStatement): Promise<ReadResult> {
+  /** Runs a read-only statement, and retries once if the connection is lost. */
+  async query(statement: ReadStatement): Promise<ReadResult> {
     const { name, ...unnamed } = statement;
-    const result = await runStatement(client, this.isPooled || name === undefined ? unnamed : statement);
+    const run = async (): Promise<ReadResult> =>
+      runAndRelease(await this.connect(), this.#isPooled || name === undefined ? unnamed : statement, this.isUnfit);
+    const result = await run().catch((error: unknown) => {
+      if (!isConnectionLost(error)) throw error;
+      return run();
+    });
     this.#respondedAtMs = performance.now();
     return result;
   }
 
   /**
-   * Reads the revision of `access.clock` on the health probe's own connection.
+   * Reads the state of the server on the health probe's own connection.
    *
    * @throws if the server does not respond in time.
    */
-  async readRevision(): Promise<Revision> {
-    this.#endRest();
+  async probe(): Promise<Probed> {
+    // If there is a connection, only that one may have failed.
+    const wasConnected = this.#probe.totalCount > 0;
     try {
-      const { revision, replay_age_ms } = await this.#probe.read();
-      this.replayAgeMs = replay_age_ms ?? 0;
+      const probed = await this.#probeOnce().catch((error: unknown) => {
+        if (!wasConnected) throw error;
+        return this.#probeOnce();
+      });
       this.#respondedAtMs = performance.now();
       this.#isCircuitClosed = true;
-      return revision;
+      return probed;
     } catch (error) {
       const isLost = isConnectionLost(error) && !isTimeout(error);
       if (isLost || performance.now() - this.#respondedAtMs > SILENCE_MS) this.#openCircuit();
@@ -171,14 +163,20 @@ export class ServerPool {
   }
 
   async close(): Promise<void> {
-    this.#probe.close();
-    this.#endRest();
+    // Not awaited: a dead server never acknowledges the close.
+    if (!this.#probe.ending) void this.#probe.end();
     if (!this.#pool.ending) await this.#pool.end();
   }
 
-  #endRest(): void {
-    for (const client of this.#resting) client.release();
-    this.#resting.clear();
+  async #probeOnce(): Promise<Probed> {
+    // `pg` takes a timeout for each query, which its types omit.
+    const query = { text: PROBE, query_timeout: this.#probeTimeoutMs };
+    const { rows } = await runAndRelease(await this.#probe.connect(), query, this.isUnfit);
+    const [row] = rows as Probed[];
+    if (row === undefined) throw new Error('access.clock is empty');
+    // The pool reads its option for each new connection.
+    this.#probeTimeoutMs = this.#probe.options.connectionTimeoutMillis = PROBE_TIMEOUT_MS;
+    return row;
   }
 
   /** Caps the pool at its current connections for a second; false if it has none. */
@@ -207,52 +205,5 @@ export class ServerPool {
     return isQueueTimeout && isFull && isAlive
       ? new DatabaseBusyError('all connections to the database are in use')
       : error;
-  }
-}
-
-/**
- * The health probe: reads the revision of `access.clock` on its own connection, so that it neither waits behind slow
- * queries nor is mistaken for one.
- */
-class HealthProbe {
-  readonly #pool: pg.Pool;
-  #timeoutMs = FIRST_PROBE_TIMEOUT_MS;
-
-  constructor(config: pg.PoolConfig) {
-    this.#pool = createPool({
-      ...config,
-      max: 1,
-      idleTimeoutMillis: 0,
-      connectionTimeoutMillis: FIRST_PROBE_TIMEOUT_MS,
-    });
-  }
-
-  /** @throws if neither the current connection nor a new one responds in time. */
-  async read(): Promise<ProbeRow> {
-    // If there is a connection, only that one may have failed. The pool removes it after any error.
-    const wasConnected = this.#pool.totalCount > 0;
-    try {
-      return await this.#query();
-    } catch (error) {
-      if (!wasConnected) throw error;
-      return this.#query();
-    }
-  }
-
-  /** Not awaited: a dead server never acknowledges the close. */
-  close(): void {
-    if (!this.#pool.ending) void this.#pool.end();
-  }
-
-  async #query(): Promise<ProbeRow> {
-    // `pg` takes a timeout for each query, which its types omit.
-    const query = { text: PROBE, query_timeout: this.#timeoutMs };
-    const { rows } = await this.#pool.query<ProbeRow>(query);
-    const [row] = rows;
-    if (row === undefined) throw new Error('access.clock is empty');
-    this.#timeoutMs = PROBE_TIMEOUT_MS;
-    // The pool reads it for each new connection.
-    this.#pool.options.connectionTimeoutMillis = PROBE_TIMEOUT_MS;
-    return row;
   }
 }
