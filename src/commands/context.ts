@@ -15,6 +15,7 @@ import { printable } from '../printable.ts';
 import { announceInterrupted } from '../publishing/releases.ts';
 import { ImportRefusedError } from '../publishing/problems.ts';
 import type { Clock } from '../timestamp.ts';
+import { awaitPrimary } from './await-primary.ts';
 import { causeOf, describeFailure, reportRefusal } from './output/failure.ts';
 import { processOutput, type Output } from './output/output.ts';
 import { InterruptedError, startProgress, type Progress } from './output/progress.ts';
@@ -100,6 +101,7 @@ export async function withDatabase<T>(
   const configured = configuredDatabase(config.database);
   if (!mayCreate && configured.isMissing()) throw new NoDatabaseError(`there is no database ${configured.shown} yet`);
   await using database = openForCommands(config.database, operatorOfProcess(config));
+  await awaitPrimary(database, output);
   if (!mayCreate) {
     const { isEmpty, pending } = await readSchemaState(database);
     if (isEmpty) throw new NoDatabaseError(`the database ${configured.shown} is empty`);

@@ -17,6 +17,9 @@ interface Replica {
 /** For how long replicas are read from without the primary: no longer than cached keys remain valid. */
 const MAX_ALONE_MS = 30_000;
 
+/** A replica that was current this long before the last poll of the primary follows it, and not another that was lost. */
+const FOLLOWING_MS = 5_000;
+
 /** Replaced by a new object whenever the newest revision changes, so that a read overtaken by another can tell. */
 interface Newest {
   /** Null while unknown: then no replica is used. */
@@ -139,9 +142,8 @@ export class ReadRouter {
   #setRevision(replica: Replica, revision: Revision): void {
     replica.revision = revision;
     const newest = this.#newest.revision;
-    // The last changes before the primary went down may have reached the replica but not this process. A replica that was
-    // never current may be of another database.
-    const mayBeAhead = this.#isPrimaryDown && Number.isFinite(replica.currentAtMs);
+    const mayBeAhead = this.#isPrimaryDown && this.#polledAtMs - replica.currentAtMs < FOLLOWING_MS;
+    // The last changes before the primary went down may have reached the replica but not this process.
     if (mayBeAhead && newest !== null && numberOf(revision) > numberOf(newest)) this.#newest = { revision };
     if (revision === this.#newest.revision) replica.currentAtMs = performance.now();
   }
