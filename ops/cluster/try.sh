@@ -5,7 +5,6 @@
 #   try.sh stop [PART…]        stops it, or parts of it: etcd-1, postgres-2, haproxy-1, redis-1, service-1, nginx, …
 #   try.sh start PART…         starts parts again
 #   try.sh signal NAME PART    sends a signal to all processes of a part: KILL, or STOP and CONT
-#   try.sh list                shows Patroni's members
 #
 # Its files are in $TRY_FOLDER (/tmp/pds-try), its addresses begin with $TRY_NETWORK (127.0.0). Needs Debian's
 # packages postgresql, patroni, etcd-server, haproxy, redis-sentinel, nginx-light, openssl and curl, and `npm ci`.
@@ -158,8 +157,9 @@ start_all() {
 
 Two services: http://$network.11:8080 and http://$network.12:8080, behind https://$network.10:8443
   curl -H 'Authorization: Bearer $key' 'http://$network.11:8080/v1/contracts?limit=2'
-Who is the primary, and how to lose it:
-  $here/try.sh list
+Who is the primary, how to move it, and how to lose it:
+  patronictl -c $folder/postgres-1.yml list
+  patronictl -c $folder/postgres-1.yml switchover --force
   $here/try.sh signal KILL postgres-1    (start it again: $here/try.sh start postgres-1)
 Its files and logs are in $folder. Ctrl-C stops it.
 END
@@ -173,6 +173,5 @@ case ${1-} in
   start) for part in "${@:2}"; do start "$part"; done ;;
   stop) if (($# > 1)); then for part in "${@:2}"; do stop "$part"; done; else stop_all; fi ;;
   signal) kill -"$2" $(processes "$3") 2>/dev/null || true ;;
-  list) curl -sf "http://$network.2${2:-1}:8008/cluster" ;;
   *) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
 esac

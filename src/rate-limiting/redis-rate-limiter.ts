@@ -110,8 +110,6 @@ export function openRedis(redisUrl: string, commandTimeout: number): Redis {
           name: path.shift() ?? '',
           sentinelCommandTimeout: SILENCE_MS,
           sentinelRetryStrategy: reconnectMs,
-          // Without it, a connection to a primary that hangs or was replaced ends only by its own silence.
-          failoverDetector: true,
         }
       : { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) }),
     ...(username !== '' && { username: decodeURIComponent(username) }),
@@ -130,7 +128,8 @@ export function openRedis(redisUrl: string, commandTimeout: number): Redis {
     connectTimeout: SILENCE_MS,
     socketTimeout: SILENCE_MS,
     retryStrategy: reconnectMs,
-    // After a failover the host name can resolve to the new primary, which only a new connection reaches.
+    // After a failover the host name, or Sentinel, can lead to the new primary, which only a new connection reaches. (The
+    // client's own detector of failovers ends it for good if one is announced while it connects.)
     reconnectOnError: ({ message }) => message.includes('READONLY'),
   });
 }

@@ -11,15 +11,18 @@ import { createClient, type Client, type Get } from '../support/client.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines } from '../support/publishing.ts';
+import { timeUntil } from '../support/time-until.ts';
 import { Copy, KINDS } from '../sync/copy.ts';
 import { FeedCopy } from '../sync/feed-copy.ts';
 import { change, COOPS, evenClock, firstCatalog, LEAD_ENTITIES, leadEntity } from '../sync/writer-process.ts';
 import { startPatroni, type PatroniCluster } from './patroni.ts';
-import { PrimaryWatch } from './primary-watch.ts';
+import { isPrimary, PrimaryWatch } from './primary-watch.ts';
 
 const test = testWith('postgresql', 'patroni', 'etcd', 'haproxy', 'redis', 'nginx', 'openssl', 'curl', 'psql');
 
 const SEED = Number(process.env['CLUSTER_SEED'] ?? 1);
+
+const ETCD = ['etcd-1', 'etcd-2', 'etcd-3'];
 
 /** How long a server may go on with what it has. */
 const GRACE_MS = 30_000;
@@ -53,7 +56,8 @@ async function persist(step: () => Promise<unknown>): Promise<void> {
       await step();
       return;
     } catch (error) {
-      if (error instanceof OperatorError && !/cannot reach|standby/.test(error.message)) return;
+      // It was done before its acknowledgement was lost.
+      if (error instanceof OperatorError) return;
       if (performance.now() - startedMs > MAX_OUTAGE_MS) throw error;
       await delay(100);
     }
@@ -190,6 +194,12 @@ test('nobody loses or repeats a change, whatever part of the cluster is lost, an
       cluster.tell('signal', 'CONT', await losePrimary('frozen', (leader) => cluster.tell('signal', 'STOP', leader))),
     'a replica is lost': async () => replace(await replica()),
     'etcd loses a member': () => replace('etcd-2'),
+    'etcd hangs, until the primary has stepped down': () =>
+      losePrimary('no etcd', async () => {
+        for (const part of ETCD) await cluster.tell('signal', 'STOP', part);
+        while (await isPrimary(cluster.databaseUrl)) await delay(100);
+        for (const part of ETCD) await cluster.tell('signal', 'CONT', part);
+      }),
     'Redis loses its primary': async () => {
       const isReplaced = (): boolean => cluster.logOf('sentinel-1').includes('+switch-master pds');
       const isCounting = (service: string): boolean => {
@@ -197,7 +207,7 @@ test('nobody loses or repeats a change, whatever part of the cluster is lost, an
         return log.lastIndexOf('Redis counts requests') > log.lastIndexOf('Redis does not count requests');
       };
       await cluster.tell('signal', 'KILL', 'redis-1');
-      while (!isReplaced() || !['service-1', 'service-2'].every(isCounting)) await delay(100);
+      await timeUntil(() => Promise.resolve(isReplaced() && ['service-1', 'service-2'].every(isCounting)));
       await cluster.tell('start', 'redis-1');
     },
     'HAProxy is restarted': async () => {

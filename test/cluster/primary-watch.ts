@@ -34,7 +34,8 @@ export class PrimaryWatch {
   }
 }
 
-async function isPrimary(connectionString: string): Promise<boolean> {
+/** Whether this URL leads to a primary. */
+export async function isPrimary(connectionString: string): Promise<boolean> {
   const connection = new pg.Client({ connectionString, connectionTimeoutMillis: 1_000, query_timeout: 1_000 });
   connection.on('error', () => undefined);
   try {
