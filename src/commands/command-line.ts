@@ -143,6 +143,15 @@ export function parseTime(text: string): string {
   return timestamp;
 }
 
+/** The address of a server. */
+export function parseAddress(text: string): string {
+  const { protocol, origin } = URL.parse(text) ?? {};
+  if (origin === undefined || protocol === undefined || !/^https?:$/.test(protocol)) {
+    throw new InvalidArgumentError('Accepted: http://HOST:PORT or https://HOST:PORT.');
+  }
+  return origin;
+}
+
 /** A number of records, or `all`. */
 export function parseShown(text: string): number {
   return text === 'all' ? Infinity : wholeNumber(0, 1_000_000_000, ', or "all"')(text);

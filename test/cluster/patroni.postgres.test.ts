@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { setPartner } from '../../src/access/partner-admin.ts';
+import { checkPatroni } from '../../src/checks/patroni.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { OperatorError } from '../../src/operator-error.ts';
@@ -262,6 +263,7 @@ test('nobody loses or repeats a change, whatever part of the cluster is lost, an
   expect(failures.filter(({ sentMs, receivedMs }) => !watch.excuses(sentMs, receivedMs))).toEqual([]);
   expect(latestMs).toBeLessThan(GRACE_MS);
   expect(cluster.services()).toEqual(servicesBefore);
+  expect(await checkPatroni(cluster.patroniUrl)).toMatchObject([{ status: 'ok' }]);
 
   // Everybody has what is there, and that is all that was acknowledged.
   for (const copy of copies) {

@@ -27,6 +27,8 @@ export interface PatroniCluster {
   readonly certificate: string;
   /** The database through HAProxy: the primary's port. */
   readonly databaseUrl: string;
+  /** Patroni's REST API on one host. */
+  readonly patroniUrl: string;
   /** Runs `try.sh` with these arguments: `signal`, `start` or `stop`, and a part. */
   tell(...args: readonly string[]): Promise<void>;
   /** Kills PostgreSQL of this member, as a crash would, and not its Patroni. */
@@ -85,6 +87,7 @@ export async function startPatroni(): Promise<PatroniCluster> {
     url: `https://${network}.10:8443`,
     certificate: fileOf('api.example.com.pem'),
     databaseUrl,
+    patroniUrl: `http://${network}.21:8008`,
     tell,
     async killPostgres(name) {
       const file = join(folder, name.replace('postgres', 'data'), '15/pds/postmaster.pid');
@@ -103,7 +106,7 @@ export async function startPatroni(): Promise<PatroniCluster> {
     },
     async switchover() {
       const body = JSON.stringify({ leader: await leader() });
-      const response = await fetch(`http://${network}.21:8008/switchover`, { method: 'POST', body });
+      const response = await fetch(`${cluster.patroniUrl}/switchover`, { method: 'POST', body });
       if (!response.ok) throw new Error(`switchover: ${await response.text()}`);
     },
     services: () => ['service-1.pid', 'service-2.pid'].map((name) => fileOf(name).trim()),

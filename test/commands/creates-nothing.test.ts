@@ -120,7 +120,11 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
     { line: '--config NONE config', code: 1, says: /none cannot be read: ENOENT.*Correct --config/ },
     { line: 'import SAMPLE --config BAD/coops.ndjson', code: 1, says: /coops\.ndjson:1: expected NAME=VALUE/ },
   ],
-  check: [...wrongUsage('check all'), { line: 'check', code: 0 }, { line: 'check --full', code: 0 }],
+  check: [
+    ...wrongUsage('check all', 'check --patroni x'),
+    { line: 'check', code: 0 },
+    { line: 'check --full', code: 0 },
+  ],
   usage: needsDatabase('usage', 'usage acme'),
   roles: needsDatabase('roles'),
   transfer: [...wrongUsage('transfer'), ...needsDatabase('transfer sqlite:NONE')],

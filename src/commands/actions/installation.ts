@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { withoutKeys } from '../../access/keys.ts';
 import { fail, warn, within, type Finding } from '../../checks/finding.ts';
 import { checkIndexSample, checkWholeIndex } from '../../checks/contents.ts';
+import { checkPatroni } from '../../checks/patroni.ts';
 import { runChecks } from '../../checks/run-checks.ts';
 import { ConfigError, type Config, type DatabaseConfig, findSettings, type FoundSetting } from '../../config.ts';
 import { configOfProcess } from '../context.ts';
@@ -21,12 +22,17 @@ const LINGER_MS = 500;
 /**
  * `pds check`: reports what works, what does not, and what to do.
  *
- * @param options with `full`, verifies the whole index instead of a sample, however long it takes.
+ * @param options with `full`, verifies the whole index instead of a sample, however long it takes; `patroni` is the
+ *   address of a member's REST API.
  * @returns the exit code: 1 if a check failed.
  */
-export async function check(output: Output, { full = false }: { full?: boolean }): Promise<number> {
+export async function check(
+  output: Output,
+  { full = false, patroni }: { full?: boolean; patroni?: string },
+): Promise<number> {
+  const cluster = patroni === undefined ? [] : checkPatroni(patroni);
   // Redact keys: an operator may have entered one in the wrong place.
-  const findings = (await findAll(output, full)).map((finding) => ({
+  const findings = [...(await findAll(output, full)), ...(await cluster)].map((finding) => ({
     ...finding,
     message: withoutKeys(finding.message),
   }));
