@@ -113,8 +113,12 @@ export interface ConfiguredDatabase {
    * @throws DatabaseUnavailableError if it could not be created.
    */
   isMissing(): boolean;
-  /** Opens it for reading: SQLite's files read-only, PostgreSQL through pools. */
-  openForServing(replicaUrls: readonly string[]): OpenDatabase;
+  /**
+   * Opens it for reading: SQLite's files read-only, PostgreSQL through pools.
+   *
+   * @param replicaUrls of PostgreSQL's replicas. Without it, PostgreSQL can be a standby, which is otherwise refused.
+   */
+  openForServing(replicaUrls?: readonly string[]): OpenDatabase;
   /** Opens it for a command that can write. Creates SQLite's files if they are missing. */
   openForCommands(): OpenDatabase;
   /** Opens it for reads that take longer than a request may. */

@@ -11,10 +11,10 @@ export function configuredDatabase(config: DatabaseConfig): ConfiguredDatabase {
 /**
  * Opens a database for reading.
  *
- * @param replicaUrls of PostgreSQL's replicas.
+ * @param replicaUrls of PostgreSQL's replicas. Without it, PostgreSQL can be a standby, which is otherwise refused.
  * @throws DatabaseUnavailableError if SQLite's files cannot be opened.
  */
-export function openForServing(config: DatabaseConfig, replicaUrls: readonly string[] = []): OpenDatabase {
+export function openForServing(config: DatabaseConfig, replicaUrls?: readonly string[]): OpenDatabase {
   return configuredDatabase(config).openForServing(replicaUrls);
 }
 

@@ -95,12 +95,10 @@ function openPostgresForCommands(url: string): OpenDatabase {
  *
  * @throws DatabaseUnavailableError if a file that a URL names cannot be read.
  */
-function openPostgresForServing(url: string, replicaUrls: readonly string[]): OpenDatabase {
-  const primary = openServerPool(url, verifyPrimary);
-  const router = new ReadRouter(
-    primary,
-    replicaUrls.map((replicaUrl) => openServerPool(replicaUrl)),
-  );
+function openPostgresForServing(url: string, replicaUrls?: readonly string[]): OpenDatabase {
+  const primary = openServerPool(url, replicaUrls && refuseStandby);
+  const replicas = replicaUrls?.map((replicaUrl) => openServerPool(replicaUrl)) ?? [];
+  const router = new ReadRouter(primary, replicas);
   const pool = { connect: () => primary.connect(), end: () => primary.close(), options: {} };
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   return openDatabase(kysely, router);
@@ -112,7 +110,7 @@ type Verify = pg.PoolConfig['verify'];
  * Refuses a new connection to a standby: a proxy can be late to notice a failover. A primary becomes a standby only by a
  * restart, which ends its connections.
  */
-const verifyPrimary: Verify = (client, done) => client.query('begin read write; commit', done);
+const refuseStandby: Verify = (client, done) => client.query('begin read write; commit', done);
 
 function openServerPool(url: string, verify?: Verify): ServerPool {
   const { connectionString, isPooled } = readPostgresUrl(url);
