@@ -4,10 +4,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { openForCommands } from '../../src/database/open.ts';
+import { openForCommands, openForServing } from '../../src/database/open.ts';
 import { migrate } from '../../src/database/migrations/migrator.ts';
 import { createClient, type HttpResponse, type Client } from '../support/client.ts';
 import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
+import { startTcpProxy } from '../support/network/tcp-proxy.ts';
 import { startServicePart } from '../support/cluster/service.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
@@ -190,6 +191,40 @@ test('a rotated key is shown as it is, even if no replica has the change', async
   // Before the service polls the primary again, and so leaves the replicas. The key is cached: it is not looked up.
   const { body } = await client.get('/v1/key', { key });
   expect(JSON.parse(body)).toMatchObject({ expires_at: replaced.expiresAt });
+});
+
+test('behind one address, connections to a replica that lags are left for those to one that does not', async () => {
+  const [lagging, current] = replicas as [ReplicaPart, ReplicaPart];
+  const address = await startTcpProxy({ port: lagging.port });
+  const replicaUrl = Object.assign(new URL(lagging.url), { port: String(address.port) }).href;
+  const service = await startServicePart(workspace, primary.url, { PDS_REPLICA_URLS: replicaUrl });
+  const other = createClient(service.url);
+  let sent = 0;
+  const watermark = async (): Promise<unknown> =>
+    (await other.get(`/v1/suppliers?q=behind${made}x${(sent += 1)}`, { key })).headers['x-sync-watermark'];
+  try {
+    for (let count = 0; count < 4; count += 1) await watermark();
+    await lagging.pauseReplay();
+    address.moveTo(current.port, { keepOld: true });
+    const { timestamp } = await publishLines(database, { coops: [{ id: 'co_behind', name: 'Behind' }] });
+    await current.catchUp();
+    const isNewest = async (): Promise<boolean> => String((await watermark()) ?? '') > String(timestamp);
+    await timeUntil(isNewest);
+    // From here on, only a replica can have it.
+    await primary.stop();
+    await timeUntil(isNewest);
+    for (let count = 0; count < 20; count += 1) expect(await isNewest()).toBe(true);
+  } finally {
+    other.close();
+    await service.stop();
+    await address.close();
+  }
+});
+
+test('a service refuses a standby as its primary', async () => {
+  const [standby] = replicas as [ReplicaPart];
+  await using serving = openForServing({ engine: 'postgres', url: standby.url }, []);
+  await expect(serving.readRevision()).rejects.toThrow('during recovery');
 });
 
 test('a read that a replica cancels is repeated elsewhere', async () => {
