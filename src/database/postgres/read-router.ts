@@ -47,7 +47,7 @@ export class ReadRouter {
 
   constructor(primary: ServerPool, replicas: readonly ServerPool[]) {
     this.#primary = primary;
-    this.#replicas = replicas.map((pool) => ({ pool, revision: null, currentAtMs: -Infinity, replayAgeMs: 0 }));
+    this.#replicas = replicas.map((pool) => ({ pool, revision: null, currentAtMs: -Infinity, replayAgeMs: Infinity }));
     for (const pool of replicas) pool.isUnfit = (result) => this.#isBehind(revisionOf(result));
   }
 
@@ -161,7 +161,7 @@ export class ReadRouter {
   async #readReplica(replica: Replica): Promise<void> {
     try {
       const { revision, replay_age_ms: replayAgeMs } = await replica.pool.probe();
-      replica.replayAgeMs = replayAgeMs ?? 0;
+      replica.replayAgeMs = replayAgeMs ?? Infinity;
       this.#setRevision(replica, revision);
     } catch {
       replica.revision = null;
