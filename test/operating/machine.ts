@@ -123,8 +123,10 @@ export class Machine {
   #prepareSource(): string {
     const source = this.path('source');
     for (const name of PROGRAM) cpSync(join(REPOSITORY, name), join(source, name), { recursive: true });
-    for (const name of readdirSync(join(source, 'ops'))) {
-      const file = join(source, 'ops', name);
+    for (const entry of readdirSync(join(source, 'ops'), { withFileTypes: true })) {
+      // The files of the cluster are not of this host.
+      if (entry.isDirectory()) continue;
+      const file = join(source, 'ops', entry.name);
       writeFileSync(file, translate(readFileSync(file, 'utf8'), this.#values));
     }
     return source;
