@@ -68,7 +68,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
-if (options.fresh) rmSync(folder, { recursive: true, force: true });
+// What an earlier version left there could be of another form.
+if (options.fresh || isSmoke) rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 const report = isSmoke ? folder : options.report;
 mkdirSync(report, { recursive: true });

@@ -79,9 +79,10 @@ export async function* readPieces<P extends StreamPiece>(
       ({ hasMore } = row);
       const { count, bytes } = row;
       request.sentRows += count;
-      yield row;
+      // Read here, since the bytes are freed when they were sent.
       if (count > 0)
         limit = Math.max(1, Math.min(Math.floor((USUAL_PIECE_BYTES * count) / bytes.length), MAX_PIECE_RECORDS));
+      yield row;
     }
   } catch (error) {
     request.server.openStreams.cut += 1;

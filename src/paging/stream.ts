@@ -1,4 +1,4 @@
-import { pipeline, Readable } from 'node:stream';
+import { pipeline, Readable, type Writable } from 'node:stream';
 import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../access/scope.ts';
@@ -175,14 +175,37 @@ export async function sendBytes(
   if (format === 'csv') reply.header('content-disposition', `attachment; filename="${name}.csv"`);
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
   if (first === null) return reply.send(Readable.from([]));
-  return reply.send(encode(continueAfter(first, lines), encoding));
+  return reply.send(encode(continueAfter(first, lines), encoding, reply.raw));
 }
 
 /** Compresses the pieces. An error of one destroys the response, and with it the connection. */
-function encode(pieces: AsyncIterable<Uint8Array>, encoding: Encoding): NodeJS.ReadableStream {
+function encode(pieces: AsyncIterable<Uint8Array>, encoding: Encoding, response: Writable): NodeJS.ReadableStream {
+  const compressor = encoding === 'identity' ? null : COMPRESSORS[encoding]();
+  const sink = compressor ?? response;
+  // Nothing that was handed to an empty sink is still needed.
+  const countUnwritten = (): number => (sink.writableLength === 0 ? plain.readableLength : Infinity);
   // The next piece is read while one is being sent.
-  const plain = Readable.from(pieces, { highWaterMark: 1 });
-  return encoding === 'identity' ? plain : pipeline(plain, COMPRESSORS[encoding](), () => undefined);
+  const plain: Readable = Readable.from(freeWritten(pieces, countUnwritten), { highWaterMark: 1 });
+  return compressor === null ? plain : pipeline(plain, compressor, () => undefined);
+}
+
+/**
+ * Frees the memory of each piece once it is written. Otherwise V8 would collect the whole heap after every 16 pieces,
+ * since it counts their memory, and a stream would take a third more CPU time while others' requests wait.
+ *
+ * @param countUnwritten how many of the last pieces may still be needed.
+ */
+async function* freeWritten(
+  pieces: AsyncIterable<Uint8Array>,
+  countUnwritten: () => number,
+): AsyncGenerator<Uint8Array> {
+  const held: Uint8Array[] = [];
+  for await (const piece of pieces) {
+    // Small ones share the memory of Node's pool.
+    if (piece.buffer.byteLength > Buffer.poolSize) held.push(piece);
+    yield piece;
+    while (held.length > countUnwritten()) (held.shift()?.buffer as ArrayBuffer | undefined)?.transfer(0);
+  }
 }
 
 async function* continueAfter<T>(first: IteratorResult<T, unknown>, rest: AsyncIterable<T>): AsyncGenerator<T> {

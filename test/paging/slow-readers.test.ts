@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { FastifyRequest } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { parseResponses, readToEnd } from '../support/network/raw-http.ts';
+import { exchangeBytes, parseResponses, readToEnd } from '../support/network/raw-http.ts';
 import { contract, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -129,5 +130,39 @@ describe('a reader that stops reading', () => {
     expect(await readOn(socket)).toBe(lines);
     expect(readBytes).toBeGreaterThan(readBefore + 1_000_000);
     expect(heldBytes).toBeLessThan(MAX_HELD_BYTES);
+  });
+});
+
+describe('the memory of a piece is freed only once it was sent: the records arrive as they are', () => {
+  const ids = Array.from({ length: SOLICITATIONS }, (_, index) => `sol_${index}`).sort();
+
+  /** The ids in the lines of a response. Fails unless each record is whole. */
+  const idsIn = (body: Buffer): unknown[] =>
+    body
+      .toString()
+      .trimEnd()
+      .split('\n')
+      .map((line) => {
+        const { id, title } = JSON.parse(line) as Record<string, unknown>;
+        expect(title === textOf(TITLE_BYTES)).toBe(true);
+        return id;
+      });
+
+  test('to a reader that stops and goes on', async () => {
+    const socket = await begin('/v1/solicitations?format=ndjson');
+    const chunks: Buffer[] = [];
+    for await (const chunk of socket as AsyncIterable<Buffer>) chunks.push(chunk);
+    expect(idsIn(parseResponses(Buffer.concat(chunks))[0]?.body ?? Buffer.alloc(0))).toEqual(ids);
+  });
+
+  test.each([
+    ['gzip', gunzipSync],
+    ['br', brotliDecompressSync],
+    ['zstd', zstdDecompressSync],
+  ])('as %s', async (encoding, decompress) => {
+    const { key } = service.partner('acme');
+    const request = `GET /v1/solicitations?format=ndjson HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: ${encoding}\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+    const [response] = parseResponses(await exchangeBytes(Number(new URL(service.url).port), [request]));
+    expect(idsIn(decompress(response?.body ?? ''))).toEqual(ids);
   });
 });
