@@ -55,8 +55,11 @@ const UNIT = '**/*.unit.test.ts';
 /** Tests that query both databases and compare: they run once, in the project with PostgreSQL. */
 const BOTH = '**/*.both.test.ts';
 
-/** Tests that measure response times on both databases: they run last, with nothing in parallel. */
-const ALONE = 'test/**/*.alone.test.ts';
+/**
+ * Tests that measure response times on both databases, and one of a cluster whose leases end when a machine is too busy: they
+ * run last, with nothing in parallel.
+ */
+const ALONE = ['test/**/*.alone.test.ts', 'test/cluster/patroni.postgres.test.ts'];
 
 /** Tests of one engine only. */
 const SQLITE = '**/*.sqlite.test.ts';
@@ -95,7 +98,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'sqlite',
-          ...filesOf('sqlite', [ALONE, BOTH, POSTGRES]),
+          ...filesOf('sqlite', [...ALONE, BOTH, POSTGRES]),
           provide: { engine: 'sqlite' },
           globalSetup: ['test/support/built-portal.ts'],
         },
@@ -104,7 +107,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'postgres',
-          ...filesOf('postgres', [ALONE, UNIT, SQLITE]),
+          ...filesOf('postgres', [...ALONE, UNIT, SQLITE]),
           provide: { engine: 'postgres' },
           globalSetup: ['test/support/postgres.ts'],
         },
@@ -113,7 +116,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          include: isDefaultSet ? [] : [ALONE],
+          include: isDefaultSet ? [] : ALONE,
+          maxWorkers: 1,
           sequence: { groupOrder: 1 },
           globalSetup: ['test/support/postgres.ts'],
         },

@@ -200,15 +200,17 @@ test('behind one address, connections to a replica that lags are left for those 
   const service = await startServicePart(workspace, primary.url, { PDS_REPLICA_URLS: replicaUrl });
   const other = createClient(service.url);
   let sent = 0;
-  const watermark = async (): Promise<unknown> =>
-    (await other.get(`/v1/suppliers?q=behind${made}x${(sent += 1)}`, { key })).headers['x-sync-watermark'];
+  const watermark = async (): Promise<string> => {
+    const { headers } = await other.get(`/v1/suppliers?q=behind${made}x${(sent += 1)}`, { key });
+    return String(headers['x-sync-watermark'] ?? '');
+  };
   try {
     for (let count = 0; count < 4; count += 1) await watermark();
     await lagging.pauseReplay();
     address.moveTo(current.port, { keepOld: true });
     const { timestamp } = await publishLines(database, { coops: [{ id: 'co_behind', name: 'Behind' }] });
     await current.catchUp();
-    const isNewest = async (): Promise<boolean> => String((await watermark()) ?? '') > String(timestamp);
+    const isNewest = async (): Promise<boolean> => (await watermark()) > String(timestamp);
     await timeUntil(isNewest);
     // From here on, only a replica can have it.
     await primary.stop();
