@@ -136,7 +136,24 @@ stop_all() {
   rm -rf "$folder"
 }
 
+check_machine() {
+  local missing=() program
+  for program in etcd patroni haproxy redis-server redis-sentinel nginx openssl curl psql pgrep; do
+    command -v $program >/dev/null || missing+=($program)
+  done
+  [[ -x ${pds[0]} ]] || missing+=("'npm ci' in $root")
+  if ((${#missing[@]} > 0)); then
+    echo "not installed: ${missing[*]}" >&2
+    return 1
+  fi
+  if [[ -e $folder ]]; then
+    echo "$folder exists. If it is of an earlier try, end that with: $here/try.sh stop" >&2
+    return 1
+  fi
+}
+
 start_all() {
+  check_machine
   write_files
   trap 'kill $(jobs -p) 2>/dev/null; stop_all' EXIT
   trap 'exit 0' INT TERM HUP
