@@ -200,11 +200,16 @@ async function* freeWritten(
   countUnwritten: () => number,
 ): AsyncGenerator<Uint8Array> {
   const held: Uint8Array[] = [];
+  const freeSome = (): void => {
+    while (held.length > countUnwritten()) (held.shift()?.buffer as ArrayBuffer | undefined)?.transfer(0);
+  };
   for await (const piece of pieces) {
+    // The reader waited for this piece, or, after it was yielded, it had to wait for the reader.
+    freeSome();
     // Small ones share the memory of Node's pool.
     if (piece.buffer.byteLength > Buffer.poolSize) held.push(piece);
     yield piece;
-    while (held.length > countUnwritten()) (held.shift()?.buffer as ArrayBuffer | undefined)?.transfer(0);
+    freeSome();
   }
 }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { FastifyRequest } from 'fastify';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { exchangeBytes, parseResponses, readToEnd } from '../support/network/raw-http.ts';
 import { contract, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
@@ -22,6 +22,8 @@ let service: TestService;
 let connection: Socket;
 /** What was read for streams in a test, in bytes. */
 let readBytes: number;
+/** The pieces that were read, which are empty once their memory was freed. */
+let pieces: Uint8Array[];
 /** The most that the server held at any time. */
 let heldBytes: number;
 
@@ -48,6 +50,7 @@ beforeAll(async () => {
       readTexts: async (...query) => {
         const read = await database.readTexts(...query);
         readBytes += read.bytes.length;
+        pieces.push(read.bytes);
         // What is not on the way to the reader is here.
         heldBytes = Math.max(heldBytes, readBytes - (connection.bytesWritten - connection.writableLength));
         return read;
@@ -61,6 +64,7 @@ afterAll(() => service.close());
 beforeEach(() => {
   readBytes = 0;
   heldBytes = 0;
+  pieces = [];
 });
 
 /** Begins a stream, and stops reading once it has begun. */
@@ -133,8 +137,13 @@ describe('a reader that stops reading', () => {
   });
 });
 
-describe('the memory of a piece is freed only once it was sent: the records arrive as they are', () => {
+describe('the memory of a piece is freed once it was sent, and not before: the records arrive as they are', () => {
   const ids = Array.from({ length: SOLICITATIONS }, (_, index) => `sol_${index}`).sort();
+
+  afterEach(() => {
+    expect(pieces.length).toBeGreaterThan(20);
+    expect(pieces.filter(({ length }) => length > 0).length).toBeLessThan(5);
+  });
 
   /** The ids in the lines of a response. Fails unless each record is whole. */
   const idsIn = (body: Buffer): unknown[] =>
