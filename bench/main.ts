@@ -55,7 +55,9 @@ A complete run, on a quiet machine with two cores and wrk; it takes hours:
   );
 
 const options = command.parse().opts<Options>();
-if (!isInstalled('wrk')) command.error('wrk is not installed. Install it with: apt-get install wrk');
+for (const program of ['wrk', 'curl']) {
+  if (!isInstalled(program)) command.error(`${program} is not installed. Install it with: apt-get install ${program}`);
+}
 const { engines, peers: withPeers, rounds, seconds, connections, samples, smoke: isSmoke } = options;
 const chosen = command.args;
 const folder = isSmoke ? join(options.folder, 'smoke') : options.folder;

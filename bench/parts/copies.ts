@@ -5,7 +5,7 @@ import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { AllPages, RunningCandidate } from '../candidates/candidate.ts';
 import { startService, type RunningService } from '../candidates/service.ts';
-import { readAllPages, readStream } from '../load/clients.ts';
+import { readAllPages, readLines, readStream } from '../load/clients.ts';
 import { OTHER_CORE } from '../machine/cores.ts';
 import { runProgram } from '../machine/processes.ts';
 import { startCpuMeter } from '../machine/usage.ts';
@@ -58,7 +58,7 @@ export const copies: Part = {
         const service = await startService(engine, { ...database, url }, context.scratch);
         services.push(service);
         // The first stream of a process is slow until it is compiled.
-        await readStream({ port: service.port, headers: service.headers(0), path: STREAMS[0].path, save: null });
+        await readStream({ port: service.port, headers: service.headers(0), path: STREAMS[0].path, file: null });
       }
       for (let round = 0; round < fewRounds(context.settings); round++) {
         for (const service of services) {
@@ -83,14 +83,16 @@ async function measureStreams(
   service: RunningService,
   round: number,
 ): Promise<void> {
-  const save = { file: join(scratch, 'lines.ndjson'), database: join(scratch, 'bare.sqlite') };
+  const file = join(scratch, 'lines.ndjson');
+  const copy = join(scratch, 'bare.sqlite');
   for (const { work, path, encoding } of STREAMS) {
     const isFeed = path.startsWith('/v1/changes');
-    for (const made of Object.values(save)) rmSync(made, { force: true });
+    for (const made of [file, copy]) rmSync(made, { force: true });
     const headers = { ...service.headers(round), 'accept-encoding': encoding };
-    const outcome = await readStream({ port: service.port, headers, path, save: isFeed ? save : null });
-    record.add(work, service.name, { 'records/s': outcome.records / outcome.seconds });
-    if (isFeed) record.add(FIRST_COPY, bareInsertsOf(service.name), { s: outcome.seconds + outcome.insertSeconds });
+    const seconds = await readStream({ port: service.port, headers, path, file });
+    const lines = await readLines({ file, isZstd: encoding === 'zstd', database: isFeed ? copy : null });
+    record.add(work, service.name, { 'records/s': lines.records / seconds });
+    if (isFeed) record.add(FIRST_COPY, bareInsertsOf(service.name), { s: seconds + lines.seconds });
   }
 }
 

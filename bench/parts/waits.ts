@@ -44,7 +44,7 @@ async function measureWaits(context: BenchContext, service: RunningService): Pro
   const isEnough = { value: false };
   const streams = (async () => {
     const stream = { port, path: '/v1/solicitations?format=ndjson', headers: service.headers(BUSY) };
-    while (!isEnough.value) await readStream({ ...stream, save: null }, true);
+    while (!isEnough.value) await readStream({ ...stream, file: null }, true);
   })();
   const besideStream = await ask();
   isEnough.value = true;
