@@ -26,6 +26,7 @@ if ((UID == 0)); then as_postgres=(setpriv --reuid=postgres --regid=postgres --c
 fill() { # FILE N
   sed -e "s|10\.0\.0\.0/24|127.0.0.0/8|; s|^\(PDS_TRUSTED_PROXIES\)=.*|\1=127.0.0.1|" -e "s|10\.0\.0\.|$network.|g; / # own$/{s|$network\.\([12]\)1|$network.\1$2|; s|postgres-1|postgres-$2|}" \
     -e "s|replace-this-[a-z-]*|$password|; s|:password@|:$password@|; s|/var/run/postgresql|$folder/data-$2|" \
+    -e "s|/etc/patroni|$here|; s|/opt/partner-data-service/current|$root|; s|/etc/partner-data-service|$folder/data-$2|" \
     -e "s|/var/lib/postgresql|$folder/data-$2|; s|/var/lib/etcd|$folder|; s|/etc/nginx/tls|$folder|" "$here/$1"
 }
 
@@ -40,6 +41,9 @@ write_files() {
     fill patroni.yml $n >"$folder/postgres-$n.yml"
     fill sentinel.conf $n | sed "/^bind\|announce/s|$network.21|$network.2$n|" >"$folder/sentinel-$n.conf"
     mkdir -p "$folder/data-$n/15"
+    fill environment $n | sed "s|$network.11:5000|$network.2$n:5432|; /^PDS_\(ENV\|DATABASE\)/!d" >"$folder/data-$n/environment"
+    fill ../pds $n >"$folder/data-$n/pds"
+    chmod 755 "$folder/data-$n/pds"
     if ((UID == 0)); then chown -R postgres: "$folder/data-$n" "$folder/postgres-$n.yml"; fi
   done
   for n in 1 2; do
@@ -67,7 +71,7 @@ start() { # PART
   local n=${1##*-} command=()
   case $1 in
     etcd-*) command=(etcd --config-file "$folder/$1.yml") ;;
-    postgres-*) command=("${as_postgres[@]}" patroni "$folder/$1.yml") ;;
+    postgres-*) command=("${as_postgres[@]}" env PATH="$folder/data-$n:$PATH" patroni "$folder/$1.yml") ;;
     redis-*) command=(redis-server "$folder/$1.conf") ;;
     sentinel-*) command=(redis-sentinel "$folder/$1.conf") ;;
     haproxy-*) command=(haproxy -db -f "$folder/$1.cfg") ;;

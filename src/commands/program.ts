@@ -189,10 +189,16 @@ addCommand(program, 'restore', 'replace the catalog of a SQLite database with a 
 addCommand(program, 'recover', 'resume service after lost changes')
   .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)
   .option('--dry-run', 'report what would change, and change nothing')
+  .addOption(
+    new Option('--nothing-lost', 'only record that PostgreSQL was promoted: partners read nothing again').conflicts([
+      'after',
+      'dryRun',
+    ]),
+  )
   .option('--yes', 'do not ask for confirmation')
   .hook('preAction', (command) => {
-    const { after, dryRun = false } = command.opts<RecoverOptions>();
-    if (dryRun) return;
+    const { after, dryRun = false, nothingLost = false } = command.opts<RecoverOptions>();
+    if (dryRun || nothingLost) return;
     const typed = `pds recover${after === undefined ? '' : ` --after ${after}`}`;
     requireAnswer(
       command,

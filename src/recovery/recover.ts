@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { recordChange, type Change } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
-import { recordTimeline } from '../database/postgres/timeline.ts';
+import { hasTimelineChanged, readTimeline, recordTimeline } from '../database/postgres/timeline.ts';
 import { bumpRevision, readLastEvents } from '../database/commit-timestamps.ts';
 import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
 import { insertRows } from '../database/rows.ts';
@@ -15,6 +15,7 @@ import { announceRelease, nextReleaseNumber } from '../publishing/releases.ts';
 import { vacuum } from '../database/vacuum.ts';
 import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
+import { OperatorError } from '../operator-error.ts';
 import { setImmediate } from 'node:timers/promises';
 
 interface RecoverOptions extends Pick<WorkHooks, 'onWaiting'> {
@@ -106,13 +107,39 @@ export async function recover(database: OpenDatabase, options: RecoverOptions): 
   return recovery;
 }
 
+/**
+ * Records the timeline after a promotion that lost nothing, as a cluster in synchronous mode makes them: the timestamps
+ * that clients have seen continue on it, and no record counts as changed.
+ *
+ * @returns false if it was recorded already, as always on SQLite; nothing was changed.
+ * @throws OperatorError if the timeline cannot be read.
+ */
+export async function recordPromotion(database: OpenDatabase, clock: Clock): Promise<boolean> {
+  if (database.engine === 'sqlite') return false;
+  if ((await readTimeline(database)) === null) {
+    throw new OperatorError(
+      'the timeline cannot be read: this server is a replica, or the role is not the owner of the tables. Nothing was changed',
+    );
+  }
+  if (!(await hasTimelineChanged(database))) return false;
+  await inTransaction(database, async (transaction) => {
+    await bumpRevision(transaction);
+    await recordTimeline(transaction);
+    await recordChange(transaction, clock, { action: PROMOTE });
+  });
+  return true;
+}
+
 /** The timestamp of the last release or change of grants. */
 export async function readLastEvent(database: Database): Promise<string> {
   const { published, drawn } = await readLastEvents(database);
   return latestOf(published, drawn);
 }
 
-/** The newest timestamp of any partner, grant, key or audit entry. Migrations do not count. */
+/** The audit trail's action for a recorded promotion. */
+const PROMOTE = 'promote';
+
+/** The newest timestamp of any partner, grant, key or audit entry. Migrations and promotions do not count. */
 async function readNewestTrace({ kysely }: Database): Promise<string | null> {
   const { rows } = await sql<{ newest: string | null }>`select max(at) as newest from (
     select max(grants_changed_at) as at from access.partners
@@ -120,7 +147,7 @@ async function readNewestTrace({ kysely }: Database): Promise<string | null> {
     union all select max(suspended_at) from access.partners
     union all select max(created_at) from access.keys
     union all select max(revoked_at) from access.keys
-    union all select max(at) from access.audit where action <> 'migrate') as traces`.execute(kysely);
+    union all select max(at) from access.audit where action not in ('migrate', ${PROMOTE})) as traces`.execute(kysely);
   return rows[0]?.newest ?? null;
 }
 

@@ -4,7 +4,9 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { setPartner } from '../../src/access/partner-admin.ts';
+import { checkContents } from '../../src/checks/contents.ts';
 import { checkPatroni } from '../../src/checks/patroni.ts';
+import { listChanges } from '../../src/database/audit.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { OperatorError } from '../../src/operator-error.ts';
@@ -264,6 +266,12 @@ test('nobody loses or repeats a change, whatever part of the cluster is lost, an
   expect(latestMs).toBeLessThan(GRACE_MS);
   expect(cluster.services()).toEqual(servicesBefore);
   expect(await checkPatroni(cluster.patroniUrl)).toMatchObject([{ status: 'ok' }]);
+  // Nobody has to run `pds recover`: Patroni ran `ops/cluster/promoted.sh`.
+  const check = () => checkContents(database, 'production', Date.now);
+  await timeUntil(async () => !(await check()).findings.some(({ about }) => about === 'history'));
+  const actions = (await listChanges(database, Date.now, { days: 1, partner: null })).map(({ action }) => action);
+  expect(actions).toContain('promote');
+  expect(actions).not.toContain('recover');
 
   // Everybody has what is there, and that is all that was acknowledged.
   for (const copy of copies) {

@@ -107,7 +107,10 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   'key revoke': needsDatabase('key revoke abcdefgh'),
   backup: [...wrongUsage('backup'), { line: 'backup NONE/backup', code: 1 }, { line: 'backup EMPTY', code: 1 }],
   restore: [...wrongUsage('restore'), { line: 'restore NONE', code: 1 }, { line: 'restore SAMPLE', code: 1 }],
-  recover: [...wrongUsage('recover --after x', 'recover'), ...needsDatabase('recover --yes', 'recover --dry-run')],
+  recover: [
+    ...wrongUsage('recover --after x', 'recover', 'recover --nothing-lost --dry-run'),
+    ...needsDatabase('recover --yes', 'recover --dry-run', 'recover --nothing-lost'),
+  ],
   audit: [...wrongUsage('audit --days 0'), ...needsDatabase('audit', 'audit --partner acme')],
   reindex: [
     ...wrongUsage('reindex --kind coops', 'reindex all'),

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { listChanges } from '../../src/database/audit.ts';
 import { readTimeline, readRecordedTimeline } from '../../src/database/postgres/timeline.ts';
-import { recover } from '../../src/recovery/recover.ts';
+import { previewRecovery, recover } from '../../src/recovery/recover.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { publishLines } from '../support/publishing.ts';
@@ -26,5 +27,28 @@ test('commands warn that the server is on another timeline until pds recover has
   expect((await runPds(['partner', 'list'], settings)).stderr).toContain('pds recover');
   expect((await runPds(['recover', '--yes'], settings)).stderr).not.toContain('warning:');
   expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
+  await made.drop();
+});
+
+test('pds recover --nothing-lost ends the warnings, and no record counts as changed', async () => {
+  const made = await createTestDatabase();
+  const { config, database } = made;
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(config) };
+  await publishLines(database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
+  const command = ['recover', '--nothing-lost'];
+  const readPublications = () => database.kysely.selectFrom('catalog.publications').selectAll().execute();
+  const [before, preview] = [await readPublications(), await previewRecovery(database)];
+  expect((await runPds(command, settings)).stderr).toContain('nothing to do');
+
+  const setting = database.kysely.updateTable('access.settings').where('name', '=', 'history');
+  await setting.set({ value: 'another' }).execute();
+  const { code, stderr } = await runPds(command, settings);
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/^Recorded that the server was promoted/);
+  expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
+  expect(await readPublications()).toEqual(before);
+  expect((await listChanges(database, Date.now, { days: 1, partner: null })).at(-1)?.action).toBe('promote');
+  // Of a recovery by hand afterwards: what the server had when it was promoted.
+  expect(await previewRecovery(database)).toEqual(preview);
   await made.drop();
 });

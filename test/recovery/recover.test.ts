@@ -101,6 +101,20 @@ test('pds recover reports the age of partners and keys, and that revoked keys ma
   expect((await runPds(['recover', '--after', 'yesterday'], settings)).code).toBe(2);
 });
 
+test('pds recover --nothing-lost has nothing to do without a promotion, and changes nothing', async () => {
+  const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
+  const before = await stateOf(service.database);
+  const { code, stdout } = await runPds(['recover', '--nothing-lost', '--json'], settings);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual({ recorded: false });
+  const contradicting = ['recover', '--nothing-lost', '--after', '2026-01-01T00:00:00Z'];
+  expect(await runPds(contradicting, settings)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("'--nothing-lost' cannot be used with option '--after") as string,
+  });
+  expect(await stateOf(service.database)).toEqual(before);
+});
+
 /** Everything that a recovery changes. */
 async function stateOf({ kysely }: TestService['database']): Promise<unknown> {
   const tables = [

@@ -2,7 +2,13 @@ import project from '../../../package.json' with { type: 'json' };
 import type { Config } from '../../config.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { backup } from '../../recovery/backup.ts';
-import { previewRecovery, recover, type Recovery, type RecoveryPreview } from '../../recovery/recover.ts';
+import {
+  previewRecovery,
+  recordPromotion,
+  recover,
+  type Recovery,
+  type RecoveryPreview,
+} from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
 import { canAsk } from '../command-line.ts';
 import { configOfProcess, operatorOfProcess, type CommandContext } from '../context.ts';
@@ -149,6 +155,8 @@ function noteWhatFollows(
 export interface RecoverOptions extends Omit<RestoreOptions, 'access'> {
   /** Reports without changing anything. */
   readonly dryRun?: boolean;
+  /** Only records that the server was promoted. */
+  readonly nothingLost?: boolean;
 }
 
 /**
@@ -157,8 +165,16 @@ export interface RecoverOptions extends Omit<RestoreOptions, 'access'> {
  */
 export async function recoverDatabase(
   { database, clock, output }: CommandContext,
-  { after, dryRun: isDryRun = false, yes: isConfirmed = false }: RecoverOptions,
+  { after, dryRun: isDryRun = false, nothingLost: isNothingLost = false, yes: isConfirmed = false }: RecoverOptions,
 ): Promise<undefined> {
+  if (isNothingLost) {
+    const isRecorded = await recordPromotion(database, clock);
+    const text = isRecorded
+      ? 'Recorded that the server was promoted without losing anything. No partner reads anything again.'
+      : 'There is nothing to do: the server was not promoted since the last recovery.';
+    output.done({ recorded: isRecorded }, text);
+    return;
+  }
   if (isDryRun || !isConfirmed) {
     const preview = await previewRecovery(database);
     const lines = describePreview(preview);
