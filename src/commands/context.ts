@@ -1,8 +1,17 @@
 import { hostname, userInfo } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { withoutKeys } from '../access/keys.ts';
 import { ConfigError, readConfig, type Config, type DatabaseConfig } from '../config.ts';
-import { type OpenDatabase, type Operator, NoDatabaseError, SchemaVersionError } from '../database/database.ts';
+import {
+  type Database,
+  type OpenDatabase,
+  type Operator,
+  NoDatabaseError,
+  SchemaVersionError,
+} from '../database/database.ts';
 import { configuredDatabase, openForCommands } from '../database/open.ts';
+import { isConnectionLost, isTimeout, reasonOf } from '../database/postgres/postgres-errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import {
   haveCreated,
@@ -15,7 +24,6 @@ import { printable } from '../printable.ts';
 import { announceInterrupted } from '../publishing/releases.ts';
 import { ImportRefusedError } from '../publishing/problems.ts';
 import type { Clock } from '../timestamp.ts';
-import { awaitPrimary } from './await-primary.ts';
 import { causeOf, describeFailure, reportRefusal } from './output/failure.ts';
 import { processOutput, type Output } from './output/output.ts';
 import { InterruptedError, startProgress, type Progress } from './output/progress.ts';
@@ -199,4 +207,42 @@ function nameOfUser(): string {
 /** Replaces whitespace and control characters, so that a name stays within its line and column. */
 function asWord(name: string): string {
   return name.replace(/[\p{C}\p{Z}]+/gu, '_').slice(0, MAX_NAME_LENGTH);
+}
+
+/** A cluster replaces a host that is lost in 24 s. */
+const MAX_WAIT_MS = 60_000;
+const RETRY_MS = 500;
+
+/**
+ * Connects a command to PostgreSQL. If there is no primary at the moment, waits for one, with a line that says so.
+ *
+ * @throws the last error after `maxWaitMs`, and at once any error that another primary would not resolve.
+ */
+export async function awaitPrimary(
+  { engine, kysely }: Database,
+  output: Pick<Output, 'note'>,
+  maxWaitMs = MAX_WAIT_MS,
+): Promise<void> {
+  if (engine === 'sqlite') return;
+  const startedAtMs = performance.now();
+  for (let isNoted = false; ; isNoted = true) {
+    try {
+      await sql`select 1`.execute(kysely);
+      return;
+    } catch (error) {
+      if (!mayPass(error) || performance.now() - startedAtMs > maxWaitMs) throw error;
+      if (!isNoted) output.note(`Waiting up to a minute for a primary of PostgreSQL: ${reasonOf(error)}.`);
+      await delay(RETRY_MS);
+    }
+  }
+}
+
+/**
+ * Whether a proxy in front of PostgreSQL has no primary, or the server is starting, stopping or silent. A refused connection
+ * or an unknown host is more likely a wrong URL.
+ */
+function mayPass(error: unknown): boolean {
+  const { syscall = 'read' } = error as { syscall?: string };
+  const isRefused = error instanceof AggregateError || !['read', 'write'].includes(syscall);
+  return isTimeout(error) || (isConnectionLost(error) && !isRefused);
 }

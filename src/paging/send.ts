@@ -16,14 +16,17 @@ import {
   type ConditionsIn,
   findInScope,
   type IndexQuery,
+  type ListedRecords,
+  WHOLE_LIST,
 } from './pages.ts';
 import { sql, type RawBuilder } from 'kysely';
 import type { Scope } from '../access/scope.ts';
+import { compareBytewise } from '../bytewise.ts';
 import { notFound } from '../http/response/errors.ts';
 import type { ParameterValues } from '../database/database.ts';
 import { firstRow } from '../database/statement.ts';
 import type { Condition } from '../index/conditions.ts';
-import type { RecordIndex } from '../index/record-index.ts';
+import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
 import { OtherStateError } from '../index/statements.ts';
 import type { CsvColumn } from './csv.ts';
 import { sendStream } from './stream.ts';
@@ -178,4 +181,24 @@ export async function sendCount(
 /** The events, with the found record if there is one. */
 export function recordStatement(found: RawBuilder<FoundRecord>): RawBuilder<RecordRow> {
   return sql<RecordRow>`select seen.*, found.* from (${seenEvents}) as seen left join (${found}) as found on 1 = 1`;
+}
+
+/** A short list whose records are found by key. */
+export function keyedListing(
+  records: ListedRecords,
+  find: (scope: Scope, after: string | null, limit: number) => Promise<FoundRecords>,
+): Listing {
+  return {
+    records,
+    async find(scope, _since, after, limit, until) {
+      const found = await find(scope, after, limit);
+      if (until === null) return found;
+      const positions = found.positions.filter((key) => compareBytewise(String(key), until) <= 0);
+      return { ...found, positions, hasMore: found.hasMore && positions.length === found.positions.length };
+    },
+    async count(scope, _since, after) {
+      const { catalog, positions } = await find(scope, after, WHOLE_LIST);
+      return { catalog, total: positions.length };
+    },
+  };
 }

@@ -206,8 +206,8 @@ async function* freeWritten(
   for await (const piece of pieces) {
     // The reader waited for this piece, or, after it was yielded, it had to wait for the reader.
     freeSome();
-    // Small ones share the memory of Node's pool.
-    if (piece.buffer.byteLength > Buffer.poolSize) held.push(piece);
+    // Others can be in Node's pool, whose memory several buffers share: none in it takes half of it.
+    if (piece.byteLength > piece.buffer.byteLength / 2) held.push(piece);
     yield piece;
     freeSome();
   }

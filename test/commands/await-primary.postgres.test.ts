@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { awaitPrimary } from '../../src/commands/await-primary.ts';
+import { awaitPrimary } from '../../src/commands/context.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';

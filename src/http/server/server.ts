@@ -3,6 +3,9 @@ import type { Admission } from './admission.ts';
 import { type Socket, Server as NetServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { healthResponses } from '../openapi/openapi-responses.ts';
+import { object } from '../openapi/openapi-schemas.ts';
+import { JSON_TYPE } from '../response/send-text.ts';
 
 /**
  * Node's HTTP server. `import` would read every export of `node:http`, and so load its WebSocket client: 15 MB and 60 ms
@@ -162,4 +165,27 @@ async function drain(server: Server, connections: Connections, lingerMs: number)
     }
     outcome = await Promise.race([ended, delay(CHECK_INTERVAL_MS)]);
   }
+}
+
+const HEALTHY = JSON.stringify({ status: 'ok' });
+
+const healthSchema = object(
+  { status: { type: 'string', const: 'ok', description: 'Always `ok`.' } },
+  { $id: 'Health', description: 'The process responds.' },
+);
+
+/** `GET /health`: liveness of the process. Needs no key and uses no database. */
+export function registerHealth(app: FastifyInstance): void {
+  app.addSchema(healthSchema);
+  app.get('/health', {
+    schema: {
+      operationId: 'getHealth',
+      tags: ['Service'],
+      summary: 'Check that the service responds',
+      description: 'Needs no API key and does not use the database.',
+      security: [],
+      response: healthResponses(healthSchema),
+    },
+    handler: async (_request, reply) => reply.type(JSON_TYPE).send(HEALTHY),
+  });
 }

@@ -10,10 +10,9 @@ import {
 } from '../../http/openapi/openapi-schemas.ts';
 import { freeText, oneOfParameter, type Filter } from '../../http/request/parameters.ts';
 import { hasAllWords, queryWords } from '../../index/words.ts';
-import { keyedListing } from '../../paging/keyed-listing.ts';
 import { storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
-import { listRoute } from '../../paging/send.ts';
+import { keyedListing, listRoute } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import type { CertificationCondition, CertificationList } from './certification-list.ts';
 

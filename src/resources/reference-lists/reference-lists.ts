@@ -8,10 +8,9 @@ import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import { filledText, idText, object } from '../../http/openapi/openapi-schemas.ts';
 import type { FoundRecords } from '../../index/record-index.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
-import { keyedListing } from '../../paging/keyed-listing.ts';
 import { storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
-import { listRoute } from '../../paging/send.ts';
+import { keyedListing, listRoute } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { scopeKey, scopeValues } from '../granted.ts';
 
