@@ -70,7 +70,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
-// What an earlier version left there could be of another form.
+// Results of an earlier version can have another format.
 if (options.fresh || isSmoke) rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 const report = isSmoke ? folder : options.report;

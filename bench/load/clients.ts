@@ -35,7 +35,7 @@ export interface ReadOutcome {
 
 export interface StreamOptions extends Connection {
   readonly path: string;
-  /** Where to save it; null to drop it. */
+  /** The file to save the response in; null to discard it. */
   readonly file: string | null;
 }
 

@@ -79,7 +79,7 @@ export async function* readPieces<P extends StreamPiece>(
       ({ hasMore } = row);
       const { count, bytes } = row;
       request.sentRows += count;
-      // Read here, since the bytes are freed when they were sent.
+      // Computed before the bytes are sent, since they are freed then.
       if (count > 0)
         limit = Math.max(1, Math.min(Math.floor((USUAL_PIECE_BYTES * count) / bytes.length), MAX_PIECE_RECORDS));
       yield row;

@@ -182,7 +182,7 @@ export async function sendBytes(
 function encode(pieces: AsyncIterable<Uint8Array>, encoding: Encoding, response: Writable): NodeJS.ReadableStream {
   const compressor = encoding === 'identity' ? null : COMPRESSORS[encoding]();
   const sink = compressor ?? response;
-  // Nothing that was handed to an empty sink is still needed.
+  // An empty sink has sent every piece that it was given.
   const countUnwritten = (): number => (sink.writableLength === 0 ? plain.readableLength : Infinity);
   // The next piece is read while one is being sent.
   const plain: Readable = Readable.from(freeWritten(pieces, countUnwritten), { highWaterMark: 1 });
@@ -204,11 +204,11 @@ async function* freeWritten(
     while (held.length > countUnwritten()) (held.shift()?.buffer as ArrayBuffer | undefined)?.transfer(0);
   };
   for await (const piece of pieces) {
-    // The reader waited for this piece, or, after it was yielded, it had to wait for the reader.
     freeSome();
-    // Others can be in Node's pool, whose memory several buffers share: none in it takes half of it.
+    // Smaller pieces can be in Node's pool, whose memory several buffers share; no buffer fills half of the pool.
     if (piece.byteLength > piece.buffer.byteLength / 2) held.push(piece);
     yield piece;
+    // Twice, since the sink is empty either while it waits for a piece or when it asks for the next one.
     freeSome();
   }
 }

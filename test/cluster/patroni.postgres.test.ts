@@ -105,7 +105,7 @@ test('nobody loses or repeats a change, whatever part of the cluster is lost, an
   const copies = [all, some].flatMap((key) => KINDS.map((kind) => new Copy(kind, key, get)));
   const feeds = [all, all, some, some].map((key) => ({ key, feed: new FeedCopy(key, KINDS.join()) }));
 
-  // Writers. What was acknowledged must still be there in the end.
+  // Writers. Every acknowledged change must be in the database at the end.
   const acknowledged = new Map<string, Record<string, unknown>>();
   let imports = 0;
   const importing = async (): Promise<void> => {
