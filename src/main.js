@@ -19,7 +19,7 @@ module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/pds', im
 // By default V8 lets the heap grow to several times its live data before collecting. With 20 %, an import peaks at
 // 760 MB instead of 1,080 MB and takes as long. A server holds little: a stream would spend a third of its CPU time on
 // collections. Set before any thread starts, because threads inherit it.
-if (process.argv[2] !== 'serve') setFlagsFromString('--heap-growing-percent=20');
+if (!process.argv.includes('serve')) setFlagsFromString('--heap-growing-percent=20');
 
 // By default SIGUSR1 opens Node's inspector, through which any local program could read keys from memory.
 // Our own command lines pass --disable-sigusr1, which also covers startup; this handler covers all others.

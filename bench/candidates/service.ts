@@ -23,18 +23,24 @@ export const SERVICE_NAMES: Record<Engine, string> = {
  * Starts `pds serve` as an operator would: with all features on, and logging to a file.
  *
  * @param folder of the log, which gets one line per request.
+ * @param version of which program, if it is not this one.
  */
-export async function startService(engine: Engine, database: ServiceDatabase, folder: string): Promise<RunningService> {
+export async function startService(
+  engine: Engine,
+  database: ServiceDatabase,
+  folder: string,
+  { name, main }: { name: string; main: string } = { name: SERVICE_NAMES[engine], main: MAIN },
+): Promise<RunningService> {
   if (engine === 'sqlite') readThrough(database.url.replace(/^sqlite:/, ''));
   const cursors = new Map<string, string>();
   const { everything } = database.keys;
   const server = await startServer({
-    name: SERVICE_NAMES[engine],
+    name,
     readyPath: '/health',
     usesPostgres: engine === 'postgres',
     command: (port) => ({
       program: process.execPath,
-      args: [MAIN, 'serve', '--port', String(port)],
+      args: [main, 'serve', '--port', String(port)],
       env: { PDS_DATABASE_URL: database.url, PDS_ADMIN_PORT: '0' },
       log: join(folder, `serve-${engine}-${port}.log`),
     }),

@@ -1,5 +1,5 @@
 import type { MarketFacts } from './facts.ts';
-import { runPds } from './pds.ts';
+import { MAIN, runPds } from './pds.ts';
 
 /** The API keys of the benchmark's partners. */
 export interface Keys {
@@ -13,22 +13,27 @@ const PARTNERS_OF_EVERYTHING = 6;
 const EVERYTHING = '--everything';
 
 /** Creates the benchmark's partners in a database. */
-export async function createPartners(databaseUrl: string, facts: MarketFacts): Promise<Keys> {
+export async function createPartners(databaseUrl: string, facts: MarketFacts, main = MAIN): Promise<Keys> {
   const everything: string[] = [];
   for (let number = 1; number <= PARTNERS_OF_EVERYTHING; number++) {
-    everything.push(await createPartner(databaseUrl, `bench-${number}`, [EVERYTHING]));
+    everything.push(await createPartner(databaseUrl, `bench-${number}`, [EVERYTHING], main));
   }
   return {
     everything,
-    narrow: await createPartner(databaseUrl, 'bench-narrow', ['--lead-entity', facts.smallestLeadEntity]),
+    narrow: await createPartner(databaseUrl, 'bench-narrow', ['--lead-entity', facts.smallestLeadEntity], main),
   };
 }
 
 /** Creates a partner with the maximum quota. Returns its key. */
-export async function createPartner(databaseUrl: string, name: string, grants: readonly string[]): Promise<string> {
+export async function createPartner(
+  databaseUrl: string,
+  name: string,
+  grants: readonly string[],
+  main = MAIN,
+): Promise<string> {
   const [first] = grants;
-  await runPds(databaseUrl, ['partner', 'create', name, ...(first === EVERYTHING ? grants : [])]);
-  if (first !== EVERYTHING) await runPds(databaseUrl, ['partner', 'grant', name, ...grants]);
-  await runPds(databaseUrl, ['partner', 'set', name, '--per-minute', '1000000']);
-  return (await runPds(databaseUrl, ['key', 'issue', name])).stdout.trim();
+  await runPds(databaseUrl, ['partner', 'create', name, ...(first === EVERYTHING ? grants : [])], main);
+  if (first !== EVERYTHING) await runPds(databaseUrl, ['partner', 'grant', name, ...grants], main);
+  await runPds(databaseUrl, ['partner', 'set', name, '--per-minute', '1000000'], main);
+  return (await runPds(databaseUrl, ['key', 'issue', name], main)).stdout.trim();
 }

@@ -10,12 +10,13 @@ const PEAK_INTERVAL_MS = 50;
 /**
  * Runs a `pds` command until it exits. Not pinned to a core, because an import uses two.
  *
+ * @param main the program of another version.
  * @throws Error with its standard error if it fails.
  */
-export async function runPds(databaseUrl: string, args: readonly string[]) {
+export async function runPds(databaseUrl: string, args: readonly string[], main = MAIN) {
   const startedAt = performance.now();
   let peak = 0;
-  const stdout = await runProgram(process.execPath, [MAIN, ...args], {
+  const stdout = await runProgram(process.execPath, [main, ...args], {
     core: null,
     env: { PDS_DATABASE_URL: databaseUrl },
     // The kernel tracks the peak of its memory, but only while the process exists.

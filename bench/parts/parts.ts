@@ -4,6 +4,7 @@ import { importing } from './import.ts';
 import { counts, latency } from './latency.ts';
 import { memory } from './memory.ts';
 import { again, contracts, detail, list, search } from './pages.ts';
+import { versions } from './versions.ts';
 import { waits } from './waits.ts';
 
 /** All parts of the benchmark, in the order in which they run. */
@@ -19,4 +20,5 @@ export const PARTS: readonly Part[] = [
   copies,
   memory,
   importing,
+  versions,
 ];

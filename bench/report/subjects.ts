@@ -2,6 +2,7 @@ import { COPY, FIRST_COPY, mirrorOf, PAGES, STREAM } from '../parts/copies.ts';
 import { FIRST_IMPORT } from '../parts/import.ts';
 import { AGAIN } from '../parts/latency.ts';
 import { AFTER_PAGES } from '../parts/memory.ts';
+import { beforeOf } from '../parts/versions.ts';
 import { ALONE } from '../parts/waits.ts';
 import { isService } from './comparison.ts';
 import type { Subject } from './subject.ts';
@@ -12,6 +13,14 @@ const TIME: Subject['columns'] = [
 ];
 const DUTIES = 'this service also checks keys, scopes and limits, signs cursors, tags responses and logs';
 const RENDERED = 'records are rendered when they are imported, and one index finds those of a page';
+
+/** The version before, on the same engine. */
+const VERSIONS: NonNullable<Subject['rows']> = {
+  us: 'this version',
+  isPair: (ours, rival) =>
+    isService(ours.candidate) && ours.work === rival.work && rival.candidate === beforeOf(ours.candidate),
+  labelOf: () => 'the version before',
+};
 
 export const SUBJECTS: readonly Subject[] = [
   {
@@ -155,6 +164,19 @@ export const SUBJECTS: readonly Subject[] = [
     },
     whyBehind: 'later ones compare with what is stored',
     whyAhead: 'only lines that changed are checked, rendered and indexed',
+  },
+  {
+    ...speed('versions', 'This version and the one before: requests', 'BECAUSE', 'BECAUSE'),
+    rows: VERSIONS,
+  },
+  {
+    title: 'This version and the one before: start, walk and import',
+    part: 'versions',
+    columns: [['s', 's']],
+    better: 'less',
+    rows: VERSIONS,
+    whyBehind: 'BECAUSE',
+    whyAhead: 'BECAUSE',
   },
 ];
 

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Environment } from '../config.ts';
 import type { OpenDatabase } from '../database/database.ts';
-import { numberOf, type Revision } from '../database/revision.ts';
+import { isRevisionLost, numberOf, type Revision } from '../database/revision.ts';
 import type { Clock } from '../timestamp.ts';
 import { EXPIRY_NOTICE_MS, type KeyExpiry } from './key-expiry.ts';
 import { DEMO_KEY_ID, digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from './keys.ts';
@@ -33,7 +33,7 @@ export interface PartnerDirectoryOptions {
   readonly clock: Clock;
   /** Monotonic milliseconds, for ages: the wall clock can be set forward and back. */
   readonly now?: () => number;
-  readonly logger?: Pick<Logger, 'info' | 'warn'>;
+  readonly logger?: Pick<Logger, 'info' | 'warn' | 'error'>;
 }
 
 /** The partner behind a key, and the key's public ID. */
@@ -44,7 +44,7 @@ export interface FoundPartner {
   readonly expiry: KeyExpiry | null;
 }
 
-/** Whose key is not accepted although it was issued here, by its state. For the log, never for the response. */
+/** A key that was issued here, but is revoked or has expired. For the log, never for the response. */
 export interface RefusedKey {
   readonly partner: string;
   readonly keyId: string;
@@ -59,6 +59,8 @@ export interface DirectoryState {
   readonly versionAgeMs: number;
   /** The number in the revision. */
   readonly version: number;
+  /** How often changes that this process had read were missing later. */
+  readonly losses: number;
 }
 
 /** A key that was issued here, as of its partner's revision. */
@@ -82,6 +84,9 @@ export class PartnerDirectory {
   #revision: Revision | null = null;
   #versionReadAtMs = Number.NEGATIVE_INFINITY;
   #isReachable = true;
+  /** The revision before the present one, until it is known whether the database still has it. */
+  #unverified: Revision | null = null;
+  #losses = 0;
   #isStarted = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -133,7 +138,8 @@ export class PartnerDirectory {
   /** For monitoring. */
   get state(): DirectoryState {
     const versionAgeMs = this.#now() - this.#versionReadAtMs;
-    return { isReachable: this.#isReachable, versionAgeMs, version: numberOf(this.#revision ?? '0') };
+    const version = numberOf(this.#revision ?? '0');
+    return { isReachable: this.#isReachable, versionAgeMs, version, losses: this.#losses };
   }
 
   /** Like `findByKey`, but only for cached keys; null for any other key, valid or not. */
@@ -212,8 +218,28 @@ export class PartnerDirectory {
     // Taken before the read, because a read that hangs for seconds reflects the state when it began.
     const startedAtMs = this.#now();
     const before = this.#revision;
-    this.#notice(await this.#options.database.readRevision(), before);
+    const revision = await this.#options.database.readRevision();
+    this.#notice(revision, before);
     this.#versionReadAtMs = startedAtMs;
+    if (revision !== before) this.#unverified ??= before;
+    if (this.#unverified !== null) void this.#reportIfLost(this.#unverified);
+  }
+
+  async #reportIfLost(revision: Revision): Promise<void> {
+    const { database, logger } = this.#options;
+    try {
+      const isLost = await isRevisionLost(database.kysely, revision);
+      if (this.#unverified !== revision) return;
+      this.#unverified = null;
+      if (!isLost) return;
+      this.#losses += 1;
+      logger?.error(
+        { revision },
+        'CHANGES ARE LOST: the database lacks some that this process had read. Run "pds recover"',
+      );
+    } catch {
+      // The next poll tries again. `pds check` names a missing privilege.
+    }
   }
 
   #pollLater(): void {

@@ -162,12 +162,18 @@ export async function migratingWithProgress<T>(
 /**
  * Whether an earlier command or start has created the database. Creates nothing.
  *
+ * @param waits where to say that it waits for a primary; without it, it does not wait.
  * @throws SchemaVersionError if this version cannot use its schema.
  */
-export async function hasDatabase({ database: settings }: Config, use: SchemaUse = 'command'): Promise<boolean> {
+export async function hasDatabase(
+  { database: settings }: Config,
+  use: SchemaUse,
+  waits?: Pick<Output, 'note'>,
+): Promise<boolean> {
   // Opening it would create it.
   if (configuredDatabase(settings).isMissing()) return false;
   await using database = openForCommands(settings);
+  if (waits !== undefined) await awaitPrimary(database, waits);
   return !(await readSchemaState(database, use)).isEmpty;
 }
 

@@ -49,6 +49,9 @@ export async function readLastEvents({ kysely }: Database): Promise<LastEvents> 
   return firstRow(rows);
 }
 
+/** How many revisions are kept, for servers that have read one of them. */
+const MAX_REVISIONS = 10_000;
+
 /**
  * Bumps the revision, so that running servers notice a change of partners, keys, grants or the catalog. Must be the
  * first statement of a change.
@@ -58,4 +61,8 @@ export async function bumpRevision({ kysely }: Database): Promise<void> {
     .updateTable('access.clock')
     .set({ version: sql<number>`version + 1`, token: randomUUID() })
     .execute();
+  await sql`insert into access.revisions (version, token) select version, token from access.clock where true
+    on conflict (version) do update set token = excluded.token`.execute(kysely);
+  await sql`delete from access.revisions
+    where version <= (select version from access.clock) - ${sql.lit(MAX_REVISIONS)}`.execute(kysely);
 }

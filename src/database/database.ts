@@ -127,10 +127,10 @@ export interface ConfiguredDatabase {
   describeError(error: Error): string | null;
 }
 
-/** A row, and texts in the order of `place`. */
+/** A row, and texts in the order of `ordinal`. */
 export interface TextsQuery<Row> {
   readonly head: RawBuilder<Row>;
-  readonly texts: RawBuilder<{ readonly place: number; readonly text: string }>;
+  readonly texts: RawBuilder<{ readonly ordinal: number; readonly text: string }>;
 }
 
 /** Texts as UTF-8, each followed by a line feed, and the row read by the same statement. */

@@ -28,6 +28,18 @@ export async function readRevision(kysely: Kysely<Tables>): Promise<Revision> {
   return row.revision;
 }
 
+/**
+ * Whether the change that made this revision is missing: the database was restored, or its standby promoted, as of a time
+ * before. False for a revision that is no longer recorded, and for one by version 1.2.
+ */
+export async function isRevisionLost(kysely: Kysely<Tables>, lost: Revision): Promise<boolean> {
+  const version = numberOf(lost);
+  const token = lost.slice(lost.indexOf('-') + 1);
+  const { rows } = await sql`select version from access.clock where version < ${version}
+    union all select version from access.revisions where version = ${version} and token <> ${token}`.execute(kysely);
+  return rows.length > 0;
+}
+
 /** The number in a revision: for display, and for ordering that affects nothing but speed. */
 export function numberOf(of: Revision): number {
   return Number.parseInt(of, 10);

@@ -29,18 +29,18 @@ export function limitParameter(name: string): RawBuilder<number> {
   return sql<number>`cast(${parameter(name)} as bigint)`;
 }
 
-/** A list's values as a table with the columns `value` and `place`, the position in the list. */
+/** A list's values as a table with the columns `value` and `ordinal`, the position in the list. */
 export function listedKeys(engine: Engine, name: string, type: 'text' | 'bigint', alias: string): RawBuilder<unknown> {
   return engine === 'postgres'
-    ? sql`unnest(${parameter(name)}::${sql.raw(type)}[]) with ordinality as ${sql.ref(alias)} (value, place)`
-    : sql`(select value, key as place from json_each(${parameter(name)})) as ${sql.ref(alias)}`;
+    ? sql`unnest(${parameter(name)}::${sql.raw(type)}[]) with ordinality as ${sql.ref(alias)} (value, ordinal)`
+    : sql`(select value, key as ordinal from json_each(${parameter(name)})) as ${sql.ref(alias)}`;
 }
 
-/** The comma-separated texts of all rows of a subquery that cross joins {@link listedKeys}, in the order of `place`. */
-export function joinedTexts(engine: Engine, text: string, place: string): RawBuilder<string | null> {
+/** The comma-separated texts of all rows of a subquery that cross joins {@link listedKeys}, in the order of `ordinal`. */
+export function joinedTexts(engine: Engine, text: string, ordinal: string): RawBuilder<string | null> {
   // SQLite joins in the order of a cross join, beginning with the list. Sorting would copy all texts.
   return engine === 'postgres'
-    ? sql<string | null>`string_agg(${sql.ref(text)}, ',' order by ${sql.ref(place)})`
+    ? sql<string | null>`string_agg(${sql.ref(text)}, ',' order by ${sql.ref(ordinal)})`
     : sql<string | null>`group_concat(${sql.ref(text)}, ',')`;
 }
 

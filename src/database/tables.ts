@@ -34,6 +34,8 @@ export interface Tables {
   'access.migrations': MigrationRow;
   'access.settings': { name: string; value: string };
   'access.clock': ClockRow;
+  /** The revisions of the last changes; without those by version 1.2. */
+  'access.revisions': { version: number; token: string };
   'access.partners': PartnerRow;
   'access.grants': GrantRow;
   /** Each timestamp at which a partner's grants changed. */

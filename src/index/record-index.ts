@@ -93,7 +93,7 @@ export class RecordIndex {
     return { catalog, positions, hasMore: false };
   }
 
-  /** The number of records that meet all conditions, after an id; null for all of them. */
+  /** The number of records after an id that meet all conditions; null for the whole list. */
   async count(
     conditions: readonly Condition[],
     after: string | null = null,

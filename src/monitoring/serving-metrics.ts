@@ -96,6 +96,11 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     () => directory.state.version,
     'min',
   );
+  counter(
+    'pds_lost_changes_total',
+    'How often changes that a process had read were missing in the database later',
+    () => directory.state.losses,
+  );
   gauge(
     'pds_last_publication_timestamp_seconds',
     'Unix timestamp of the last catalog release; 0 before the first',

@@ -5,7 +5,7 @@ import type { Engine, OpenDatabase, ParameterValues } from '../database/database
 import { catalogState } from '../database/revision.ts';
 import { firstRow } from '../database/statement.ts';
 import type { IndexedKind } from '../kinds.ts';
-import { readDepartures, type Departures } from './departures.ts';
+import { readDepartures, type Departures } from './departed-records.ts';
 import { inState, type Listing } from './pages.ts';
 import { readPiece, type StreamPiece } from './pieces.ts';
 import { lastEvent, readSince, seenEvents, type SeenEvents, type Since } from './one-state.ts';

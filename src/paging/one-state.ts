@@ -170,16 +170,16 @@ export interface OneState<Row> {
 }
 
 /**
- * Reads a response, again and again until it is proven to be of one state. Handlers get a partner's scope only from it. The
- * row's own events must show that
+ * Reads a response, and reads again until it is of one state. Handlers get a partner's scope only from here. A response is of
+ * one state if
  *
  * - all of it was read in one state of the catalog;
- * - the partner's grants, kinds and suspension are those that it was read for. If not, the partner is read again.
- *   Continuous changes of grants do not prevent a response: if the catalog did not change while the partner was read
- *   again, the row is what the partner saw at that moment, and its watermark that of the moment.
+ * - the partner's grants, kinds and suspension are still those that it was read for. If not, the partner is read again.
+ *   If grants change without a pause, a response is sent all the same: one whose catalog did not change since before the
+ *   partner was read, with the watermark of that partner's scope;
  * - SQLite, which reads its two files one after the other, read no commit in between: `catalog` and `access` name the
- *   same last release. If they differ twice, in the same way, a process died between its two commits.
- * - nothing is missing that the watermark in the cursor claims. If the primary lacks it too, it was lost in a restore.
+ *   same last release. If they differ twice, in the same way, a process died between its two commits;
+ * - it has everything before the watermark in the cursor. If the primary lacks that too, it was lost in a restore.
  *
  * @throws ApiError if the partner turns out to be suspended, deleted or limited to other kinds.
  */
@@ -203,6 +203,7 @@ export async function readInOneState<Row extends SeenEvents>(
     if (row !== null) {
       const { changedAt } = partner.scope;
       const isCurrent = row.partner_state === partner.state;
+      // The partner changed again after it was read. The catalog did not: these rows are what it saw at `changedAt`.
       const wasCurrent = row.catalog === refreshedIn && row.grants_changed_at >= changedAt;
       if (isCurrent ? isWhole(row) || isSame(row, before) : wasCurrent) {
         const watermark = watermarkOf({ published_at: row.published_at, grants_changed_at: changedAt });

@@ -41,8 +41,8 @@ export function conditionsOf<Query, C>(filters: Filters<Query, C>, values: Param
 }
 
 /**
- * Finds in the index the records that the scope shows and that meet the conditions. The only way to a list or count, so
- * that none is without its scope.
+ * Finds in the index the records that the scope shows and that meet the conditions. Every list and count that a partner
+ * sees goes through here; `countPassed` counts the deadlines of all partners.
  *
  * @throws OtherStateError if the conditions were read in another state of the catalog than the records.
  */
@@ -71,11 +71,6 @@ export function closing(comparison: 'at least' | 'at most', description: string)
   return { ...timestampParameter(description), conditions: (timestamp) => [closes(comparison, timestamp)] };
 }
 
-/** All solicitations whose deadline has passed, whoever can see them. */
-function passedBy(now: string): Condition[] {
-  return [closes('at most', now)];
-}
-
 /** The sync filter of a list of `records`, with a note on what else it does. `readSince` interprets its value. */
 export function updatedSince(records: string, note = ''): IndexFilter {
   return {
@@ -95,7 +90,7 @@ export function updatedSince(records: string, note = ''): IndexFilter {
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 /** More records than a database has. */
-export const WHOLE_LIST = 2 ** 31;
+export const UNLIMITED = 2 ** 31;
 
 /** More than a text can have: the largest integer of a comparison with `octet_length` on PostgreSQL. */
 export const ANY_SIZE = 2 ** 31 - 1;
@@ -165,7 +160,7 @@ export function indexedListing(
     count: (scope, since, after) =>
       findInScope({ index, scope, since }, conditionsIn, (conditions) => index.count(conditions, after)),
     ...(records.changesAt !== undefined && {
-      countPassed: async (now: string) => (await index.count(passedBy(now))).total,
+      countPassed: async (now: string) => (await index.count([closes('at most', now)])).total,
     }),
     forget: () => index.forget(),
     remember: (catalog, key, position) => index.remember(catalog, key, Number(position)),
@@ -263,7 +258,7 @@ export function pageStatement(engine: Engine, listed: ListedRecords): RawBuilder
   return sql<StatedPage>`
     select seen.*, page.*
     from (${seenEvents}) as seen cross join (
-      select count(*) as shown, ${joinedTexts(engine, 'shown.text', 'shown.place')} as data,
+      select count(*) as shown, ${joinedTexts(engine, 'shown.text', 'shown.ordinal')} as data,
         max(shown.key) as last_key, min(shown.changes_at) as changes_at
       from (${listedTexts(engine, listed)}) as shown
     ) as page`;
@@ -273,7 +268,7 @@ export function pageStatement(engine: Engine, listed: ListedRecords): RawBuilder
 function listedTexts(engine: Engine, listed: ListedRecords): RawBuilder<unknown> {
   const { key, text, bytes, changesAt = sql<null>`null` } = listed;
   return sql`
-        select listed.place, ${sql.ref(`record.${key}`)} as key, ${text} as text, ${changesAt} as changes_at
+        select listed.ordinal, ${sql.ref(`record.${key}`)} as key, ${text} as text, ${changesAt} as changes_at
         from ${listedKeys(engine, 'found', typeOf(listed), 'listed')}
         cross join ${sql.table(`catalog.${listed.table}`)} as record
         where ${foundColumn(listed)} = listed.value and ${bytes} <= ${parameter('bytes')}`;
@@ -287,7 +282,7 @@ export function sizesStatement(
   return sql<{ catalog: string; bytes: number | null }>`select ${catalogState} as catalog, ${listed.bytes} as bytes
     from ${listedKeys(engine, 'found', typeOf(listed), 'listed')}
     left join ${sql.table(`catalog.${listed.table}`)} as record on ${foundColumn(listed)} = listed.value
-    order by listed.place`;
+    order by listed.ordinal`;
 }
 
 /** The column by which the records of a list are found. */

@@ -191,7 +191,7 @@ export function pieceQuery(engine: Engine, listed: ListedRecords, by: 'list' | '
     head: sql<PieceHead>`select seen.*,
       (select ${sql.ref(`record.${key}`)} from ${stored} where ${keyed} ${parameter('last')}) as last_key
       from (${seenEvents}) as seen`,
-    texts: sql`select ${by === 'list' ? sql`listed.place` : sql`record.position as place`}, ${text} as text
+    texts: sql`select ${by === 'list' ? sql`listed.ordinal` : sql`record.position as ordinal`}, ${text} as text
       from ${records} and (select count(*) = ${parameter('expected')} and sum(${bytes}) <= ${parameter('bytes')} from ${records})`,
   };
 }

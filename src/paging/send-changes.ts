@@ -19,7 +19,7 @@ import {
   type FeedPosition,
 } from './changes.ts';
 import { readInOneState, lastEvent, type SeenEvents } from './one-state.ts';
-import { WHOLE_LIST } from './pages.ts';
+import { UNLIMITED } from './pages.ts';
 import { readPieces } from './pieces.ts';
 import { sendBytes } from './stream.ts';
 
@@ -66,7 +66,7 @@ export async function sendChanges(
 }
 
 function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]): ChangesRequest {
-  const { position: cursor, cursorBinding: binding, parameters } = request;
+  const { decodedCursor: cursor, cursorBinding: binding, parameters } = request;
   if (binding === null) throw new Error('the feed of changes takes a cursor');
   const { kinds, updated_since: updatedSince } = parameters as {
     kinds?: readonly IndexedKind[];
@@ -114,7 +114,7 @@ async function sendPage(
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
   const now = formatTimestamp(clock());
   const { row, watermark, revision } = await readInOneState<ChangesPiece & Listed>(database, request, {
-    cursorWatermark: request.position?.watermark ?? null,
+    cursorWatermark: request.decodedCursor?.watermark ?? null,
     forget,
     read: async (partner) => {
       const listing = changes.listingFor(partner);
@@ -162,9 +162,9 @@ async function sendChangesStream(
   const { database, clock, cursorSecret } = services;
   const { position, binding } = changes;
   const { parameters, method, headers } = request;
-  const { limit = WHOLE_LIST } = parameters as { limit?: number };
+  const { limit = UNLIMITED } = parameters as { limit?: number };
   const { row, watermark } = await readInOneState<Beginning>(database, request, {
-    cursorWatermark: request.position?.watermark ?? null,
+    cursorWatermark: request.decodedCursor?.watermark ?? null,
     forget,
     read: async (partner) => {
       const listing = changes.listingFor(partner);

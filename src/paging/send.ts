@@ -17,7 +17,7 @@ import {
   findInScope,
   type IndexQuery,
   type ListedRecords,
-  WHOLE_LIST,
+  UNLIMITED,
 } from './pages.ts';
 import { sql, type RawBuilder } from 'kysely';
 import type { Scope } from '../access/scope.ts';
@@ -73,13 +73,13 @@ async function sendList(
   reply: FastifyReply,
   listing: Listing,
 ): Promise<FastifyReply> {
-  const { position, cursorBinding } = request;
+  const { decodedCursor, cursorBinding } = request;
   if (cursorBinding === null) throw new Error(`the route ${request.routeOptions.url} takes no cursor`);
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
   // The parsed filters, with `updated_since` unchanged: cursors are bound to these.
   const { filters } = cursorBinding;
   const { updated_since: updatedSince } = filters as { updated_since?: string };
-  const { after = null, watermark: cursorWatermark = null } = position ?? {};
+  const { after = null, watermark: cursorWatermark = null } = decodedCursor ?? {};
   const now = formatTimestamp(clock());
   const { row, watermark, revision } = await readInOneState(database, request, {
     cursorWatermark,
@@ -87,7 +87,7 @@ async function sendList(
     read: async (partner): Promise<PageRow> => {
       const since = await readSince(database, partner.id, updatedSince, cursorWatermark);
       // The most frequent request of a syncing client: nothing has changed, so nothing is searched.
-      const isUnchanged = position === null && since !== null && lastEvent(since.seen) < since.from;
+      const isUnchanged = decodedCursor === null && since !== null && lastEvent(since.seen) < since.from;
       if (isUnchanged) return { ...since.seen, ...NO_RECORDS };
       return readPage(database, listing, partner, { since, after, limit, now });
     },
@@ -197,7 +197,7 @@ export function keyedListing(
       return { ...found, positions, hasMore: found.hasMore && positions.length === found.positions.length };
     },
     async count(scope, _since, after) {
-      const { catalog, positions } = await find(scope, after, WHOLE_LIST);
+      const { catalog, positions } = await find(scope, after, UNLIMITED);
       return { catalog, total: positions.length };
     },
   };

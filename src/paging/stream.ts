@@ -11,7 +11,7 @@ import type { Services } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import { csvHeader, csvLines, type CsvColumn } from './csv.ts';
 import { readInOneState, lastEvent, readSince, seenEvents, type SeenEvents } from './one-state.ts';
-import { inState, WHOLE_LIST, type Listing } from './pages.ts';
+import { inState, UNLIMITED, type Listing } from './pages.ts';
 import { readKey, readListPieces } from './pieces.ts';
 
 /** Records of a stream for each unit of the partner's limit. */
@@ -89,12 +89,12 @@ export async function sendStream(
   { listing, columns, name }: StreamedList,
 ): Promise<FastifyReply> {
   const { database, clock, cursorSecret } = services;
-  const { position, cursorBinding, method, headers } = request;
+  const { decodedCursor, cursorBinding, method, headers } = request;
   if (cursorBinding === null || request.format === 'json') throw new Error('no stream was requested');
   const { format } = request;
-  const { limit = WHOLE_LIST } = request.parameters as { limit?: number };
+  const { limit = UNLIMITED } = request.parameters as { limit?: number };
   const { updated_since: updatedSince } = cursorBinding.filters as { updated_since?: string };
-  const { after = null, watermark: cursorWatermark = null } = position ?? {};
+  const { after = null, watermark: cursorWatermark = null } = decodedCursor ?? {};
   const { row, watermark } = await readInOneState<Beginning>(database, request, {
     cursorWatermark,
     forget: () => listing.forget?.(),
@@ -109,8 +109,8 @@ export async function sendStream(
       const empty = { ...seen, etag, scope, count: 0, until: null };
       if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
       const since = await readSince(database, id, updatedSince, cursorWatermark);
-      if (position === null && since !== null && lastEvent(since.seen) < since.from) return empty;
-      if (limit === WHOLE_LIST) {
+      if (decodedCursor === null && since !== null && lastEvent(since.seen) < since.from) return empty;
+      if (limit === UNLIMITED) {
         const { total } = inState(catalog, await listing.count(scope, since, after));
         return { ...empty, count: total };
       }

@@ -134,7 +134,12 @@ async function openBatchPublisher(context: ImportContext, published: PublishedKi
     if (open.isRepeated) return null;
     if (plan === null && !isFirst(parsed.key, null, line)) return null;
     if (plan !== null && open.planned?.key !== parsed.key) {
-      report(line, keyField(kind), 'is in the line twice');
+      const isNew = lineKey(open.bytes) === parsed.key;
+      report(
+        line,
+        keyField(kind),
+        isNew ? 'is new since the file was read first: import it again' : 'is in the line twice',
+      );
       return null;
     }
     // Uses the plan's string, so that each key is in memory once.

@@ -120,7 +120,7 @@ async function publishWithin(
   context.problems.throwIfAny();
 
   if (context.locationsWithoutState > 0) {
-    notes.push(`${context.locationsWithoutState} locations are not of the form "City, ST", and give no state`);
+    notes.push(`locations that are not of the form "City, ST", and give no state: ${context.locationsWithoutState}`);
   }
   const kinds: ImportReport['kinds'] = Object.fromEntries([...published].map(([kind, { counts }]) => [kind, counts]));
   const isChanged = changesIn(Object.values(kinds)) + rerendered > 0;
@@ -181,16 +181,16 @@ async function createImportContext(database: Database, options: PublishOptions):
   };
 }
 
-/** Completes the release. An imported `updated_at` later than its timestamp is replaced by it. */
+/** Completes the release. Its timestamp replaces each imported `updated_at` that is in the future. */
 async function announce(context: ImportContext, clock: Clock): Promise<string> {
   const { database, release, token, emptyKinds, latestUpdatedAt } = context;
-  const timestamp = await announceRelease(database, { number: release, token }, clock);
-  if (latestUpdatedAt <= timestamp) return timestamp;
-  for (const kind of emptyKinds) {
+  const now = formatTimestamp(clock());
+  // Before the release, whose lock keys and grants would wait for.
+  for (const kind of latestUpdatedAt > now ? emptyKinds : []) {
     await sql`update ${sql.table(`catalog.${kind}`)} set updated_at = null
-      where changed_publication = ${release} and updated_at > ${timestamp}`.execute(database.kysely);
+      where changed_publication = ${release} and updated_at > ${now}`.execute(database.kysely);
   }
-  return timestamp;
+  return announceRelease(database, { number: release, token }, clock, latestUpdatedAt > now ? now : latestUpdatedAt);
 }
 
 function changesIn(counts: readonly Counts[]): number {

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
@@ -11,21 +13,22 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { OperatorError } from '../../src/operator-error.ts';
 import { createClient, type Client, type Get } from '../support/client.ts';
+import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines } from '../support/publishing.ts';
 import { timeUntil } from '../support/time-until.ts';
 import { Copy, KINDS } from '../sync/copy.ts';
 import { FeedCopy } from '../sync/feed-copy.ts';
+import { upgradeRolling } from '../upgrade/rolling-upgrade.ts';
 import { change, COOPS, evenClock, firstCatalog, LEAD_ENTITIES, leadEntity } from '../sync/writer-process.ts';
+import { disturbancesOf } from './patroni-disturbances.ts';
 import { startPatroni, type PatroniCluster } from './patroni.ts';
-import { isPrimary, PrimaryWatch } from './primary-watch.ts';
+import { PrimaryWatch } from './primary-watch.ts';
 
 const test = testWith('postgresql', 'patroni', 'etcd', 'haproxy', 'redis', 'nginx', 'openssl', 'curl', 'psql');
 
 const SEED = Number(process.env['CLUSTER_SEED'] ?? 1);
-
-const ETCD = ['etcd-1', 'etcd-2', 'etcd-3'];
 
 /** How long a server may go on with what it has. */
 const GRACE_MS = 30_000;
@@ -181,45 +184,7 @@ test('nobody loses or repeats a change, whatever part of the cluster is lost, an
     await measure(name, startedMs);
     return leader;
   };
-  const replica = async (): Promise<string> =>
-    (await cluster.members()).find(({ role }) => role === 'replica')?.name ?? expect.fail();
-  const replace = async (part: string): Promise<void> => {
-    await cluster.tell('signal', 'KILL', part);
-    await delay(3_000);
-    await cluster.tell('start', part);
-  };
-  const disturbances: Record<string, () => Promise<unknown>> = {
-    'the primary crashes': () => losePrimary('crash', (leader) => cluster.killPostgres(leader)),
-    'a switchover': () => losePrimary('switchover', () => cluster.switchover()),
-    "the primary's host is lost": async () =>
-      cluster.tell('start', await losePrimary('host lost', (leader) => cluster.tell('signal', 'KILL', leader))),
-    "the primary's host freezes, and continues when there is another": async () =>
-      cluster.tell('signal', 'CONT', await losePrimary('frozen', (leader) => cluster.tell('signal', 'STOP', leader))),
-    'a replica is lost': async () => replace(await replica()),
-    'etcd loses a member': () => replace('etcd-2'),
-    'etcd hangs, until the primary has stepped down': () =>
-      losePrimary('no etcd', async () => {
-        for (const part of ETCD) await cluster.tell('signal', 'STOP', part);
-        while (await isPrimary(cluster.databaseUrl)) await delay(100);
-        for (const part of ETCD) await cluster.tell('signal', 'CONT', part);
-      }),
-    'Redis loses its primary': async () => {
-      const isReplaced = (): boolean => cluster.logOf('sentinel-1').includes('+switch-master pds');
-      const isCounting = (service: string): boolean => {
-        const log = cluster.logOf(service);
-        return log.lastIndexOf('Redis counts requests') > log.lastIndexOf('Redis does not count requests');
-      };
-      await cluster.tell('signal', 'KILL', 'redis-1');
-      await timeUntil(() => Promise.resolve(isReplaced() && ['service-1', 'service-2'].every(isCounting)));
-      await cluster.tell('start', 'redis-1');
-    },
-    'HAProxy is restarted': async () => {
-      for (const part of ['haproxy-1', 'haproxy-2']) {
-        await cluster.tell('stop', part);
-        await cluster.tell('start', part);
-      }
-    },
-  };
+  const disturbances = disturbancesOf(cluster, losePrimary);
   const [crash = '', switchover = '', ...others] = Object.keys(disturbances);
   const everyDisturbance = [crash, crash, crash, switchover, switchover, ...others];
 
@@ -297,3 +262,29 @@ test('nobody loses or repeats a change, whatever part of the cluster is lost, an
     }
   }
 }, 240_000);
+
+test('the cluster stays up while services of the version before are replaced, without one failed request', async () => {
+  const workspace = new Workspace();
+  try {
+    const url = new URL(cluster.databaseUrl);
+    // Both roles of the try have one password.
+    const superuser = new pg.Client(Object.assign(new URL(url), { username: 'postgres' }).href);
+    await superuser.connect();
+    await superuser.query('create database upgrade owner pds');
+    await superuser.end();
+    await upgradeRolling(workspace, Object.assign(url, { pathname: '/upgrade' }).href);
+  } finally {
+    await workspace.close();
+  }
+}, 120_000);
+
+test('Patroni has every metric of the alerts and the dashboard', async () => {
+  const response = await fetch(`${cluster.patroniUrl}/metrics`);
+  const scraped = new Set([...(await response.text()).matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name));
+  const files = ['alerts.yml', 'grafana-dashboard.json'].map((name) =>
+    readFileSync(new URL(`../../ops/${name}`, import.meta.url), 'utf8'),
+  );
+  const named = new Set(files.join().match(/\bpatroni_\w+/g));
+  expect(named.size).toBeGreaterThan(5);
+  expect([...named].filter((name) => !scraped.has(name))).toEqual([]);
+});

@@ -95,9 +95,10 @@ test.each([
   expect(lastFailureAtMs - backAtMs).toBeLessThan(BACK_MS + MARGIN_MS);
 });
 
-test('releases published on the promoted primary are served', async () => {
+test('releases published on the promoted primary are served, and nothing is called lost', async () => {
   await publishLines(pair.database, { coops: [{ id: 'after', name: 'After the promotion' }] });
   const isServed = async (): Promise<boolean> =>
     (await pair.client.get('/v1/coops', { key: pair.key })).body.includes('After the promotion');
   expect(await timeUntil(isServed)).toBeLessThan(5_000);
+  expect(pair.service.output()).not.toContain('CHANGES ARE LOST');
 });

@@ -43,6 +43,20 @@ test.each([
   );
 });
 
+test('an import waits too, although it first looks whether it creates the database', async () => {
+  proxy.cut();
+  const env = { PATH: process.env['PATH'], PDS_DATABASE_URL: url };
+  const command = spawn(process.execPath, [MAIN, 'import', 'sample'], { env });
+  const exited = once(command, 'exit');
+  let stderr = '';
+  for await (const bytes of command.stderr) {
+    stderr += String(bytes);
+    if (stderr.startsWith('Waiting')) proxy.thaw();
+  }
+  expect(await exited, stderr).toEqual([0, null]);
+  expect(stderr.match(/^Waiting up to a minute for a primary/gm)).toHaveLength(1);
+});
+
 test('if no primary comes in time, the command fails with the reason', async () => {
   proxy.cut();
   const notes: unknown[] = [];

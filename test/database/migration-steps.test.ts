@@ -15,7 +15,10 @@ import { FINISHED, importBefore, makeOlderSchema, UNFINISHED, versionBefore } fr
 import { readSchemaTexts } from '../support/schema/schema-texts.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
-const UPGRADE = ['catalog 8: positions as primary keys, feed of changes', 'access 8: when partners saw fewer records'];
+const UPGRADE = [
+  'catalog 8: positions as primary keys, feed of changes',
+  'access 8: when partners saw fewer records, last revisions',
+];
 
 let made: TestDatabase;
 let database: OpenDatabase;

@@ -10,7 +10,10 @@ import { makeOlderSchema, UNFINISHED } from '../support/schema/older-schema.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
 const CREATIONS = ['catalog 8: tables of the catalog', 'access 8: tables of partners and keys'];
-const UPGRADE = ['catalog 8: positions as primary keys, feed of changes', 'access 8: when partners saw fewer records'];
+const UPGRADE = [
+  'catalog 8: positions as primary keys, feed of changes',
+  'access 8: when partners saw fewer records, last revisions',
+];
 
 let made: TestDatabase;
 let database: OpenDatabase;
@@ -61,6 +64,7 @@ test('a first migration interrupted between its two groups is completed by the n
     'grant_changes',
     'grants',
     'partners',
+    'revisions',
     'clock',
     'settings',
     'migrations',

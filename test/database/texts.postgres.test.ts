@@ -21,33 +21,33 @@ interface Head {
   name: string;
 }
 
-async function read(places: string, text: string): Promise<TextsRead<Head>> {
+async function read(ordinals: string, text: string): Promise<TextsRead<Head>> {
   const build = (): TextsQuery<Head> => ({
     head: sql<Head>`select '1-a' as revision, 'é' as name`,
-    texts: sql`select place, ${sql.raw(text)} as text from ${sql.raw(places)} as place`,
+    texts: sql`select ordinal, ${sql.raw(text)} as text from ${sql.raw(ordinals)} as ordinal`,
   });
-  return database.readTexts(`${places} ${text}`, build, {});
+  return database.readTexts(`${ordinals} ${text}`, build, {});
 }
 
 test.each([
   ['no text', 'generate_series(1, 0)', `'x'`, []],
   ['one text', 'generate_series(1, 1)', `'x'`, ['x']],
-  ['texts of several bytes a character', 'generate_series(1, 3)', `'é😀' || place`, ['é😀1', 'é😀2', 'é😀3']],
+  ['texts of several bytes a character', 'generate_series(1, 3)', `'é😀' || ordinal`, ['é😀1', 'é😀2', 'é😀3']],
   [
     'texts shorter than a row, so that messages end anywhere in what a socket receives at once',
     'generate_series(1, 40000)',
-    'place::text',
+    'ordinal::text',
     Array.from({ length: 40_000 }, (_, index) => String(index + 1)),
   ],
   [
     'texts longer than what a socket receives at once',
     'generate_series(1, 9)',
-    `repeat(chr(96 + place), place * 300000)`,
+    `repeat(chr(96 + ordinal), ordinal * 300000)`,
     Array.from({ length: 9 }, (_, index) => String.fromCharCode(97 + index).repeat((index + 1) * 300_000)),
   ],
-  ['places that are negative or large', 'unnest(array[7000000000, -5, 0])', 'place::text', ['-5', '0', '7000000000']],
-])('reads %s, each followed by a line feed, in the order of their places', async (_what, places, text, expected) => {
-  const { head, count, bytes } = await read(places, text);
+  ['ordinals that are negative or large', 'unnest(array[7000000000, -5, 0])', 'ordinal::text', ['-5', '0', '7000000000']],
+])('reads %s, each followed by a line feed, in the order of their ordinals', async (_what, ordinals, text, expected) => {
+  const { head, count, bytes } = await read(ordinals, text);
   expect(head).toEqual({ revision: '1-a', name: 'é' });
   expect(count).toBe(expected.length);
   expect(Buffer.from(bytes).toString() === expected.map((line) => `${line}\n`).join('')).toBe(true);
@@ -55,7 +55,7 @@ test.each([
 
 test('a connection is usable for any statement after it has read texts, or failed to', async () => {
   for (let time = 0; time < 30; time += 1) {
-    await expect(read('generate_series(1, 9000)', `repeat('x', 1000) || (1 / (place - 9000))`)).rejects.toThrow('zero');
+    await expect(read('generate_series(1, 9000)', `repeat('x', 1000) || (1 / (ordinal - 9000))`)).rejects.toThrow('zero');
     expect((await read('generate_series(1, 9000)', `repeat('x', 1000)`)).count).toBe(9_000);
     const rows = await database.run('rows', () => sql`select 'x' as text from generate_series(1, 10)`, {});
     expect(rows).toEqual(Array(10).fill({ text: 'x' }));

@@ -92,7 +92,7 @@ test.each([
     expect(await releases()).toEqual(before);
     expect(await runPds(['import', folder], settings)).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining(`${EMBEDDING_CONTRACTS} other records changed`) as string,
+      stderr: expect.stringContaining(`because a record that they embed did: ${EMBEDDING_CONTRACTS}.`) as string,
     });
   },
 );

@@ -4,12 +4,12 @@ import {
   decodeCursor,
   encodeCursor,
   type CursorBinding,
-  type Position,
+  type DecodedCursor,
 } from '../../src/http/request/page-parameters.ts';
 
 const secret = Buffer.alloc(32, 7);
 const binding: CursorBinding = { endpoint: '/v1/contracts', partnerId: 3, filters: { q: 'fire', state: 'PA' } };
-const position: Position = { after: 'ctr_pa_1353_49621', watermark: '2026-11-21T02:39:03.376Z' };
+const position: DecodedCursor = { after: 'ctr_pa_1353_49621', watermark: '2026-11-21T02:39:03.376Z' };
 
 const somePosition = fc.record({
   after: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 64 }),

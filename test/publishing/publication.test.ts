@@ -126,7 +126,7 @@ describe('release', () => {
 
   test('notes locations without a state', async () => {
     const report = await importLines({ suppliers: [{ ...supplier('sup_3'), location: 'somewhere in Ohio' }] });
-    expect(report.notes).toEqual([expect.stringMatching(/^1 locations/)]);
+    expect(report.notes).toEqual([expect.stringMatching(/^locations .*: 1$/)]);
   });
 });
 
@@ -271,6 +271,19 @@ describe('removal', () => {
     await expect(
       importLines({ 'lead-entities': [{ id: 'le_a', name: 'City of A' }] }, { replace: true, allowRemovals: true }),
     ).rejects.toThrow(/le_b cannot be removed: (contract ctr_2|solicitation sol_2) refers to it/);
+  });
+
+  test('names only the records that stay referenced, not those that a removable record refers to', async () => {
+    await importLines({
+      'city-services': [{ id: 'cs_free', name: 'Free' }],
+      suppliers: [{ ...supplier('sup_free'), city_service_ids: ['cs_free'] }],
+    });
+    const removal = importLines({
+      suppliers: ['sup_1', 'sup_free'].map((id) => ({ id, deleted: true })),
+      'city-services': [{ id: 'cs_free', deleted: true }],
+    });
+    await expect(removal).rejects.toThrow(/sup_1 cannot be removed/);
+    await expect(removal).rejects.not.toThrow(/(cs|sup)_free cannot be removed/);
   });
 
   test('allows two solicitations to swap their refs in one import', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, beforeAll, expect, vi } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { startStandbyPair, type StandbyPair } from '../support/cluster/standby-pair.ts';
 import { testWith } from '../support/installed-programs.ts';
@@ -13,8 +13,8 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => pair.close());
 
-test('after a promotion that lost changes, with equally many new ones, a revoked key is refused within a second and a lost release is not served', async () => {
-  const { key, client, primary, standby, name, database } = pair;
+test('after a promotion that lost changes, with equally many new ones, a revoked key is refused within a second and a lost release is not served, and the log names the loss', async () => {
+  const { key, client, primary, standby, name, database, service } = pair;
   const { key: revokedKey } = await issueKey(database, Date.now, 'acme', { environment: 'test', lifetimeMs: null });
   await standby.catchUp();
   // The standby is cut off from the primary.
@@ -48,6 +48,7 @@ test('after a promotion that lost changes, with equally many new ones, a revoked
     expect(performance.now() - connectedAtMs, 'a revoked key is good').toBeLessThan(1_000);
     await sleep(20);
   }
+  await vi.waitUntil(() => service.output().includes('CHANGES ARE LOST'));
 
   const watermark = new Date(Date.parse(other) + 1).toISOString();
   for (const path of [...paths, ...paths]) {

@@ -236,7 +236,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     expect(JSON.parse(stdout)).toMatchObject({
       migrations: [
         'catalog 8: positions as primary keys, feed of changes',
-        'access 8: when partners saw fewer records',
+        'access 8: when partners saw fewer records, last revisions',
       ],
     });
     expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);

@@ -91,6 +91,7 @@ describe('PostgreSQL lets', () => {
       'access.keys': 'select',
       'access.migrations': 'select',
       'access.partners': 'select',
+      'access.revisions': 'select',
       'access.settings': 'select',
       'access.usage': 'select insert update delete',
     });
@@ -107,6 +108,7 @@ describe('PostgreSQL lets', () => {
       'access.keys': 'select insert update',
       'access.migrations': 'select',
       'access.partners': 'select insert update',
+      'access.revisions': 'select insert update delete',
       'access.settings': 'select',
       'access.usage': 'select',
     });

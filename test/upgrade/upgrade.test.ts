@@ -1,152 +1,24 @@
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect } from 'vitest';
-import { databaseUrlOf, runPds, runPdsOf, type Outcome } from '../commands/run-pds.ts';
-import { createClient, listAllPages, type Client } from '../support/client.ts';
-import { startNginx } from '../support/cluster/nginx.ts';
-import { ServicePart } from '../support/cluster/service.ts';
+import { afterAll, beforeAll } from 'vitest';
+import { databaseUrlOf } from '../commands/run-pds.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { findLastingPort } from '../support/free-port.ts';
-import { contract, SMALL_CATALOG, solicitation, withImportDirectory, type ImportLines } from '../support/publishing.ts';
-import { takeOutVersionBefore, VERSION_BEFORE } from './version-before.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { upgradeRolling } from './rolling-upgrade.ts';
+import { VERSION_BEFORE } from './version-before.ts';
 
 const test = testWith('nginx', 'openssl');
 
-const CLIENTS = 2;
-
-/** Every endpoint. */
-const LISTS = ['contracts', 'suppliers', 'solicitations', 'certifications', 'lead-entities', 'city-services', 'coops'];
-const RECORDS = [
-  'contracts/ctr_1',
-  'suppliers/sup_1',
-  'solicitations/sol_1',
-  'solicitations/2',
-  'solicitations/count?q=paving',
-];
-
-/** One second, plus a margin for a machine busy with other tests. */
-const MAX_STALE_MS = 1_000 + 2_000;
-
-/** How long nginx can skip a failed service. */
-const LEFT_OUT_MS = 2_500;
-
-const CHANGES: ImportLines = {
-  suppliers: SMALL_CATALOG.suppliers.map((record) => ({ ...record, name: `${record.name}, renamed` })),
-  contracts: [contract('ctr_3')],
-  solicitations: [{ ...solicitation('sol_1', 1), title: 'A new title' }, solicitation('sol_3', 3)],
-};
-
-/** The responses of all endpoints, lists in full, by request. */
-type Answers = Record<string, unknown>;
-
 let workspace: Workspace;
 let made: TestDatabase;
-let settings: Record<string, string>;
-let key: string;
-let before: string;
-let services: ServicePart[];
-let client: Client;
-
 beforeAll(async () => {
   workspace = new Workspace();
-  before = takeOutVersionBefore(workspace.folder);
   made = await createEmptyDatabase();
-  settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_REQUESTS_PER_MINUTE: '1000000' };
-  const pds = async (...words: string[]): Promise<Outcome> => expectDone(await runPdsOf(before, words, settings));
-  await pds('migrate');
-  await withImportDirectory(SMALL_CATALOG, (directory) => pds('import', directory));
-  await pds('partner', 'create', 'acme', '--everything');
-  key = (await pds('key', 'issue', 'acme')).stdout.trim();
-  services = [
-    new ServicePart(workspace, await findLastingPort(), settings),
-    new ServicePart(workspace, await findLastingPort(), settings),
-  ];
-  for (const service of services) await service.start(before);
-  const nginx = await startNginx(
-    workspace,
-    services.map(({ port }) => port),
-  );
-  client = createClient(nginx.url, nginx.tls);
-}, 60_000);
+});
 afterAll(async () => {
-  client.close();
   await workspace.close();
   await made.drop();
 });
 
-function expectDone(outcome: Outcome): Outcome {
-  expect(outcome, outcome.stderr).toMatchObject({ code: 0 });
-  return outcome;
-}
-
-/** Requests every endpoint; lists one record at a time, so that a listing moves from service to service. */
-async function askAll(): Promise<Answers> {
-  const answers: Answers = {};
-  for (const list of LISTS) {
-    const pages = await listAllPages(client.get, `/v1/${list}`, key, [1]);
-    for (const { status, body } of pages) expect(status, body).toBe(200);
-    answers[list] = pages.flatMap(({ body }) => (JSON.parse(body) as { data: unknown[] }).data);
-  }
-  for (const record of RECORDS) {
-    const { status, body } = await client.get(`/v1/${record}`, { key });
-    expect(status, body).toBe(200);
-    answers[record] = JSON.parse(body);
-  }
-  return answers;
-}
-
 test(`servers of version ${VERSION_BEFORE.version} work on the schema of this one, and make way for it, without one failed request`, async () => {
-  const { version } = JSON.parse(readFileSync(join(dirname(before), '..', 'package.json'), 'utf8')) as {
-    version: string;
-  };
-  expect(version).toBe(VERSION_BEFORE.version);
-
-  const old = await askAll();
-  let changed: Answers | null = null;
-  let changedAtMs = Number.POSITIVE_INFINITY;
-  let rounds = 0;
-  const over = new AbortController();
-  const asking = Array.from({ length: CLIENTS }, async () => {
-    while (!over.signal.aborted) {
-      const askedAtMs = performance.now();
-      const answers = await askAll();
-      rounds += 1;
-      if (performance.now() < changedAtMs) expect(answers).toEqual(old);
-      // Fields that this version added are allowed.
-      else if (askedAtMs > changedAtMs + MAX_STALE_MS) expect(answers).toMatchObject(changed ?? {});
-    }
-  });
-  const askedMeanwhile = async (): Promise<void> => {
-    const enough = rounds + CLIENTS;
-    while (rounds < enough) await Promise.race([delay(20), ...asking]);
-  };
-  const change = async (): Promise<void> => {
-    await askedMeanwhile();
-    expectDone(await runPds(['migrate'], settings));
-    await askedMeanwhile();
-    changedAtMs = performance.now();
-    await withImportDirectory(CHANGES, async (directory) => expectDone(await runPds(['import', directory], settings)));
-    await delay(MAX_STALE_MS);
-    changed = await askAll();
-    expect(changed).toMatchObject({
-      'solicitations/sol_1': { title: 'A new title' },
-      'solicitations/count?q=paving': { total: 3 },
-      contracts: [{ id: 'ctr_1' }, { id: 'ctr_2' }, { id: 'ctr_3' }],
-    });
-    changedAtMs = performance.now();
-    // First restart the previous version, as after a crash, then start this one, each while the other service responds.
-    for (const main of [before, undefined]) {
-      for (const service of services) {
-        expect(await service.stop()).toEqual([0, null]);
-        await askedMeanwhile();
-        await service.start(main);
-        await delay(LEFT_OUT_MS);
-        await askedMeanwhile();
-      }
-    }
-  };
-  await Promise.all([...asking, change().finally(() => over.abort())]);
-}, 120_000);
+  await upgradeRolling(workspace, databaseUrlOf(made.config));
+}, 180_000);

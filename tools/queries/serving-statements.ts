@@ -16,7 +16,7 @@ import { readCursorSecret } from '../../src/http/request/page-parameters.ts';
 import { knownEvents, seenEvents } from '../../src/paging/one-state.ts';
 import { pageStatement, sizesStatement, storedWhole, type ListedRecords } from '../../src/paging/pages.ts';
 import { inCatalogState } from '../../src/paging/changes.ts';
-import { departuresById, departuresByRelease } from '../../src/paging/departures.ts';
+import { departuresById, departuresByRelease } from '../../src/paging/departed-records.ts';
 import { keyStatement, pieceQuery } from '../../src/paging/pieces.ts';
 import { readCertifications } from '../../src/resources/certifications/certification-list.ts';
 import { FEED_RECORDS, visibleIds } from '../../src/resources/changes/changes.ts';

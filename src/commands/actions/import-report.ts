@@ -48,7 +48,7 @@ export function describeReport({ kinds, rerendered, notes }: ImportReport, outco
   ]);
   return [
     ...renderColumns([['ADDED', 'CHANGED', 'UNCHANGED', 'REMOVED', 'KIND'], ...rows]),
-    ...(rerendered > 0 ? [`${rerendered} other records changed because a record that they embed did.`] : []),
+    ...(rerendered > 0 ? [`Other records that changed because a record that they embed did: ${rerendered}.`] : []),
     ...notes,
     outcome,
   ];

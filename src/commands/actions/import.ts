@@ -40,7 +40,7 @@ export async function importDirectory(
     if (!canAsk()) throw new OperatorError('nothing was changed; to remove those records, add --yes');
     await confirm(output, 'Import without them?');
   }
-  const discard = (await hasDatabase(config)) ? null : discarderOf(config.database);
+  const discard = (await hasDatabase(config, 'command', output)) ? null : discarderOf(config.database);
   const work = (context: CommandContext): Promise<number | undefined> =>
     publishSources(context, sources, directory, removals);
   try {

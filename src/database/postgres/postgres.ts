@@ -131,16 +131,16 @@ function openServerPool(url: string, verify?: Verify): ServerPool {
 /** The row is the head, as JSON. The others are texts (`text-rows.ts`). */
 interface HeadOrText {
   readonly revision: Revision | null;
-  readonly place: number | null;
+  readonly ordinal: number | null;
   readonly text: string;
 }
 
 /** The statement of `readTexts`: rows, since joining the texts on the server takes almost twice as long. */
 export function withHead<Row>({ head, texts }: TextsQuery<Row>): RawBuilder<HeadOrText> {
   return sql<HeadOrText>`
-    select head.revision, null::bigint as place, row_to_json(head)::text as text
+    select head.revision, null::bigint as ordinal, row_to_json(head)::text as text
     from (${head}) as head
-    union all (select null, place, text from (${texts}) as texts order by place)`;
+    union all (select null, ordinal, text from (${texts}) as texts order by ordinal)`;
 }
 
 type Router = Pick<OpenDatabase, 'readRevision' | 'bypassReplicas' | 'servers' | 'close'> & {

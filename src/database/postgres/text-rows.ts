@@ -5,7 +5,7 @@ import type pg from 'pg';
 const DATA_ROW = 0x44;
 const MESSAGE_HEAD_BYTES = 5;
 
-/** Up to the text: the number of columns, a null, a place of up to 20 digits, and the lengths of place and text. */
+/** Up to the text: the number of columns, a null, an ordinal of up to 20 digits, and the lengths of ordinal and text. */
 const ROW_HEAD_BYTES = MESSAGE_HEAD_BYTES + 2 + 4 + 4 + 20 + 4;
 
 /** Most results fit. */
@@ -20,7 +20,7 @@ interface Connected {
 
 /** A read-only statement. */
 export interface ReadStatement extends pg.QueryConfig {
-  /** Rows whose first column is null are texts: their other columns are a place and the text. */
+  /** Rows whose first column is null are texts: their other columns are an ordinal and the text. */
   readonly readsTexts?: true;
 }
 
@@ -63,7 +63,7 @@ class TextRows {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
   #length = 0;
   #count = 0;
-  #lastPlace = -Infinity;
+  #lastOrdinal = -Infinity;
   #isInOrder = true;
 
   constructor(stream: Duplex) {
@@ -117,13 +117,13 @@ class TextRows {
     this.#isText = isRow && bytes.readInt32BE(at + 7) === -1;
     this.#left = length;
     if (!this.#isText) return at;
-    const afterPlace = at + 15 + bytes.readInt32BE(at + 11);
-    const place = Number(bytes.toString('latin1', at + 15, afterPlace));
-    this.#isInOrder &&= place > this.#lastPlace;
-    this.#lastPlace = place;
+    const afterOrdinal = at + 15 + bytes.readInt32BE(at + 11);
+    const ordinal = Number(bytes.toString('latin1', at + 15, afterOrdinal));
+    this.#isInOrder &&= ordinal > this.#lastOrdinal;
+    this.#lastOrdinal = ordinal;
     this.#count += 1;
-    this.#left = bytes.readInt32BE(afterPlace);
-    return afterPlace + 4;
+    this.#left = bytes.readInt32BE(afterOrdinal);
+    return afterOrdinal + 4;
   }
 
   #append(bytes: Buffer, start: number, end: number): void {

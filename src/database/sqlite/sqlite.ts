@@ -128,7 +128,7 @@ interface JoinedTexts {
 export function joinTexts<Row>({ head, texts }: TextsQuery<Row>): RawBuilder<Row & JoinedTexts> {
   return sql`select head.*, joined.* from (${head}) as head cross join (
     select count(*) as text_count, cast(group_concat(text || char(10), '') as blob) as bytes
-    from (${texts} order by place)) as joined`;
+    from (${texts} order by ordinal)) as joined`;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Partner } from '../../access/scope.ts';
@@ -73,14 +73,6 @@ export function logRequests(log: Pick<Logger, 'info'>): RequestObserver {
       },
       status === null ? 'request aborted' : 'request answered',
     );
-}
-
-/**
- * The logger of a request is the service's: one for each would cost more than its one log line. Lines about a request get
- * its ID explicitly.
- */
-export function loggerOfRequests(logger: FastifyBaseLogger): FastifyBaseLogger {
-  return logger;
 }
 
 /** In seconds. A cached response takes a tenth of the first bound; the last is the query timeout. */

@@ -57,7 +57,7 @@ const limitParameter = (streams: string): PageParameter<number> => ({
   },
   parse(value) {
     if (isBlank(value)) throw new InvalidParameter('must be a whole number, in plain digits');
-    // `checkLimit` refuses 0: only there it is known what the format accepts.
+    // 0 stands for an invalid limit, which `checkLimit` refuses: the maximum depends on the format.
     return /^[1-9]\d{0,14}$/.test(value) ? Number(value) : 0;
   },
 });
@@ -145,8 +145,8 @@ export interface CursorBinding {
   filters: FastifyRequest['parameters'];
 }
 
-/** A position in a full listing. Not a row: the record that it names may no longer exist. */
-export interface Position {
+/** Where a full listing continues. The record that it names may no longer exist. */
+export interface DecodedCursor {
   /** The key of the last record returned. */
   after: string;
   /** The watermark of the listing's first page. */
@@ -156,12 +156,12 @@ export interface Position {
 const WATERMARK_BYTES = 6;
 const MAC_BYTES = 16;
 
-/** Encodes a position as opaque, authenticated text. Equal positions give equal text. */
-export function encodeCursor(secret: Buffer, binding: CursorBinding, { after, watermark }: Position): string {
+/** Encodes a cursor as opaque, authenticated text. Equal ones give equal text. */
+export function encodeCursor(secret: Buffer, binding: CursorBinding, { after, watermark }: DecodedCursor): string {
   const timestamp = Buffer.alloc(WATERMARK_BYTES);
   timestamp.writeUIntBE(Date.parse(watermark), 0, WATERMARK_BYTES);
-  const position = Buffer.concat([timestamp, Buffer.from(after)]);
-  return Buffer.concat([position, authenticate(secret, binding, position)]).toString('base64url');
+  const content = Buffer.concat([timestamp, Buffer.from(after)]);
+  return Buffer.concat([content, macOf(secret, binding, content)]).toString('base64url');
 }
 
 /**
@@ -170,20 +170,20 @@ export function encodeCursor(secret: Buffer, binding: CursorBinding, { after, wa
  * @returns null if it was modified, truncated, issued for another endpoint, partner or filters, or is another base64url
  *   spelling of the same bytes.
  */
-export function decodeCursor(secret: Buffer, binding: CursorBinding, cursor: string): Position | null {
+export function decodeCursor(secret: Buffer, binding: CursorBinding, cursor: string): DecodedCursor | null {
   const bytes = Buffer.from(cursor, 'base64url');
   if (bytes.toString('base64url') !== cursor || bytes.length <= WATERMARK_BYTES + MAC_BYTES) return null;
-  const position = bytes.subarray(0, -MAC_BYTES);
-  if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), authenticate(secret, binding, position))) return null;
+  const content = bytes.subarray(0, -MAC_BYTES);
+  if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), macOf(secret, binding, content))) return null;
   return {
-    watermark: formatTimestamp(position.readUIntBE(0, WATERMARK_BYTES)),
-    after: position.toString('utf8', WATERMARK_BYTES),
+    watermark: formatTimestamp(content.readUIntBE(0, WATERMARK_BYTES)),
+    after: content.toString('utf8', WATERMARK_BYTES),
   };
 }
 
-function authenticate(secret: Buffer, { endpoint, partnerId, filters }: CursorBinding, position: Buffer): Buffer {
+function macOf(secret: Buffer, { endpoint, partnerId, filters }: CursorBinding, content: Buffer): Buffer {
   const bound = JSON.stringify([endpoint, partnerId, Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))]);
-  return createHmac('sha256', secret).update(bound).update('\n').update(position).digest().subarray(0, MAC_BYTES);
+  return createHmac('sha256', secret).update(bound).update('\n').update(content).digest().subarray(0, MAC_BYTES);
 }
 
 /**
@@ -201,8 +201,8 @@ export async function readCursorSecret({ kysely }: Database): Promise<Buffer> {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The position in the listing; null on its first page. */
-    position: Position | null;
+    /** Where the listing continues; null on its first page. */
+    decodedCursor: DecodedCursor | null;
     /** The binding of this list's cursors; null if the route is not a list. */
     cursorBinding: CursorBinding | null;
   }
@@ -213,7 +213,7 @@ declare module 'fastify' {
  * these filters. The check throws ApiError 400 if not.
  */
 export function makePageCheck(v1: FastifyInstance, cursorSecret: Buffer): (request: FastifyRequest) => void {
-  v1.decorateRequest('position', null);
+  v1.decorateRequest('decodedCursor', null);
   v1.decorateRequest('cursorBinding', null);
   return (request) => {
     const { url, config } = request.routeOptions;
@@ -226,8 +226,8 @@ export function makePageCheck(v1: FastifyInstance, cursorSecret: Buffer): (reque
     checkProtocol(request.raw, request.format);
     request.cursorBinding = { endpoint: url, partnerId: request.partner.id, filters };
     if (cursor === undefined) return;
-    request.position = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);
-    if (request.position === null) {
+    request.decodedCursor = decodeCursor(cursorSecret, request.cursorBinding, cursor as string);
+    if (request.decodedCursor === null) {
       throw validationFailed(
         'Parameter "cursor" was not issued by this list for these filters. Pass the "meta.next_cursor" of the previous ' +
           'page unchanged, with the same filters, or omit it to start from the first page.',

@@ -67,8 +67,16 @@ interface PartnerPipelineParts {
 /** The first steps of every request. Observers are notified of each request, whatever its outcome. */
 export function addCommonSteps(app: FastifyInstance, observers: readonly RequestObserver[]): void {
   app.decorateRequest('caller', null);
-  app.decorateRequest('partner', { getter: getPartner });
-  app.decorateRequest('keyId', { getter: getKeyId });
+  app.decorateRequest('partner', {
+    getter() {
+      return callerOf(this).partner;
+    },
+  });
+  app.decorateRequest('keyId', {
+    getter() {
+      return callerOf(this).keyId;
+    },
+  });
   app.decorateRequest('refusal', null);
   app.decorateRequest('sentRows', 0);
   app.decorateRequest('parameters');
@@ -185,14 +193,6 @@ async function countRequest({ partner }: FastifyRequest, reply: FastifyReply, li
   const limitResult = await limits.countRequest(partner);
   reply.headers(limitHeaders(partner, limits, limitResult));
   if (limitResult.isExceeded) throw rateLimited(limitResult.resetSeconds);
-}
-
-function getPartner(this: FastifyRequest): Omit<Partner, 'scope'> {
-  return callerOf(this).partner;
-}
-
-function getKeyId(this: FastifyRequest): string {
-  return callerOf(this).keyId;
 }
 
 /** Whose key the request has, with the partner's scope. Throws outside /v1. */

@@ -61,11 +61,6 @@ export function routedUrl({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   return /^[/*]/.test(target) ? target : `/${target}`;
 }
 
-/** The framework does not parse the query: `parameters.ts` does, from the raw URL. */
-export function leaveQuery(): Record<string, unknown> {
-  return {};
-}
-
 /** Whether a decoded path, or a route's URL, needs a key. */
 export function isPartnerPath(path: string): boolean {
   return /^\/v1(?:[/?]|$)/.test(path);

@@ -21,8 +21,10 @@ export type ErrorCode = (typeof ERROR_CODES)[number];
 /** The methods that the service supports. */
 const ALLOWED_METHODS = 'GET, HEAD';
 
-/** Retry-After of an overload: by then the backlog has been served or refused. */
+/** Retry-After if the partner has too many open streams. */
 const STREAM_RETRY_SECONDS = 5;
+
+/** Retry-After of an overload: by then the backlog has been served or refused. */
 const OVERLOAD_RETRY_SECONDS = 1;
 
 /** An error response. Throw it anywhere in a request; `sendError` sends it. */

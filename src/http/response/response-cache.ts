@@ -72,8 +72,8 @@ declare module 'fastify' {
 /**
  * Responses by partner and URL, all of one revision of `access.clock`.
  *
- * Anything that changes any partner's responses produces another revision, which empties the cache: a release; a change of its grants, limits,
- * suspension or keys; a failover or restore that loses such changes. So an entry is current if the directory's copy of
+ * Every release, every change of a partner's grants, limits, suspension or keys, and every failover or restore that loses
+ * such changes makes another revision, which empties the cache. So an entry is current if the directory's copy of
  * the partner has the revision at which the entry's rows were read. Only the passing of a deadline is checked
  * separately.
  */

@@ -86,7 +86,7 @@ export async function applyRemovals(
         const reason = `${key} cannot be removed: ${referrer} refers to it`;
         context.problems.add({ file: source.name, line, field: keyField(source.kind), reason });
       }
-      if (referrers.size === 0) await writer.remove(keys);
+      await writer.remove(keys.filter((key) => !referrers.has(key)));
     }
     counts.removed = requested.length + absent.length;
   }

@@ -6,7 +6,7 @@ import { makePartner } from '../partners.ts';
 import { publishLines, SMALL_CATALOG } from '../publishing.ts';
 import { startTcpProxy, type TcpProxy } from '../network/tcp-proxy.ts';
 import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from './postgres.ts';
-import { startServicePart } from './service.ts';
+import { startServicePart, type ServicePart } from './service.ts';
 import { Workspace } from './workspace.ts';
 
 /** A primary and its standby, with a service and a few records: for tests of failover. */
@@ -19,6 +19,7 @@ export interface StandbyPair {
   /** The database's URL through the proxy. */
   readonly url: string;
   readonly database: OpenDatabase;
+  readonly service: ServicePart;
   readonly client: Client;
   /** The API key of a partner that sees everything. */
   readonly key: string;
@@ -35,12 +36,13 @@ export async function startStandbyPair(): Promise<StandbyPair> {
   await publishLines(database, SMALL_CATALOG);
   const { key } = await makePartner(database, Date.now, { name: 'acme', everything: true });
   const standby = await startReplica(workspace, 'standby', primary);
-  const client = createClient((await startServicePart(workspace, url)).url);
+  const service = await startServicePart(workspace, url);
+  const client = createClient(service.url);
   const close = async (): Promise<void> => {
     client.close();
     await database.close();
     await name.close();
     await workspace.close();
   };
-  return { workspace, primary, standby, name, url, database, client, key, close };
+  return { workspace, primary, standby, name, url, database, service, client, key, close };
 }

@@ -1,0 +1,101 @@
+import { join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { takeOutVersionBefore, VERSION_BEFORE } from '../../test/upgrade/version-before.ts';
+import { SERVICE_NAMES, startService, type RunningService } from '../candidates/service.ts';
+import { readAllPages } from '../load/clients.ts';
+import { databaseUrl, dropDatabase, emptyDatabase, type Engine } from '../market/databases.ts';
+import type { ServiceDatabase } from '../market/market.ts';
+import { createPartners } from '../market/partners.ts';
+import { MAIN, runPds } from '../market/pds.ts';
+import { fewRounds, type BenchContext, type Part } from '../measure/context.ts';
+import { COMMON_WORD } from '../dataset/search-words.ts';
+import {
+  detailQuestions,
+  listQuestions,
+  newQuestions,
+  questionsNeeded,
+  searchQuestions,
+} from '../measure/questions.ts';
+import { measureThroughput, type Work } from '../measure/throughput.ts';
+import { FIRST_IMPORT } from './import.ts';
+
+/** The name of the version before, on the engine of this service. */
+export const beforeOf = (service: string): string =>
+  service.replace('this service', `version ${VERSION_BEFORE.version}`);
+
+interface Version {
+  readonly engine: Engine;
+  readonly name: string;
+  readonly main: string;
+  readonly database: ServiceDatabase;
+}
+
+export const versions: Part = {
+  name: 'versions',
+  title: 'This version and the one before',
+  async run(context) {
+    const folder = join(context.scratch, 'version-before');
+    mkdirSync(folder);
+    const before = takeOutVersionBefore(folder);
+    await context.stopServers();
+    for (const engine of context.settings.engines) {
+      const both = [
+        await importWith(context, engine, beforeOf(SERVICE_NAMES[engine]), before, 'pds_version_before'),
+        await importWith(context, engine, SERVICE_NAMES[engine], MAIN, 'pds_version_now'),
+      ];
+      for (let round = 0; round < fewRounds(context.settings); round++)
+        for (const version of both) await measureStart(context, version, round);
+      const services: RunningService[] = [];
+      for (const version of both) services.push(await start(context, version));
+      try {
+        for (const work of worksOf(context)) await measureThroughput(context, { ...work, candidates: services });
+      } finally {
+        for (const service of services) await service.stop();
+        for (const name of ['pds_version_before', 'pds_version_now']) await dropDatabase(context, engine, name);
+      }
+    }
+  },
+};
+
+async function importWith(context: BenchContext, engine: Engine, name: string, main: string, database: string) {
+  const url = databaseUrl(context, engine, database);
+  await emptyDatabase(context, engine, database);
+  await runPds(url, ['migrate'], main);
+  const { seconds } = await runPds(url, ['import', context.market.data], main);
+  context.record.add(FIRST_IMPORT, name, { s: seconds });
+  if (engine === 'postgres') await context.postgres.query(database, 'vacuum analyze');
+  const keys = await createPartners(url, context.market.facts, main);
+  return { engine, name, main, database: { url, keys, changedSince: '' } } satisfies Version;
+}
+
+function start({ scratch }: BenchContext, { engine, name, main, database }: Version): Promise<RunningService> {
+  return startService(engine, database, scratch, { name, main });
+}
+
+/** A start, and a walk through the list in its largest pages by the process that was started. */
+async function measureStart(context: BenchContext, version: Version, round: number): Promise<void> {
+  const begunAt = performance.now();
+  const service = await start(context, version);
+  const { port, name } = service;
+  context.record.add('start', name, { s: (performance.now() - begunAt) / 1_000 });
+  try {
+    const pages = { first: '/v1/solicitations?limit=100', next: '/v1/solicitations?limit=100&cursor={cursor}' };
+    const { seconds } = await readAllPages({ port, headers: service.headers(round), pages, maxSeconds: Infinity });
+    context.record.add('walk through a list', name, { s: seconds });
+  } finally {
+    await service.stop();
+  }
+}
+
+function worksOf(context: BenchContext): Omit<Work, 'candidates'>[] {
+  const count = questionsNeeded(context.settings);
+  const { facts } = context.market;
+  const filters = { leadEntity: facts.largestLeadEntity, status: 'awarded' };
+  return [
+    { work: 'list page, two filters', questions: listQuestions(context, count) },
+    { work: 'detail', questions: detailQuestions(facts) },
+    { work: 'page requested again', questions: listQuestions(context, 1), isRepeated: true },
+    { work: 'search, common word', questions: searchQuestions(context, [COMMON_WORD], count) },
+    { work: 'count, two filters', questions: newQuestions(context, count, () => filters, { kind: 'count' }) },
+  ];
+}
