@@ -45,17 +45,27 @@ test.each([
     `repeat(chr(96 + ordinal), ordinal * 300000)`,
     Array.from({ length: 9 }, (_, index) => String.fromCharCode(97 + index).repeat((index + 1) * 300_000)),
   ],
-  ['ordinals that are negative or large', 'unnest(array[7000000000, -5, 0])', 'ordinal::text', ['-5', '0', '7000000000']],
-])('reads %s, each followed by a line feed, in the order of their ordinals', async (_what, ordinals, text, expected) => {
-  const { head, count, bytes } = await read(ordinals, text);
-  expect(head).toEqual({ revision: '1-a', name: 'é' });
-  expect(count).toBe(expected.length);
-  expect(Buffer.from(bytes).toString() === expected.map((line) => `${line}\n`).join('')).toBe(true);
-});
+  [
+    'ordinals that are negative or large',
+    'unnest(array[7000000000, -5, 0])',
+    'ordinal::text',
+    ['-5', '0', '7000000000'],
+  ],
+])(
+  'reads %s, each followed by a line feed, in the order of their ordinals',
+  async (_what, ordinals, text, expected) => {
+    const { head, count, bytes } = await read(ordinals, text);
+    expect(head).toEqual({ revision: '1-a', name: 'é' });
+    expect(count).toBe(expected.length);
+    expect(Buffer.from(bytes).toString() === expected.map((line) => `${line}\n`).join('')).toBe(true);
+  },
+);
 
 test('a connection is usable for any statement after it has read texts, or failed to', async () => {
   for (let time = 0; time < 30; time += 1) {
-    await expect(read('generate_series(1, 9000)', `repeat('x', 1000) || (1 / (ordinal - 9000))`)).rejects.toThrow('zero');
+    await expect(read('generate_series(1, 9000)', `repeat('x', 1000) || (1 / (ordinal - 9000))`)).rejects.toThrow(
+      'zero',
+    );
     expect((await read('generate_series(1, 9000)', `repeat('x', 1000)`)).count).toBe(9_000);
     const rows = await database.run('rows', () => sql`select 'x' as text from generate_series(1, 10)`, {});
     expect(rows).toEqual(Array(10).fill({ text: 'x' }));
