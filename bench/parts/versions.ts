@@ -23,6 +23,9 @@ import { FIRST_IMPORT } from './import.ts';
 export const beforeOf = (service: string): string =>
   service.replace('this service', `version ${VERSION_BEFORE.version}`);
 
+/** A walk takes seconds. */
+const MAX_WALK_SECONDS = 600;
+
 interface Version {
   readonly engine: Engine;
   readonly name: string;
@@ -80,7 +83,12 @@ async function measureStart(context: BenchContext, version: Version, round: numb
   context.record.add('start', name, { s: (performance.now() - begunAt) / 1_000 });
   try {
     const pages = { first: '/v1/solicitations?limit=100', next: '/v1/solicitations?limit=100&cursor={cursor}' };
-    const { seconds } = await readAllPages({ port, headers: service.headers(round), pages, maxSeconds: Infinity });
+    const { seconds } = await readAllPages({
+      port,
+      headers: service.headers(round),
+      pages,
+      maxSeconds: MAX_WALK_SECONDS,
+    });
     context.record.add('walk through a list', name, { s: seconds });
   } finally {
     await service.stop();

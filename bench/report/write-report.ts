@@ -30,7 +30,8 @@ export async function writeReport(results: Results, folder = REPORT_FOLDER): Pro
     .sort((a, b) => b.loss - a.loss)
     .map(({ subject, text }) => {
       const chart = drawSubject(figures, subject, folder);
-      return [`## ${subject.title}`, text, chart, tableOf(figures, subject)].filter((one) => one !== null).join('\n\n');
+      const parts = [`## ${subject.title}`, text, chart, tableOf(figures, subject), leftOut(results, subject)];
+      return parts.filter((one) => one !== null).join('\n\n');
     });
   const text = [
     '# Measurements',
@@ -46,6 +47,12 @@ export async function writeReport(results: Results, folder = REPORT_FOLDER): Pro
   writeFileSync(join(folder, 'RESULTS.md'), `${text.trim()}\n`);
   const file = join(folder, RESULTS_NAME);
   writeFileSync(file, await formatFor(file, JSON.stringify(results)));
+}
+
+/** The rounds that are not in a table, with the reason; null if there are none. */
+function leftOut({ parts }: Results, { part }: Subject): string | null {
+  const problems = parts.filter((one) => one.part === part).flatMap((one) => one.problems);
+  return problems.length === 0 ? null : `Rounds that were left out: ${problems.join('; ')}.`;
 }
 
 /** One row for each server and work, with the columns of each size. Columns without a figure are left out. */
