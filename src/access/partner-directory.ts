@@ -84,7 +84,7 @@ export class PartnerDirectory {
   #revision: Revision | null = null;
   #versionReadAtMs = Number.NEGATIVE_INFINITY;
   #isReachable = true;
-  /** The revision before the present one, until it is known whether the database still has it. */
+  /** The revision before the present one, until a query has shown whether the database still has it. */
   #unverified: Revision | null = null;
   #losses = 0;
   #isStarted = false;

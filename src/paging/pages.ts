@@ -41,8 +41,8 @@ export function conditionsOf<Query, C>(filters: Filters<Query, C>, values: Param
 }
 
 /**
- * Finds in the index the records that the scope shows and that meet the conditions. Every list and count that a partner
- * sees goes through here; `countPassed` counts the deadlines of all partners.
+ * Finds in the index the records that the scope shows and that meet the conditions. Every list and count of an indexed
+ * kind goes through here; only `countPassed` has no scope, since it counts the deadlines of all partners.
  *
  * @throws OtherStateError if the conditions were read in another state of the catalog than the records.
  */

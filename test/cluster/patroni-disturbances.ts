@@ -7,7 +7,7 @@ import { isPrimary } from './primary-watch.ts';
 const ETCD = ['etcd-1', 'etcd-2', 'etcd-3'];
 
 /**
- * What can happen to a cluster, each of which it survives.
+ * The failures that the cluster must survive, by name.
  *
  * @param losePrimary takes the primary away by a function, measures how long it is missed, and returns its name.
  */

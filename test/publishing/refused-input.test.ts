@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ImportRefusedError, type ReportedProblem } from '../../src/publishing/problems.ts';
 import { publish } from '../../src/publishing/publish.ts';
-import { listSources } from '../../src/publishing/read/source.ts';
+import { listSources, type Source } from '../../src/publishing/read/source.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, type ImportLines } from '../support/publishing.ts';
@@ -254,3 +254,22 @@ async function withFiles<T>(
 async function publishFrom(directory: string): Promise<unknown> {
   return publish(made.database, await listSources(directory), { clock: Date.now });
 }
+
+test('a line that is appended while an import reads the file, with the advice to import again', async () => {
+  let reads = 0;
+  const source: Source = {
+    kind: 'suppliers',
+    name: 'suppliers.ndjson',
+    size: 0,
+    open: () => {
+      reads += 1;
+      // Its format and its ids are read before its records.
+      const records = reads < 3 ? [supplier('sup_8')] : [supplier('sup_8'), supplier('sup_9')];
+      return ReadableStream.from(records.map((record) => Buffer.from(`${JSON.stringify(record)}\n`)));
+    },
+  };
+  const publishing = publish(made.database, [source], { clock: Date.now });
+  await expect(publishing).rejects.toThrow(
+    'suppliers.ndjson:2: id: is new since the file was read first: import it again',
+  );
+});

@@ -166,7 +166,7 @@ class KyselyConnection implements SqliteDatabase {
     if (prepared === undefined) {
       const statement = this.#connection.prepare(sql);
       const reader = statement.columns().length > 0;
-      // A write reports the last rowid of any table, and FTS5's internal ones exceed 2^53.
+      // A write reports the last rowid of any table, and those of version 1.2's search tables exceed 2^53.
       if (!reader) statement.setReadBigInts(true);
       prepared = {
         reader,

@@ -145,7 +145,7 @@ export interface CursorBinding {
   filters: FastifyRequest['parameters'];
 }
 
-/** Where a full listing continues. The record that it names may no longer exist. */
+/** The content of a cursor: the next page starts after this key. Its record may no longer exist. */
 export interface DecodedCursor {
   /** The key of the last record returned. */
   after: string;
@@ -156,7 +156,7 @@ export interface DecodedCursor {
 const WATERMARK_BYTES = 6;
 const MAC_BYTES = 16;
 
-/** Encodes a cursor as opaque, authenticated text. Equal ones give equal text. */
+/** Encodes a cursor as opaque, authenticated text. Equal content gives equal text. */
 export function encodeCursor(secret: Buffer, binding: CursorBinding, { after, watermark }: DecodedCursor): string {
   const timestamp = Buffer.alloc(WATERMARK_BYTES);
   timestamp.writeUIntBE(Date.parse(watermark), 0, WATERMARK_BYTES);
@@ -201,7 +201,7 @@ export async function readCursorSecret({ kysely }: Database): Promise<Buffer> {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where the listing continues; null on its first page. */
+    /** The request's cursor, decoded; null on the first page. */
     decodedCursor: DecodedCursor | null;
     /** The binding of this list's cursors; null if the route is not a list. */
     cursorBinding: CursorBinding | null;
