@@ -1,7 +1,7 @@
+import type pg from 'pg';
 import type { ReadSource, ServerState } from '../database.ts';
 import type { ServerPool } from './server-pool.ts';
 import { numberOf, type Revision } from '../revision.ts';
-import type { ReadResult, ReadStatement } from './text-rows.ts';
 
 /** A replica, or several behind one address. */
 interface Replica {
@@ -52,7 +52,7 @@ export class ReadRouter {
   }
 
   /** Runs a read-only statement. A `revision` in its first row must be that of `access.clock`. */
-  async query(statement: ReadStatement, source: ReadSource): Promise<ReadResult> {
+  async query(statement: pg.QueryConfig, source: ReadSource): Promise<pg.QueryResult> {
     const replica = this.#choose(source);
     if (replica !== null) {
       try {
@@ -131,7 +131,7 @@ export class ReadRouter {
     return revision !== null && newest !== null && numberOf(revision) < numberOf(newest);
   }
 
-  #isCurrentIn(replica: Replica, result: ReadResult): boolean {
+  #isCurrentIn(replica: Replica, result: pg.QueryResult): boolean {
     const revision = revisionOf(result);
     if (revision === null) return true;
     if (this.#isBehind(revision)) return false;
@@ -169,7 +169,7 @@ export class ReadRouter {
   }
 }
 
-function revisionOf({ rows }: ReadResult): Revision | null {
+function revisionOf({ rows }: pg.QueryResult): Revision | null {
   const revision = (rows[0] as { revision?: unknown } | undefined)?.revision;
   return typeof revision === 'string' ? revision : null;
 }

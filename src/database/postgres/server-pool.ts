@@ -3,7 +3,6 @@ import pg from 'pg';
 import { type PoolState, DatabaseBusyError, DatabaseUnavailableError } from '../database.ts';
 import { isConnectionLost, isTimeout, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 import { READ_REVISION, type Revision } from '../revision.ts';
-import { runStatement, type ReadResult, type ReadStatement } from './text-rows.ts';
 
 /** How long a request waits for a connection. */
 const CONNECTION_TIMEOUT_MS = 1_000;
@@ -37,7 +36,7 @@ interface Probed {
 const PROBE = `select read.revision,
   1000 * extract(epoch from now() - pg_last_xact_replay_timestamp())::float8 as replay_age_ms from (${READ_REVISION}) as read`;
 
-type IsUnfit = (result: ReadResult) => boolean;
+type IsUnfit = (result: pg.QueryResult) => boolean;
 
 /** Creates a pool that survives the loss of its server: without listeners, a lost connection ends the process. */
 export function createPool(config: pg.PoolConfig): pg.Pool {
@@ -51,11 +50,11 @@ export function createPool(config: pg.PoolConfig): pg.Pool {
 /** Runs a statement on a connection from a pool, and releases the connection; closes it if the result `isUnfit`. */
 export async function runAndRelease(
   client: pg.PoolClient,
-  statement: ReadStatement,
+  statement: pg.QueryConfig,
   isUnfit: IsUnfit = () => false,
-): Promise<ReadResult> {
+): Promise<pg.QueryResult> {
   try {
-    const result = await runStatement(client, statement);
+    const result = await client.query(statement);
     client.release(isUnfit(result));
     return result;
   } catch (error) {
@@ -127,9 +126,9 @@ export class ServerPool {
   }
 
   /** Runs a read-only statement, and retries once if the connection is lost. */
-  async query(statement: ReadStatement): Promise<ReadResult> {
+  async query(statement: pg.QueryConfig): Promise<pg.QueryResult> {
     const { name, ...unnamed } = statement;
-    const run = async (): Promise<ReadResult> =>
+    const run = async (): Promise<pg.QueryResult> =>
       runAndRelease(await this.connect(), this.#isPooled || name === undefined ? unnamed : statement, this.isUnfit);
     const result = await run().catch((error: unknown) => {
       if (!isConnectionLost(error)) throw error;
