@@ -131,9 +131,11 @@ test('pds check warns if PgBouncer is in use and the role does not bring the set
     address.searchParams.set('pgbouncer', 'true');
   };
   expect((await check(pooled)).troubles).toEqual([
-    expect.stringMatching(/^warn\|database .*: serving connections have statement_timeout = 0, jit = on$/),
+    expect.stringMatching(
+      /^warn\|database .*: serving connections have statement_timeout = 0, jit = on, plan_cache_mode = auto$/,
+    ),
   ]);
-  for (const setting of ["statement_timeout = '5s'", 'jit = off']) {
+  for (const setting of ["statement_timeout = '5s'", 'jit = off', 'plan_cache_mode = force_generic_plan']) {
     await onServer(`alter role ${stranger} set ${setting}`);
   }
   expect((await check(pooled)).troubles).toEqual([]);

@@ -152,6 +152,14 @@ export function withHead<Row>({ head, texts }: TextsQuery<Row>): RawBuilder<Head
     order by ordinal nulls first`;
 }
 
+/** Texts as UTF-8. Joining them as a string first would take more of V8's memory, and a tenth more time. */
+function encode(texts: readonly string[]): Uint8Array {
+  const bytes = Buffer.allocUnsafeSlow(texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0));
+  let length = 0;
+  for (const text of texts) length += bytes.write(text, length);
+  return bytes;
+}
+
 type Router = Pick<OpenDatabase, 'readRevision' | 'bypassReplicas' | 'servers' | 'close'> & {
   query(statement: pg.QueryConfig, source: ReadSource): Promise<pg.QueryResult>;
 };
@@ -183,7 +191,7 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
       return {
         head: JSON.parse(firstRow(rows).text) as Row,
         count: lines.reduce((sum, { count }) => sum + count, 0),
-        bytes: Buffer.from(lines.map(({ text }) => text).join('')),
+        bytes: encode(lines.map(({ text }) => text)),
       };
     },
     readRevision: () => router.readRevision(),
