@@ -9,12 +9,6 @@ import type { Source } from './read/source.ts';
 import type { RecordWriter } from './write/record-writer.ts';
 import type { Entry } from './write/stored-records.ts';
 
-/** Lines looked up and written together: enough for few round trips, few enough to hold in memory. */
-const BATCH_LINES = 500;
-
-/** Approximate limit of a batch's size: `BATCH_LINES` of the longest lines would not fit into memory. */
-const BATCH_BYTES = 8 * 1024 * 1024;
-
 /** The result of reading one source. */
 export interface PublishedKind {
   source: Source;
@@ -42,24 +36,11 @@ export async function publishKind(
   };
   try {
     const publisher = await openBatchPublisher(context, published);
-    const publishBatch = async (lines: readonly Line[]): Promise<void> => {
-      await publisher.write(await publisher.passUnchanged(lines));
-      onRead(0, lines.length);
-    };
-    let batch: Line[] = [];
-    let batchBytes = 0;
     for await (const lines of readLines(source.open((bytes) => onRead(bytes, 0)))) {
-      for (const line of lines) {
-        if (publisher.refuseTooLong(line)) continue;
-        batch.push(line);
-        batchBytes += line.bytes.length;
-        if (batch.length < BATCH_LINES && batchBytes < BATCH_BYTES) continue;
-        await publishBatch(batch);
-        batch = [];
-        batchBytes = 0;
-      }
+      const accepted = lines.filter((line) => !publisher.refuseTooLong(line));
+      await publisher.write(await publisher.passUnchanged(accepted));
+      onRead(0, accepted.length);
     }
-    await publishBatch(batch);
     writer.rules.checkWhole?.();
   } catch (error) {
     if (!isReadError(error)) throw error;

@@ -22,8 +22,8 @@ export interface Line {
 }
 
 /**
- * Splits bytes into lines of NDJSON, yielding the lines of one chunk at a time. Skips empty lines and a byte order mark
- * at the start.
+ * Splits bytes into lines of NDJSON, yielding the lines of one chunk at a time, which are valid until the next are read.
+ * Skips empty lines and a byte order mark at the start.
  *
  * @throws UnreadableFileError if a line is longer than 8 MiB.
  */
@@ -44,7 +44,8 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
       number += 1;
       take(lines, number, bytes);
     }
-    pending.push(chunk.subarray(start));
+    // A copy, since the chunk is not valid any more when the next one has been read.
+    pending.push(Buffer.from(chunk.subarray(start)));
     pendingBytes += chunk.length - start;
     if (pendingBytes > DEFAULT_MAX_LINE_BYTES) {
       throw new UnreadableFileError(`line ${number + 1} is longer than 8 MiB: is this newline-delimited JSON?`);

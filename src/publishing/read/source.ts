@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { readdir, realpath, stat } from 'node:fs/promises';
+import { open, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
@@ -14,7 +14,10 @@ export interface Source {
   name: string;
   /** Size on disk in bytes, for progress; 0 if unknown. */
   size: number;
-  /** The uncompressed bytes. `onRead` is called with the number of bytes read from disk. */
+  /**
+   * The uncompressed bytes, of which each chunk is valid until the next one is read. `onRead` is called with the number of
+   * bytes read from disk.
+   */
   open(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
 }
 
@@ -51,7 +54,7 @@ export async function listSources(directory: string): Promise<Source[]> {
     const file = await findFile(folder, name).catch((error: unknown) => refuse(name, (error as Error).message));
     if (file === null) return refuse(name, 'is not a regular file in this directory; links must not lead out of it');
     const { path, size } = file;
-    sources.set(kind, { kind, name, size, open: (onRead) => readChunks(path, gz !== undefined, onRead) });
+    sources.set(kind, { kind, name, size, open: (onRead) => (gz === undefined ? readPlain : readGzip)(path, onRead) });
   }
   for (const name of names) {
     const advice = FILE_NAME.test(name) ? null : adviceFor(name, sources);
@@ -111,17 +114,32 @@ export async function findFile(folder: string, name: string): Promise<{ path: st
   return stats.isFile() ? { path, size: stats.size } : null;
 }
 
+/** Enough lines for few round trips to the database, few enough to hold in memory. */
+const CHUNK_BYTES = 1024 * 1024;
+
+/** Reads a file into the same memory again and again: V8 would collect its whole heap after every few new buffers. */
+async function* readPlain(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  const file = await open(path);
+  try {
+    const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    for (;;) {
+      const { bytesRead } = await file.read(chunk);
+      if (bytesRead === 0) return;
+      onRead?.(bytesRead);
+      yield chunk.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
 /** @throws UnreadableFileError if an archive unpacks to far more than its size. */
-async function* readChunks(
-  path: string,
-  isGzip: boolean,
-  onRead?: (bytes: number) => void,
-): AsyncGenerator<Uint8Array> {
-  const file = createReadStream(path, { highWaterMark: 256 * 1024 });
-  // A broken file or archive ends the iteration with its error; nothing to do here.
-  const chunks: AsyncIterable<Uint8Array> = isGzip ? pipeline(file, createGunzip(), () => undefined) : file;
+async function* readGzip(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  const file = createReadStream(path);
   let reported = 0;
   let bytes = 0;
+  // A broken file or archive ends the iteration with its error; nothing to do here.
+  const chunks: AsyncIterable<Uint8Array> = pipeline(file, createGunzip({ chunkSize: CHUNK_BYTES }), () => undefined);
   for await (const chunk of chunks) {
     bytes += chunk.length;
     if (bytes > HARMLESS_BYTES && bytes > MAX_EXPANSION_RATIO * file.bytesRead) {
