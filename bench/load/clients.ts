@@ -56,15 +56,17 @@ export async function readAllPages(options: AllPagesOptions): Promise<ReadOutcom
   return (await runClient('one-connection-process.ts', options)) as ReadOutcome;
 }
 
-/** Reads a stream to its end with curl, which takes less CPU time than the servers. Returns the time in seconds. */
+/** Reads a stream to its end with curl, which takes less CPU time than the servers. Returns the time and the size. */
 export async function readStream(
   { port, headers, path, file }: StreamOptions,
   isInBackground = false,
-): Promise<number> {
-  const args = ['--silent', '--show-error', '--fail', '--config', '-', '--write-out', '%{time_total}'];
+): Promise<{ seconds: number; bytes: number }> {
+  const args = ['--silent', '--show-error', '--fail', '--config', '-', '--write-out', '%{time_total} %{size_download}'];
   const input = Object.entries(headers).map(([name, value]) => `header = "${name}: ${value}"`);
   const all = [...args, '--output', file ?? '/dev/null', `http://127.0.0.1:${port}${path}`];
-  return Number(await runProgram('curl', all, { ...clientSettings(isInBackground), input: input.join('\n') }));
+  const output = await runProgram('curl', all, { ...clientSettings(isInBackground), input: input.join('\n') });
+  const [seconds = NaN, bytes = NaN] = output.split(' ').map(Number);
+  return { seconds, bytes };
 }
 
 /** Counts the lines of a saved stream, and inserts them if that is asked for. The time is that of the inserts. */

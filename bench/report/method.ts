@@ -48,6 +48,7 @@ export function methodText({ machine, parts }: Results, figures: Figures): strin
   seen these words; the second is by another partner, as the first one's response is cached.
 - Wait of another partner: one partner requests new list pages one at a time. Meanwhile another reads a stream, or requests
   every combination of filters of every list, for the first time.
+- Streams are discarded, as the rows of COPY are, by a client on core 1; those in zstd and of the feed are saved.
 - Copies: SQLite files written by the mirror, with the service beside it. Of a product that needs more than a minute to send
   everything, what it has sent by then counts.
 - The data is generated from a fixed seed: few lead entities with very many records and many with few, words by Zipf's law,
