@@ -52,7 +52,7 @@ export interface IndexFindings {
 /** Compares the whole index with the stored records in one snapshot. Holds the terms of one block in memory. */
 export async function verifyIndex(database: Database, onProgress: OnProgress): Promise<IndexFindings[]> {
   return inSnapshot(database, async (snapshot) => {
-    const counts = await countRecords(snapshot, INDEXED_KINDS);
+    const counts = await countRecords(snapshot);
     const total = counts.reduce((sum, { records }) => sum + records, 0);
     const findings: IndexFindings[] = [];
     let done = 0;

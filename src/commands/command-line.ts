@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { integer } from '../settings.ts';
-import { INDEXED_KINDS, KINDS_AS_LISTED, type IndexedKind, type Kind } from '../kinds.ts';
+import { KINDS_AS_LISTED, type Kind } from '../kinds.ts';
 import { formatTimestamp, parseTimestamp } from '../timestamp.ts';
 import type { CommandContext, DatabaseSettings } from './context.ts';
 import type { Output } from './output/output.ts';
@@ -160,13 +160,6 @@ export function parseShown(text: string): number {
 /** Collects the values of a repeatable option. */
 export function collect(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value];
-}
-
-/** Collects indexed kinds. */
-export function collectIndexedKind(text: string, previous: readonly IndexedKind[] = []): IndexedKind[] {
-  const kind = INDEXED_KINDS.find((name) => name === text);
-  if (kind === undefined) throw new InvalidArgumentError(`Accepted: ${INDEXED_KINDS.join(', ')}.`);
-  return [...new Set([...previous, kind])];
 }
 
 // Before what cannot be undone: a question on a terminal, `--yes` anywhere else.

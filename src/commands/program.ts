@@ -9,7 +9,6 @@ import type { RecoverOptions } from './actions/recovery.ts';
 import {
   addCommand,
   addCommonOptions,
-  collectIndexedKind,
   onDatabase,
   parseAddress,
   parseAfter,
@@ -160,9 +159,9 @@ addCommand(program, 'migrate', 'migrate the database schema to this version').ac
   ),
 );
 
-addCommand(program, 'reindex', 'rebuild the index while servers run')
-  .option('--kind <kind>', 'suppliers, contracts or solicitations; repeatable (default: all)', collectIndexedKind)
-  .action(onDatabase(async () => (await databaseActions()).reindexDatabase));
+addCommand(program, 'reindex', 'rebuild the index while servers run').action(
+  onDatabase(async () => (await databaseActions()).reindexDatabase),
+);
 
 addCommand(program, 'roles', 'create or update the PostgreSQL roles')
   .option('--reader <name>', 'role for pds serve: reads, and writes only usage', 'pds_reader')

@@ -42,7 +42,7 @@ export type RecoveryPreview = Omit<Recovery, 'timestamp'>;
 
 /** Reads what `recover` would do now. */
 export async function previewRecovery(database: Database): Promise<RecoveryPreview> {
-  const counts = await countRecords(database, INDEXED_KINDS);
+  const counts = await countRecords(database);
   return { ...(await readTraces(database)), records: counts.reduce((sum, kind) => sum + kind.records, 0) };
 }
 
@@ -168,8 +168,6 @@ async function markRecordsChanged({ kysely }: Database, release: number): Promis
 
 interface ReindexOptions extends WorkHooks {
   readonly clock: Clock;
-  /** Defaults to all kinds. */
-  readonly kinds?: readonly IndexedKind[];
 }
 
 export interface Reindexing {
@@ -187,18 +185,18 @@ export interface Reindexing {
  * @throws OperatorError if an import ran for over a minute.
  */
 export async function reindex(database: OpenDatabase, options: ReindexOptions): Promise<Reindexing> {
-  const { clock, kinds = INDEXED_KINDS } = options;
+  const { clock } = options;
   const { records, ...reindexed } = await inTransaction(database, async (transaction) => {
     await lockCatalog(transaction, options);
     const release = { number: await nextReleaseNumber(transaction), token: randomUUID() };
-    const rebuilt = await rebuildIndex(transaction, kinds, release.token, (progress) => {
+    const rebuilt = await rebuildIndex(transaction, release.token, (progress) => {
       options.throwIfInterrupted?.();
       options.onProgress?.(progress);
     });
     const timestamp = await announceRelease(transaction, release, clock);
     const records = rebuilt.reduce((sum, kind) => sum + kind.records, 0);
     const placedAgain = rebuilt.filter(({ isPlacedAgain }) => isPlacedAgain).map(({ kind }) => kind);
-    const details = { published_at: timestamp, kinds: [...kinds], records, placed_again: placedAgain };
+    const details = { published_at: timestamp, records, placed_again: placedAgain };
     await recordChange(transaction, clock, { action: 'reindex', details });
     await setImmediate();
     options.onCommit?.();

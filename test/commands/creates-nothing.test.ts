@@ -113,8 +113,8 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   ],
   audit: [...wrongUsage('audit --days 0'), ...needsDatabase('audit', 'audit --partner acme')],
   reindex: [
-    ...wrongUsage('reindex --kind coops', 'reindex all'),
-    ...needsDatabase('reindex', 'reindex --kind contracts'),
+    ...wrongUsage('reindex all'),
+    ...needsDatabase('reindex'),
   ],
   config: [
     ...wrongUsage('config all'),

@@ -4,7 +4,6 @@ import { inTransaction } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { rebuildIndex } from '../../src/index/write/rebuild-index.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
-import { INDEXED_KINDS } from '../../src/kinds.ts';
 import { verifySample } from '../../src/checks/verify-index.ts';
 import { reindex } from '../../src/recovery/recover.ts';
 import { runCheck } from '../commands/check-contract.ts';
@@ -54,7 +53,7 @@ describe('a sound index', () => {
     const placeAgain = (): Promise<unknown> =>
       inTransaction(database, async (transaction) => {
         await execute(transaction, 'delete from catalog.index_blocks');
-        await rebuildIndex(transaction, INDEXED_KINDS, 'a token', ({ done, total }) => progress.push([done, total]));
+        await rebuildIndex(transaction, 'a token', ({ done, total }) => progress.push([done, total]));
       });
     await placeAgain();
     const before = await contentsOf(database);
@@ -144,12 +143,6 @@ describe('commands', () => {
     );
     expect(stdout).toMatch(/→ run "pds reindex"/);
 
-    const partial = await runPds(['reindex', '--kind', 'contracts', '--json'], settings);
-    expect(partial.code).toBe(0);
-    expect(JSON.parse(partial.stdout)).toMatchObject({
-      kinds: [{ kind: 'contracts', records: 30, placed_again: false }],
-    });
-    expect((await runPds(['check', '--full'], settings)).stdout).not.toContain('index: the index of contracts');
     const { code: rebuilt, stderr } = await runPds(['reindex'], settings);
     expect(rebuilt).toBe(0);
     expect(stderr).toMatch(
@@ -160,10 +153,8 @@ describe('commands', () => {
     );
     const recorded = (await actions()).filter(({ action }) => action === 'reindex');
     expect(recorded.map(({ details }) => JSON.parse(details) as object)).toMatchObject([
-      { kinds: ['contracts'], records: 30, placed_again: [] },
-      { kinds: ['suppliers', 'contracts', 'solicitations'], records: 90, placed_again: [] },
+      { records: 90, placed_again: [] },
     ]);
-    expect((await runPds(['reindex', '--kind', 'coops'], settings)).code).toBe(2);
   });
 
   test('an interrupted pds reindex changes nothing', async () => {

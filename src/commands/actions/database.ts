@@ -4,7 +4,6 @@ import { OperatorError } from '../../operator-error.ts';
 import { hasRoles, makeRoles, type Roles } from '../../roles/roles.ts';
 import { vacuum } from '../../database/vacuum.ts';
 import { migratingWithProgress, type CommandContext, operatorOfProcess, shownDatabase } from '../context.ts';
-import type { IndexedKind } from '../../kinds.ts';
 import { reindex } from '../../recovery/recover.ts';
 import { startProgress } from '../output/progress.ts';
 import { readConfig, ConfigError, type DatabaseConfig } from '../../config.ts';
@@ -37,31 +36,23 @@ export async function updateRoles(
   ]);
 }
 
-/** `pds reindex`: rebuilds the index from the stored records, of all kinds unless some are named. */
-export async function reindexDatabase(
-  { database, clock, output }: CommandContext,
-  { kind: kinds }: { kind?: readonly IndexedKind[] },
-): Promise<undefined> {
+/** `pds reindex`: rebuilds the index from the stored records. */
+export async function reindexDatabase({ database, clock, output }: CommandContext): Promise<undefined> {
   const progress = startProgress(output, 'Interrupted; nothing was changed.');
-  const {
-    timestamp,
-    kinds: rebuilt,
-    note,
-  } = await reindex(database, {
+  const { timestamp, kinds, note } = await reindex(database, {
     clock,
-    ...(kinds !== undefined && { kinds }),
     ...progress.hooks('Rebuilding', '"pds audit" shows whether the index was rebuilt'),
   }).finally(progress.stop);
-  const placedAgain = rebuilt.filter(({ isPlacedAgain }) => isPlacedAgain).map(({ kind }) => kind);
+  const placedAgain = kinds.filter(({ isPlacedAgain }) => isPlacedAgain).map(({ kind }) => kind);
   const notes = note === null ? [] : [note];
   output.done(
     {
       published_at: timestamp,
-      kinds: rebuilt.map(({ kind, records, isPlacedAgain }) => ({ kind, records, placed_again: isPlacedAgain })),
+      kinds: kinds.map(({ kind, records, isPlacedAgain }) => ({ kind, records, placed_again: isPlacedAgain })),
       notes,
     },
     [
-      `Rebuilt the index of ${rebuilt.map(({ kind, records }) => `${records} ${kind}`).join(', ')} at ${timestamp}. No record changed.`,
+      `Rebuilt the index of ${kinds.map(({ kind, records }) => `${records} ${kind}`).join(', ')} at ${timestamp}. No record changed.`,
       ...(placedAgain.length > 0 ? [`Put records in order that were not: ${placedAgain.join(', ')}.`] : []),
       ...notes,
     ],

@@ -187,7 +187,8 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
     run: query,
     readTexts: async <Row>(statementKey: string, build: () => TextsQuery<Row>, values: ParameterValues) => {
       const rows = await query(statementKey, () => withHead(build()), values);
-      const [, ...lines] = rows;
+      // Taken out of the result: V8 may hold on to that for long, and would copy all texts each time.
+      const lines = rows.splice(1);
       return {
         head: JSON.parse(firstRow(rows).text) as Row,
         count: lines.reduce((sum, { count }) => sum + count, 0),

@@ -5,7 +5,7 @@ import { firstRow } from '../../database/statement.ts';
 import { buildBlocks } from './build-blocks.ts';
 import { indexTable } from './indexed-rows.ts';
 import { BLOCK_SIZE } from '../position-set.ts';
-import type { IndexedKind } from '../../kinds.ts';
+import { INDEXED_KINDS, type IndexedKind } from '../../kinds.ts';
 import type { OnProgress } from '../../database/catalog-lock.ts';
 
 /** A quarter of the positions stays free, evenly spread, for new records between others. */
@@ -19,18 +19,17 @@ export interface RebuiltKind {
 }
 
 /**
- * Rebuilds the index of these kinds from the stored records. Needs a transaction that excludes imports.
+ * Rebuilds the index from the stored records. Needs a transaction that excludes imports.
  *
  * @param token of the release that makes the new index known.
  * @param onProgress called regularly with records and the kind that is being indexed.
  */
 export async function rebuildIndex(
   database: Database,
-  kinds: readonly IndexedKind[],
   token: string,
   onProgress: OnProgress,
 ): Promise<RebuiltKind[]> {
-  const counts = await countRecords(database, kinds);
+  const counts = await countRecords(database);
   const total = counts.reduce((sum, { records }) => sum + records, 0);
   let done = 0;
   const rebuilt: RebuiltKind[] = [];
@@ -49,12 +48,9 @@ export async function rebuildIndex(
 }
 
 /** The number of stored records of each kind. */
-export async function countRecords(
-  { kysely }: Database,
-  kinds: readonly IndexedKind[],
-): Promise<{ kind: IndexedKind; records: number }[]> {
+export async function countRecords({ kysely }: Database): Promise<{ kind: IndexedKind; records: number }[]> {
   const counts = [];
-  for (const kind of kinds) {
+  for (const kind of INDEXED_KINDS) {
     const statement = sql<{ records: number }>`select count(*) as records from ${sql.table(`catalog.${kind}`)}`;
     counts.push({ kind, records: firstRow((await statement.execute(kysely)).rows).records });
   }
