@@ -104,7 +104,9 @@ async function measureStream({ record }: BenchContext, service: RunningService, 
     path: STREAM_PATH,
     file: null,
   });
-  if (whole?.bytes !== bytes) throw new Error(`a stream has ${bytes} bytes, the first one had ${whole?.bytes}`);
+  // Titles have changed since, by a few letters each.
+  if (whole === undefined || Math.abs(bytes / whole.bytes - 1) > 0.01)
+    throw new Error(`a stream has ${bytes} bytes, and the first one had ${whole?.bytes}`);
   record.add(STREAM, service.name, { 'records/s': whole.records / seconds });
 }
 

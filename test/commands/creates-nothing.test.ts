@@ -112,10 +112,7 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
     ...needsDatabase('recover --yes', 'recover --dry-run', 'recover --nothing-lost'),
   ],
   audit: [...wrongUsage('audit --days 0'), ...needsDatabase('audit', 'audit --partner acme')],
-  reindex: [
-    ...wrongUsage('reindex all'),
-    ...needsDatabase('reindex'),
-  ],
+  reindex: [...wrongUsage('reindex all'), ...needsDatabase('reindex')],
   config: [
     ...wrongUsage('config all'),
     { line: 'config', code: 0 },

@@ -24,11 +24,7 @@ export interface RebuiltKind {
  * @param token of the release that makes the new index known.
  * @param onProgress called regularly with records and the kind that is being indexed.
  */
-export async function rebuildIndex(
-  database: Database,
-  token: string,
-  onProgress: OnProgress,
-): Promise<RebuiltKind[]> {
+export async function rebuildIndex(database: Database, token: string, onProgress: OnProgress): Promise<RebuiltKind[]> {
   const counts = await countRecords(database);
   const total = counts.reduce((sum, { records }) => sum + records, 0);
   let done = 0;
