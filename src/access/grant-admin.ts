@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { recordChange } from '../database/audit.ts';
+import { writeAuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { isOneOf } from '../database/statement.ts';
 import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
@@ -74,7 +74,7 @@ export function grant(
     if (isSomething(granted)) {
       await recordScopeChange(transaction, partnerId, timestamp, null);
       const details = detailsOf(granted);
-      await recordChange(transaction, clock, { action: 'partner grant', partner: partnerName, details });
+      await writeAuditEntry(transaction, clock, { action: 'partner grant', partner: partnerName, details });
     }
     return { granted, unchanged: without(requested, granted) };
   });
@@ -106,7 +106,7 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
     if (!isSomething(revoked)) return;
     await recordScopeChange(transaction, partnerId, timestamp, 'revoked grant');
     const details = detailsOf(revoked);
-    await recordChange(transaction, clock, { action: 'partner revoke', partner: partnerName, details });
+    await writeAuditEntry(transaction, clock, { action: 'partner revoke', partner: partnerName, details });
   });
 }
 

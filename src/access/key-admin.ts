@@ -1,4 +1,4 @@
-import { recordChange } from '../database/audit.ts';
+import { writeAuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { bumpRevision } from '../database/commit-timestamps.ts';
 import { OperatorError } from '../operator-error.ts';
@@ -70,7 +70,7 @@ export async function issueKey(
     const issued = await insertKey(transaction, clock(), partnerName, options);
     const { id: keyId, expiresAt } = issued.details;
     const details = { environment, expires_at: expiresAt, ...(label !== null && { label }) };
-    await recordChange(transaction, clock, { action: 'key issue', partner: partnerName, keyId, details });
+    await writeAuditEntry(transaction, clock, { action: 'key issue', partner: partnerName, keyId, details });
     return issued;
   });
 }
@@ -114,7 +114,7 @@ export function rotateKey(
       expires_at: issued.details.expiresAt,
       ...(label !== null && { label }),
     };
-    await recordChange(transaction, clock, { action: 'key rotate', partner: old.partner, keyId, details });
+    await writeAuditEntry(transaction, clock, { action: 'key rotate', partner: old.partner, keyId, details });
     return { issued, replaced: { ...(await getKey(transaction, nowMs, keyId)), keepsEarlierOverlap } };
   });
 }
@@ -146,7 +146,7 @@ export function revokeKey(
       .set({ revoked_at: formatTimestamp(nowMs) })
       .where('id', '=', keyId)
       .execute();
-    await recordChange(transaction, clock, { action: 'key revoke', partner: before.partner, keyId });
+    await writeAuditEntry(transaction, clock, { action: 'key revoke', partner: before.partner, keyId });
     return { key: await getKey(transaction, nowMs, keyId), isChanged: true };
   });
 }
@@ -170,7 +170,7 @@ export async function labelKey(
     if (before.label === label) return { key: before, isChanged: false };
     await transaction.kysely.updateTable('access.keys').set({ label }).where('id', '=', keyId).execute();
     const details = { label: { from: before.label, to: label } };
-    await recordChange(transaction, clock, { action: 'key label', partner: before.partner, keyId, details });
+    await writeAuditEntry(transaction, clock, { action: 'key label', partner: before.partner, keyId, details });
     return { key: { ...before, label }, isChanged: true };
   });
 }

@@ -1,5 +1,5 @@
 import { sql, type NotNull } from 'kysely';
-import { recordChange } from '../database/audit.ts';
+import { writeAuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
@@ -70,7 +70,7 @@ export async function insertPartner(
     .returning('id')
     .executeTakeFirstOrThrow();
   await recordScopeChange(transaction, id, timestamp, 'creation');
-  await recordChange(transaction, clock, { action: 'partner create', partner: name, details: { everything } });
+  await writeAuditEntry(transaction, clock, { action: 'partner create', partner: name, details: { everything } });
   return id;
 }
 
@@ -148,7 +148,7 @@ export async function setPartner(
     await transaction.kysely.updateTable('access.partners').set(after).where('id', '=', id).execute();
     if (changed.includes('kinds')) await recordScopeChange(transaction, id, timestamp, 'change of kinds');
     const details = Object.fromEntries(changed.map((column) => [column, { from: before[column], to: after[column] }]));
-    await recordChange(transaction, clock, { action: 'partner set', partner: name, details });
+    await writeAuditEntry(transaction, clock, { action: 'partner set', partner: name, details });
   });
 }
 
@@ -210,7 +210,7 @@ function changeSuspension(
     const isChanged = changed.numUpdatedRows > 0n;
     if (!isChanged) return false;
     if (change === 'resume') await recordScopeChange(transaction, id, timestamp, 'resumption');
-    await recordChange(transaction, clock, { action: `partner ${change}`, partner: name });
+    await writeAuditEntry(transaction, clock, { action: `partner ${change}`, partner: name });
     return true;
   });
 }

@@ -1,4 +1,4 @@
-import { recordChange } from '../database/audit.ts';
+import { writeAuditEntry } from '../database/audit.ts';
 import { bumpRevision } from '../database/commit-timestamps.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
@@ -18,7 +18,7 @@ export async function renamePartner(database: Database, clock: Clock, name: stri
     await refuseTakenName(transaction, newName, id);
     if (name === newName) return;
     await transaction.kysely.updateTable('access.partners').set({ name: newName }).where('id', '=', id).execute();
-    await recordChange(transaction, clock, { action: 'partner rename', partner: name, details: { to: newName } });
+    await writeAuditEntry(transaction, clock, { action: 'partner rename', partner: name, details: { to: newName } });
   });
 }
 
@@ -55,7 +55,7 @@ export function deletePartner(
     const active = keys.filter(({ expires_at: expiresAt }) => expiresAt === null || expiresAt > deletedAt);
     const deleted = { endedKeys: active.map((key) => key.id).sort(), grantCount: Number(grants.numDeletedRows) };
     const details = { keys: deleted.endedKeys, grants: deleted.grantCount };
-    await recordChange(transaction, clock, { action: 'partner delete', partner: name, details });
+    await writeAuditEntry(transaction, clock, { action: 'partner delete', partner: name, details });
     return deleted;
   });
 }

@@ -11,19 +11,12 @@ export interface Finding {
 
 export const ok = (about: string, message: string): Finding => ({ about, status: 'ok', message, advice: null });
 
-export const warn = (about: string, message: string, advice: string): Finding => ({
-  about,
-  status: 'warn',
-  message,
-  advice,
-});
+const withAdvice =
+  (status: 'warn' | 'fail') =>
+  (about: string, message: string, advice: string): Finding => ({ about, status, message, advice });
 
-export const fail = (about: string, message: string, advice: string): Finding => ({
-  about,
-  status: 'fail',
-  message,
-  advice,
-});
+export const warn = withAdvice('warn');
+export const fail = withAdvice('fail');
 
 /** Longer than any check that works. */
 const CHECK_TIMEOUT_MS = 6_000;

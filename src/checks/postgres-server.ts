@@ -70,23 +70,13 @@ export interface TablePrivilege {
   readonly privilege: string;
 }
 
-/** The current role's privileges on the existing tables, as far as they decide what it can run. */
-interface Abilities {
-  readonly me: string;
-  readonly hasTables: boolean;
-  /** Whether it can create schemas, as the first migration does. */
-  readonly mayCreate: boolean;
-  readonly isOwner: boolean;
-  readonly lacksToServe: readonly TablePrivilege[];
-  readonly lacksForCommands: readonly TablePrivilege[];
-}
-
 /**
  * Reads the abilities of the current role, and needs none for that. Serving reads all but the audit trail, and writes
- * usage; commands insert into nearly every table. `roles.sql` has each privilege.
+ * usage; commands insert into nearly every table. `roles.sql` has each privilege. `mayCreate`: whether it can create
+ * schemas, as the first migration does.
  */
-export async function readAbilities({ kysely }: Database): Promise<Abilities> {
-  const { rows: roles } = await sql<Pick<Abilities, 'me' | 'mayCreate' | 'isOwner'>>`
+export async function readAbilities({ kysely }: Database) {
+  const { rows: roles } = await sql<{ me: string; mayCreate: boolean; isOwner: boolean }>`
     select current_user::text as me, has_database_privilege(current_database(), 'create') as "mayCreate",
       exists (select from pg_catalog.pg_namespace
         where nspname = 'access' and pg_has_role(nspowner, 'usage')) as "isOwner"`.execute(kysely);

@@ -5,7 +5,7 @@ import { within, type Finding, fail, ok, warn } from './finding.ts';
 import { checkPrimary, type PrimaryState, checkReplica } from './postgres.ts';
 import { checkRedis } from './redis.ts';
 import { checkSqlite } from './sqlite.ts';
-import { BlockList, isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 /**
  * Checks everything that the service needs. Changes nothing, and always ends, however much of it hangs. Replicas come
@@ -46,10 +46,6 @@ export async function runChecks(
   return [...checkSettings(config), ...found, ...index, ...replicas.flat(), ...(await redis)];
 }
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
-
 /** Reports valid settings that may be unintended; reading them has already refused invalid ones. */
 export function checkSettings(config: Config): Finding[] {
   const about = 'settings';
@@ -59,7 +55,8 @@ export function checkSettings(config: Config): Finding[] {
     const message = `the API and the admin server cannot both use ${host}:${port}`;
     findings.push(fail(about, message, 'Choose another PDS_ADMIN_PORT.'));
   }
-  if (environment === 'dev' && !isLoopback(host)) {
+  const isLoopback = ipaddr.isValid(host) ? ipaddr.process(host).range() === 'loopback' : host === 'localhost';
+  if (environment === 'dev' && !isLoopback) {
     const message = `PDS_HOST is ${host} in dev, where the public key of --demo works`;
     findings.push(warn(about, message, 'Set PDS_ENVIRONMENT, or listen on 127.0.0.1.'));
   }
@@ -71,9 +68,4 @@ export function checkSettings(config: Config): Finding[] {
   const counting = redisUrl === null ? 'rate limits counted by each service' : 'rate limits counted in Redis';
   const ports = `API at ${host}:${port}, admin server at ${adminHost}:${adminPort}`;
   return [ok(about, `environment ${environment}, ${ports}, ${counting}`), ...findings];
-}
-
-function isLoopback(host: string): boolean {
-  const version = isIP(host);
-  return version === 0 ? host === 'localhost' : LOOPBACK.check(host, version === 4 ? 'ipv4' : 'ipv6');
 }

@@ -157,16 +157,12 @@ class KindVerification {
       if (batches < maxBatches && mayContinue) continue;
       const last = rows.at(-1)?.position ?? start;
       // If no record of the range is left, all of it can be compared.
-      if (!(await this.#isLastBefore(last, start + to))) end = last - start + 1;
+      const { rows: left } = await sql`select 1 from ${sql.table(`catalog.${this.#kind}`)}
+        where position > ${last} and position < ${start + to} limit 1`.execute(this.#database.kysely);
+      if (left.length > 0) end = last - start + 1;
       break;
     }
     await this.#compare(block.number, builder.buildStored(), from, end);
-  }
-
-  async #isLastBefore(position: number, end: number): Promise<boolean> {
-    const { rows } = await sql`select 1 from ${sql.table(`catalog.${this.#kind}`)}
-      where position > ${position} and position < ${end} limit 1`.execute(this.#database.kysely);
-    return rows.length === 0;
   }
 
   /** Compares a block's expected rows with the stored ones. */
@@ -191,20 +187,14 @@ class KindVerification {
   }
 
   async *#readRows(block: number): AsyncGenerator<StoredSet[]> {
+    // Stored terms are never empty.
     for (let after: string | null = ''; after !== null;) {
-      const rows: StoredSet[] = await this.#readBatch(block, after);
+      const { rows }: { rows: StoredSet[] } = await sql<StoredSet>`select block, term, bits, checksum
+        from ${sql.table(indexTable(this.#kind))} where block = ${block} and term > ${after}
+        order by term limit ${sql.lit(BATCH_TERMS)}`.execute(this.#database.kysely);
       yield rows;
       after = rows.length < BATCH_TERMS ? null : (rows.at(-1)?.term ?? null);
     }
-  }
-
-  /** @param after a term; stored terms are never empty. */
-  async #readBatch(block: number, after: string): Promise<StoredSet[]> {
-    const { rows } = await sql<StoredSet>`select block, term, bits, checksum from ${sql.table(indexTable(this.#kind))}
-      where block = ${block} and term > ${after} order by term limit ${sql.lit(BATCH_TERMS)}`.execute(
-      this.#database.kysely,
-    );
-    return rows;
   }
 
   #countRow(fault: IndexFault, block: number, term: string): void {

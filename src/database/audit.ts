@@ -1,8 +1,8 @@
 import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
 import type { Database } from './database.ts';
 
-/** A change to record in the audit trail. */
-export interface Change {
+/** A change, as the audit trail has it. */
+export interface AuditEntry {
   /** Such as `key revoke`. */
   readonly action: string;
   /** By name. */
@@ -13,8 +13,8 @@ export interface Change {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** A recorded change, with its author and timestamp. */
-export interface RecordedChange extends Required<Omit<Change, 'partner' | 'keyId'>> {
+/** An entry with its author and timestamp. */
+export interface StoredAuditEntry extends Required<Omit<AuditEntry, 'partner' | 'keyId'>> {
   readonly at: string;
   readonly actor: string;
   readonly partner: string | null;
@@ -22,14 +22,14 @@ export interface RecordedChange extends Required<Omit<Change, 'partner' | 'keyId
 }
 
 /**
- * Records a change in the caller's transaction, so that both commit or neither, and deletes entries past their
+ * Adds an entry in the caller's transaction, so that both commit or neither, and deletes entries past their
  * retention. Call it only if something changed, and after `bumpRevision`: its lock puts the entries in commit
  * order.
  */
-export async function recordChange(
+export async function writeAuditEntry(
   { kysely, operator }: Database,
   clock: Clock,
-  { action, partner, keyId, details = {} }: Change,
+  { action, partner, keyId, details = {} }: AuditEntry,
 ): Promise<void> {
   const nowMs = clock();
   if (operator !== undefined) {
@@ -55,11 +55,11 @@ export async function recordChange(
  *
  * @param partner filters by partner name, including changes made under its former names; null lists all changes.
  */
-export async function listChanges(
+export async function listAuditEntries(
   database: Database,
   clock: Clock,
   { days, partner }: { days: number; partner: string | null },
-): Promise<RecordedChange[]> {
+): Promise<StoredAuditEntry[]> {
   const since = formatTimestamp(clock() - days * DAY_MS);
   const names = partner === null ? [] : await findNames(database, since, partner);
   const rows = await database.kysely

@@ -9,29 +9,31 @@ export interface Sample {
 /** A single value without labels, or samples; undefined if there is nothing to report. */
 export type Reading = number | readonly Sample[] | undefined;
 
-/**
- * Registers a metric whose value is read from its source on each scrape, and never stored.
- *
- * @param ofWorkers how to aggregate workers; the sum by default.
- */
-type Register = (name: string, help: string, read: () => Reading | Promise<Reading>, ofWorkers?: 'min' | 'max') => void;
+/** Registers a metric whose value is read from its source on each scrape, and never stored. */
+type Register = (name: string, help: string, read: () => Reading | Promise<Reading>) => void;
 
 /**
- * The functions that register metrics of values that other parts already keep. `name` and `get` are all that prom-client
- * needs to print or aggregate a metric.
+ * The functions that register metrics of values that other parts already keep. Those of workers are added up, except that
+ * `minGauge` and `maxGauge` take the least and the greatest. `name` and `get` are all that prom-client needs to print or
+ * aggregate a metric.
  */
-export function metricsOf(registry: Registry): Readonly<Record<'counter' | 'gauge', Register>> {
+export function metricsOf(registry: Registry) {
   const registerAs =
-    (type: string): Register =>
-    (name, help, read, ofWorkers) => {
+    (type: string, aggregator = 'sum'): Register =>
+    (name, help, read) => {
       const get = async (): Promise<object> => {
         const reading = await read();
         const values = typeof reading === 'number' ? [{ labels: {}, value: reading }] : (reading ?? []);
-        return { name, help, type, aggregator: ofWorkers ?? 'sum', values };
+        return { name, help, type, aggregator, values };
       };
       registry.registerMetric({ name, get } as unknown as Metric);
     };
-  return { counter: registerAs('counter'), gauge: registerAs('gauge') };
+  return {
+    counter: registerAs('counter'),
+    gauge: registerAs('gauge'),
+    minGauge: registerAs('gauge', 'min'),
+    maxGauge: registerAs('gauge', 'max'),
+  };
 }
 
 /** Gauges of prom-client that are named like counters, which metric linters reject. */

@@ -36,7 +36,7 @@ export interface ObservedParts {
  */
 export function registerServingMetrics(registry: Registry, database: OpenDatabase, parts: ObservedParts): void {
   const { directory, responseCache, limits, usage, admission, openStreams, redisRateLimiter, clock } = parts;
-  const { counter, gauge } = metricsOf(registry);
+  const { counter, gauge, minGauge, maxGauge } = metricsOf(registry);
   const ofServers = (samplesOf: (server: ServerState) => Sample[]): Reading => database.servers?.().flatMap(samplesOf);
   const ofReplicas = (valueOf: (replica: ServerState) => number | null): Reading =>
     ofServers((server) => {
@@ -50,7 +50,7 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     listExpiringKeys(database, parts.keyEnvironment, now()),
   );
   const labels = { version: manifest.version, node_version: process.version, engine: database.engine };
-  gauge('pds_build_info', 'Always 1; the labels identify the build', () => [{ labels, value: 1 }], 'max');
+  maxGauge('pds_build_info', 'Always 1; the labels identify the build', () => [{ labels, value: 1 }]);
 
   counter('pds_limited_requests_total', "Requests over their partner's limit per minute", () =>
     [...limits.limitedRequests].map(([partner, value]) => ({ labels: { partner }, value })),
@@ -78,40 +78,33 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   gauge('pds_response_cache_bytes', 'Memory used by cached responses', () => cache().bytes);
   gauge('pds_response_cache_max_bytes', 'Memory limit of the response cache', () => cache().maxBytes);
 
-  gauge(
-    'pds_database_up',
-    '1 if the last database poll succeeded (polled every 500 ms)',
-    () => Number(directory.state.isReachable),
-    'min',
+  minGauge('pds_database_up', '1 if the last database poll succeeded (polled every 500 ms)', () =>
+    Number(directory.state.isReachable),
   );
-  gauge(
+  maxGauge(
     'pds_database_version_age_seconds',
     'Time since the revision was last read; cached data stays valid for 30 s',
     () => directory.state.versionAgeMs / 1000,
-    'max',
   );
-  gauge(
+  minGauge(
     'pds_access_version',
     'Revision number; increases with every catalog release and every change of partners, keys and grants',
     () => directory.state.version,
-    'min',
   );
   counter(
     'pds_lost_changes_total',
     'How often changes that a process had read were missing in the database later',
     () => directory.state.losses,
   );
-  gauge(
+  minGauge(
     'pds_last_publication_timestamp_seconds',
     'Unix timestamp of the last catalog release; 0 before the first',
     async () => Date.parse(await lastRelease()) / 1000,
-    'min',
   );
-  gauge(
+  maxGauge(
     'pds_key_expiry_timestamp_seconds',
     'Unix timestamp of the end of an active key; "replaced_by" is the key that replaces it, empty before a rotation',
     async () => (await expiringKeys()).filter(({ expiresAt }) => expiresAt > now()).map(expirySample),
-    'max',
   );
   gauge('pds_database_connections', 'Connections to PostgreSQL, by server and state', () =>
     ofServers(({ name: server, connections: { total, idle } }) => [
@@ -125,25 +118,20 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   gauge('pds_database_waiting_queries', 'Queries waiting for a connection to PostgreSQL', () =>
     ofServers(({ name: server, connections }) => [{ labels: { server }, value: connections.waiting }]),
   );
-  gauge('pds_replica_up', '1 if a replica responds', () => ofReplicas(({ lagMs }) => Number(lagMs !== null)), 'min');
-  gauge(
+  minGauge('pds_replica_up', '1 if a replica responds', () => ofReplicas(({ lagMs }) => Number(lagMs !== null)));
+  maxGauge(
     'pds_replica_lag_seconds',
     'Age of the oldest change that a replica lacks; 0 if it lacks none, no value if it does not respond',
     () => ofReplicas(({ lagMs }) => lagMs && lagMs / 1000),
-    'max',
   );
-  gauge(
-    'pds_replica_in_use',
-    '1 if requests are currently read from a replica',
-    () => ofReplicas(({ isInUse }) => Number(isInUse)),
-    'min',
+  minGauge('pds_replica_in_use', '1 if requests are currently read from a replica', () =>
+    ofReplicas(({ isInUse }) => Number(isInUse)),
   );
 
-  gauge(
+  minGauge(
     'pds_limits_shared',
     '1 if limits are currently counted in Redis, 0 if Redis is configured but down',
     () => redisRateLimiter && Number(redisRateLimiter.isShared),
-    'min',
   );
   counter(
     'pds_limits_fallbacks_total',

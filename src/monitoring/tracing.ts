@@ -47,11 +47,6 @@ const WARN_EVERY_MS = 60_000;
 /** Published by node:http for each request that has arrived. */
 const REQUEST_START = 'http.server.request.start';
 
-interface RequestStart {
-  readonly request: IncomingMessage;
-  readonly server: Server;
-}
-
 const SYSTEMS = { postgres: 'postgresql', sqlite: 'sqlite' } as const;
 
 /**
@@ -93,7 +88,7 @@ export class Tracing {
   /** Starts the span of each request to a server, and makes it available to everything done for the request. */
   follow(server: Server): void {
     const begin = (event: unknown): void => {
-      const { request: message, server: receiver } = event as RequestStart;
+      const { request: message, server: receiver } = event as { request: IncomingMessage; server: Server };
       if (receiver !== server) return;
       const span = this.#begin(message);
       // The channel is the only one that Node publishes to before the server's listeners run, and it binds no store.
@@ -113,20 +108,15 @@ export class Tracing {
       run: (statementKey, build, values, source) => {
         const request = this.#current.getStore();
         const run = () => database.run(statementKey, build, values, source);
-        return request === undefined
-          ? run()
-          : this.#traceStatement(statementKey, SYSTEMS[database.engine], request, run);
+        if (request === undefined) return run();
+        return this.#traceStatement(statementKey, SYSTEMS[database.engine], request, run);
       },
     };
   }
 
   async #traceStatement<T>(name: string, system: string, request: Span, run: () => T | Promise<T>): Promise<T> {
-    const attributes = { 'db.system.name': system, 'db.query.summary': name };
-    const span = this.#tracer.startSpan(
-      name,
-      { kind: SpanKind.CLIENT, attributes },
-      trace.setSpan(ROOT_CONTEXT, request),
-    );
+    const options = { kind: SpanKind.CLIENT, attributes: { 'db.system.name': system, 'db.query.summary': name } };
+    const span = this.#tracer.startSpan(name, options, trace.setSpan(ROOT_CONTEXT, request));
     try {
       return await run();
     } catch (error) {
@@ -169,12 +159,9 @@ export class Tracing {
 
   #begin(message: IncomingMessage, startTime?: number): Span {
     const sent = parseTraceparent(message.headers['traceparent']);
-    const options = { kind: SpanKind.SERVER, links: sent === null ? [] : [{ context: sent }] };
-    const span = this.#tracer.startSpan(
-      'request',
-      startTime === undefined ? options : { ...options, startTime },
-      ROOT_CONTEXT,
-    );
+    const links = sent === null ? [] : [{ context: sent }];
+    const options = { kind: SpanKind.SERVER, links, ...(startTime !== undefined && { startTime }) };
+    const span = this.#tracer.startSpan('request', options, ROOT_CONTEXT);
     this.#requests.set(message, span);
     return span;
   }
@@ -220,10 +207,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * @throws ConfigError for an unknown sampler or an invalid ratio.
  */
 function readSampler({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share }: Environment): Sampler {
-  const [, sampler] =
-    /^(?:parentbased_)?(always_on|always_off|traceidratio)$/.exec(
-      name === undefined || name === '' ? 'always_on' : name,
-    ) ?? [];
+  const wanted = name === undefined || name === '' ? 'always_on' : name;
+  const [, sampler] = /^(?:parentbased_)?(always_on|always_off|traceidratio)$/.exec(wanted) ?? [];
   if (sampler === undefined) {
     throw new ConfigError([
       'OTEL_TRACES_SAMPLER must be one of always_on, always_off and traceidratio, also with parentbased_ before it',

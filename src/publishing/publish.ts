@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { recordChange } from '../database/audit.ts';
+import { writeAuditEntry } from '../database/audit.ts';
 import { rollBack, type Database, type OpenDatabase } from '../database/database.ts';
 import { buildBlocks, type BlockOfKind } from '../index/write/build-blocks.ts';
 import { IndexChanges } from '../index/write/index-changes.ts';
@@ -13,7 +13,7 @@ import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import type { ChangeSink } from './preview/record-changes.ts';
 import { refuseOtherFormats } from './read/file-format.ts';
 import { ProblemList } from './problems.ts';
-import { publishKind, type PublishedKind } from './publish-kind.ts';
+import { importKind, type ImportedKind } from './import-kind.ts';
 import { applyRemovals, type RemovalOptions } from './write/removals.ts';
 import { pruneDepartures } from './write/departures.ts';
 import { rerender } from './write/rerender.ts';
@@ -102,14 +102,14 @@ async function publishWithin(
   await refuseOtherFormats(sources);
   const context = await createImportContext(database, options);
   const notes: string[] = [];
-  const published = new Map<Kind, PublishedKind>();
+  const published = new Map<Kind, ImportedKind>();
   for (const kind of KINDS) {
     const source = sources.find((candidate) => candidate.kind === kind);
     if (source === undefined) continue;
     const report: Report = (line, field, reason) => context.problems.add({ file: source.name, line, field, reason });
     const writer = new RecordWriter(context, kind, report);
     const onRead = (bytes: number, lines: number): void => options.onRead?.(source, bytes, lines);
-    published.set(kind, await publishKind(context, source, writer, onRead));
+    published.set(kind, await importKind(context, source, writer, onRead));
     await context.pause();
   }
   context.problems.throwIfAny();
@@ -140,7 +140,7 @@ async function publishWithin(
     rendered_anew: rerendered,
     ...(context.departures.written + context.departures.deleted > 0 && { departures: context.departures }),
   };
-  await recordChange(database, options.clock, { action: 'import', details });
+  await writeAuditEntry(database, options.clock, { action: 'import', details });
   return { timestamp, kinds, rerendered, notes };
 }
 

@@ -128,11 +128,6 @@ export function rateLimitResult(count: number, quota: number, msLeft: number): R
   };
 }
 
-interface Window {
-  readonly endsAtMs: number;
-  count: number;
-}
-
 /**
  * Counts in this process's memory. Ended windows are dropped when another begins, so no timer is needed and no key's
  * count can evict another's.
@@ -143,7 +138,7 @@ interface Window {
 export class InMemoryRateLimiter implements RateLimiter {
   readonly windowSeconds: number;
   /** In the order in which they began, which is also the order in which they end. */
-  readonly #windows = new Map<string, Window>();
+  readonly #windows = new Map<string, { readonly endsAtMs: number; count: number }>();
 
   constructor(windowSeconds = WINDOW_SECONDS) {
     this.windowSeconds = windowSeconds;
@@ -151,23 +146,16 @@ export class InMemoryRateLimiter implements RateLimiter {
 
   count(key: string, quota: number, units = 1): RateLimitResult {
     const nowMs = performance.now();
-    const window = this.#find(key, nowMs) ?? this.#begin(key, nowMs);
+    let window = this.#windows.get(key);
+    if (window === undefined || window.endsAtMs <= nowMs) {
+      for (const [ended, { endsAtMs }] of this.#windows) {
+        if (endsAtMs > nowMs) break;
+        this.#windows.delete(ended);
+      }
+      window = { endsAtMs: nowMs + this.windowSeconds * 1000, count: 0 };
+      this.#windows.set(key, window);
+    }
     window.count += units;
     return rateLimitResult(window.count, quota, window.endsAtMs - nowMs);
-  }
-
-  #find(key: string, nowMs: number): Window | null {
-    const window = this.#windows.get(key);
-    return window !== undefined && window.endsAtMs > nowMs ? window : null;
-  }
-
-  #begin(key: string, nowMs: number): Window {
-    for (const [ended, { endsAtMs }] of this.#windows) {
-      if (endsAtMs > nowMs) break;
-      this.#windows.delete(ended);
-    }
-    const window = { endsAtMs: nowMs + this.windowSeconds * 1000, count: 0 };
-    this.#windows.set(key, window);
-    return window;
   }
 }

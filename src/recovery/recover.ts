@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import { recordChange, type Change } from '../database/audit.ts';
+import { writeAuditEntry, type AuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { hasTimelineChanged, readTimeline, recordTimeline } from '../database/postgres/timeline.ts';
 import { bumpRevision, readLastEvents } from '../database/commit-timestamps.ts';
@@ -9,7 +9,7 @@ import { insertRows } from '../database/rows.ts';
 import { encodeSet, decodeStoredSet, storedSet, type StoredSet } from '../index/position-set.ts';
 import { ALL, CHANGED, changeTerms } from '../index/terms.ts';
 import { indexTable } from '../index/write/indexed-rows.ts';
-import { countRecords, rebuildIndex, type RebuiltKind } from '../index/write/rebuild-index.ts';
+import { countRecords, rebuildIndex } from '../index/write/rebuild-index.ts';
 import { completeBefore } from '../publishing/write/departures.ts';
 import { announceRelease, nextReleaseNumber } from '../publishing/releases.ts';
 import { vacuum } from '../database/vacuum.ts';
@@ -23,7 +23,7 @@ interface RecoverOptions extends Pick<WorkHooks, 'onWaiting'> {
   /** A timestamp at or after the last lost change: the new one will be later. */
   readonly after?: string;
   /** The audit trail's entry; `recover` by default. */
-  readonly change?: Pick<Change, 'action' | 'details'>;
+  readonly change?: Pick<AuditEntry, 'action' | 'details'>;
 }
 
 export interface Recovery {
@@ -99,7 +99,7 @@ export async function recover(database: OpenDatabase, options: RecoverOptions): 
     await completeBefore(transaction.kysely, timestamp);
     await recordTimeline(transaction);
     const details = { ...change.details, recovered_at: timestamp, last_event: traces.lastEvent, records };
-    await recordChange(transaction, clock, { ...change, details });
+    await writeAuditEntry(transaction, clock, { ...change, details });
     return { timestamp, ...traces, records };
   });
   // The recovery is committed; a failure of the cleanup does not matter.
@@ -125,7 +125,7 @@ export async function recordPromotion(database: OpenDatabase, clock: Clock): Pro
   await inTransaction(database, async (transaction) => {
     await bumpRevision(transaction);
     await recordTimeline(transaction);
-    await recordChange(transaction, clock, { action: PROMOTE });
+    await writeAuditEntry(transaction, clock, { action: PROMOTE });
   });
   return true;
 }
@@ -166,25 +166,14 @@ async function markRecordsChanged({ kysely }: Database, release: number): Promis
   return records + Number(numAffectedRows);
 }
 
-interface ReindexOptions extends WorkHooks {
-  readonly clock: Clock;
-}
-
-export interface Reindexing {
-  /** The timestamp of the release that made the new index known. */
-  readonly timestamp: string;
-  readonly kinds: readonly RebuiltKind[];
-  /** A note for the operator about the disk; null if there is none. */
-  readonly note: string | null;
-}
-
 /**
  * Rebuilds the index from the stored records, all or nothing. Servers continue; imports wait. Ends with a release
  * that changes no record, so that servers drop what they cached of the old index; watermarks stay valid.
  *
+ * @returns the timestamp of that release, the kinds, and a note for the operator about the disk; null if there is none.
  * @throws OperatorError if an import ran for over a minute.
  */
-export async function reindex(database: OpenDatabase, options: ReindexOptions): Promise<Reindexing> {
+export async function reindex(database: OpenDatabase, options: WorkHooks & { readonly clock: Clock }) {
   const { clock } = options;
   const { records, ...reindexed } = await inTransaction(database, async (transaction) => {
     await lockCatalog(transaction, options);
@@ -197,7 +186,7 @@ export async function reindex(database: OpenDatabase, options: ReindexOptions): 
     const records = rebuilt.reduce((sum, kind) => sum + kind.records, 0);
     const placedAgain = rebuilt.filter(({ isPlacedAgain }) => isPlacedAgain).map(({ kind }) => kind);
     const details = { published_at: timestamp, records, placed_again: placedAgain };
-    await recordChange(transaction, clock, { action: 'reindex', details });
+    await writeAuditEntry(transaction, clock, { action: 'reindex', details });
     await setImmediate();
     options.onCommit?.();
     return { timestamp, kinds: rebuilt, records };

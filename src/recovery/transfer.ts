@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { recordChange } from '../database/audit.ts';
+import { writeAuditEntry } from '../database/audit.ts';
 import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
@@ -11,17 +11,6 @@ import { vacuum } from '../database/vacuum.ts';
 import type { Clock } from '../timestamp.ts';
 import { isUnused } from './unused-database.ts';
 
-interface TransferOptions extends WorkHooks {
-  readonly clock: Clock;
-}
-
-export interface Transfer {
-  /** The number of rows by table, such as `access.keys`. */
-  readonly tables: Readonly<Record<string, number>>;
-  /** A note for the operator about the target; null if there is none. */
-  readonly note: string | null;
-}
-
 /**
  * Copies every row of every table into an empty database, of the same or the other engine: records and index, releases,
  * partners, keys, grants, usage, the audit trail, the secret of the cursors and the clock. So the service continues on
@@ -30,9 +19,10 @@ export interface Transfer {
  * Imports and changes of partners, keys and grants in the source wait until it is done; servers continue. The tables and
  * columns are those that the databases have, in the order in which the migrations created them.
  *
+ * @returns the number of rows by table, such as `access.keys`, and a note for the operator about the target, or null.
  * @throws OperatorError if the target is not empty, or the source must be recovered first.
  */
-export async function transfer(source: Database, target: OpenDatabase, options: TransferOptions): Promise<Transfer> {
+export async function transfer(source: Database, target: OpenDatabase, options: WorkHooks & { readonly clock: Clock }) {
   const { clock, onCommit } = options;
   if (await hasTimelineChanged(source)) {
     throw new OperatorError('the source was promoted or restored, and may have lost changes: run "pds recover" first');
@@ -53,7 +43,7 @@ export async function transfer(source: Database, target: OpenDatabase, options: 
       await into.kysely.deleteFrom('access.settings').where('name', '=', HISTORY).execute();
       await recordTimeline(into);
       await continueIdentities(into);
-      await recordChange(into, clock, { action: 'transfer', details: { from: source.engine } });
+      await writeAuditEntry(into, clock, { action: 'transfer', details: { from: source.engine } });
       await setImmediate();
       onCommit?.();
       return copied;
@@ -76,7 +66,7 @@ async function refuseUsed(database: Database): Promise<void> {
 async function copyTables(
   from: Database,
   into: Database,
-  { onProgress = () => undefined }: TransferOptions,
+  { onProgress = () => undefined }: WorkHooks,
 ): Promise<Record<string, number>> {
   const tables = await readTables(into);
   const columnsOf = new Map((await readTables(from)).map(({ table, columns }) => [table, columns]));

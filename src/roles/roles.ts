@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
-import { recordChange } from '../database/audit.ts';
+import { writeAuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { SERVING_SETTINGS } from '../database/postgres/postgres.ts';
 import { OperatorError } from '../operator-error.ts';
@@ -51,7 +51,7 @@ export async function makeRoles(database: Database, clock: Clock, roles: Roles):
       });
     await setForServing(transaction, reader);
     const created = [reader, writer].filter((role) => !existing.some(({ rolname }) => rolname === role));
-    await recordChange(transaction, clock, { action: 'roles', details: { ...roles, created } });
+    await writeAuditEntry(transaction, clock, { action: 'roles', details: { ...roles, created } });
     return created;
   });
 }

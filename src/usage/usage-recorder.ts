@@ -30,14 +30,6 @@ interface UsageRecorderOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 
-/** State for metrics. */
-interface UsageState {
-  /** Requests that are counted but not written yet. */
-  readonly pendingRequests: number;
-  /** Failed writes since the start. */
-  readonly failedWrites: number;
-}
-
 /**
  * Counts requests by partner, key, endpoint and day, and writes the counts every five seconds. Requests never wait for
  * a write. If writes fail, counts accumulate in bounded memory until one succeeds.
@@ -60,7 +52,8 @@ export class UsageRecorder {
   /** Counts a finished request. */
   readonly observe: RequestObserver = (request) => this.#counts.count(request, this.#options.clock());
 
-  get state(): UsageState {
+  /** For metrics: requests that are counted but not written yet, and failed writes since the start. */
+  get state(): { readonly pendingRequests: number; readonly failedWrites: number } {
     const taken = this.#unwritten.reduce((sum, { requests }) => sum + requests, 0);
     return { pendingRequests: this.#counts.requests + taken, failedWrites: this.#failedWrites };
   }

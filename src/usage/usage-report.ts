@@ -1,17 +1,13 @@
 import { getPartnerId } from '../access/partner-admin.ts';
 import { formerName } from '../access/partner-lifecycle.ts';
 import type { Database } from '../database/database.ts';
+import type { UsageRow } from '../database/tables.ts';
 import { lastDays, type Clock } from '../timestamp.ts';
 
-export interface Usage {
-  readonly requests: number;
-  /** Number of records in the responses. */
-  readonly records: number;
-  /** Requests that got 429. */
-  readonly limited: number;
-  /** Requests that failed with a 5xx status. */
-  readonly failed: number;
-}
+const FIGURES = ['requests', 'records', 'limited', 'failed'] as const;
+
+/** Figures of usage, as `UsageRow` describes them. */
+export type Usage = Readonly<Pick<UsageRow, (typeof FIGURES)[number]>>;
 
 /** Usage of one partner, or of one key and endpoint: in total, and per day of the report in order. */
 export interface UsageLine<Subject> extends Usage {
@@ -27,8 +23,6 @@ export interface UsageReport<Subject> {
   readonly total: UsageLine<null>;
 }
 
-const FIGURES = ['requests', 'records', 'limited', 'failed'] as const;
-
 /**
  * Each partner's usage over the last days, in UTC. Partners without requests are included with zeros, deleted ones only
  * with requests. Served by the primary key.
@@ -37,7 +31,7 @@ export async function reportUsage(
   { kysely }: Database,
   clock: Clock,
   dayCount: number,
-): Promise<UsageReport<{ partner: string; deletedAt: string | null }>> {
+): Promise<UsageReport<{ name: string; deletedAt: string | null }>> {
   const days = lastDays(clock(), dayCount);
   const rows = await kysely
     .selectFrom('access.partners as partner')
@@ -54,7 +48,7 @@ export async function reportUsage(
     .groupBy(['partner.name', 'partner.deleted_at', 'used.day'])
     .execute();
   return toReport(days, rows, ({ name, deleted_at: deletedAt }) => ({
-    partner: deletedAt === null ? name : formerName(name),
+    name: deletedAt === null ? name : formerName(name),
     deletedAt,
   }));
 }

@@ -30,9 +30,7 @@ export interface UsageStore {
  *   store opens another.
  */
 export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase): UsageStore {
-  return config.engine === 'sqlite'
-    ? new SqliteUsageStore(sqliteFiles(config.path).access)
-    : postgresUsageStore(kysely);
+  return config.engine === 'sqlite' ? sqliteUsageStore(sqliteFiles(config.path).access) : postgresUsageStore(kysely);
 }
 
 const KEY = ['day', 'partner_id', 'key_id', 'endpoint'] as const;
@@ -53,54 +51,44 @@ export const SQLITE_USAGE_STATEMENTS = {
  * A separate connection to the access file. It never waits for a lock: SQLite calls block the event loop, and so every
  * request. If another process is writing, the caller tries again later.
  */
-class SqliteUsageStore implements UsageStore {
-  readonly #path: string;
-  #connection: DatabaseSync | null = null;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  async add(rows: readonly UsageRow[]): Promise<void> {
-    this.#write((connection) => {
-      const statement = connection.prepare(SQLITE_USAGE_STATEMENTS.add);
-      for (const row of rows) statement.run(...valuesOf(row));
-    });
-  }
-
-  async deleteOneDayBefore(day: string): Promise<boolean> {
-    return this.#write((connection) => {
-      const { changes } = connection.prepare(SQLITE_USAGE_STATEMENTS.deleteOneDay).run(day);
-      return changes > 0;
-    });
-  }
-
-  close(): void {
-    this.#connection?.close();
-    this.#connection = null;
-  }
-
-  #write<T>(work: (connection: DatabaseSync) => T): T {
-    const connection = (this.#connection ??= this.#connect());
+function sqliteUsageStore(path: string): UsageStore {
+  let connected: DatabaseSync | null = null;
+  const close = (): void => {
+    connected?.close();
+    connected = null;
+  };
+  const write = <T>(work: (connection: DatabaseSync) => T): T => {
+    const connection = (connected ??= connectTo(path));
     try {
       connection.exec('begin immediate');
       const result = work(connection);
       connection.exec('commit');
       return result;
     } catch (error) {
-      // Ends the transaction and reconnects next time: the cause, such as a file that could not be written, may be
-      // gone.
-      this.close();
+      // Ends the transaction and reconnects next time: the cause, such as a file that could not be written, may be gone.
+      close();
       throw error;
     }
-  }
+  };
+  return {
+    async add(rows) {
+      write((connection) => {
+        const statement = connection.prepare(SQLITE_USAGE_STATEMENTS.add);
+        for (const row of rows) statement.run(...valuesOf(row));
+      });
+    },
+    async deleteOneDayBefore(day) {
+      return write((connection) => connection.prepare(SQLITE_USAGE_STATEMENTS.deleteOneDay).run(day).changes > 0);
+    },
+    close,
+  };
+}
 
-  #connect(): DatabaseSync {
-    const connection = new SqliteConnection(`${pathToFileURL(this.#path).href}?mode=rw`, { timeout: 0 });
-    // Does not wait for the disk at each commit: a power cut can lose some counts, a killed process none.
-    connection.exec('pragma synchronous = normal');
-    return connection;
-  }
+function connectTo(path: string): DatabaseSync {
+  const connection = new SqliteConnection(`${pathToFileURL(path).href}?mode=rw`, { timeout: 0 });
+  // Does not wait for the disk at each commit: a power cut can lose some counts, a killed process none.
+  connection.exec('pragma synchronous = normal');
+  return connection;
 }
 
 function postgresUsageStore(kysely: Kysely<Tables>): UsageStore {

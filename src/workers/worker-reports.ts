@@ -13,17 +13,6 @@ const RESPONSE_TIMEOUT_MS = 1_000;
  */
 const MAX_UNANSWERED = 3;
 
-interface WorkerState {
-  unanswered: number;
-  /** Its last reported metrics. */
-  metrics: MetricValues;
-}
-
-interface PendingRequest {
-  readonly worker: number;
-  readonly resolve: (report: WorkerReport | null) => void;
-}
-
 /**
  * Collects the workers' reports in their primary process. A worker that has exited or does not respond within a second
  * does not reduce any sum: what it counted up to its last report is still included. A counter that falls looks like a
@@ -32,9 +21,10 @@ interface PendingRequest {
  */
 export class WorkerReports {
   readonly #send: (worker: number, request: ReportRequest) => void;
-  readonly #workers = new Map<number, WorkerState>();
+  /** How many requests each has left unanswered, and its last reported metrics. */
+  readonly #workers = new Map<number, { unanswered: number; metrics: MetricValues }>();
   /** By request number. */
-  readonly #pending = new Map<number, PendingRequest>();
+  readonly #pending = new Map<number, { worker: number; resolve: (report: WorkerReport | null) => void }>();
   #lastNumber = 0;
   /** Totals of the workers that have exited. */
   #retired: MetricValues = [];

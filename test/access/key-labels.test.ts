@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueKey, labelKey, listKeys, rotateKey } from '../../src/access/key-admin.ts';
 import { DEMO_KEY } from '../../src/access/keys.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
-import { listChanges } from '../../src/database/audit.ts';
+import { listAuditEntries } from '../../src/database/audit.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 let made: TestDatabase;
@@ -22,7 +22,7 @@ async function issueLabeled(label: string | null): Promise<string> {
 
 async function labelsAndChanges() {
   const keys = await listKeys(made.database, clock, null);
-  const changes = await listChanges(made.database, clock, { days: 1, partner: null });
+  const changes = await listAuditEntries(made.database, clock, { days: 1, partner: null });
   const ofKeys = changes.filter(({ action }) => action.startsWith('key '));
   return { labels: new Map(keys.map(({ id, label }) => [id, label])), details: ofKeys.map(({ details }) => details) };
 }

@@ -5,7 +5,7 @@ import { findKey, issueKey, listKeys, revokeKey } from '../../src/access/key-adm
 import { createPartner, getPartner, listPartners, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { PartnerDirectory } from '../../src/access/partner-directory.ts';
 import { deletePartner, renamePartner } from '../../src/access/partner-lifecycle.ts';
-import { listChanges } from '../../src/database/audit.ts';
+import { listAuditEntries } from '../../src/database/audit.ts';
 import { reportUsage, reportUsageOf } from '../../src/usage/usage-report.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -60,7 +60,7 @@ async function countRequests(partner: string, requests: number): Promise<void> {
 }
 
 async function changesOf(partner: string) {
-  const changes = await listChanges(made.database, Date.now, { days: 1, partner });
+  const changes = await listAuditEntries(made.database, Date.now, { days: 1, partner });
   return changes.map(({ action, partner: name, details }) => [action, name, details] as const);
 }
 
@@ -134,7 +134,7 @@ describe('a deleted partner', () => {
     await deletePartner(made.database, Date.now, 'idle');
     expect((await changesOf('acme')).at(-1)).toEqual(['partner delete', 'acme', { keys: [keyId], grants: 2 }]);
     const { lines, total } = await reportUsage(made.database, Date.now, 3);
-    expect(lines.map(({ subject, requests }) => [subject.partner, subject.deletedAt !== null, requests])).toEqual([
+    expect(lines.map(({ subject, requests }) => [subject.name, subject.deletedAt !== null, requests])).toEqual([
       ['acme', true, 7],
     ]);
     expect(total.requests).toBe(7);

@@ -8,7 +8,7 @@ import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { setPartner } from '../../src/access/partner-admin.ts';
 import { checkContents } from '../../src/checks/contents.ts';
 import { checkPatroni } from '../../src/checks/patroni.ts';
-import { listChanges } from '../../src/database/audit.ts';
+import { listAuditEntries } from '../../src/database/audit.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { OperatorError } from '../../src/operator-error.ts';
@@ -234,7 +234,7 @@ test('nobody loses or repeats a change, whatever part of the cluster is lost, an
   // Nobody has to run `pds recover`: Patroni ran `ops/cluster/promoted.sh`.
   const check = () => checkContents(database, 'production', Date.now);
   await timeUntil(async () => !(await check()).findings.some(({ about }) => about === 'history'));
-  const actions = (await listChanges(database, Date.now, { days: 1, partner: null })).map(({ action }) => action);
+  const actions = (await listAuditEntries(database, Date.now, { days: 1, partner: null })).map(({ action }) => action);
   expect(actions).toContain('promote');
   expect(actions).not.toContain('recover');
 

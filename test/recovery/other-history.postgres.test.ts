@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listChanges } from '../../src/database/audit.ts';
+import { listAuditEntries } from '../../src/database/audit.ts';
 import { readTimeline, readRecordedTimeline } from '../../src/database/postgres/timeline.ts';
 import { previewRecovery, recover } from '../../src/recovery/recover.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
@@ -47,7 +47,7 @@ test('pds recover --nothing-lost ends the warnings, and no record counts as chan
   expect(stderr).toMatch(/^Recorded that the server was promoted/);
   expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
   expect(await readPublications()).toEqual(before);
-  expect((await listChanges(database, Date.now, { days: 1, partner: null })).at(-1)?.action).toBe('promote');
+  expect((await listAuditEntries(database, Date.now, { days: 1, partner: null })).at(-1)?.action).toBe('promote');
   // Of a recovery by hand afterwards: what the server had when it was promoted.
   expect(await previewRecovery(database)).toEqual(preview);
   await made.drop();

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { recordChange } from '../../src/database/audit.ts';
+import { writeAuditEntry } from '../../src/database/audit.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { previewRecovery, recover } from '../../src/recovery/recover.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
@@ -213,7 +213,7 @@ test('a migration does not count as the newest change of partners, grants and ke
   const { kysely } = service.database;
   const before = await previewRecovery(service.database);
   const at = '2999-01-01T00:00:00.000Z';
-  await recordChange(service.database, () => Date.parse(at), { action: 'migrate', details: {} });
+  await writeAuditEntry(service.database, () => Date.parse(at), { action: 'migrate', details: {} });
   expect(await kysely.selectFrom('access.audit').select('action').where('at', '=', at).execute()).toHaveLength(1);
   expect(await previewRecovery(service.database)).toEqual(before);
 });

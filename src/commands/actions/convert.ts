@@ -77,11 +77,8 @@ export async function convertFromCsv(
     const map = await sketchMap(sketch, fieldsOf(RECORD_SCHEMAS));
     const lines = JSON.stringify(map, null, 2).split('\n');
     const marked = lines.filter((line) => line.includes('"(choose ')).length;
-    output.result(
-      map,
-      lines,
-      marked === 0 ? [] : `Fill in the ${marked} lines marked (choose …), and check the others.`,
-    );
+    const remark = marked === 0 ? [] : `Fill in the ${marked} lines marked (choose …), and check the others.`;
+    output.result(map, lines, remark);
     return 0;
   }
   if (mapPath === undefined || out === undefined) throw new OperatorError('pass --map and --out, or --sketch FILE.csv');
@@ -112,14 +109,9 @@ async function convert(
       progress.show('Converting', bytes, totalBytes);
     });
     const isWritten = report.refused === 0 || skipRefused;
+    const refusalsOf = (kind: Kind): string[] => report.describeRefusals(kind);
     const written = isWritten
-      ? await writeDirectory(
-          workspace,
-          directory,
-          kinds,
-          (kind) => report.describeRefusals(kind),
-          progress.throwIfInterrupted,
-        )
+      ? await writeDirectory(workspace, directory, kinds, refusalsOf, progress.throwIfInterrupted)
       : {};
     const others = isWritten ? otherFiles(directory, kinds) : [];
     if (others.length > 0) report.note(`${directory} still holds ${others.join(', ')} as before.`);

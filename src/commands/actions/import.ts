@@ -14,7 +14,6 @@ import { previewDirectory, type PreviewOptions } from './preview.ts';
 /** The options of `pds import`, as Commander parses them. */
 export interface ImportOptions extends PreviewOptions {
   readonly dryRun?: boolean;
-  /** Skips the prompts. */
   readonly yes?: boolean;
 }
 

@@ -115,16 +115,9 @@ export async function showConfig(
     name.startsWith('OTEL_') ? [{ name, text, value: text, origin: originOf(name), problem: null }] : [],
   );
   const settings = [...findSettings(variables, originOf), ...traces].map((setting) => {
-    const { name, origin, problem } = setting;
+    const { name, text, origin, problem } = setting;
     const { file, line } = origin.from === 'file' ? origin : { file: null, line: null };
-    return {
-      name,
-      value: setting.text === '' ? null : withoutSecrets(setting),
-      from: origin.from,
-      file,
-      line,
-      problem,
-    };
+    return { name, value: text === '' ? null : withoutSecrets(setting), from: origin.from, file, line, problem };
   });
   const rows = settings.map(({ name, value, from, file, line, problem }) => [
     name,

@@ -135,12 +135,12 @@ function describeNewKey({ details }: NewKey): string {
   );
 }
 
-interface FoundKey {
+interface FoundKey extends Partial<Omit<KeyDetails, 'id' | 'state'>> {
   readonly id: string;
   /** Line of its first occurrence, from 1. */
   readonly line: number;
-  /** Null for a key not issued here: from another installation, or made up. */
-  readonly details: KeyDetails | null;
+  /** Unknown for a key not issued here: from another installation, or made up. */
+  readonly state: KeyDetails['state'] | 'unknown';
 }
 
 /**
@@ -156,30 +156,16 @@ export async function find({ database, clock, output }: CommandContext): Promise
   }
   const found: FoundKey[] = [];
   for (const [key, line] of lines) {
-    found.push({ id: parseKey(key)?.id ?? '', line, details: await findKey(database, clock, key) });
+    const details = await findKey(database, clock, key);
+    found.push({ line, ...(details ?? { id: parseKey(key)?.id ?? '', state: 'unknown' }) });
   }
-  output.result({ keys: found.map(foundJson) }, renderFound(found), adviceFor(found));
-}
-
-function foundJson({ id, line, details }: FoundKey): object {
-  return { line, ...(details ?? { id, state: 'unknown' }) };
-}
-
-function renderFound(found: readonly FoundKey[]): string[] {
-  const rows = found.map(({ id, line, details }) => [
-    String(line),
-    id,
-    details?.environment ?? '-',
-    details?.state ?? 'unknown',
-    details?.partner ?? '-',
-    details?.label ?? '-',
-  ]);
-  return renderColumns([['LINE', 'KEY ID', 'FOR', 'STATE', 'PARTNER', 'LABEL'], ...rows]);
-}
-
-function adviceFor(found: readonly FoundKey[]): string {
-  const active = found.filter(({ details }) => details?.state === 'active').map(({ id }) => id);
-  return active.length === 0
-    ? 'None of these keys is active here.'
-    : `Still active. Revoke with: ${active.map((id) => `pds key revoke ${id}`).join(', ')}`;
+  const rows = found.map(({ line, id, environment = '-', state, partner = '-', label }) => {
+    return [String(line), id, environment, state, partner, label ?? '-'];
+  });
+  const revoke = found.filter(({ state }) => state === 'active').map(({ id }) => `pds key revoke ${id}`);
+  output.result(
+    { keys: found },
+    renderColumns([['LINE', 'KEY ID', 'FOR', 'STATE', 'PARTNER', 'LABEL'], ...rows]),
+    revoke.length === 0 ? 'None of these keys is active here.' : `Still active. Revoke with: ${revoke.join(', ')}`,
+  );
 }

@@ -78,16 +78,11 @@ async function onDatabaseOrEmpty<T>(output: Output, work: (context: CommandConte
   }
   output.note('There is no database yet (PDS_DATABASE_URL). This is a preview of an import into an empty one.');
   const folder = mkdtempSync(join(tmpdir(), 'pds-dry-run-'));
-  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  using cleanup = new DisposableStack();
+  cleanup.defer(() => rmSync(folder, { recursive: true, force: true }));
   // Also if a signal ends the process.
-  process.once('exit', remove);
-  const database = openForCommands({ engine: 'sqlite', path: join(folder, 'pds.sqlite') });
-  try {
-    await migrate(database, Date.now);
-    return await work({ config: configOfProcess(), database, clock: Date.now, output });
-  } finally {
-    await database.close();
-    process.off('exit', remove);
-    remove();
-  }
+  process.once('exit', () => cleanup.dispose());
+  await using database = openForCommands({ engine: 'sqlite', path: join(folder, 'pds.sqlite') });
+  await migrate(database, Date.now);
+  return await work({ config: configOfProcess(), database, clock: Date.now, output });
 }

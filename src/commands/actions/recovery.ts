@@ -41,11 +41,8 @@ export async function backupDatabase(output: Output, directory: string): Promise
 
 /** The options of `pds restore`, as Commander parses them. */
 interface RestoreOptions {
-  /** Also restores partners, keys and grants. */
   readonly access?: boolean;
-  /** A timestamp that partners may have seen, if the operator knows of one. */
   readonly after?: string;
-  /** Skips the prompt. */
   readonly yes?: boolean;
 }
 
@@ -153,9 +150,7 @@ function noteWhatFollows(
 
 /** The options of `pds recover`, as Commander parses them. */
 export interface RecoverOptions extends Omit<RestoreOptions, 'access'> {
-  /** Reports without changing anything. */
   readonly dryRun?: boolean;
-  /** Only records that the server was promoted. */
   readonly nothingLost?: boolean;
 }
 

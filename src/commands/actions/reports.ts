@@ -3,7 +3,7 @@ import { reportUsage, reportUsageOf, type UsageLine, type UsageReport } from '..
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../output/output.ts';
 import { getPartnerId } from '../../access/partner-admin.ts';
-import { listChanges, type RecordedChange } from '../../database/audit.ts';
+import { listAuditEntries, type StoredAuditEntry } from '../../database/audit.ts';
 import { compareBytewise } from '../../bytewise.ts';
 import { hasAllWords, queryWords, Tokenizer } from '../../index/words.ts';
 
@@ -18,20 +18,14 @@ export async function showUsage(
 ): Promise<undefined> {
   if (partner === undefined) {
     const report = await reportUsage(database, clock, days);
-    const value = reportJson(report, 'partners', ({ partner: name, deletedAt }) => ({ name, deletedAt }));
-    output.result(
-      value,
-      renderReport(report, ['PARTNER'], ({ partner: name, deletedAt }) => [
-        deletedAt === null ? name : `${name} (deleted)`,
-      ]),
-    );
+    const cellsOf = (subject: { name: string; deletedAt: string | null }): string[] => [
+      subject.deletedAt === null ? subject.name : `${subject.name} (deleted)`,
+    ];
+    output.result(reportJson(report, 'partners'), renderReport(report, ['PARTNER'], cellsOf));
   } else {
     const report = await reportUsageOf(database, clock, days, partner);
-    const value = reportJson(report, 'keys', (subject) => subject);
-    output.result(
-      { partner, ...value },
-      renderReport(report, ['KEY ID', 'ENDPOINT'], ({ keyId, endpoint }) => [keyId, endpoint]),
-    );
+    const lines = renderReport(report, ['KEY ID', 'ENDPOINT'], ({ keyId, endpoint }) => [keyId, endpoint]);
+    output.result({ partner, ...reportJson(report, 'keys') }, lines);
   }
 }
 
@@ -66,11 +60,7 @@ function chartOf(requestsByDay: readonly number[]): string {
   return sparkly(bars, { minimum: 0 });
 }
 
-function reportJson<Subject>(
-  { days, lines, total }: UsageReport<Subject>,
-  name: string,
-  subjectJson: (subject: Subject) => object,
-): Record<string, unknown> {
+function reportJson({ days, lines, total }: UsageReport<object>, name: string): Record<string, unknown> {
   const withDays = ({ subject: _, ...line }: UsageLine<unknown>) => ({
     ...line,
     days: line.days.map((usage, index) => ({ day: days[index], ...usage })),
@@ -78,7 +68,7 @@ function reportJson<Subject>(
   return {
     from: days[0],
     to: days.at(-1),
-    [name]: lines.map((line) => ({ ...subjectJson(line.subject), ...withDays(line) })),
+    [name]: lines.map((line) => ({ ...line.subject, ...withDays(line) })),
     total: withDays(total),
   };
 }
@@ -91,14 +81,14 @@ export async function showAudit(
   { database, clock, output }: CommandContext,
   { days, partner = null }: { days: number; partner?: string | null },
 ): Promise<undefined> {
-  const changes = await listChanges(database, clock, { days, partner });
+  const changes = await listAuditEntries(database, clock, { days, partner });
   // A misspelled name would look like a partner without changes. A deleted partner has only changes.
   if (partner !== null && changes.length === 0) await getPartnerId(database, partner);
   const heading = ['AT', 'BY', 'ACTION', 'PARTNER', 'KEY ID', 'DETAILS'];
   output.result({ changes }, renderColumns([heading, ...changes.map(changeRow)]));
 }
 
-function changeRow({ at, actor, action, partner, keyId, details }: RecordedChange): string[] {
+function changeRow({ at, actor, action, partner, keyId, details }: StoredAuditEntry): string[] {
   return [at, actor, action, partner ?? '-', keyId ?? '-', describeDetails(details)];
 }
 

@@ -4,27 +4,22 @@ import { printableJson } from '../../printable.ts';
 import type { LogFormat } from '../../settings.ts';
 import { processOutput } from './output.ts';
 
-export interface ServiceLog {
-  readonly logger: Logger;
-  /** Call it when the start has been reported: lines for people appear below that. */
-  release(): void;
-}
-
 /**
  * The log of a serving process, on stdout. JSON lines are written in the background, at most 20 milliseconds late.
  *
  * @param isShared whether other processes write to the same output.
+ * @returns `release`, to call when the start has been reported: lines for people appear below that.
  */
 export async function createLog(
   { logLevel: level }: Config,
   format: LogFormat,
   { isShared }: { isShared: boolean },
-): Promise<ServiceLog> {
+): Promise<{ logger: Logger; release: () => void }> {
   if (format === 'pretty' || (format === 'auto' && process.stdout.isTTY)) {
-    const { TerminalLog } = await import('./terminal-log.ts');
-    const log = new TerminalLog(process.stdout);
-    process.once('exit', () => log.release());
-    return { logger: pino({ level }, log), release: () => log.release() };
+    const { openTerminalLog } = await import('./terminal-log.ts');
+    const log = openTerminalLog(process.stdout);
+    process.once('exit', log.release);
+    return { logger: pino({ level }, log), release: log.release };
   }
   const output = openLogOutput(isShared ? MAX_WRITE_BYTES.shared : MAX_WRITE_BYTES.alone, {
     onFailure: ({ message }) =>

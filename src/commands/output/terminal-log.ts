@@ -2,64 +2,42 @@ import { prettyFactory } from 'pino-pretty';
 import { DOCS_PATH } from '../../portal/portal.ts';
 import { printable } from '../../printable.ts';
 
-/** Fields that are in the message instead, or only in JSON. */
-const REQUEST_FIELDS = [
-  'method',
-  'route',
-  'status',
-  'durationMs',
-  'partner',
-  'keyId',
-  'rows',
-  'code',
-  'reason',
-  'keyState',
-];
-
 /** A start that takes longer, such as one with a migration, shows its progress. */
 const MAX_HOLDING_MS = 10_000;
 
 /**
- * Writes the log for people: one line for each entry. Holds lines back until `release`, so that they appear below what
- * a starting service prints.
+ * A log for people: one line for each entry. Holds lines back until `release`, so that they appear below what a starting
+ * service prints.
  */
-export class TerminalLog {
-  readonly #stream: NodeJS.WriteStream;
-  readonly #format: (entry: object) => string;
-  #held: string[] | null = [];
-
-  constructor(stream: NodeJS.WriteStream) {
-    this.#stream = stream;
-    setTimeout(() => this.release(), MAX_HOLDING_MS).unref();
-    this.#format = prettyFactory({
-      colorize: stream.hasColors(),
-      ignore: ['pid', 'hostname', 'requestId', ...REQUEST_FIELDS].join(','),
-      translateTime: 'SYS:HH:MM:ss',
-      singleLine: true,
-      messageFormat: (entry) => messageOf(entry),
-    });
-  }
-
-  /** Takes a JSON line. */
-  write(json: string): void {
-    const entry = printableStrings(JSON.parse(json)) as Record<string, unknown>;
-    if (isPortalFile(entry)) return;
-    const line = this.#format(entry);
-    if (this.#held === null) this.#stream.write(line);
-    else this.#held.push(line);
-  }
-
+export function openTerminalLog(stream: NodeJS.WriteStream) {
+  let held: string[] | null = [];
+  const format = prettyFactory({
+    colorize: stream.hasColors(),
+    // The fields of a request are in the message instead, or only in JSON.
+    ignore: 'pid,hostname,requestId,method,route,status,durationMs,partner,keyId,rows,code,reason,keyState',
+    translateTime: 'SYS:HH:MM:ss',
+    singleLine: true,
+    messageFormat: (entry) => messageOf(entry),
+  });
   /** Writes the lines held back, and from now on each at once. */
-  release(): void {
-    const held = this.#held ?? [];
-    this.#held = null;
-    for (const line of held) this.#stream.write(line);
-  }
-
-  /** For pino: lines are written at once. */
-  flush(done: () => void): void {
-    done();
-  }
+  const release = (): void => {
+    for (const line of held ?? []) stream.write(line);
+    held = null;
+  };
+  setTimeout(release, MAX_HOLDING_MS).unref();
+  return {
+    release,
+    /** Takes a JSON line. */
+    write(json: string): void {
+      const entry = printableStrings(JSON.parse(json)) as Record<string, unknown>;
+      if (isPortalFile(entry)) return;
+      const line = format(entry);
+      if (held === null) stream.write(line);
+      else held.push(line);
+    },
+    /** For pino: lines are written at once. */
+    flush: (done: () => void): void => done(),
+  };
 }
 
 /** A page of the portal loads some twenty files, whose lines would push what the start printed off the screen. */

@@ -4,7 +4,7 @@ import { INVENTED_LEAD_ENTITIES } from '../../../sample/invented-subjects.ts';
 import { inventedSolicitations } from '../../../sample/invented.ts';
 import { DEMO_KEY, DEMO_KEY_ID, digestOf } from '../../access/keys.ts';
 import { findPartnerLike, insertPartner } from '../../access/partner-admin.ts';
-import { recordChange } from '../../database/audit.ts';
+import { writeAuditEntry } from '../../database/audit.ts';
 import { nextCommitTimestamp } from '../../database/commit-timestamps.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../../database/database.ts';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
@@ -80,7 +80,7 @@ export function ensureDemoPartner(database: Database, clock: Clock): Promise<boo
         created_at: formatTimestamp(clock()),
       })
       .execute();
-    await recordChange(transaction, clock, { action: 'key issue', partner: DEMO_PARTNER, keyId: DEMO_KEY_ID });
+    await writeAuditEntry(transaction, clock, { action: 'key issue', partner: DEMO_PARTNER, keyId: DEMO_KEY_ID });
     return true;
   });
 }

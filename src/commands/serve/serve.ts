@@ -24,15 +24,11 @@ import { closeAtEnd, resolveHost, startServing } from './serving.ts';
 
 /** The options of `pds serve`, as Commander parses them. */
 interface ServeOptions {
-  /** Overrides PDS_HOST. */
   readonly host?: string;
-  /** Overrides PDS_PORT. */
   readonly port?: number;
-  /** Overrides PDS_ADMIN_PORT. */
   readonly adminPort?: number;
-  /** Fills an empty database with the sample and creates the partner `demo`; only in `dev`. */
   readonly demo?: boolean;
-  /** The number of processes that serve requests. With one, it is this process itself. */
+  /** With one, it is this process itself. */
   readonly workers: number;
   readonly logFormat: LogFormat;
 }

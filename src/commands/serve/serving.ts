@@ -1,7 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
-import type { Registry } from 'prom-client';
 import { keyEnvironmentOf } from '../../access/keys.ts';
 import { PartnerDirectory } from '../../access/partner-directory.ts';
 import { buildApp } from '../../app.ts';
@@ -37,17 +36,7 @@ import { throttleWarning } from '../../throttle-warning.ts';
 const MAX_UNACCEPTED_CONNECTIONS = 4_096;
 
 /** A listening server. */
-export interface Serving {
-  /** Such as `http://127.0.0.1:8080`. */
-  readonly origin: string;
-  readonly readiness: Readiness;
-  readonly metrics: Registry;
-  /**
-   * Reports "not ready", accepts connections for a while longer, completes the requests in flight, and closes
-   * everything.
-   */
-  close(): Promise<void>;
-}
+export type Serving = Awaited<ReturnType<typeof startServing>>;
 
 /**
  * Opens the database for reading, and serves requests.
@@ -59,7 +48,7 @@ export async function startServing(
   config: Config,
   logger: Logger,
   rateLimiter: RateLimiter = new InMemoryRateLimiter(),
-): Promise<Serving> {
+) {
   await using opened = new AsyncDisposableStack();
   const tracing = await startTracing(config, logger);
   opened.defer(() => tracing?.close());
@@ -106,7 +95,8 @@ export async function startServing(
     origin: app.listeningOrigin,
     readiness,
     metrics,
-    async close() {
+    /** Accepts connections for a while longer, completes the requests in flight, and closes everything. */
+    async close(): Promise<void> {
       // Report "not ready" first, so that load balancers stop before the listener closes.
       readiness.drain();
       await app.linger();
@@ -205,12 +195,10 @@ function boundConnections(server: Server, logger: Pick<Logger, 'warn'>): void {
   const limit = readDescriptorLimit();
   if (limit === null) return;
   server.maxConnections = Math.max(limit - RESERVED_DESCRIPTORS, Math.floor(limit / 4));
-  const warn = throttleWarning(WARN_EVERY_MS, (refused) =>
-    logger.warn(
-      { refused, open: server.maxConnections, descriptors: limit },
-      'refusing connections: the limit on open files is reached',
-    ),
-  );
+  const warn = throttleWarning(WARN_EVERY_MS, (refused) => {
+    const details = { refused, open: server.maxConnections, descriptors: limit };
+    logger.warn(details, 'refusing connections: the limit on open files is reached');
+  });
   server.on('drop', warn);
 }
 

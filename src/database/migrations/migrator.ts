@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { type OnProgress, endWithClient, lockCatalog } from '../catalog-lock.ts';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
-import { recordChange } from '../audit.ts';
+import { writeAuditEntry } from '../audit.ts';
 import { inTransaction, type Database, type OpenDatabase, SchemaVersionError } from '../database.ts';
 import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
 import { readStoredSetting, storeSetting } from '../rows.ts';
@@ -151,7 +151,8 @@ async function runMigration(
 async function completeMigration(transaction: Database, clock: Clock, ran: readonly string[]): Promise<void> {
   await noteOldestServed(transaction);
   if ((await readRecordedTimeline(transaction)) === null) await recordTimeline(transaction);
-  if (ran.length > 0) await recordChange(transaction, clock, { action: 'migrate', details: { migrations: [...ran] } });
+  if (ran.length > 0)
+    await writeAuditEntry(transaction, clock, { action: 'migrate', details: { migrations: [...ran] } });
 }
 
 /** The setting for the oldest schema version of a group whose servers can use the current one. */

@@ -114,7 +114,7 @@ export async function findFile(folder: string, name: string): Promise<{ path: st
   return stats.isFile() ? { path, size: stats.size } : null;
 }
 
-/** Enough lines for few round trips to the database, few enough to hold in memory. */
+/** Some hundred records: few round trips to the database, and little memory. */
 const CHUNK_BYTES = 1024 * 1024;
 
 /** Reads a file into the same memory again and again: V8 would collect its whole heap after every few new buffers. */

@@ -1,5 +1,5 @@
 import { inBatches } from '../../database/rows.ts';
-import type { PublishedKind } from '../publish-kind.ts';
+import type { ImportedKind } from '../import-kind.ts';
 import { ImportRefusedError } from '../problems.ts';
 import type { ImportContext } from '../import-context.ts';
 import { keyField, type Kind } from '../../kinds.ts';
@@ -50,7 +50,7 @@ export interface RemovalOptions {
 }
 
 /** The removals of one kind. */
-interface Removal extends PublishedKind {
+interface Removal extends ImportedKind {
   /** The keys of removal lines whose records are stored. */
   requested: string[];
   /** With `replace`, the keys that are missing from the source. */
@@ -67,7 +67,7 @@ interface Removal extends PublishedKind {
  */
 export async function applyRemovals(
   context: ImportContext,
-  kinds: ReadonlyMap<Kind, PublishedKind>,
+  kinds: ReadonlyMap<Kind, ImportedKind>,
   options: RemovalOptions,
   notes: string[],
 ): Promise<void> {
@@ -93,7 +93,7 @@ export async function applyRemovals(
 }
 
 async function planRemoval(
-  published: PublishedKind,
+  published: ImportedKind,
   { replace = false }: RemovalOptions,
   notes: string[],
 ): Promise<Removal> {

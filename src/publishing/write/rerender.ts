@@ -5,7 +5,7 @@ import { INDEXED_KINDS, type IndexedKind, type Kind } from '../../kinds.ts';
 import type { ContractRecord } from '../../resources/contracts/fields.ts';
 import type { ImportContext } from '../import-context.ts';
 import type { Problem } from '../problems.ts';
-import type { PublishedKind } from '../publish-kind.ts';
+import type { ImportedKind } from '../import-kind.ts';
 import { RecordWriter } from './record-writer.ts';
 import { getFrom, REFERENCES } from './references.ts';
 import { MAX_CONTRACT_BYTES } from './render-row.ts';
@@ -21,7 +21,7 @@ const BATCH_KEYS = 500;
  * @param published the sources of this import, to name the one that caused a problem.
  * @returns the number of records that changed only because of this.
  */
-export async function rerender(context: ImportContext, published: ReadonlyMap<Kind, PublishedKind>): Promise<number> {
+export async function rerender(context: ImportContext, published: ReadonlyMap<Kind, ImportedKind>): Promise<number> {
   let rerendered = 0;
   for (const kind of INDEXED_KINDS) {
     const writer = new RecordWriter(context, kind, () => undefined);
@@ -37,7 +37,7 @@ export async function rerender(context: ImportContext, published: ReadonlyMap<Ki
 /** The contract may be in none of the files, so this names the largest changed record that it embeds. */
 function tooLargeNow(
   { changed, referenceData }: ImportContext,
-  published: ReadonlyMap<Kind, PublishedKind>,
+  published: ReadonlyMap<Kind, ImportedKind>,
   record: ContractRecord,
   bytes: number,
   supplierBytes: ReadonlyMap<string, number>,

@@ -1,3 +1,4 @@
+import { inBatches } from '../database/rows.ts';
 import { isOneOf } from '../database/statement.ts';
 import { isIndexed, keyField, type Kind } from '../kinds.ts';
 import type { Counts, ImportContext } from './import-context.ts';
@@ -9,8 +10,11 @@ import type { Source } from './read/source.ts';
 import type { RecordWriter } from './write/record-writer.ts';
 import type { Entry } from './write/stored-records.ts';
 
+/** Lines that are looked up and written together, at most. A chunk of a file has fewer, unless they are tiny. */
+const BATCH_LINES = 1_000;
+
 /** The result of reading one source. */
-export interface PublishedKind {
+export interface ImportedKind {
   source: Source;
   writer: RecordWriter;
   counts: Counts;
@@ -21,13 +25,13 @@ export interface PublishedKind {
 }
 
 /** Reads a whole source: checks every line and writes new and changed records. Adds problems to `context.problems`. */
-export async function publishKind(
+export async function importKind(
   context: ImportContext,
   source: Source,
   writer: RecordWriter,
   onRead: (bytes: number, lines: number) => void,
-): Promise<PublishedKind> {
-  const published: PublishedKind = {
+): Promise<ImportedKind> {
+  const published: ImportedKind = {
     source,
     writer,
     counts: { added: 0, changed: 0, unchanged: 0, removed: 0 },
@@ -37,9 +41,11 @@ export async function publishKind(
   try {
     const publisher = await openBatchPublisher(context, published);
     for await (const lines of readLines(source.open((bytes) => onRead(bytes, 0)))) {
-      const accepted = lines.filter((line) => !publisher.refuseTooLong(line));
-      await publisher.write(await publisher.passUnchanged(accepted));
-      onRead(0, accepted.length);
+      for (const batch of inBatches(lines, BATCH_LINES)) {
+        const accepted = batch.filter((line) => !publisher.refuseTooLong(line));
+        await publisher.write(await publisher.passUnchanged(accepted));
+        onRead(0, batch.length);
+      }
     }
     writer.rules.checkWhole?.();
   } catch (error) {
@@ -58,7 +64,7 @@ interface OpenLine extends Line {
   isRepeated: boolean;
 }
 
-async function openBatchPublisher(context: ImportContext, published: PublishedKind) {
+async function openBatchPublisher(context: ImportContext, published: ImportedKind) {
   const { source, writer, counts } = published;
   const { kind } = source;
   const { report } = writer;
