@@ -29,14 +29,7 @@ export function parseTimestamp(text: string): string | null {
   if (USUAL.test(text)) return text.length === SECONDS_LENGTH ? `${text.slice(0, -1)}.000Z` : text;
   const match = RFC_3339.exec(text);
   if (match === null) return null;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
   const [fraction = '', sign, offsetHour = '0', offsetMinute = '0'] = match.slice(7);
   if (hour > 23 || minute > 59 || Number(offsetHour) > 23 || Number(offsetMinute) > 59) return null;
   // POSIX time has no leap seconds: ":60" becomes the first second of the next minute.

@@ -1,33 +1,25 @@
 import { fileURLToPath } from 'node:url';
+import type { BenchContext } from '../measure/context.ts';
 import type { RunningCandidate } from './candidate.ts';
 import { startDirectus } from './directus.ts';
 import { DIRECTUS, installPeers, PLATFORMATIC, POSTGRAPHILE } from './peers.ts';
 import { startPlatformatic } from './platformatic.ts';
 import { startPostGraphile } from './postgraphile.ts';
 import { addressOf } from './question.ts';
-import { startServer } from './start-server.ts';
+import { nodeProgram, startServer } from './start-server.ts';
 
 /** `node:http`, `pg`, and prepared statements that build the JSON in PostgreSQL. */
 export const MINIMUM = 'a hand-written minimum';
 /** The stack that a team would typically choose. */
 export const DRIZZLE = 'Fastify with Drizzle';
 
-export interface BaselineOptions {
-  plainUrl: string;
-  /** Also starts the products that have to be installed first. */
-  withPeers: boolean;
-  /** Folder for files written by the servers. */
-  scratch: string;
-  onProblem: (candidate: string, reason: string) => void;
-}
-
 /** Starts the baselines and peers over the same rows. A peer that fails to start is reported with the reason. */
 export async function startBaselines({
-  plainUrl,
-  withPeers,
+  market: { plainUrl },
+  settings: { withPeers },
   scratch,
-  onProblem,
-}: BaselineOptions): Promise<RunningCandidate[]> {
+  record,
+}: Pick<BenchContext, 'market' | 'settings' | 'scratch' | 'record'>): Promise<RunningCandidate[]> {
   const running = [
     await startHandWritten(MINIMUM, 'minimum-server.ts', plainUrl),
     await startHandWritten(DRIZZLE, '../../tools/bench/drizzle-server.ts', plainUrl),
@@ -42,7 +34,7 @@ export async function startBaselines({
       await installPeers();
       running.push(await start());
     } catch (error) {
-      onProblem(name, String(error));
+      record.problem(name, String(error));
     }
   }
   return running;
@@ -52,12 +44,7 @@ function startHandWritten(name: string, program: string, plainUrl: string): Prom
   const path = fileURLToPath(new URL(program, import.meta.url));
   return startServer({
     name,
-    usesPostgres: true,
-    command: (port) => ({
-      program: process.execPath,
-      args: [path, String(port), plainUrl],
-      env: { NODE_ENV: 'production' },
-    }),
+    command: nodeProgram(path, plainUrl),
     requestFor: (question) => ({ path: addressOf(question, 'after' in question ? question.after : undefined) }),
   });
 }

@@ -10,8 +10,6 @@ export interface RunningCandidate {
   readonly headers: (round: number) => Record<string, string>;
   /** The request for this question; null if the product does not support it. */
   requestFor(question: Question): HttpRequest | null;
-  /** Responds with the same bytes to every request, so requests can be repeated. */
-  readonly isFixed: boolean;
   /** Whether PostgreSQL's CPU time counts towards it. */
   readonly usesPostgres: boolean;
   /** How to read all solicitations in its largest pages; undefined if that is not measured. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import type { HttpRequest } from '../load/load.ts';
 import { OTHER_CORE } from '../machine/cores.ts';
-import { startProcess } from '../machine/processes.ts';
+import { runProgram } from '../machine/processes.ts';
 import type { RunningCandidate } from './candidate.ts';
 import { DIRECTUS, installedNode, PEERS_FOLDER } from './peers.ts';
 import { PAGE, type Question } from './question.ts';
@@ -25,17 +25,10 @@ export async function startDirectus(plainUrl: string, scratch: string): Promise<
   const node = installedNode();
   const env = environmentOf(plainUrl, folder);
   await makeSchema(plainUrl);
-  const bootstrap = startProcess(node, [program, 'bootstrap'], {
-    core: OTHER_CORE,
-    cwd: folder,
-    env,
-    log: join(folder, 'bootstrap.log'),
-  });
-  if ((await bootstrap.exited) !== 0) throw new Error('its bootstrap failed');
+  await runProgram(node, [program, 'bootstrap'], { core: OTHER_CORE, cwd: folder, env });
   return startServer({
     name: DIRECTUS,
     readyPath: '/server/ping',
-    usesPostgres: true,
     headers: () => ({ Authorization: `Bearer ${TOKEN}` }),
     allPages: { first: `${ALL}&offset=0`, next: `${ALL}&offset={read}` },
     command: (port) => ({

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RunningCandidate } from './candidate.ts';
-import { startServer } from './start-server.ts';
+import { nodeProgram, startServer } from './start-server.ts';
 
 const PROGRAM = fileURLToPath(new URL('from-memory-server.ts', import.meta.url));
 
@@ -12,8 +12,8 @@ export async function startFromMemory(folder: string, body: string): Promise<Run
   writeFileSync(file, body);
   return startServer({
     name: 'the same bytes from memory',
-    isFixed: true,
-    command: (port) => ({ program: process.execPath, args: [PROGRAM, String(port), file] }),
+    usesPostgres: false,
+    command: nodeProgram(PROGRAM, file),
     requestFor: () => ({ path: '/page.json' }),
   });
 }

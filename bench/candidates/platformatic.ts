@@ -3,7 +3,7 @@ import type { HttpRequest } from '../load/load.ts';
 import type { RunningCandidate } from './candidate.ts';
 import { PEERS_FOLDER, PLATFORMATIC } from './peers.ts';
 import { PAGE, type Question } from './question.ts';
-import { startServer } from './start-server.ts';
+import { nodeProgram, startServer } from './start-server.ts';
 
 const FIELDS =
   'id,ref,referenceNumber,title,status,issuingOrganization,leadEntityId,openAt,closeAt,questionsDueAt,intentToBidDueAt,updatedAt';
@@ -15,14 +15,9 @@ const ALL = `/plainSolicitations/?limit=100&orderby.id=asc&where.status.neq=draf
 export async function startPlatformatic(plainUrl: string): Promise<RunningCandidate> {
   return startServer({
     name: PLATFORMATIC,
-    usesPostgres: true,
     allPages: { first: ALL, next: `${ALL}&where.id.gt={id}` },
     readyPath: '/plainCoops/?limit=1',
-    command: (port) => ({
-      program: process.execPath,
-      args: [join(PEERS_FOLDER, 'platformatic-server.js'), String(port), plainUrl],
-      env: { NODE_ENV: 'production' },
-    }),
+    command: nodeProgram(join(PEERS_FOLDER, 'platformatic-server.js'), plainUrl),
     requestFor,
   });
 }

@@ -3,7 +3,7 @@ import type { HttpRequest } from '../load/load.ts';
 import type { RunningCandidate } from './candidate.ts';
 import { PEERS_FOLDER, POSTGRAPHILE } from './peers.ts';
 import { PAGE, type Question } from './question.ts';
-import { startServer } from './start-server.ts';
+import { nodeProgram, startServer } from './start-server.ts';
 
 const LEAD_ENTITY = 'leadEntityByLeadEntityId { id: rowId name }';
 const LISTED = `id: rowId ref referenceNumber title status issuingOrganization ${LEAD_ENTITY} openAt closeAt
@@ -28,13 +28,8 @@ const CONTRACTS = `query Contracts($after: String!) {
 export async function startPostGraphile(plainUrl: string): Promise<RunningCandidate> {
   return startServer({
     name: POSTGRAPHILE,
-    usesPostgres: true,
     headers: () => ({ 'Content-Type': 'application/json' }),
-    command: (port) => ({
-      program: process.execPath,
-      args: [join(PEERS_FOLDER, 'postgraphile-server.js'), String(port), plainUrl],
-      env: { NODE_ENV: 'production', GRAPHILE_ENV: 'production' },
-    }),
+    command: nodeProgram(join(PEERS_FOLDER, 'postgraphile-server.js'), plainUrl),
     requestFor,
   });
 }

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { Engine } from '../market/databases.ts';
 import type { ServiceDatabase } from '../market/market.ts';
@@ -31,7 +31,8 @@ export async function startService(
   folder: string,
   { name, main }: { name: string; main: string } = { name: SERVICE_NAMES[engine], main: MAIN },
 ): Promise<RunningService> {
-  if (engine === 'sqlite') readThrough(database.url.replace(/^sqlite:/, ''));
+  // Into the page cache, where PostgreSQL's pages already are since its tables were filled.
+  if (engine === 'sqlite') execFileSync('cat', [database.url.replace(/^sqlite:/, '')], { stdio: 'ignore' });
   const cursors = new Map<string, string>();
   const { everything } = database.keys;
   const server = await startServer({
@@ -57,14 +58,4 @@ export async function startService(
 /** The header of an API key. */
 export function bearer(key = ''): Record<string, string> {
   return { Authorization: `Bearer ${key}` };
-}
-
-const BLOCK_BYTES = 1024 * 1024;
-
-/** Reads a file into the page cache, where PostgreSQL's pages already are since its tables were filled. */
-function readThrough(path: string): void {
-  const file = openSync(path, 'r');
-  const block = Buffer.allocUnsafe(BLOCK_BYTES);
-  while (readSync(file, block) > 0);
-  closeSync(file);
 }

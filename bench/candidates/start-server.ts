@@ -1,11 +1,11 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { SERVER_CORE } from '../machine/cores.ts';
-import { findFreePort, waitForAnswer } from '../machine/ports.ts';
-import { startProcess, type ProcessOptions } from '../machine/processes.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { findFreePort } from '../../test/support/free-port.ts';
+import { startProcess, type ProcessOptions, type StartedProcess } from '../machine/processes.ts';
 import type { RunningCandidate } from './candidate.ts';
 
 interface ServerDescription extends Pick<RunningCandidate, 'name' | 'requestFor' | 'allPages'> {
-  isFixed?: boolean;
   usesPostgres?: boolean;
   headers?: RunningCandidate['headers'];
   /** Returns the program to start, given its port. */
@@ -13,6 +13,13 @@ interface ServerDescription extends Pick<RunningCandidate, 'name' | 'requestFor'
   /** A path that responds as soon as the server is ready. */
   readyPath?: string;
 }
+
+/** The command of a Node.js program that takes its port and one more argument. */
+export const nodeProgram = (path: string, argument: string) => (port: number) => ({
+  program: process.execPath,
+  args: [path, String(port), argument],
+  env: { NODE_ENV: 'production', GRAPHILE_ENV: 'production' },
+});
 
 /**
  * Starts a server on `SERVER_CORE` and a free port, and waits until it responds. Its log is removed when it stops.
@@ -26,7 +33,7 @@ export async function startServer(description: ServerDescription): Promise<Runni
   const { log } = options;
   const { name, requestFor, allPages } = description;
   try {
-    await waitForAnswer(`http://127.0.0.1:${port}${description.readyPath ?? '/'}`, server);
+    await waitForResponse(`http://127.0.0.1:${port}${description.readyPath ?? '/'}`, server);
   } catch (error) {
     await server.stop();
     const output = log === undefined ? String(error) : readFileSync(log, 'utf8').slice(-2_000);
@@ -37,8 +44,7 @@ export async function startServer(description: ServerDescription): Promise<Runni
     requestFor,
     port,
     pid: server.pid,
-    isFixed: description.isFixed ?? false,
-    usesPostgres: description.usesPostgres ?? false,
+    usesPostgres: description.usesPostgres ?? true,
     headers: description.headers ?? (() => ({})),
     ...(allPages !== undefined && { allPages }),
     async stop() {
@@ -46,4 +52,20 @@ export async function startServer(description: ServerDescription): Promise<Runni
       if (log !== undefined) rmSync(log, { force: true });
     },
   };
+}
+
+const RESPONSE_TIMEOUT_MS = 60_000;
+
+/** Waits until a server responds, with any status. */
+async function waitForResponse(url: string, server: StartedProcess): Promise<void> {
+  const deadline = Date.now() + RESPONSE_TIMEOUT_MS;
+  while (server.isRunning() && Date.now() < deadline) {
+    try {
+      await fetch(url, { signal: AbortSignal.timeout(2_000) }).then((response) => response.arrayBuffer());
+      return;
+    } catch {
+      await delay(50);
+    }
+  }
+  throw new Error(`${url} ${server.isRunning() ? 'does not respond' : 'ended by itself'}`);
 }

@@ -1,5 +1,5 @@
 import { FIRST_YEAR, LAST_YEAR, momentOf, pastDaysAfter } from './instants.ts';
-import { largestLeadEntity, type LeadEntity } from './lead-entities.ts';
+import type { LeadEntity } from './lead-entities.ts';
 import type { Random } from './random.ts';
 import type { NamedRecord } from './reference-lists.ts';
 import type { DataSize } from './sizes.ts';
@@ -24,7 +24,7 @@ export function* makeContracts(
   text: TextWriter,
 ): Generator<object> {
   const byRank = [...leadEntities].sort((a, b) => a.rank - b.rank);
-  const largest = largestLeadEntity(leadEntities);
+  const [largest] = byRank;
   const leadRanks = new ZipfRanks(byRank.length, 0.9);
   const supplierRanks = new ZipfRanks(size.suppliers, 0.6);
   const coopRanks = new ZipfRanks(coops.length, 0.9);

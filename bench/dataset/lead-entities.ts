@@ -47,10 +47,3 @@ function shareOut(total: number, ranks: number): number[] {
   counts[0] = (counts[0] ?? 0) + total - sum;
   return counts;
 }
-
-/** Returns the lead entity with the most solicitations. */
-export function largestLeadEntity(leadEntities: readonly LeadEntity[]): LeadEntity {
-  const found = leadEntities.find(({ rank }) => rank === 0);
-  if (found === undefined) throw new Error('no lead entities');
-  return found;
-}

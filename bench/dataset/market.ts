@@ -11,12 +11,8 @@ import { makeSuppliers } from './suppliers.ts';
 import { TextWriter } from './text.ts';
 import { WordSource } from './vocabulary.ts';
 
-/**
- * Writes all files of a market in the import format. The same size always produces the same bytes.
- *
- * @returns the number of lines in each file.
- */
-export function writeMarket(folder: string, size: DataSize): Record<string, number> {
+/** Writes all files of a market in the import format. The same size always produces the same bytes. */
+export function writeMarket(folder: string, size: DataSize): void {
   mkdirSync(folder, { recursive: true });
   const words = new WordSource();
   const seeded = (seed: number): [Random, TextWriter] => {
@@ -36,7 +32,5 @@ export function writeMarket(folder: string, size: DataSize): Record<string, numb
     contracts: makeContracts(size, { leadEntities, coops, cityServices }, ...seeded(6)),
     solicitations: makeSolicitations(leadEntities, ...seeded(7)),
   };
-  return Object.fromEntries(
-    Object.entries(files).map(([name, records]) => [name, writeNdjson(join(folder, `${name}.ndjson`), records)]),
-  );
+  for (const [name, records] of Object.entries(files)) writeNdjson(join(folder, `${name}.ndjson`), records);
 }

@@ -1,17 +1,8 @@
 /** The number of records of each kind. */
-export interface DataSize {
-  solicitations: number;
-  contracts: number;
-  suppliers: number;
-  leadEntities: number;
-  coops: number;
-  cityServices: number;
-  /** The share of contracts held by a single lead entity, the largest. */
-  largestContractShare: number;
-}
+export type DataSize = ReturnType<typeof dataSizeOf>;
 
 /** The default size for a number of solicitations: a tenth as many contracts, a twentieth as many suppliers. */
-export function dataSizeOf(solicitations: number): DataSize {
+export function dataSizeOf(solicitations: number) {
   return {
     solicitations,
     contracts: Math.ceil(solicitations / 10),
@@ -19,6 +10,7 @@ export function dataSizeOf(solicitations: number): DataSize {
     leadEntities: Math.max(50, Math.ceil(solicitations / 2_000)),
     coops: 12,
     cityServices: 300,
+    /** The share of contracts held by a single lead entity, the largest. */
     largestContractShare: 0.5,
   };
 }

@@ -2,7 +2,7 @@ import { daysAfter, FIRST_YEAR, LAST_YEAR, momentOf, pastDaysAfter } from './ins
 import type { LeadEntity } from './lead-entities.ts';
 import type { Random } from './random.ts';
 import { RARE_WORDS, recordsOfRareWord } from './search-words.ts';
-import { SolicitationExtras } from './solicitation-extras.ts';
+import { extrasMaker } from './solicitation-extras.ts';
 import type { TextWriter } from './text.ts';
 
 const REFERENCE_KINDS = ['RFP', 'RFP', 'ITB', 'IFB', 'RFQ', 'RFI'];
@@ -18,7 +18,7 @@ export function* makeSolicitations(
 ): Generator<object> {
   const total = leadEntities.reduce((sum, leadEntity) => sum + leadEntity.solicitations, 0);
   const rareWords = placeRareWords(total, random);
-  const extras = new SolicitationExtras(random, text);
+  const makeExtras = extrasMaker(random, text);
   let place = 0;
   for (const leadEntity of leadEntities) {
     for (let index = 0; index < leadEntity.solicitations; index++) {
@@ -41,7 +41,7 @@ export function* makeSolicitations(
         require_intent_registration: random.chance(0.2),
         created_at: new Date(moment).toISOString(),
         updated_at: pastDaysAfter(moment, random.fraction() * 60),
-        ...extras.make(moment),
+        ...makeExtras(moment),
       };
       place++;
     }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -32,22 +32,15 @@ const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url));
 
 /** Sends requests for `seconds` with wrk, which on its own core sends more requests than any server here can serve. */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
-  const folder = mkdtempSync(join(tmpdir(), 'pds-bench-requests-'));
-  try {
-    const file = join(folder, 'requests');
-    writeFileSync(file, options.requests.map(lineOf).join('\n') + '\n');
-    const headers = Object.entries(options.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
-    const run = ['-t1', `-c${options.connections}`, `-d${options.seconds}s`, '--timeout', '30s', '-s', SCRIPT];
-    const output = await runProgram('wrk', [...run, ...headers, `http://127.0.0.1:${options.port}/`], {
-      core: OTHER_CORE,
-      env: { PDS_BENCH_REQUESTS: file, PDS_BENCH_REPEAT: options.isRepeated ? '1' : '0' },
-    });
-    return JSON.parse(output.trim().split('\n').at(-1) ?? '') as LoadResult;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function lineOf({ path, body }: HttpRequest): string {
-  return body === undefined ? path : `${path}\t${body}`;
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'pds-bench-requests-'));
+  const file = join(folder.path, 'requests');
+  const lines = options.requests.map(({ path, body }) => (body === undefined ? path : `${path}\t${body}`));
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  const headers = Object.entries(options.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
+  const run = ['-t1', `-c${options.connections}`, `-d${options.seconds}s`, '--timeout', '30s', '-s', SCRIPT];
+  const output = await runProgram('wrk', [...run, ...headers, `http://127.0.0.1:${options.port}/`], {
+    core: OTHER_CORE,
+    env: { PDS_BENCH_REQUESTS: file, PDS_BENCH_REPEAT: options.isRepeated ? '1' : '0' },
+  });
+  return JSON.parse(output.trim().split('\n').at(-1) ?? '') as LoadResult;
 }

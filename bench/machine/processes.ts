@@ -7,8 +7,6 @@ import { canPin, type Core } from './cores.ts';
 /** A child process, stopped at the latest when the benchmark ends. */
 export interface StartedProcess {
   readonly pid: number;
-  /** Resolves with the exit code; -1 if a signal killed the process. */
-  readonly exited: Promise<number>;
   isRunning(): boolean;
   stop(): Promise<void>;
 }
@@ -36,7 +34,7 @@ export function startProcess(program: string, args: readonly string[], options: 
   return register(child, options.stopSignal ?? 'SIGTERM');
 }
 
-export interface RunOptions extends Pick<ProcessOptions, 'core' | 'env'> {
+export interface RunOptions extends Pick<ProcessOptions, 'core' | 'env' | 'cwd'> {
   /** Written to its standard input. */
   input?: string;
   onStart?: (pid: number, ended: Promise<unknown>) => void;
@@ -78,11 +76,10 @@ function spawnPinned(
 
 function register(child: ChildProcess, stopSignal: NodeJS.Signals): StartedProcess {
   if (child.pid === undefined) throw new Error(`${child.spawnfile} could not be started`);
-  const exited = once(child, 'exit').then(([code]) => (code as number | null) ?? -1);
+  const exited = once(child, 'exit');
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
   const started: StartedProcess = {
     pid: child.pid,
-    exited,
     isRunning,
     async stop() {
       if (isRunning()) child.kill(stopSignal);

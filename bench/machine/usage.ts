@@ -1,15 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** USER_HZ, the unit of CPU time in Linux's /proc; 100 in every common kernel build. */
 const TICKS_PER_SECOND = 100;
 
-/** CPU seconds used so far by a process and its descendants; null if the system does not report them. */
-function cpuSeconds(pid: number): number | null {
+/** CPU seconds used so far by a process and its descendants; NaN if the system does not report them. */
+function cpuSeconds(pid: number): number {
   const ticks = treeOf(pid).map((member) => {
     const [user = 0, system = 0, childUser = 0, childSystem = 0] = statFields(member).slice(11, 15).map(Number);
     return user + system + childUser + childSystem;
   });
-  return ticks.length === 0 ? null : ticks.reduce((sum, one) => sum + one, 0) / TICKS_PER_SECOND;
+  return ticks.length === 0 ? NaN : ticks.reduce((sum, one) => sum + one, 0) / TICKS_PER_SECOND;
 }
 
 /** CPU seconds of a server and of PostgreSQL. */
@@ -22,8 +22,8 @@ export interface CpuSeconds {
 /** Begins to measure the CPU time of a server and of PostgreSQL. The result returns what they have used since. */
 export function startCpuMeter(serverPid: number, postgresPid: number | null): () => CpuSeconds {
   const read = (): CpuSeconds => ({
-    server: cpuSeconds(serverPid) ?? NaN,
-    database: postgresPid === null ? 0 : (cpuSeconds(postgresPid) ?? NaN),
+    server: cpuSeconds(serverPid),
+    database: postgresPid === null ? 0 : cpuSeconds(postgresPid),
   });
   const before = read();
   return () => {
@@ -36,31 +36,28 @@ export function startCpuMeter(serverPid: number, postgresPid: number | null): ()
 export function memoryOf(pid: number): { resident: number; proportional: number } {
   const tree = treeOf(pid);
   const sum = (file: string, field: string): number =>
-    tree.reduce((total, member) => total + (megabytesIn(`${member}/${file}`, field) ?? 0), 0);
+    tree.reduce((total, member) => total + megabytesIn(`${member}/${file}`, field), 0);
   return { resident: sum('status', 'VmRSS'), proportional: sum('smaps_rollup', 'Pss') };
 }
 
 /** Peak resident memory of a process so far, in megabytes. */
-export function peakMegabytes(pid: number): number | null {
+export function peakMegabytes(pid: number): number {
   return megabytesIn(`${pid}/status`, 'VmHWM');
 }
 
-function megabytesIn(path: string, field: string): number | null {
-  const match = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(readProc(path));
-  return match === null ? null : Number(match[1]) / 1024;
+function megabytesIn(path: string, field: string): number {
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(readProc(path))?.[1] ?? 0) / 1024;
 }
 
 function treeOf(pid: number): number[] {
   const parents = new Map<number, number>();
-  for (const entry of listProc()) {
+  for (const entry of existsSync('/proc') ? readdirSync('/proc').map(Number) : []) {
     const parent = Number(statFields(entry)[1]);
     if (!Number.isNaN(parent)) parents.set(entry, parent);
   }
-  const isInTree = (member: number): boolean => member === pid || isInTreeByParent(member);
-  const isInTreeByParent = (member: number): boolean => {
-    const parent = parents.get(member);
-    return parent !== undefined && parent > 1 && isInTree(parent);
-  };
+  // Process 0, which has no entry, is the parent of the first.
+  const isInTree = (member: number | undefined): boolean =>
+    member === pid || (member !== undefined && isInTree(parents.get(member)));
   return [...parents.keys()].filter(isInTree);
 }
 
@@ -68,14 +65,6 @@ function treeOf(pid: number): number[] {
 function statFields(pid: number): string[] {
   const stat = readProc(`${pid}/stat`);
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-}
-
-function listProc(): number[] {
-  try {
-    return readdirSync('/proc').map(Number).filter(Number.isInteger);
-  } catch {
-    return [];
-  }
 }
 
 function readProc(path: string): string {

@@ -23,7 +23,7 @@ export async function runPds(databaseUrl: string, args: readonly string[], main 
     onStart: (pid, ended) => {
       const isOver = ended.then(() => true);
       void (async () => {
-        do peak = Math.max(peak, peakMegabytes(pid) ?? 0);
+        do peak = Math.max(peak, peakMegabytes(pid));
         while (!(await Promise.race([isOver, delay(PEAK_INTERVAL_MS, false)])));
       })();
     },

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { findRunAs, providePrograms } from '../../test/support/postgres/postgres-programs.ts';
 import { OTHER_CORE } from '../machine/cores.ts';
-import { findFreePort } from '../machine/ports.ts';
+import { findFreePort } from '../../test/support/free-port.ts';
 import { startProcess, type StartedProcess } from '../machine/processes.ts';
 
 /** The benchmark's own PostgreSQL. Durable as in production; no parallel queries, because it has only one core. */

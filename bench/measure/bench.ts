@@ -80,16 +80,13 @@ class Servers {
   #taken = 0;
 
   contextOf(base: BaseContext & Pick<BenchContext, 'market'>): BenchContext {
-    const { settings, market, scratch, record } = base;
+    const { settings, market, scratch } = base;
     const start = (): Promise<RunningService[]> =>
       Promise.all(settings.engines.map((engine) => startService(engine, market.databases[engine], scratch)));
-    const { plainUrl } = market;
-    const onProblem = (candidate: string, reason: string): void => record.problem(candidate, reason);
     return {
       ...base,
       services: async () => (this.#services ??= await start()),
-      baselines: async () =>
-        (this.#baselines ??= await startBaselines({ plainUrl, scratch, withPeers: settings.withPeers, onProblem })),
+      baselines: async () => (this.#baselines ??= await startBaselines(base)),
       stopServers: () => this.stop(),
       takeNumbers: (count) => (this.#taken += count) - count,
     };

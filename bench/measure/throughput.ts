@@ -26,61 +26,39 @@ const MAX_REFUSED = 0.01;
  * Measures requests per second in interleaved rounds: each round measures every candidate once. The first one, a
  * warm-up, is not counted.
  */
-export async function measureThroughput(context: BenchContext, work: Work): Promise<void> {
-  const { rounds, isSmoke } = context.settings;
+export async function measureThroughput({ settings, postgres, record }: BenchContext, work: Work): Promise<void> {
+  const { rounds, isSmoke, connections, seconds } = settings;
+  const { isRepeated = false, headers = (candidate, round) => candidate.headers(round) } = work;
   const asked = work.candidates
-    .map((candidate) => ({ candidate, requests: requestsOf(candidate, work.questions) }))
-    .filter(({ requests }) => requests.length > 0);
+    .map((candidate) => ({ candidate, all: requestsTo(candidate, work.questions) }))
+    .filter(({ all }) => all.length > 0);
   for (let round = isSmoke ? 1 : 0; round <= rounds; round++) {
-    for (const { candidate, requests } of asked) {
-      const isRepeated = candidate.isFixed || work.isRepeated === true;
-      const share = Math.floor(requests.length / (rounds + 1));
-      const slice = isRepeated ? requests : requests.slice(round * share, (round + 1) * share);
-      await measureRound(context, work, { candidate, requests: slice, isRepeated, round });
+    for (const { candidate, all } of asked) {
+      const share = Math.floor(all.length / (rounds + 1));
+      const requests = isRepeated ? all : all.slice(round * share, (round + 1) * share);
+      const cpuSince = startCpuMeter(candidate.pid, candidate.usesPostgres ? postgres.process.pid : null);
+      const load = { port: candidate.port, headers: headers(candidate, Math.max(0, round - 1)), requests, isRepeated };
+      const result = await runLoad({ ...load, connections, seconds });
+      const { server, database } = cpuSince();
+      const answered = result.requests - result.failures;
+      if (result.failures > MAX_REFUSED * result.requests) {
+        const reason = `${result.failures} of ${result.requests} responses to "${work.work}" were no success`;
+        if (round > 0) record.problem(candidate.name, reason);
+        else note(`${candidate.name}: ${reason}, in the warm-up`);
+      } else if (round > 0) {
+        const micros = (cpuSeconds: number): number => (cpuSeconds / answered) * 1e6;
+        record.add(work.work, candidate.name, {
+          'requests/s': answered / result.seconds,
+          'server CPU µs': micros(server),
+          'database CPU µs': micros(database),
+          'CPU µs': micros(server + database),
+        });
+      }
     }
   }
 }
 
-interface Round {
-  candidate: RunningCandidate;
-  requests: readonly HttpRequest[];
-  isRepeated: boolean;
-  round: number;
-}
-
-async function measureRound(
-  { settings, postgres, record }: BenchContext,
-  { work, headers = (candidate, round) => candidate.headers(round) }: Work,
-  { candidate, requests, isRepeated, round }: Round,
-): Promise<void> {
-  const cpuSince = startCpuMeter(candidate.pid, candidate.usesPostgres ? postgres.process.pid : null);
-  const result = await runLoad({
-    port: candidate.port,
-    headers: headers(candidate, Math.max(0, round - 1)),
-    requests,
-    isRepeated,
-    connections: settings.connections,
-    seconds: settings.seconds,
-  });
-  const { server, database } = cpuSince();
-  const answered = result.requests - result.failures;
-  if (result.failures > MAX_REFUSED * result.requests) {
-    const reason = `${result.failures} of ${result.requests} responses to "${work}" were no success`;
-    if (round > 0) record.problem(candidate.name, reason);
-    else note(`${candidate.name}: ${reason}, in the warm-up`);
-    return;
-  }
-  if (round === 0) return;
-  const micros = (seconds: number): number => (seconds / answered) * 1e6;
-  record.add(work, candidate.name, {
-    'requests/s': answered / result.seconds,
-    'server CPU µs': micros(server),
-    'database CPU µs': micros(database),
-    'CPU µs': micros(server + database),
-  });
-}
-
-function requestsOf(candidate: RunningCandidate, questions: readonly Question[]): HttpRequest[] {
-  const requests = candidate.isFixed ? questions.slice(0, 1) : questions;
-  return requests.map((question) => candidate.requestFor(question)).filter((request) => request !== null);
+/** The requests for those questions that the candidate supports. */
+export function requestsTo(candidate: RunningCandidate, questions: readonly Question[]): HttpRequest[] {
+  return questions.map((question) => candidate.requestFor(question)).filter((request) => request !== null);
 }

@@ -98,12 +98,8 @@ async function readWhole({ scratch }: BenchContext, { port, headers }: RunningSe
 
 /** Discards the stream, as the rows of COPY are. */
 async function measureStream({ record }: BenchContext, service: RunningService, round: number, whole?: Whole) {
-  const { seconds, bytes } = await readStream({
-    port: service.port,
-    headers: service.headers(round),
-    path: STREAM_PATH,
-    file: null,
-  });
+  const { port, headers } = service;
+  const { seconds, bytes } = await readStream({ port, headers: headers(round), path: STREAM_PATH, file: null });
   // Titles have changed since, by a few letters each.
   if (whole === undefined || Math.abs(bytes / whole.bytes - 1) > 0.01)
     throw new Error(`a stream has ${bytes} bytes, and the first one had ${whole?.bytes}`);

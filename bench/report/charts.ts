@@ -12,26 +12,25 @@ const OTHER_COLORS = ['#d9480f', '#2b8a3e', '#862e9c', '#e67700', '#868e96', '#0
 /** Draws a subject's chart into a folder. Returns the Markdown that shows it; null if there is none, or no figures. */
 export function drawSubject(figures: Figures, { part, chart }: Subject, folder: string): string | null {
   if (chart === undefined) return null;
-  const sizes = figures.sizesOf(part).slice(chart.isBySize === true ? 0 : -1);
-  const isMeasured = (row: Row): boolean => sizes.some((size) => figures.find(part, size, row, chart.unit) !== null);
-  const rows = figures.rowsOf(part, [chart.unit], chart.isWanted).filter(isMeasured);
-  const valuesOf = (row: Row): (number | null)[] =>
-    sizes.map((size) => {
-      const value = figures.find(part, size, row, chart.unit);
-      return value === null ? null : Number(value.toPrecision(3));
-    });
-  if (rows.length < 2 || (chart.isBySize === true && sizes.length < 2)) return null;
-  const size = chart.isBySize === true ? 'by size' : `${sizes.map(sizeText).join('')} solicitations`;
-  const series = rows.map((row) => ({ row, values: valuesOf(row) }));
-  const axis = axisOf(series, chart.isBySize === true ? 5 : 50);
+  const { unit, isBySize = false } = chart;
+  const sizes = figures.sizesOf(part).slice(isBySize ? 0 : -1);
+  const series = figures
+    .rowsOf(part, [unit], chart.isWanted)
+    .map((row) => ({ row, values: sizes.map((size) => rounded(figures.find(part, size, row, unit))) }))
+    .filter(({ values }) => values.some((value) => value !== null));
+  if (series.length < 2 || (isBySize && sizes.length < 2)) return null;
+  const size = isBySize ? 'by size' : `${sizes.map(sizeText).join('')} solicitations`;
+  const axis = axisOf(series, isBySize ? 5 : 50);
   const subtext = chart.unitText + (axis.type === 'log' ? ', logarithmic' : '');
   const title = { text: `${chart.title}, ${size}`, subtext, left: 12, top: 8 };
-  const svg = chart.isBySize === true ? drawLines(title, axis, sizes, series) : drawBars(title, axis, series);
+  const svg = isBySize ? drawLines(title, axis, sizes, series) : drawBars(title, axis, series);
   mkdirSync(join(folder, 'charts'), { recursive: true });
   const file = `charts/${chart.file}.svg`;
   writeFileSync(join(folder, file), svg);
   return `![${title.text}](${file})`;
 }
+
+const rounded = (value: number | null): number | null => (value === null ? null : Number(value.toPrecision(3)));
 
 type Series = readonly { row: Row; values: (number | null)[] }[];
 
@@ -42,18 +41,16 @@ function drawLines(title: object, axis: object, sizes: readonly number[], series
     grid: { left: 20, right: 40, top: 70, bottom: 100, containLabel: true },
     xAxis: { type: 'category', data: sizes.map(sizeText), name: 'solicitations', nameLocation: 'middle', nameGap: 28 },
     yAxis: axis,
-    series: series.map(({ row, values }, index) => ({
-      type: 'line',
-      name: row.candidate,
-      color: colorOf(row, index),
-      data: values,
-    })),
+    series: series.map(({ row, values: data }, index) => {
+      return { type: 'line', name: row.candidate, color: colorOf(row, index), data };
+    }),
   });
 }
 
 function drawBars(title: object, axis: object, series: Series): string {
   const isOneWork = new Set(series.map(({ row }) => row.work)).size === 1;
   const bars = series.map(({ row, values }) => ({ row, value: values[0] ?? 0 })).sort((a, b) => b.value - a.value);
+  const formatter = ({ value }: { value: number }): string => value.toLocaleString('en-US');
   return drawChart(WIDTH, 100 + 30 * bars.length, {
     title,
     // The labels are wider than ECharts estimates without a browser.
@@ -64,17 +61,11 @@ function drawBars(title: object, axis: object, series: Series): string {
       data: bars.map(({ row }) => (isOneWork ? row.candidate : `${row.work}, ${row.candidate}`)),
       axisTick: { show: false },
     },
-    series: [
-      {
-        type: 'bar',
-        label: {
-          show: true,
-          position: 'right',
-          formatter: ({ value }: { value: number }) => value.toLocaleString('en-US'),
-        },
-        data: bars.map(({ row, value }, index) => ({ value, itemStyle: { color: colorOf(row, index) } })),
-      },
-    ],
+    series: {
+      type: 'bar',
+      label: { show: true, position: 'right', formatter },
+      data: bars.map(({ row, value }, index) => ({ value, itemStyle: { color: colorOf(row, index) } })),
+    },
   });
 }
 

@@ -13,6 +13,9 @@ interface Comparison {
 /** Differences below this are within the noise of the rounds. */
 const LEVEL = 1.05;
 
+/** Joins with commas and a final "and". */
+const list = new Intl.ListFormat('en-GB');
+
 const SERVER_WITH_SERVER: ComparedRows = {
   us: 'this service',
   isPair: (ours, rival) => isService(ours.candidate) && !isService(rival.candidate) && ours.work === rival.work,
@@ -44,12 +47,14 @@ export function compare(figures: Figures, subject: Subject): { text: string; los
   const wins = ahead.map(({ name, worst, best }) =>
     worst.ratio < 1 / LEVEL
       ? `${name} by up to ${factor(best.ratio)} times (${detail(best, all)})`
-      : `${name} by ${range(worst.ratio, best.ratio)} times`,
+      : `${name} by ${[...new Set([worst.ratio, best.ratio].map(factor))].join(' to ')} times`,
   );
   const clauses = [
-    ...(losses.length > 0 ? [`${listed(losses)}, because ${whyBehind}`] : []),
-    ...(wins.length > 0 && whyAhead !== undefined ? [`${us} is ahead of ${listed(wins)}, because ${whyAhead}`] : []),
-    ...(level.length > 0 ? [`${us} is level with ${listed(level)}`] : []),
+    ...(losses.length > 0 ? [`${list.format(losses)}, because ${whyBehind}`] : []),
+    ...(wins.length > 0 && whyAhead !== undefined
+      ? [`${us} is ahead of ${list.format(wins)}, because ${whyAhead}`]
+      : []),
+    ...(level.length > 0 ? [`${us} is level with ${list.format(level)}`] : []),
   ].join('; ');
   if (clauses === '') return null;
   return {
@@ -60,7 +65,7 @@ export function compare(figures: Figures, subject: Subject): { text: string; los
 
 function comparisonsOf(figures: Figures, { part, columns, better, rows }: Subject): Comparison[] {
   const { isPair, labelOf } = rows ?? SERVER_WITH_SERVER;
-  const unit = columns[0]?.[0] ?? 's';
+  const unit = columns[0] ?? 's';
   const all = figures.rowsOf(part, [unit]);
   return figures.sizesOf(part).flatMap((size) =>
     all.flatMap((ours) =>
@@ -92,16 +97,6 @@ export function engineOf(candidate: string): 'SQLite' | 'PostgreSQL' | null {
   return candidate.endsWith('SQLite') ? 'SQLite' : 'PostgreSQL';
 }
 
-function range(least: number, most: number): string {
-  const [from, to] = [factor(least), factor(most)];
-  return from === to ? to : `${from} to ${to}`;
-}
-
 function factor(ratio: number): string {
   return ratio >= 10 ? Math.round(ratio).toLocaleString('en-US') : ratio.toFixed(1);
-}
-
-/** Joins with commas and a final "and". */
-function listed(texts: readonly string[]): string {
-  return texts.length < 2 ? texts.join('') : `${texts.slice(0, -1).join(', ')} and ${texts.at(-1) ?? ''}`;
 }

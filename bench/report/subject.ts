@@ -5,8 +5,10 @@ import type { Row } from './figures.ts';
 export interface Subject {
   title: string;
   part: string;
-  /** The columns of each size, with the unit that is compared first. */
-  columns: readonly (readonly [unit: Unit, head: string])[];
+  /** The columns of each size; the first is compared. */
+  columns: readonly Unit[];
+  /** The heads of columns that are not called by their unit. */
+  heads?: Partial<Record<Unit, string>>;
   better: 'more' | 'less';
   rows?: ComparedRows;
   /** Why rivals are ahead, and why this service is; without a reason, that would be noise. */

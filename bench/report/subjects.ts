@@ -7,10 +7,7 @@ import { ALONE } from '../parts/waits.ts';
 import { isService } from './comparison.ts';
 import type { Subject } from './subject.ts';
 
-const TIME: Subject['columns'] = [
-  ['p99 ms', 'p99 ms'],
-  ['p50 ms', 'p50 ms'],
-];
+const TIME: Subject['columns'] = ['p99 ms', 'p50 ms'];
 const DUTIES = 'this service also checks keys, scopes and limits, signs cursors, tags responses and logs';
 const RENDERED = 'records are rendered when they are imported, and one index finds those of a page';
 
@@ -64,7 +61,7 @@ export const SUBJECTS: readonly Subject[] = [
   {
     title: 'Time of a count',
     part: 'counts',
-    columns: [['longest ms', 'longest ms'], ...TIME],
+    columns: ['longest ms', ...TIME],
     better: 'less',
     rows: {
       us: 'a count for the first time',
@@ -76,10 +73,7 @@ export const SUBJECTS: readonly Subject[] = [
   {
     title: 'Wait of another partner',
     part: 'waits',
-    columns: [
-      ['p99 ms', 'p99 ms'],
-      ['longest ms', 'longest ms'],
-    ],
+    columns: ['p99 ms', 'longest ms'],
     better: 'less',
     rows: {
       us: 'a page beside other work',
@@ -91,7 +85,7 @@ export const SUBJECTS: readonly Subject[] = [
   {
     title: 'All solicitations: streams and pages',
     part: 'copies',
-    columns: [['records/s', 'records/s']],
+    columns: ['records/s'],
     better: 'more',
     rows: {
       us: 'a stream of this service',
@@ -111,10 +105,8 @@ export const SUBJECTS: readonly Subject[] = [
   {
     title: 'A copy of everything, and the runs after it',
     part: 'copies',
-    columns: [
-      ['s', 's'],
-      ['CPU s', 'CPU s of the service'],
-    ],
+    columns: ['s', 'CPU s'],
+    heads: { 'CPU s': 'CPU s of the service' },
     better: 'less',
     rows: {
       us: 'the mirror',
@@ -134,10 +126,8 @@ export const SUBJECTS: readonly Subject[] = [
   {
     title: 'Memory',
     part: 'memory',
-    columns: [
-      ['MB', 'RSS MB'],
-      ['PSS MB', 'PSS MB'],
-    ],
+    columns: ['MB', 'PSS MB'],
+    heads: { MB: 'RSS MB' },
     better: 'less',
     whyBehind: 'this service caches responses, rows and parts of its index, and has more features',
     whyAhead: 'it loads less code and has bounded caches',
@@ -152,10 +142,7 @@ export const SUBJECTS: readonly Subject[] = [
   {
     title: 'Import',
     part: 'import',
-    columns: [
-      ['s', 's'],
-      ['MB', 'MB'],
-    ],
+    columns: ['s', 'MB'],
     better: 'less',
     rows: {
       us: 'a later import',
@@ -168,10 +155,7 @@ export const SUBJECTS: readonly Subject[] = [
   {
     title: 'This version and the one before: requests',
     part: 'versions',
-    columns: [
-      ['requests/s', 'requests/s'],
-      ['CPU µs', 'CPU µs'],
-    ],
+    columns: ['requests/s', 'CPU µs'],
     better: 'more',
     rows: VERSIONS,
     whyBehind: 'a repeated request takes the steps of every other, and no longer a path of its own',
@@ -179,7 +163,7 @@ export const SUBJECTS: readonly Subject[] = [
   {
     title: 'This version and the one before: import, start, walk',
     part: 'versions',
-    columns: [['s', 's']],
+    columns: ['s'],
     better: 'less',
     rows: VERSIONS,
     whyBehind: 'this version has more features to load',
@@ -188,9 +172,5 @@ export const SUBJECTS: readonly Subject[] = [
 ];
 
 function speed(part: string, title: string, whyAhead: string, whyBehind = DUTIES): Subject {
-  const columns: Subject['columns'] = [
-    ['requests/s', 'requests/s'],
-    ['CPU µs', 'CPU µs'],
-  ];
-  return { title, part, columns, better: 'more', whyBehind, whyAhead };
+  return { title, part, columns: ['requests/s', 'CPU µs'], better: 'more', whyBehind, whyAhead };
 }

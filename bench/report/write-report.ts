@@ -56,19 +56,18 @@ function leftOut({ parts }: Results, { part }: Subject): string | null {
 }
 
 /** One row for each server and work, with the columns of each size. Columns without a figure are left out. */
-function tableOf(figures: Figures, { part, columns }: Subject): string {
-  const units = columns.map(([unit]) => unit);
-  const rows = figures.rowsOf(part, units);
-  const all = figures.sizesOf(part).flatMap((size) => columns.map(([unit, head]) => ({ size, unit, head })));
+function tableOf(figures: Figures, { part, columns, heads = {} }: Subject): string {
+  const rows = figures.rowsOf(part, columns);
+  const all = figures.sizesOf(part).flatMap((size) => columns.map((unit) => ({ size, unit })));
   const isOneWork = new Set(rows.map(({ work }) => work)).size === 1;
   const shown = all
-    .map(({ size, unit, head }) => ({
-      head: `${sizeText(size)}: ${head}`,
+    .map(({ size, unit }) => ({
+      head: `${sizeText(size)}: ${heads[unit] ?? unit}`,
       values: rows.map((row) => figures.find(part, size, row, unit)),
     }))
     .filter(({ values }) => values.some((value) => value !== null));
-  const heads = [...(isOneWork ? [] : ['work']), 'server', ...shown.map(({ head }) => head)];
-  const rule = heads.map((_, index) => (index < (isOneWork ? 1 : 2) ? '-' : '-:'));
+  const headLine = [...(isOneWork ? [] : ['work']), 'server', ...shown.map(({ head }) => head)];
+  const rule = headLine.map((_, index) => (index < (isOneWork ? 1 : 2) ? '-' : '-:'));
   const lines = rows.map(({ work, candidate }, index) => [
     ...(isOneWork ? [] : [rows[index - 1]?.work === work ? '' : work]),
     candidate,
@@ -77,5 +76,5 @@ function tableOf(figures: Figures, { part, columns }: Subject): string {
       return value === null ? '' : readable(value);
     }),
   ]);
-  return [heads, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  return [headLine, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

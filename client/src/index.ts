@@ -1,18 +1,5 @@
 export type { Change, ChangeFilters, ChangeList, ChangesEnd, ChangesPiece } from './changes.ts';
-export { createClient } from './client.ts';
-export type {
-  CertificationFilters,
-  Client,
-  ContractFilters,
-  ListResource,
-  Lists,
-  PageFilters,
-  RecordResource,
-  SolicitationCountFilters,
-  SolicitationFilters,
-  SolicitationResource,
-  SupplierFilters,
-} from './client.ts';
+export * from './client.ts';
 export * from './cache.ts';
 export * from './errors.ts';
 export type { KeyExpiry } from './key-expiry.ts';

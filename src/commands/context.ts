@@ -139,7 +139,7 @@ export async function withDatabase<T>(
 /** Runs migrations, showing the progress of long ones. */
 export async function migratingWithProgress<T>(
   output: Output,
-  work: (options: Pick<MigrateOptions, 'onProgress' | 'onWaiting'>) => Promise<T>,
+  work: (options: MigrateOptions) => Promise<T>,
 ): Promise<T> {
   // Most migrations take less than a second and show nothing.
   let progress: Progress | null = null;

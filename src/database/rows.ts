@@ -1,4 +1,5 @@
 import { sql, type RawBuilder } from 'kysely';
+import { keyField, TABLE_OF, type Kind } from '../kinds.ts';
 import type { Database } from './database.ts';
 import { isOneOf } from './statement.ts';
 import type { Tables } from './tables.ts';
@@ -78,8 +79,22 @@ export async function deleteRows(
   await sql`delete from ${sql.table(table)} where ${isOneOf(engine, sql.ref(column), keys)}`.execute(kysely);
 }
 
-/** Splits a list into batches that fit into memory and one statement. */
-export function* inBatches<T>(items: readonly T[], size: number): Generator<T[]> {
+/** A column or expression of each stored record among these keys, by key. Served by the unique index on the key. */
+export async function loadValues<V>(
+  { engine, kysely }: Database,
+  kind: Kind,
+  keys: readonly string[],
+  value: RawBuilder<V>,
+): Promise<Map<string, V>> {
+  if (keys.length === 0) return new Map();
+  const key = sql.ref<string>(keyField(kind));
+  const { rows } = await sql<{ key: string; value: V }>`select ${key} as key, ${value} as value
+    from ${sql.table(`catalog.${TABLE_OF[kind]}`)} where ${isOneOf(engine, key, keys)}`.execute(kysely);
+  return new Map(rows.map((row) => [row.key, row.value]));
+}
+
+/** Splits a list into batches that fit into memory and one statement: of 500 items, unless another size is given. */
+export function* inBatches<T>(items: readonly T[], size = 500): Generator<T[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
 

@@ -65,7 +65,7 @@ export interface CertificationRow {
 }
 
 /** The positions within a block of the records that have a term. */
-interface IndexRow {
+export interface IndexRow {
   block: number;
   term: string;
   /** See `index/position-set.ts`. */

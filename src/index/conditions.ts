@@ -88,13 +88,7 @@ export class Visibility {
     const condition: Condition = {
       key: `${name} ${release} ${digestOf(granted)}`,
       terms: granted,
-      comparison: {
-        name,
-        present: ALL,
-        width: RELEASE_BITS,
-        comparison: 'at least',
-        bound: release,
-      },
+      comparison: { name, present: ALL, width: RELEASE_BITS, comparison: 'at least', bound: release },
     };
     if (this.#kind !== 'suppliers' || everythingSince !== null) return [condition];
     // A supplier also becomes visible when a contract whose owner was granted earlier starts to name it.
@@ -142,17 +136,9 @@ export function hasWords(q: string): Condition[] {
 
 /** Matches solicitations that close no earlier than a timestamp, or no later; never one without a deadline. */
 export function closes(comparison: 'at least' | 'at most', timestamp: string): Condition {
-  return {
-    key: `${CLOSE_AT} ${comparison} ${timestamp}`,
-    terms: [],
-    comparison: {
-      name: CLOSE_AT,
-      present: CLOSE_AT,
-      width: TIMESTAMP_BITS,
-      comparison,
-      bound: sliceableTimestamp(timestamp),
-    },
-  };
+  const bound = sliceableTimestamp(timestamp);
+  const value = { name: CLOSE_AT, present: CLOSE_AT, width: TIMESTAMP_BITS, comparison, bound };
+  return { key: `${CLOSE_AT} ${comparison} ${timestamp}`, terms: [], comparison: value };
 }
 
 /** The terms of the lead entities and coops granted at this timestamp or later; of all granted ones if null. */

@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import type { IndexRow } from '../database/tables.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { OperatorError } from '../operator-error.ts';
 
@@ -220,13 +221,7 @@ function firstNotBelow(sorted: Uint16Array, value: number): number {
 }
 
 /** A row of a kind's index. */
-export interface StoredSet {
-  readonly block: number;
-  readonly term: string;
-  readonly bits: Uint8Array;
-  /** Null if version 1.2 wrote the row. */
-  readonly checksum: number | null;
-}
+export type StoredSet = Readonly<IndexRow>;
 
 /** A stored set is damaged, or belongs to another term. */
 export class DamagedIndexError extends OperatorError {

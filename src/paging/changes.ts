@@ -123,14 +123,8 @@ export async function readChanges(
     const { kind, after }: FeedPosition = next;
     const feedKind = kinds[kind];
     if (feedKind === undefined) throw new Error(`the feed has no kind ${kind}`);
-    const part = await readPart(database, partner, feedKind, {
-      since,
-      departures,
-      seen,
-      after,
-      limit: limit - count,
-      now,
-    });
+    const request = { since, departures, seen, after, limit: limit - count, now };
+    const part = await readPart(database, partner, feedKind, request);
     parts.push(part.bytes);
     count += part.count;
     const nextKind: FeedPosition | null = kind + 1 < kinds.length ? { kind: kind + 1, after: null } : null;

@@ -146,14 +146,8 @@ export async function readPiece(
   const { catalog, positions, hasMore } = await listing.find(scope, since, after, limit, until);
   const read = async (found: FoundRecords['positions'], bytes: number, by: 'list' | 'range'): Promise<Piece> => {
     const [first = null, last = null] = [found[0], found.at(-1)];
-    const values = {
-      partner_id: id,
-      now,
-      bytes,
-      expected: found.length,
-      last,
-      ...(by === 'list' ? { found } : { first }),
-    };
+    const range = by === 'list' ? { found } : { first };
+    const values = { partner_id: id, now, bytes, expected: found.length, last, ...range };
     const name = `${records.name} piece by ${by}`;
     const piece = await database.readTexts(name, () => pieceQuery(database.engine, records, by), values);
     return { ...inState(catalog, piece.head), bytes: piece.bytes, count: piece.count, hasMore };

@@ -127,12 +127,7 @@ async function sendPage(
     row.next === null
       ? null
       : encodeCursor(cursorSecret, binding, { after: positionText(row.listing, isComplete, row.next), watermark });
-  const meta = {
-    next_cursor: nextCursor,
-    limit,
-    reset: isComplete,
-    watermark: nextCursor === null ? watermark : null,
-  };
+  const meta = { next_cursor: nextCursor, limit, reset: isComplete, watermark: nextCursor === null ? watermark : null };
   const items = Buffer.from(row.bytes).toString().trimEnd().replaceAll('\n', ',');
   return sendResponse(request, reply, {
     body: `{"data":[${items}],"meta":${JSON.stringify(meta)}}`,
@@ -191,25 +186,14 @@ async function sendChangesStream(
   async function* lines(): AsyncGenerator<Uint8Array> {
     let next: FeedPosition | null = position;
     let left = limit;
-    const pieces = readPieces<ChangesPiece>(
-      services,
-      request,
-      { scope: row.scope, watermark },
-      {
-        forget,
-        read: async (partner, pieceLimit) => {
-          checkKinds(partner, kindsOf(begun));
-          const from = {
-            position: next ?? FEED_START,
-            limit: Math.min(pieceLimit, left),
-            now: formatTimestamp(clock()),
-          };
-          const piece = await readChanges(database, partner, begun, from);
-          return { ...piece, hasMore: piece.next !== null && piece.count < left };
-        },
-      },
-    );
-    for await (const piece of pieces) {
+    const read = async (partner: Partner, pieceLimit: number) => {
+      checkKinds(partner, kindsOf(begun));
+      const from = { position: next ?? FEED_START, limit: Math.min(pieceLimit, left), now: formatTimestamp(clock()) };
+      const piece = await readChanges(database, partner, begun, from);
+      return { ...piece, hasMore: piece.next !== null && piece.count < left };
+    };
+    const { scope } = row;
+    for await (const piece of readPieces<ChangesPiece>(services, request, { scope, watermark }, { forget, read })) {
       ({ next } = piece);
       left -= piece.count;
       if (piece.count > 0) yield piece.bytes;

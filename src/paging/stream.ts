@@ -127,9 +127,10 @@ export async function sendStream(
     query.set('cursor', encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
     more['link'] = `<${cursorBinding.endpoint}?${query.toString()}>; rel="next"`;
   }
-  return sendBytes(request, reply, { etag, count, format, name, more }, () =>
-    inFormat(readListPieces(services, request, listing, { ...row, after, watermark, updatedSince }), format, columns),
-  );
+  return sendBytes(request, reply, { etag, count, format, name, more }, () => {
+    const pieces = readListPieces(services, request, listing, { ...row, after, watermark, updatedSince });
+    return format === 'csv' ? asCsv(pieces, columns) : pieces;
+  });
 }
 
 /** The parts of a response's head that differ between streams. */
@@ -218,15 +219,7 @@ async function* continueAfter<T>(first: IteratorResult<T, unknown>, rest: AsyncI
   yield* rest;
 }
 
-async function* inFormat(
-  pieces: AsyncIterable<Uint8Array>,
-  format: Format,
-  columns: readonly CsvColumn[],
-): AsyncGenerator<Uint8Array> {
-  if (format !== 'csv') {
-    yield* pieces;
-    return;
-  }
+async function* asCsv(pieces: AsyncIterable<Uint8Array>, columns: readonly CsvColumn[]): AsyncGenerator<Uint8Array> {
   let header = csvHeader(columns);
   for await (const piece of pieces) {
     yield Buffer.from(header + csvLines(piece, columns));

@@ -116,16 +116,11 @@ function renderPolicy(policy: Readonly<Record<string, string>>): string {
 function addNotFoundPage(pages: FastifyInstance, html: string): void {
   const policy = renderPolicy(POLICY);
   pages.addHook('onSend', (request, reply, payload, done) => {
-    if (reply.statusCode !== 404) {
-      done(null, payload);
-      return;
-    }
-    reply.header('vary', 'Accept, Accept-Encoding');
-    if (request.headers.accept?.includes('text/html') !== true) {
-      done(null, payload);
-      return;
-    }
-    reply.type('text/html; charset=utf-8').header('content-security-policy', policy).removeHeader('content-length');
-    done(null, html);
+    const isMissing = reply.statusCode === 404;
+    if (isMissing) reply.header('vary', 'Accept, Accept-Encoding');
+    const isPage = isMissing && request.headers.accept?.includes('text/html') === true;
+    if (isPage)
+      reply.type('text/html; charset=utf-8').header('content-security-policy', policy).removeHeader('content-length');
+    done(null, isPage ? html : payload);
   });
 }

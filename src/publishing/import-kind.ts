@@ -1,5 +1,5 @@
-import { inBatches } from '../database/rows.ts';
-import { isOneOf } from '../database/statement.ts';
+import { sql } from 'kysely';
+import { inBatches, loadValues } from '../database/rows.ts';
 import { isIndexed, keyField, type Kind } from '../kinds.ts';
 import type { Counts, ImportContext } from './import-context.ts';
 import { planPositions, type KeyLines, type PlannedKey } from './positions/position-plan.ts';
@@ -98,7 +98,8 @@ async function openBatchPublisher(context: ImportContext, published: ImportedKin
   const passUnchanged = async (lines: readonly Line[]): Promise<OpenLine[]> => {
     if (plan === null) return lines.map((line) => ({ ...line, planned: null, hash: '', isRepeated: false }));
     const keys = lines.map(({ bytes }) => lineKey(bytes));
-    const hashes = await loadLineHashes(context, kind, keys);
+    const present = context.emptyKinds.has(kind) ? [] : keys.filter((key) => key !== null);
+    const hashes = await loadValues(context.database, kind, present, sql.ref<string>('line_hash'));
     return lines.flatMap((line, index) => {
       const hash = lineHash(line.bytes);
       const key = keys[index] ?? null;
@@ -122,11 +123,8 @@ async function openBatchPublisher(context: ImportContext, published: ImportedKin
     if (plan === null && !isFirst(parsed.key, null, line)) return null;
     if (plan !== null && open.planned?.key !== parsed.key) {
       const isNew = lineKey(open.bytes) === parsed.key;
-      report(
-        line,
-        keyField(kind),
-        isNew ? 'is new since the file was read first: import it again' : 'is in the line twice',
-      );
+      const reason = isNew ? 'is new since the file was read first: import it again' : 'is in the line twice';
+      report(line, keyField(kind), reason);
       return null;
     }
     // Uses the plan's string, so that each key is in memory once.
@@ -142,33 +140,11 @@ async function openBatchPublisher(context: ImportContext, published: ImportedKin
   const write = async (lines: readonly OpenLine[]): Promise<void> => {
     const entries = lines.flatMap((line) => entryOf(line, parse(line.bytes)) ?? []);
     await writer.check(entries);
-    if (context.problems.isEmpty) {
-      const { added, changed, unchanged } = await writer.write(entries);
-      counts.added += added;
-      counts.changed += changed;
-      counts.unchanged += unchanged;
-    } else {
-      for (const { key } of entries) markAsPresent(key);
-    }
+    if (context.problems.isEmpty) await writer.write(entries, counts);
+    else for (const { key } of entries) markAsPresent(key);
   };
 
   return { refuseTooLong, passUnchanged, write };
-}
-
-/** The hashes of these records' last imported lines. */
-async function loadLineHashes(
-  { database: { engine, kysely }, emptyKinds }: ImportContext,
-  kind: Kind,
-  keys: readonly (string | null)[],
-): Promise<Map<string, string>> {
-  if (!isIndexed(kind) || emptyKinds.has(kind)) return new Map();
-  const present = keys.filter((key) => key !== null);
-  const rows = await kysely
-    .selectFrom(`catalog.${kind}`)
-    .select(['id', 'line_hash'])
-    .where((eb) => isOneOf(engine, eb.ref('id'), present))
-    .execute();
-  return new Map(rows.map(({ id, line_hash }) => [id, line_hash]));
 }
 
 /** File system and archive errors have a Node error code; database errors have other codes. */

@@ -22,7 +22,7 @@ const THOROUGHNESS: Thoroughness = {
 const SUBJECT: Subject = {
   title: 'Pages',
   part: 'list',
-  columns: [['requests/s', 'requests/s']],
+  columns: ['requests/s'],
   better: 'more',
   whyBehind: 'it does less',
   whyAhead: 'it is rendered',

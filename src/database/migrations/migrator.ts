@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { type OnProgress, endWithClient, lockCatalog } from '../catalog-lock.ts';
+import { endWithClient, lockCatalog, type WorkHooks } from '../catalog-lock.ts';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
 import { writeAuditEntry } from '../audit.ts';
 import { inTransaction, type Database, type OpenDatabase, SchemaVersionError } from '../database.ts';
@@ -25,11 +25,7 @@ interface SchemaState {
   pending: string[];
 }
 
-export interface MigrateOptions {
-  readonly onProgress?: OnProgress;
-  /** Called once if `migrate` must wait for an import. */
-  readonly onWaiting?: () => void;
-}
+export type MigrateOptions = Pick<WorkHooks, 'onProgress' | 'onWaiting'>;
 
 /**
  * How the schema will be used. Upgrades begin with the migration, so a server can find a newer schema, and accepts one

@@ -169,53 +169,59 @@ export function pageOf(item: NamedSchema, description: string) {
 export function listResponses(page: NamedSchema, examples?: readonly object[]): ResponseSchemas {
   const example = examples && { data: examples, meta: { next_cursor: null, limit: 25 } };
   const headers = ['X-Sync-Watermark', 'Link'] as const;
-  const responses = successResponses('A page of the list, or a stream of its records.', page, headers, example);
-  return {
-    ...responses,
-    200: { ...responses[200], content: { ...responses[200].content, ...STREAMS } },
-    ...errorResponses({ detail: false }),
-  };
+  return responses('A page of the list, or a stream of its records.', page, { headers, example, streams: STREAMS });
 }
 
 /** Responses of the feed of changes. */
 export function feedResponses(page: NamedSchema): ResponseSchemas {
-  const responses = successResponses('A page of changes, or a stream of them.', page);
   const lines = {
     schema: { type: 'string', description: 'A change as JSON on each line, and a last line with `meta`.' },
   };
-  return {
-    ...responses,
-    200: { ...responses[200], content: { ...responses[200].content, 'application/x-ndjson': lines } },
-    ...errorResponses({ detail: false }),
-  };
+  return responses('A page of changes, or a stream of them.', page, { streams: { 'application/x-ndjson': lines } });
 }
 
 /** Responses of a detail route, which can be 404. */
 export function detailResponses(record: NamedSchema): ResponseSchemas {
-  return { ...successResponses('The record.', record), ...errorResponses({ detail: true }) };
+  return responses('The record.', record, { isDetail: true });
 }
 
 /** Responses of a route whose object always exists, such as a count. */
 export function objectResponses(result: NamedSchema): ResponseSchemas {
-  return { ...successResponses('The result.', result), ...errorResponses({ detail: false }) };
+  return responses('The result.', result);
 }
 
 /** Responses of `/health`: no key, so no rate limits and no ETag. */
 export function healthResponses(health: NamedSchema): ResponseSchemas {
   return {
-    200: {
-      description: 'The service is running.',
-      headers: headersNamed([]),
-      content: jsonOf(health),
-    },
+    200: { description: 'The service is running.', headers: headersNamed([]), content: jsonOf(health) },
     400: errorResponse('validation_failed', BAD_REQUEST, []),
     405: errorResponse('validation_failed', WRONG_METHOD, ['Allow']),
   };
 }
 
-/** The error responses of any route under /v1; only a `detail` can be 404. */
-function errorResponses({ detail }: { detail: boolean }): ResponseSchemas {
+interface Particulars {
+  readonly headers?: readonly HeaderName[];
+  readonly example?: object | undefined;
+  /** Content in other formats. */
+  readonly streams?: Content;
+  /** Only a detail can be 404. */
+  readonly isDetail?: boolean;
+}
+
+/** The responses of a route under /v1. */
+function responses(
+  description: string,
+  schema: NamedSchema,
+  { headers: more = [], example, streams, isDetail = false }: Particulars = {},
+): ResponseSchemas {
+  const headers = headersNamed(['ETag', ...KEY_HEADERS, ...more]);
   return {
+    200: { description, headers, content: { ...jsonOf(schema, example), ...streams } },
+    304: {
+      description: 'Nothing has changed since the response that `If-None-Match` identifies.',
+      headers,
+      type: 'null',
+    },
     400: errorResponse('validation_failed', BAD_REQUEST, KEY_HEADERS),
     401: errorResponse('unauthorized', 'The API key is missing or not valid.', ['WWW-Authenticate']),
     403: errorResponse(
@@ -223,29 +229,12 @@ function errorResponses({ detail }: { detail: boolean }): ResponseSchemas {
       'The partner is suspended, or has no access to this kind of resource.',
       KEY_HEADERS,
     ),
-    ...(detail && {
+    ...(isDetail && {
       404: errorResponse('not_found', 'No such record, or the key cannot see it.', KEY_HEADERS),
     }),
     405: errorResponse('validation_failed', WRONG_METHOD, ['Allow', ...KEY_HEADERS]),
     429: errorResponse('rate_limited', 'Too many requests.', ['Retry-After', ...KEY_HEADERS]),
     500: errorResponse('internal_error', 'Something failed on our side.', KEY_HEADERS),
-  };
-}
-
-function successResponses(
-  description: string,
-  schema: NamedSchema,
-  more: readonly HeaderName[] = [],
-  example?: object,
-): Readonly<Record<200 | 304, ResponseSchema>> {
-  const headers = headersNamed(['ETag', ...KEY_HEADERS, ...more]);
-  return {
-    200: { description, headers, content: jsonOf(schema, example) },
-    304: {
-      description: 'Nothing has changed since the response that `If-None-Match` identifies.',
-      headers,
-      type: 'null',
-    },
   };
 }
 
@@ -261,7 +250,9 @@ function headersNamed(names: readonly HeaderName[]): Record<string, object> {
   return Object.fromEntries(['X-Request-ID', ...names].map((name) => [name, {}]));
 }
 
-function jsonOf(schema: NamedSchema, example?: object): NonNullable<ResponseSchema['content']> {
+type Content = NonNullable<ResponseSchema['content']>;
+
+function jsonOf(schema: NamedSchema, example?: object): Content {
   return { [JSON_MEDIA]: { schema: refTo(schema), ...(example && { example }) } };
 }
 

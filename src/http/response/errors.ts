@@ -93,9 +93,7 @@ export function unknownPath(): ApiError {
 
 /** 405: the path exists, but not for this method. */
 export function methodNotAllowed(): ApiError {
-  return new ApiError(405, 'validation_failed', 'Only GET and HEAD are supported.', {
-    Allow: ALLOWED_METHODS,
-  });
+  return new ApiError(405, 'validation_failed', 'Only GET and HEAD are supported.', { Allow: ALLOWED_METHODS });
 }
 
 /**

@@ -1,6 +1,6 @@
 import { compareBytewise } from '../../bytewise.ts';
 import type { IndexedKind } from '../../kinds.ts';
-import { at, BLOCK_SIZE, encodeSet, setOf, unionOf, type PositionSet } from '../position-set.ts';
+import { at, BLOCK_SIZE, encodeSet, setOf, unionOf, type PositionSet, type StoredSet } from '../position-set.ts';
 import { recordTerms, type StoredRow } from '../terms.ts';
 import { MAX_RECORD_BYTES, termsOfWord, wordsOf } from '../words.ts';
 
@@ -16,10 +16,7 @@ export interface IndexEntry {
 }
 
 /** A row of the index, as stored. */
-export interface StoredEntry {
-  readonly term: string;
-  readonly bits: Uint8Array;
-}
+export type StoredEntry = Pick<StoredSet, 'term' | 'bits'>;
 
 interface KnownWord {
   readonly id: number;

@@ -23,39 +23,36 @@ export interface BlockOfKind {
 
 /** Collects the records of a block. */
 interface BlockBuild {
-  add(kind: IndexedKind, rows: readonly StoredRow[IndexedKind][]): Promise<void>;
+  addRecords(kind: IndexedKind, rows: readonly StoredRow[IndexedKind][]): void | Promise<void>;
   /** Returns the block's rows. Records added from now on belong to another block. */
-  complete(): Promise<readonly StoredEntry[]>;
+  buildStored(): readonly StoredEntry[] | Promise<readonly StoredEntry[]>;
   close?(): Promise<void>;
 }
 
 /**
  * Rebuilds index blocks from the stored records, replacing their rows.
  *
- * @param pause awaited once per batch.
- * @param onRecords called with the number of records just read.
+ * @param pause awaited once per batch, with the number of records just read.
  */
 export async function buildBlocks(
   database: Database,
   blocks: readonly BlockOfKind[],
-  pause: () => Promise<void>,
-  onRecords: (count: number) => void = () => undefined,
+  pause: (records: number) => Promise<void>,
 ): Promise<void> {
   if (blocks.length === 0) return;
-  const builds = (await haveMany(database, blocks))
+  const builds: readonly BlockBuild[] = (await haveMany(database, blocks))
     ? Array.from({ length: Math.min(MAX_THREADS, availableParallelism()) }, () => new BuilderThread())
-    : [buildHere()];
+    : [new BlockBuilder()];
   const waiting = [...blocks];
   /** Builds one block after another, while other threads build others. */
   const buildNext = async (build: BlockBuild): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { kind, block } = next;
       for await (const rows of readIndexedRows(database, kind, block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE)) {
-        await build.add(kind, rows);
-        onRecords(rows.length);
-        await pause();
+        await build.addRecords(kind, rows);
+        await pause(rows.length);
       }
-      const rows = (await build.complete()).map(({ term, bits }) => storedSet(kind, block, term, bits));
+      const rows = (await build.buildStored()).map(({ term, bits }) => storedSet(kind, block, term, bits));
       await sql`delete from ${sql.table(`catalog.${kind}_index`)} where block = ${block}`.execute(database.kysely);
       await insertRows(database, indexTable(kind), rows);
     }
@@ -86,15 +83,6 @@ async function haveMany({ kysely }: Database, blocks: readonly BlockOfKind[]): P
   return false;
 }
 
-/** Builds a block in this thread. */
-function buildHere(): BlockBuild {
-  const builder = new BlockBuilder();
-  return {
-    add: async (kind, rows) => builder.addRecords(kind, rows),
-    complete: async () => builder.buildStored(),
-  };
-}
-
 /** A worker thread that computes the rows of one block after another. */
 class BuilderThread implements BlockBuild {
   readonly #worker = new Worker(new URL('block-thread.ts', import.meta.url), {
@@ -114,13 +102,13 @@ class BuilderThread implements BlockBuild {
   }
 
   /** Resolves once the thread is at most one batch behind. */
-  async add(kind: IndexedKind, rows: readonly StoredRow[IndexedKind][]): Promise<void> {
+  async addRecords(kind: IndexedKind, rows: readonly StoredRow[IndexedKind][]): Promise<void> {
     const earlier = this.#waiting.at(-1)?.promise;
     void this.#post({ kind, rows });
     await earlier;
   }
 
-  async complete(): Promise<readonly StoredEntry[]> {
+  async buildStored(): Promise<readonly StoredEntry[]> {
     const built = await this.#post('complete');
     if (built === null) throw new Error('a thread completed no block');
     const { terms, ends, bytes } = built;

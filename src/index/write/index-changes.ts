@@ -118,20 +118,12 @@ export class IndexChanges<K extends IndexedKind> {
         this.#change(row.position, terms, EMPTY_TERMS);
         this.#change(to.get(row.id) ?? row.position, EMPTY_TERMS, terms);
       }
-      await updatePositions(
-        this.#database,
-        this.#kind,
-        batch.map(({ id, position }) => ({ id, position: -1 - position })),
-      );
+      await this.#updatePositions(batch.map(({ id, position }) => ({ id, position: -1 - position })));
       for (const { position } of batch) this.#touched.add(blockOf(position));
     }
     // Only now that all have left theirs: no two records can be at one position.
     for (const batch of inBatches(records, BATCH_TERMS))
-      await updatePositions(
-        this.#database,
-        this.#kind,
-        batch.map(({ id, to }) => ({ id, position: to })),
-      );
+      await this.#updatePositions(batch.map(({ id, to }) => ({ id, position: to })));
     // Only now: a later batch may remove terms from positions that this one filled.
     await this.writeIfLarge();
   }
@@ -147,19 +139,15 @@ export class IndexChanges<K extends IndexedKind> {
     if (before !== null) this.expectNew(block);
     this.#touched.add(block);
     if (this.#rebuilt.has(block)) return;
-    this.#change(
-      position,
-      before === null ? EMPTY_TERMS : this.#termsOf(before),
-      after === null ? EMPTY_TERMS : this.#termsOf(after),
-    );
+    this.#change(position, this.#termsOf(before), this.#termsOf(after));
   }
 
   /** Removes stored records from the index. Call it before deleting their rows. */
-  async remove(records: readonly { id: string; position: number }[]): Promise<void> {
+  async remove(positions: ReadonlyMap<string, number>): Promise<void> {
     // The terms of records in blocks that will be rebuilt are not needed.
-    const ids = records.flatMap(({ id, position }) => (this.#rebuilt.has(blockOf(position)) ? [] : [id]));
+    const ids = [...positions].flatMap(([id, position]) => (this.#rebuilt.has(blockOf(position)) ? [] : [id]));
     const rows = new Map((await this.#load(ids)).map((row) => [row.id, row]));
-    for (const { id, position } of records) this.replace(position, rows.get(id) ?? null, null);
+    for (const [id, position] of positions) this.replace(position, rows.get(id) ?? null, null);
     await this.writeIfLarge();
   }
 
@@ -209,8 +197,16 @@ export class IndexChanges<K extends IndexedKind> {
     return [...this.#rebuilt].map((block) => ({ kind: this.#kind, block }));
   }
 
-  #termsOf(row: IndexedRow[K]): ReadonlySet<string> {
-    return termsOf(this.#kind, row, this.#tokenizer);
+  #termsOf(row: IndexedRow[K] | null): ReadonlySet<string> {
+    return row === null ? EMPTY_TERMS : termsOf(this.#kind, row, this.#tokenizer);
+  }
+
+  async #updatePositions(positions: readonly { id: string; position: number }[]): Promise<void> {
+    const { engine, kysely } = this.#database;
+    const fresh = jsonElements(engine, JSON.stringify(positions), 'fresh');
+    await sql`update ${sql.table(`catalog.${this.#kind}`)} as moved
+      set position = cast(fresh.value ->> 'position' as bigint)
+      from ${fresh} where moved.id = fresh.value ->> 'id'`.execute(kysely);
   }
 
   #change(position: number, before: ReadonlySet<string>, after: ReadonlySet<string>): void {
@@ -248,15 +244,4 @@ const EMPTY_TERMS: ReadonlySet<string> = new Set();
 
 function blockOf(position: number): number {
   return Math.floor(position / BLOCK_SIZE);
-}
-
-async function updatePositions(
-  { engine, kysely }: Database,
-  kind: IndexedKind,
-  positions: readonly { id: string; position: number }[],
-): Promise<void> {
-  await sql`update ${sql.table(`catalog.${kind}`)} as moved set position = cast(fresh.value ->> 'position' as bigint)
-    from ${jsonElements(engine, JSON.stringify(positions), 'fresh')} where moved.id = fresh.value ->> 'id'`.execute(
-    kysely,
-  );
 }

@@ -25,19 +25,28 @@ export interface RebuiltKind {
  * @param onProgress called regularly with records and the kind that is being indexed.
  */
 export async function rebuildIndex(database: Database, token: string, onProgress: OnProgress): Promise<RebuiltKind[]> {
+  const { kysely } = database;
   const counts = await countRecords(database);
   const total = counts.reduce((sum, { records }) => sum + records, 0);
   let done = 0;
   const rebuilt: RebuiltKind[] = [];
   for (const { kind, records } of counts) {
-    const pause = async (): Promise<void> => {
+    const pause = async (count = 0): Promise<void> => {
+      done += count;
       await setImmediate();
       onProgress({ done, total, what: kind });
     };
     await pause();
     const isPlacedAgain = !(await isLayoutSound(database, kind, pause));
     if (isPlacedAgain) await assignPositions(database, kind, token, pause);
-    await rebuildBlocks(database, kind, token, pause, (count) => (done += count));
+    await kysely.deleteFrom(indexTable(kind)).execute();
+    const listed = kysely
+      .updateTable('catalog.index_blocks')
+      .set({ token })
+      .where('kind', '=', kind)
+      .returning('block');
+    const blocks = (await listed.execute()).map(({ block }) => ({ kind, block }));
+    await buildBlocks(database, blocks, pause);
     rebuilt.push({ kind, records, isPlacedAgain });
   }
   return rebuilt;
@@ -54,7 +63,7 @@ export async function countRecords({ kysely }: Database): Promise<{ kind: Indexe
 }
 
 /**
- * Assigns a kind's records positions in id order and lists its blocks again; call `rebuildBlocks` afterwards. Writes
+ * Assigns a kind's records positions in id order and lists its blocks again; rebuild the blocks afterwards. Writes
  * one block at a time, since SQLite blocks the event loop meanwhile.
  *
  * @param pause awaited once per block.
@@ -97,32 +106,6 @@ async function assignPositions(
     await pause();
     from = to;
   }
-}
-
-/**
- * Rebuilds a kind's index from the stored records at their current positions.
- *
- * @param pause awaited once per batch.
- * @param onRecords called with the number of records just read.
- */
-async function rebuildBlocks(
-  database: Database,
-  kind: IndexedKind,
-  token: string,
-  pause: () => Promise<void>,
-  onRecords: (count: number) => void,
-): Promise<void> {
-  const { kysely } = database;
-  await kysely.deleteFrom(indexTable(kind)).execute();
-  await kysely.updateTable('catalog.index_blocks').set({ token }).where('kind', '=', kind).execute();
-  const blocks = await kysely
-    .selectFrom('catalog.index_blocks')
-    .select('block')
-    .where('kind', '=', kind)
-    .orderBy('block')
-    .execute();
-  const ofKind = blocks.map(({ block }) => ({ kind, block }));
-  await buildBlocks(database, ofKind, pause, onRecords);
 }
 
 /** A block that is listed in `index_blocks`, holds records or has rows in the index. */

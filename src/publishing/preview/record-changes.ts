@@ -35,24 +35,14 @@ export interface ChangeSink {
   add(change: RecordChange): void;
 }
 
-/** A new record. */
-export function addedRecord(kind: Kind, id: string, record: object): RecordChange {
-  return { ...identityOf(kind, id, record), change: 'added', record };
-}
-
-/** A changed record. */
-export function changedRecord(kind: Kind, id: string, before: object, after: object): RecordChange {
-  return { ...identityOf(kind, id, after), change: 'changed', fields: compareRecords(before, after) };
-}
-
-/** A removed record. */
-export function removedRecord(kind: Kind, id: string, record: object): RecordChange {
-  return { ...identityOf(kind, id, record), change: 'removed', record };
-}
-
-function identityOf(kind: Kind, id: string, record: object): Pick<RecordChange, 'kind' | 'id' | 'name'> {
+/** Describes a change; `before` is null for a new record, `after` for a removed one. */
+export function describeChange(kind: Kind, id: string, before: object | null, after: object | null): RecordChange {
+  const record = after ?? before ?? {};
   const { name, title } = record as { name?: string; title?: string };
-  return { kind, id, name: name ?? title ?? '' };
+  const identity = { kind, id, name: name ?? title ?? '' };
+  return before !== null && after !== null
+    ? { ...identity, change: 'changed', fields: compareRecords(before, after) }
+    : { ...identity, change: before === null ? 'added' : 'removed', record };
 }
 
 /**

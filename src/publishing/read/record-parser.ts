@@ -1,18 +1,13 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { parseTimestamp } from '../../timestamp.ts';
-import { quoteValue } from '../problems.ts';
+import { quoteValue, type Problem } from '../problems.ts';
 import { keyField, type Kind } from '../../kinds.ts';
 import type { SolicitationRecord } from '../../resources/solicitations/fields.ts';
 import { decodeLine } from './lines.ts';
 import { completerOf, RECORD_SCHEMAS, removalSchema, type RecordOf } from './record-schemas.ts';
 
 /** A problem with a field of a line; `field` is empty if it concerns the whole line. */
-interface FieldProblem {
-  field: string;
-  reason: string;
-  /** The wrong value, formatted by `quoteValue`. */
-  found?: string;
-}
+type FieldProblem = Pick<Problem, 'field' | 'reason' | 'found'>;
 
 /** One parsed line of an import file. A bad line has a `key` if it could be read. */
 export type ParsedLine =

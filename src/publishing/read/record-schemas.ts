@@ -50,15 +50,12 @@ export function removalSchema(key: 'id' | 'abbreviation'): object {
   return object({ [key]: filledText, deleted: { type: 'boolean', const: true, description: 'must be true' } });
 }
 
-/** A function that completes values of a schema: see {@link completerOf}. */
-type Completer = (value: unknown) => unknown;
-
 /**
  * Creates the function that completes a validated value: fills in what was left out, and normalizes timestamps. Fields
  * are in the schema's order, so that equal records serialize equally. Leaves out `updated_at`, which is not part of a
  * record.
  */
-export function completerOf({ type, format, properties, items, isSorted }: Field): Completer {
+export function completerOf({ type, format, properties, items, isSorted }: Field): (value: unknown) => unknown {
   if (format === 'instant') return (value) => (typeof value === 'string' ? parseTimestamp(value) : null);
   if (properties !== undefined) {
     const fields = Object.entries(properties)

@@ -10,8 +10,6 @@ import type { ImportContext } from '../import-context.ts';
  * draft that was never published has none.
  */
 
-const BATCH_ROWS = 500;
-
 /** The owner of every record, for partners that are granted everything. */
 const EVERYTHING = 'everything';
 
@@ -72,7 +70,7 @@ export async function recordDepartures(
   departed: readonly Departed[],
 ): Promise<void> {
   departures.written += departed.length;
-  for (const batch of inBatches(departed, BATCH_ROWS)) {
+  for (const batch of inBatches(departed)) {
     await sql`insert into catalog.departures (kind, id, owner, release)
       select cast(${kind} as text), departed.value ->> 'id', departed.value ->> 'owner', cast(${release} as bigint)
       from ${jsonElements(engine, JSON.stringify(batch), 'departed')} where true

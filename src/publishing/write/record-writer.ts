@@ -1,17 +1,17 @@
-import { sql, type RawBuilder } from 'kysely';
+import { sql } from 'kysely';
 import { isOneOf } from '../../database/statement.ts';
-import { deleteRows, inBatches, insertRows, writeRows } from '../../database/rows.ts';
+import { deleteRows, inBatches, insertRows, loadValues, writeRows } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
 import type { IndexedRow } from '../../index/terms.ts';
 import type { IndexChanges } from '../../index/write/index-changes.ts';
 import { isIndexed, keyField, TABLE_OF, type IndexedKind, type Kind } from '../../kinds.ts';
 import type { Counts, ImportContext } from '../import-context.ts';
-import { addedRecord, changedRecord, removedRecord } from '../preview/record-changes.ts';
+import { describeChange } from '../preview/record-changes.ts';
 import type { RecordOf } from '../read/record-schemas.ts';
-import { hasOwnTable, keysIn, loadSupplierBytes, NOUN_OF, REFERENCES, type Reference } from './references.ts';
+import { hasOwnTable, keysIn, NOUN_OF, REFERENCES, type Reference } from './references.ts';
 import { recordMoves, recordRemovals } from './departures.ts';
 import { contractBytes, rendererOf, rowOf, type Change, type RenderedChange } from './render-row.ts';
-import { rulesOf, type KindRules, type Report } from './rules.ts';
+import { RULES, type KindRules, type Report } from './rules.ts';
 import {
   batchesBySize,
   loadStored,
@@ -20,8 +20,6 @@ import {
   type RowOf,
   type StoredRecord,
 } from './stored-records.ts';
-
-const BATCH_RECORDS = 500;
 
 interface WrittenChange<K extends IndexedKind> extends Change<K> {
   readonly row: RowOf<K>;
@@ -35,7 +33,7 @@ export class RecordWriter {
   readonly #kind: Kind;
 
   constructor(context: ImportContext, kind: Kind, report: Report) {
-    this.rules = rulesOf(context, kind, report);
+    this.rules = RULES[kind]?.(context, report) ?? {};
     this.#context = context;
     this.#kind = kind;
     this.report = report;
@@ -58,18 +56,14 @@ export class RecordWriter {
     }
   }
 
-  /** Writes new and changed records, and counts them. Keys must be distinct. */
-  async write(entries: readonly Entry<Kind>[]): Promise<Omit<Counts, 'removed'>> {
+  /** Writes new and changed records, and adds them to `counts`. Keys must be distinct. */
+  async write(entries: readonly Entry<Kind>[], counts: Counts): Promise<void> {
     const { database, emptyKinds } = this.#context;
-    const counts = { added: 0, changed: 0, unchanged: 0 };
     const keys = emptyKinds.has(this.#kind) ? [] : entries.map(({ key }) => key);
     const bytes = await loadStoredBytes(database, this.#kind, keys);
     for (const batch of batchesBySize(entries, ({ key }) => bytes.get(key) ?? 0)) {
-      const stored = await loadStored(
-        database,
-        this.#kind,
-        batch.map(({ key }) => key).filter((key) => bytes.has(key)),
-      );
+      const known = batch.map(({ key }) => key).filter((key) => bytes.has(key));
+      const stored = await loadStored(database, this.#kind, known);
       const changes: Change<Kind>[] = [];
       for (const entry of batch) {
         const { key, record } = entry;
@@ -81,7 +75,6 @@ export class RecordWriter {
       this.#describe(changes);
       await this.#renderAndWrite(changes);
     }
-    return counts;
   }
 
   /**
@@ -96,7 +89,7 @@ export class RecordWriter {
   ): Promise<number> {
     const { database, pause } = this.#context;
     let written = 0;
-    for (const batch of inBatches([...keys], BATCH_RECORDS)) {
+    for (const batch of inBatches([...keys])) {
       await pause();
       const bytes = await loadStoredBytes(database, this.#kind, batch);
       for (const few of batchesBySize(batch, (key) => bytes.get(key) ?? 0)) {
@@ -121,11 +114,8 @@ export class RecordWriter {
     const allowed = changes.filter((change) => isAllowed(change.record, bytesOf(change), suppliers));
     let written = 0;
     for (const batch of batchesBySize(allowed, bytesOf)) {
-      const render = await rendererOf(
-        this.#context,
-        this.#kind,
-        batch.map(({ record }) => record),
-      );
+      const records = batch.map(({ record }) => record);
+      const render = await rendererOf(this.#context, this.#kind, records);
       const rendered = batch.map((change) => ({ ...change, columns: render(change.record) }));
       written += await this.#writeRows(rendered);
       await this.#context.pause();
@@ -190,16 +180,16 @@ export class RecordWriter {
     if (sink === null) return;
     for (const { key, record, before } of changes) {
       if (sink.room(this.#kind, before === null ? 'added' : 'changed') <= 0) continue;
-      sink.add(
-        before === null ? addedRecord(this.#kind, key, record) : changedRecord(this.#kind, key, before.record, record),
-      );
+      sink.add(describeChange(this.#kind, key, before?.record ?? null, record));
     }
   }
 
   /** All stored keys. */
   async listKeys(): Promise<string[]> {
     const { rows } = await sql<{ key: string }>`
-      select ${this.#key} as key from ${this.#table}`.execute(this.#context.database.kysely);
+      select ${sql.ref(keyField(this.#kind))} as key from ${sql.table(this.#tableName)}`.execute(
+      this.#context.database.kysely,
+    );
     return rows.map(({ key }) => key);
   }
 
@@ -221,11 +211,7 @@ export class RecordWriter {
     const { database, referenceData } = this.#context;
     await this.#describeRemoved(keys);
     if (isIndexed(this.#kind)) await recordRemovals(this.#context, this.#kind, keys);
-    if (this.#index !== null) {
-      const { rows } = await sql<{ id: string; position: number }>`
-        select id, position from ${this.#table} where ${this.#isOneOf(keys)}`.execute(database.kysely);
-      await this.#index.remove(rows);
-    }
+    await this.#index?.remove(await loadValues(database, this.#kind, keys, sql.ref<number>('position')));
     for (const { table, owner } of this.#ownTables) await deleteRows(database, table, owner, keys);
     await deleteRows(database, this.#tableName, keyField(this.#kind), keys);
     referenceData.remove(this.#kind, keys);
@@ -239,28 +225,20 @@ export class RecordWriter {
       const stored = await loadStored(database, this.#kind, batch);
       for (const key of batch) {
         const found = stored.get(key);
-        if (found !== undefined) sink?.add(removedRecord(this.#kind, key, found.record));
+        if (found !== undefined) sink?.add(describeChange(this.#kind, key, found.record, null));
       }
     }
   }
 
-  /** The sizes of the suppliers that these records name. */
+  /** The sizes of the suppliers that these records name. Reads no document. */
   async #loadSupplierBytes(records: readonly RecordOf[Kind][]): Promise<Map<string, number>> {
     const fields = REFERENCES.filter(({ from, to }) => from === this.#kind && to === 'suppliers');
     const ids = fields.flatMap(({ field }) => records.flatMap((record) => keysIn(record, field)));
-    return loadSupplierBytes(this.#context.database, ids);
+    return loadValues(this.#context.database, 'suppliers', [...new Set(ids)], sql<number>`octet_length(document)`);
   }
 
   get #tableName(): keyof Tables {
     return `catalog.${TABLE_OF[this.#kind]}`;
-  }
-
-  get #table(): RawBuilder<unknown> {
-    return sql.table(this.#tableName);
-  }
-
-  get #key(): RawBuilder<unknown> {
-    return sql.ref(keyField(this.#kind));
   }
 
   get #index(): IndexChanges<IndexedKind> | null {
@@ -269,9 +247,5 @@ export class RecordWriter {
 
   get #ownTables(): readonly Reference[] {
     return REFERENCES.filter((reference) => reference.from === this.#kind && hasOwnTable(reference));
-  }
-
-  #isOneOf(keys: readonly string[]): RawBuilder<unknown> {
-    return isOneOf(this.#context.database.engine, this.#key, keys);
   }
 }

@@ -1,6 +1,4 @@
-import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
-import { isOneOf } from '../../database/statement.ts';
 import type { Tables } from '../../database/tables.ts';
 import { isIndexed, NAMED_REF_KINDS, TABLE_OF, type IndexedKind, type Kind, type NamedRefKind } from '../../kinds.ts';
 import type { CertificationRecord } from '../../resources/certifications/fields.ts';
@@ -28,40 +26,27 @@ export interface Reference {
   readonly column: string;
 }
 
-/** A reference that is a column of its record's table. */
-function inColumn(from: Kind, field: string, to: Kind): Reference {
-  return { from, field, to, table: `catalog.${TABLE_OF[from]}`, owner: 'id', column: field };
-}
-
-/** A list of references, in a table of its own with an index on either column. */
-function inTable(
+/** A reference in a column of its record's table, or a list in a table of its own with an index on either column. */
+function reference(
   from: Kind,
   field: string,
   to: Kind,
-  table: keyof Tables,
-  [owner, column]: [string, string],
+  table: keyof Tables = `catalog.${TABLE_OF[from]}`,
+  column = field,
 ): Reference {
+  const owner = table === `catalog.${TABLE_OF[from]}` ? 'id' : `${NOUN_OF[from]}_id`;
   return { from, field, to, table, owner, column };
 }
 
 /** Every reference between records. */
 export const REFERENCES: readonly Reference[] = [
-  inTable('suppliers', 'certifications', 'certifications', 'catalog.supplier_certifications', [
-    'supplier_id',
-    'abbreviation',
-  ]),
-  inTable('suppliers', 'city_service_ids', 'city-services', 'catalog.supplier_city_services', [
-    'supplier_id',
-    'city_service_id',
-  ]),
-  inColumn('contracts', 'lead_entity_id', 'lead-entities'),
-  inColumn('contracts', 'coop_id', 'coops'),
-  inTable('contracts', 'supplier_ids', 'suppliers', 'catalog.contract_suppliers', ['contract_id', 'supplier_id']),
-  inTable('contracts', 'city_service_ids', 'city-services', 'catalog.contract_city_services', [
-    'contract_id',
-    'city_service_id',
-  ]),
-  inColumn('solicitations', 'lead_entity_id', 'lead-entities'),
+  reference('suppliers', 'certifications', 'certifications', 'catalog.supplier_certifications', 'abbreviation'),
+  reference('suppliers', 'city_service_ids', 'city-services', 'catalog.supplier_city_services', 'city_service_id'),
+  reference('contracts', 'lead_entity_id', 'lead-entities'),
+  reference('contracts', 'coop_id', 'coops'),
+  reference('contracts', 'supplier_ids', 'suppliers', 'catalog.contract_suppliers', 'supplier_id'),
+  reference('contracts', 'city_service_ids', 'city-services', 'catalog.contract_city_services', 'city_service_id'),
+  reference('solicitations', 'lead_entity_id', 'lead-entities'),
 ];
 
 /** Whether the reference has a table of its own, rather than a column of its record's table. */
@@ -140,19 +125,4 @@ export class ReferenceData {
   #recordsOf(kind: Exclude<Kind, IndexedKind>): Map<string, unknown> {
     return kind === 'certifications' ? this.certifications : this.named[kind];
   }
-}
-
-/** The size of these suppliers' embedded form, in bytes. Reads no document. Served by the unique index on id. */
-export async function loadSupplierBytes(
-  { engine, kysely }: Database,
-  ids: Iterable<string>,
-): Promise<Map<string, number>> {
-  const named = [...new Set(ids)];
-  if (named.length === 0) return new Map();
-  const rows = await kysely
-    .selectFrom('catalog.suppliers')
-    .select(['id', sql<number>`octet_length(document)`.as('bytes')])
-    .where((eb) => isOneOf(engine, eb.ref('id'), named))
-    .execute();
-  return new Map(rows.map(({ id, bytes }) => [id, bytes]));
 }

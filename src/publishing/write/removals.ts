@@ -4,8 +4,6 @@ import { ImportRefusedError } from '../problems.ts';
 import type { ImportContext } from '../import-context.ts';
 import { keyField, type Kind } from '../../kinds.ts';
 
-const BATCH_KEYS = 500;
-
 /** `--replace` does not remove more than this share of a kind unless that is allowed: a truncated file looks the same. */
 const MAX_REMOVED_SHARE = 1 / 5;
 
@@ -74,17 +72,16 @@ export async function applyRemovals(
   const removals: Removal[] = [];
   for (const published of [...kinds.values()].toReversed()) {
     if (published.removals.length > 0 || options.replace === true)
-      removals.push(await planRemoval(published, options, notes));
+      removals.push(await planRemoval(published, options.replace === true, notes));
   }
   refuseLarge(removals, options, notes);
   for (const { source, writer, lines, counts, requested, absent } of removals) {
-    for (const keys of inBatches([...requested, ...absent], BATCH_KEYS)) {
+    for (const keys of inBatches([...requested, ...absent])) {
       await context.pause();
       const referrers = await writer.findReferrers(keys);
       for (const [key, referrer] of referrers) {
-        const line = lines.get(key) ?? null;
         const reason = `${key} cannot be removed: ${referrer} refers to it`;
-        context.problems.add({ file: source.name, line, field: keyField(source.kind), reason });
+        writer.report(lines.get(key) ?? null, keyField(source.kind), reason);
       }
       await writer.remove(keys.filter((key) => !referrers.has(key)));
     }
@@ -92,11 +89,7 @@ export async function applyRemovals(
   }
 }
 
-async function planRemoval(
-  published: ImportedKind,
-  { replace = false }: RemovalOptions,
-  notes: string[],
-): Promise<Removal> {
+async function planRemoval(published: ImportedKind, replace: boolean, notes: string[]): Promise<Removal> {
   const { source, writer, counts, lines, removals } = published;
   const present = new Set(await writer.listKeys());
   const requested = removals.filter((key) => {
@@ -108,17 +101,13 @@ async function planRemoval(
   return { ...published, requested, absent, stored: present.size - counts.added };
 }
 
-function refuseLarge(
-  planned: readonly Removal[],
-  { allowRemovals = false, dryRun = false }: RemovalOptions,
-  notes: string[],
-): void {
-  if (allowRemovals) return;
+function refuseLarge(planned: readonly Removal[], options: RemovalOptions, notes: string[]): void {
+  if (options.allowRemovals === true) return;
   const removals = planned
     .map(({ source, absent, stored }) => ({ kind: source.kind, file: source.name, removed: absent.length, stored }))
     .filter(({ removed, stored }) => removed > stored * MAX_REMOVED_SHARE);
   if (removals.length === 0) return;
-  if (!dryRun) throw new LargeRemovalsError(removals.toReversed());
+  if (options.dryRun !== true) throw new LargeRemovalsError(removals.toReversed());
   for (const removal of removals.toReversed()) {
     const end = 'The import asks for confirmation, or needs --yes';
     notes.push(`${removal.file} ${describeLargeRemoval(removal)} ${end}`);

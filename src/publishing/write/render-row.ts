@@ -1,5 +1,5 @@
-import type { Database } from '../../database/database.ts';
-import { isOneOf } from '../../database/statement.ts';
+import { sql } from 'kysely';
+import { loadValues } from '../../database/rows.ts';
 import type { NamedRefRow } from '../../database/tables.ts';
 import { isIndexed, type IndexedKind, type Kind } from '../../kinds.ts';
 import type { NamedRecord } from '../../resources/fields.ts';
@@ -55,10 +55,9 @@ const RENDERERS: Renderers = {
       return { id, document, certifications_preview: preview, certifications_all: all, short_intro, about };
     },
   async contracts({ database, referenceData: { named } }, records) {
-    const suppliers = await loadSupplierDocuments(
-      database,
-      records.flatMap(({ supplier_ids }) => supplier_ids),
-    );
+    const ids = new Set(records.flatMap(({ supplier_ids }) => supplier_ids));
+    // Their embedded form, without the closing brace.
+    const suppliers = await loadValues(database, 'suppliers', [...ids], sql.ref<string>('document'));
     return (record) => {
       const { id, lead_entity_id, coop_id, supplier_ids, city_service_ids } = record;
       const document = renderContract(record, {
@@ -82,19 +81,6 @@ const RENDERERS: Renderers = {
 /** The document is a NamedRef, for the reference lists and for records that embed it. */
 function renderNamedRef({ id, name }: NamedRecord): NamedRefRow {
   return { id, name, document: JSON.stringify({ id, name }) };
-}
-
-/** These suppliers' embedded form, without the closing brace. Served by the unique index on id. */
-async function loadSupplierDocuments(
-  { engine, kysely }: Database,
-  ids: readonly string[],
-): Promise<Map<string, string>> {
-  const rows = await kysely
-    .selectFrom('catalog.suppliers')
-    .select(['id', 'document'])
-    .where((eb) => isOneOf(engine, eb.ref('id'), [...new Set(ids)]))
-    .execute();
-  return new Map(rows.map(({ id, document }) => [id, document]));
 }
 
 /**

@@ -4,13 +4,10 @@ import { inBatches } from '../../database/rows.ts';
 import { INDEXED_KINDS, type IndexedKind, type Kind } from '../../kinds.ts';
 import type { ContractRecord } from '../../resources/contracts/fields.ts';
 import type { ImportContext } from '../import-context.ts';
-import type { Problem } from '../problems.ts';
 import type { ImportedKind } from '../import-kind.ts';
 import { RecordWriter } from './record-writer.ts';
 import { getFrom, REFERENCES } from './references.ts';
 import { MAX_CONTRACT_BYTES } from './render-row.ts';
-
-const BATCH_KEYS = 500;
 
 /**
  * Rerenders stored records that embed changed ones: contracts and solicitations with a renamed lead entity, contracts
@@ -27,7 +24,7 @@ export async function rerender(context: ImportContext, published: ReadonlyMap<Ki
     const writer = new RecordWriter(context, kind, () => undefined);
     rerendered += await writer.rerender(await listReferrers(context, kind), (record, bytes, supplierBytes) => {
       if (bytes <= MAX_CONTRACT_BYTES) return true;
-      context.problems.add(tooLargeNow(context, published, record as ContractRecord, bytes, supplierBytes));
+      reportTooLarge(context, published, record as ContractRecord, bytes, supplierBytes);
       return false;
     });
   }
@@ -35,13 +32,13 @@ export async function rerender(context: ImportContext, published: ReadonlyMap<Ki
 }
 
 /** The contract may be in none of the files, so this names the largest changed record that it embeds. */
-function tooLargeNow(
+function reportTooLarge(
   { changed, referenceData }: ImportContext,
   published: ReadonlyMap<Kind, ImportedKind>,
   record: ContractRecord,
   bytes: number,
   supplierBytes: ReadonlyMap<string, number>,
-): Problem {
+): void {
   const services = referenceData.named['city-services'];
   const [largest] = [
     ...record.supplier_ids.map((id) => ({ kind: 'suppliers' as const, id, size: getFrom(supplierBytes, id) })),
@@ -54,13 +51,9 @@ function tooLargeNow(
     .filter(({ kind, id }) => getFrom(changed, kind).has(id))
     .sort((a, b) => b.size - a.size);
   if (largest === undefined) throw new Error(`contract ${record.id} is too large, but embeds nothing that changed`);
-  const { source, lines } = getFrom(published, largest.kind);
-  return {
-    file: source.name,
-    line: lines.get(largest.id) ?? null,
-    field: '',
-    reason: `makes contract ${JSON.stringify(record.id)} ${bytes} bytes long; the maximum for a contract is ${MAX_CONTRACT_BYTES}, with the suppliers and city services that it names`,
-  };
+  const { writer, lines } = getFrom(published, largest.kind);
+  const reason = `makes contract ${JSON.stringify(record.id)} ${bytes} bytes long; the maximum for a contract is ${MAX_CONTRACT_BYTES}, with the suppliers and city services that it names`;
+  writer.report(lines.get(largest.id) ?? null, '', reason);
 }
 
 /** The ids of the records of a kind that embed changed ones. Served by the index of the reference's table. */
@@ -72,7 +65,7 @@ async function listReferrers(
   for (const { to, table, owner, column } of REFERENCES.filter(({ from }) => from === kind)) {
     // Suppliers are found by their city services, and do not show them.
     if (kind === 'suppliers' && to === 'city-services') continue;
-    for (const batch of inBatches([...getFrom(changed, to)], BATCH_KEYS)) {
+    for (const batch of inBatches([...getFrom(changed, to)])) {
       const { rows } = await sql<{ id: string }>`select distinct ${sql.ref(owner)} as id
         from ${sql.table(table)} where ${isOneOf(engine, sql.ref(column), batch)}`.execute(kysely);
       for (const { id } of rows) ids.add(id);

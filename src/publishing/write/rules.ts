@@ -23,21 +23,13 @@ export interface KindRules<K extends Kind> {
   checkStored?(lines: KeyLines): Promise<void>;
 }
 
-/** The rules of a kind. `report` adds a problem of its source. */
-export function rulesOf(context: ImportContext, kind: Kind, report: Report): KindRules<Kind> {
-  switch (kind) {
-    case 'certifications':
-      return certificationRules(context, report);
-    case 'suppliers':
-      return supplierRules(context);
-    case 'contracts':
-      return contractRules(context, report);
-    case 'solicitations':
-      return solicitationRules(context, report);
-    default:
-      return {};
-  }
-}
+/** The rules of the kinds that have some. `report` adds a problem of their source. */
+export const RULES: Readonly<Partial<Record<Kind, (context: ImportContext, report: Report) => KindRules<Kind>>>> = {
+  certifications: certificationRules,
+  suppliers: supplierRules,
+  contracts: contractRules,
+  solicitations: solicitationRules,
+};
 
 /** The supplier filter accepts names and abbreviations, so a name must identify one certification. */
 function certificationRules({ database: { kysely } }: ImportContext, report: Report): KindRules<'certifications'> {
@@ -75,11 +67,8 @@ function contractRules({ referenceData }: ImportContext, report: Report): KindRu
     check({ record, line }, supplierBytes) {
       const bytes = contractBytes(record, referenceData, supplierBytes);
       if (bytes <= MAX_CONTRACT_BYTES) return;
-      report(
-        line,
-        '',
-        `is ${bytes} bytes long with the suppliers and city services that it names; the maximum for a contract is ${MAX_CONTRACT_BYTES}`,
-      );
+      const reason = `is ${bytes} bytes long with the suppliers and city services that it names; the maximum for a contract is ${MAX_CONTRACT_BYTES}`;
+      report(line, '', reason);
     },
   };
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
+import { loadValues } from '../../database/rows.ts';
 import { isOneOf } from '../../database/statement.ts';
 import type { Tables } from '../../database/tables.ts';
 import type { StoredRow as IndexedStoredRow } from '../../index/terms.ts';
@@ -53,17 +54,8 @@ export function* batchesBySize<T>(items: readonly T[], bytesOf: (item: T) => num
 }
 
 /** The sizes of the stored records among these, in bytes. Served by the unique index on the key. */
-export async function loadStoredBytes(
-  { engine, kysely }: Database,
-  kind: Kind,
-  keys: readonly string[],
-): Promise<Map<string, number>> {
-  const key = sql.ref<string>(keyField(kind));
-  const bytes = isIndexed(kind) ? textBytes(kind) : sql<number>`octet_length(document)`;
-  const { rows } = await sql<{ key: string; bytes: number }>`
-    select ${key} as key, ${bytes} as bytes from ${sql.table(`catalog.${TABLE_OF[kind]}`)}
-    where ${isOneOf(engine, key, keys)}`.execute(kysely);
-  return new Map(rows.map((row) => [row.key, row.bytes]));
+export function loadStoredBytes(database: Database, kind: Kind, keys: readonly string[]): Promise<Map<string, number>> {
+  return loadValues(database, kind, keys, isIndexed(kind) ? textBytes(kind) : sql<number>`octet_length(document)`);
 }
 
 /** The stored records among these, by key: few enough for memory. Served by the unique index on the key. */

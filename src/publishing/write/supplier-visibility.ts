@@ -45,17 +45,11 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
       from (${stored} except ${named}) as pair
       join ${path} as known on known.supplier_id = pair.supplier_id and known.${owner} = pair.owner
       left join catalog.suppliers as supplier on supplier.id = pair.supplier_id`.execute(kysely);
-    await insertRows(
-      database,
-      table,
-      added.map(({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: release })),
-    );
+    const rows = added.map(({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: release }));
+    await insertRows(database, table, rows);
     await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(kysely);
-    await recordDepartures(
-      context,
-      'suppliers',
-      removed.map((pair) => ({ id: pair.supplier_id, owner: `${facet}:${pair.owner}` })),
-    );
+    const departed = removed.map((pair) => ({ id: pair.supplier_id, owner: `${facet}:${pair.owner}` }));
+    await recordDepartures(context, 'suppliers', departed);
     const termsOf = (path: Omit<Path, 'position'>): string[] =>
       pathTerms({ owner: facetTerm(facet, path.owner), since: path.since_publication });
     for (const pair of added) index.changeTerms(pair.position, [], termsOf(pair));

@@ -1,12 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
-import type { Scope } from '../../access/scope.ts';
-import type { Engine, OpenDatabase } from '../../database/database.ts';
+import type { Engine } from '../../database/database.ts';
 import { catalogState } from '../../database/revision.ts';
 import { firstRow, isInList, limitParameter as rowLimit, parameter } from '../../database/statement.ts';
 import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import { filledText, idText, object } from '../../http/openapi/openapi-schemas.ts';
-import type { FoundRecords } from '../../index/record-index.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
 import { storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
@@ -56,6 +54,7 @@ const LISTS = [
 
 /** GET /v1/lead-entities, /v1/city-services and /v1/coops. */
 export function registerReferenceLists(v1: FastifyInstance, services: Services): void {
+  const { database } = services;
   for (const schema of [namedRef, namedRefPage]) v1.addSchema(schema);
   for (const { kind, example, ...documentation } of LISTS) {
     const table = TABLE_OF[kind];
@@ -70,9 +69,14 @@ export function registerReferenceLists(v1: FastifyInstance, services: Services):
         examples: [example],
         filters: {},
         listingOf: () =>
-          keyedListing(records, (scope, after, limit) =>
-            findNamedRefs(services.database, table, { scope, after, limit }),
-          ),
+          keyedListing(records, async (scope, after, limit) => {
+            const key = table === 'city_services' ? 'everything' : scopeKey(scope);
+            const values = { ...scopeValues(scope), after: after ?? '', rows: limit + 1 };
+            const build = () => namedRefIds(database.engine, table, key);
+            const rows = await database.run(`ids of ${table}, ${key}`, build, values);
+            const ids = rows.flatMap(({ id }) => id ?? []);
+            return { catalog: firstRow(rows).catalog, positions: ids.slice(0, limit), hasMore: ids.length > limit };
+          }),
       }),
     );
   }
@@ -86,22 +90,9 @@ interface NamedRefId {
 }
 
 /**
- * Finds the IDs on the next page of a reference list: lead entities or coops that are granted or named by a visible
- * contract, or all city services. Served by the primary key.
+ * The IDs after the parameter `after` of lead entities or coops that are granted or named by a visible contract, or of all
+ * city services; a single row without an ID if there are none. Served by the primary key.
  */
-async function findNamedRefs(
-  database: OpenDatabase,
-  table: NamedRefTable,
-  { scope, after, limit }: { scope: Scope; after: string | null; limit: number },
-): Promise<FoundRecords> {
-  const key = table === 'city_services' ? 'everything' : scopeKey(scope);
-  const values = { ...scopeValues(scope), after: after ?? '', rows: limit + 1 };
-  const rows = await database.run(`ids of ${table}, ${key}`, () => namedRefIds(database.engine, table, key), values);
-  const ids = rows.flatMap(({ id }) => id ?? []);
-  return { catalog: firstRow(rows).catalog, positions: ids.slice(0, limit), hasMore: ids.length > limit };
-}
-
-/** The IDs after the parameter `after`; a single row without an ID if there are none. */
 export function namedRefIds(
   engine: Engine,
   table: NamedRefTable,
