@@ -28,7 +28,8 @@ const MAX_REFUSED = 0.01;
  */
 export async function measureThroughput({ settings, postgres, record }: BenchContext, work: Work): Promise<void> {
   const { rounds, isSmoke, connections, seconds } = settings;
-  const { isRepeated = false, headers = (candidate, round) => candidate.headers(round) } = work;
+  const { isRepeated = false } = work;
+  const headersOf = work.headers ?? ((candidate: RunningCandidate, round: number) => candidate.headers(round));
   const asked = work.candidates
     .map((candidate) => ({ candidate, all: requestsTo(candidate, work.questions) }))
     .filter(({ all }) => all.length > 0);
@@ -37,7 +38,12 @@ export async function measureThroughput({ settings, postgres, record }: BenchCon
       const share = Math.floor(all.length / (rounds + 1));
       const requests = isRepeated ? all : all.slice(round * share, (round + 1) * share);
       const cpuSince = startCpuMeter(candidate.pid, candidate.usesPostgres ? postgres.process.pid : null);
-      const load = { port: candidate.port, headers: headers(candidate, Math.max(0, round - 1)), requests, isRepeated };
+      const load = {
+        port: candidate.port,
+        headers: headersOf(candidate, Math.max(0, round - 1)),
+        requests,
+        isRepeated,
+      };
       const result = await runLoad({ ...load, connections, seconds });
       const { server, database } = cpuSince();
       const answered = result.requests - result.failures;
