@@ -14,7 +14,7 @@ import { reuse } from './reused.ts';
 export interface ServiceDatabase {
   url: string;
   keys: Keys;
-  /** A timestamp between the first import and the import of the changes. */
+  /** A watermark of the partners from before the import of the changes. */
   changedSince: string;
 }
 
@@ -43,6 +43,8 @@ export async function provideMarket(place: Place, solicitations: number, engines
   const data = await provideData(folder, solicitations);
   const changes = join(folder, 'data', `${name}-changes`);
   await writeChanges(data, changes, amendedTitles(1, 'amended', Math.ceil(solicitations * (1 - CHANGED_SHARE))));
+  const release = join(folder, 'data', `${name}-release`);
+  await writeChanges(data, release, amendedTitles(1, 'released', solicitations - 1));
 
   const plain = `plain_${name}`;
   const facts = await reuse(join(folder, `${plain}.json`), PLAIN_SOURCES, async () => {
@@ -59,7 +61,7 @@ export async function provideMarket(place: Place, solicitations: number, engines
     const loaded = await reuse(join(folder, `${database}-${engine}.json`), IMPORT_SOURCES, async () => {
       note(`importing ${name} into ${engine}`);
       await emptyDatabase(place, engine, database);
-      const filled = await fillDatabase(url, [data, changes], facts);
+      const filled = await fillDatabase(url, [data, release, changes], facts);
       if (engine === 'postgres') await postgres.query(database, 'vacuum analyze');
       return filled;
     });
@@ -82,15 +84,15 @@ export function serviceDatabaseName(solicitations: number): string {
 
 async function fillDatabase(
   url: string,
-  [data, changes]: [string, string],
+  [data, release, changes]: [string, string, string],
   facts: MarketFacts,
 ): Promise<Omit<ServiceDatabase, 'url'>> {
   await runPds(url, ['migrate']);
-  const { stdout } = await runPds(url, ['import', data, '--json']);
+  await runPds(url, ['import', data]);
+  const keys = await createPartners(url, facts);
+  // The watermark after a release that the partners saw: since any earlier time, all that they see is new to them.
+  const { stdout } = await runPds(url, ['import', release, '--json']);
   const { published_at } = JSON.parse(stdout) as { published_at: string };
   await runPds(url, ['import', changes]);
-  return {
-    keys: await createPartners(url, facts),
-    changedSince: new Date(Date.parse(published_at) + 1).toISOString(),
-  };
+  return { keys, changedSince: new Date(Date.parse(published_at) + 1).toISOString() };
 }
