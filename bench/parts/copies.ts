@@ -39,7 +39,7 @@ export const mirrorOf = (service: string): string => `mirror of ${service}`;
 
 const STREAM_PATH = '/v1/solicitations?format=ndjson';
 
-/** What is saved, since its lines are read afterwards. */
+/** Streams that are saved to a file, whose lines are read afterwards. */
 const SAVED_STREAMS = [
   { work: `${STREAM}, zstd`, path: STREAM_PATH, encoding: 'zstd' },
   { work: 'stream of the feed, all kinds', path: '/v1/changes?format=ndjson', encoding: 'identity' },

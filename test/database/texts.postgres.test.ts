@@ -46,6 +46,12 @@ test.each([
     Array.from({ length: 9 }, (_, index) => String.fromCharCode(97 + index).repeat((index + 1) * 300_000)),
   ],
   [
+    'hundreds of texts that come in the reverse order',
+    'generate_series(950, 1, -1)',
+    'ordinal::text',
+    Array.from({ length: 950 }, (_, index) => String(index + 1)),
+  ],
+  [
     'ordinals that are negative or large',
     'unnest(array[7000000000, -5, 0])',
     'ordinal::text',

@@ -31,8 +31,8 @@ const SERVE_QUERY_TIMEOUT_MS = 6_000;
  * JIT is off since PostgreSQL estimates that a range of terms matches a ninth of the index. Beyond a few hundred
  * thousand records it would compile the statement every time: 470 ms for one that runs in 3 ms.
  *
- * A statement is planned once. Otherwise that of a stream, whose range PostgreSQL takes for longer than it is, would be
- * planned every time, which takes a sixth of its time.
+ * Each statement is planned once. PostgreSQL overestimates how many records a piece of a stream has, and would plan that
+ * statement again for each piece, which takes a sixth of the time.
  */
 export const SERVING_SETTINGS = { statement_timeout: '5s', jit: 'off', plan_cache_mode: 'force_generic_plan' } as const;
 
@@ -139,8 +139,8 @@ interface HeadOrTexts {
 }
 
 /**
- * The statement of `readTexts`. It joins a hundred texts to a row: a row for each costs this process and PostgreSQL a
- * third more, and so does one row of all, whose memory PostgreSQL has to request each time.
+ * The statement of `readTexts`. It joins a hundred texts to a row. A row for each text takes a third more CPU time, and so
+ * does a single row, for which PostgreSQL allocates memory each time.
  */
 export function withHead<Row>({ head, texts }: TextsQuery<Row>): RawBuilder<HeadOrTexts> {
   return sql<HeadOrTexts>`
@@ -187,7 +187,7 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
     run: query,
     readTexts: async <Row>(statementKey: string, build: () => TextsQuery<Row>, values: ParameterValues) => {
       const rows = await query(statementKey, () => withHead(build()), values);
-      // Taken out of the result: V8 may hold on to that for long, and would copy all texts each time.
+      // Removed from the result, which V8 can reach for a while: it would copy the texts at each garbage collection.
       const lines = rows.splice(1);
       return {
         head: JSON.parse(firstRow(rows).text) as Row,

@@ -63,7 +63,7 @@ export async function countRecords({ kysely }: Database): Promise<{ kind: Indexe
 }
 
 /**
- * Assigns a kind's records positions in id order and lists its blocks again; rebuild the blocks afterwards. Writes
+ * Assigns a kind's records positions in id order and lists its blocks again; call `buildBlocks` afterwards. Writes
  * one block at a time, since SQLite blocks the event loop meanwhile.
  *
  * @param pause awaited once per block.

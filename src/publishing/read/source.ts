@@ -117,7 +117,7 @@ export async function findFile(folder: string, name: string): Promise<{ path: st
 /** Some hundred records: few round trips to the database, and little memory. */
 const CHUNK_BYTES = 1024 * 1024;
 
-/** Reads a file into the same memory again and again: V8 would collect its whole heap after every few new buffers. */
+/** Reads a file into one buffer, which is reused: V8 would collect its whole heap after every few new buffers. */
 async function* readPlain(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
   const file = await open(path);
   try {
