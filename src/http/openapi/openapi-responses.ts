@@ -199,7 +199,7 @@ export function healthResponses(health: NamedSchema): ResponseSchemas {
   };
 }
 
-interface Particulars {
+interface ResponseOptions {
   readonly headers?: readonly HeaderName[];
   readonly example?: object | undefined;
   /** Content in other formats. */
@@ -212,7 +212,7 @@ interface Particulars {
 function responses(
   description: string,
   schema: NamedSchema,
-  { headers: more = [], example, streams, isDetail = false }: Particulars = {},
+  { headers: more = [], example, streams, isDetail = false }: ResponseOptions = {},
 ): ResponseSchemas {
   const headers = headersNamed(['ETag', ...KEY_HEADERS, ...more]);
   return {
