@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_KEY } from '../../src/access/keys.ts';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
 import { findViolations } from '../support/browser/accessibility.ts';
-import { openPages, recordPage } from '../support/browser/browser.ts';
+import { openPages, openSearch, recordPage } from '../support/browser/browser.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { GUIDE_PATHS, PAGES } from './site.ts';
 
@@ -156,9 +156,9 @@ testWith('chromium')('one search finds words of the guides and of the reference,
   await withPage({}, async (page) => {
     const { complaints, origins } = recordPage(page);
     await page.goto(`${origin}/docs`, { waitUntil: 'networkidle' });
-    await page.keyboard.press('Control+k');
+    const search = await openSearch(page);
     for (const [word, section] of SEARCHES) {
-      await page.getByPlaceholder('Search').fill(word);
+      await search.fill(word);
       await page.locator(`.pagefind-ui__result:nth-child(-n + 2) a[href="${section}"]`).waitFor();
     }
     await page.locator(`a[href="${SEARCHES.at(-1)?.[1] ?? ''}"]`).click();

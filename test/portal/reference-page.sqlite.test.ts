@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import openapi from '../../docs/openapi.json' with { type: 'json' };
 import { findViolations } from '../support/browser/accessibility.ts';
-import { openPages, recordPage } from '../support/browser/browser.ts';
+import { openPages, openSearch, recordPage } from '../support/browser/browser.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
 
@@ -83,8 +83,8 @@ describe('/docs/reference', () => {
       await page.goto(`${origin}/docs/reference`, { waitUntil: 'networkidle' });
       await page.getByText('Solicitations').first().waitFor();
       expect(await page.getByRole('button', { name: 'Search' }).count()).toBe(1);
-      await page.keyboard.press('Control+k');
-      await page.locator('dialog[open]').getByPlaceholder('Search').fill('closing_after');
+      const search = await openSearch(page);
+      await search.fill('closing_after');
       await page.locator('a[href="/docs/reference#tag/solicitations/GET/v1/solicitations"]').click();
       await expect
         .poll(async () => (await page.getByRole('heading', { name: 'List solicitations' }).first().boundingBox())?.y)

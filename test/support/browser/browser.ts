@@ -1,4 +1,4 @@
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from 'playwright-core';
 import { findInstalled } from '../installed-programs.ts';
 
 /** Without these, Chromium contacts Google in the background. */
@@ -40,6 +40,18 @@ export function openPages(): OpenPages {
       await (await browser)?.close();
     },
   };
+}
+
+/**
+ * Opens the site's search by its key, once its field is there. The page adds the field when it is idle, which a browser
+ * without a screen may only be after a frame, and it draws none by itself.
+ */
+export async function openSearch(page: Page): Promise<Locator> {
+  while ((await page.locator('site-search input').count()) === 0) {
+    await page.evaluate('new Promise(requestAnimationFrame)');
+  }
+  await page.keyboard.press('Control+k');
+  return page.locator('dialog[open]').getByPlaceholder('Search');
 }
 
 /** A record of what a page must not do: complain, or contact another origin. */
