@@ -164,16 +164,17 @@ describe("OpenTelemetry's variables", () => {
     expect(spans[0]?.resource).toMatchObject({ 'service.name': 'pds-east', 'cloud.region': 'east' });
   });
 
-  test('select the requests that are traced', async () => {
-    const ask = async (client: Client): Promise<void> => {
+  test.each([
+    [0, { OTEL_TRACES_SAMPLER: 'always_off' }],
+    [0, { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }],
+    [5, { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '1' }],
+    [0, { OTEL_SDK_DISABLED: 'true' }],
+  ])('select the requests that are traced: %i of 5 with %j', async (traced, variables) => {
+    const { spans } = await collect(async (client) => {
       for (let time = 0; time < 5; time += 1) await client.get('/v1/contracts', { key });
-    };
-    expect((await collect(ask, { OTEL_TRACES_SAMPLER: 'always_off' })).spans).toEqual([]);
-    const none = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' };
-    expect((await collect(ask, none)).spans).toEqual([]);
-    const all = { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '1' };
-    expect((await collect(ask, all)).spans.filter(({ kind }) => kind === SERVER)).toHaveLength(5);
-    expect((await collect(ask, { OTEL_SDK_DISABLED: 'true' })).spans).toEqual([]);
+    }, variables);
+    expect(spans.filter(({ kind }) => kind === SERVER)).toHaveLength(traced);
+    if (traced === 0) expect(spans).toEqual([]);
   });
 
   test('stop the start if they are invalid', async () => {

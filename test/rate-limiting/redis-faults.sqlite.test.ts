@@ -45,6 +45,18 @@ async function start(url = `redis://127.0.0.1:${proxy.port}`): Promise<LimiterOf
   return own;
 }
 
+/** Starts until the one line has this reason: on a busy machine, the first command can time out before its response. */
+function startUntil(reason: RegExp, url?: string): Promise<LimiterOfProcess> {
+  return vi.waitFor(
+    async () => {
+      const own = await start(url);
+      expect(own.lines).toEqual([expect.stringMatching(reason)]);
+      return own;
+    },
+    { timeout: 10_000 },
+  );
+}
+
 async function startAll(): Promise<void> {
   while (processes.length < PROCESSES) await start();
 }
@@ -189,17 +201,6 @@ describe('an error response counts as an outage:', () => {
     await countUntilAgain(own, before);
   });
 
-  /** Starts until the one line has this reason: on a busy machine, the first command can time out before its response. */
-  const startUntil = (reason: RegExp, url?: string): ReturnType<typeof start> =>
-    vi.waitFor(
-      async () => {
-        const own = await start(url);
-        expect(own.lines).toEqual([expect.stringMatching(reason)]);
-        return own;
-      },
-      { timeout: 10_000 },
-    );
-
   test('missing credentials', async () => {
     await client.config('SET', 'requirepass', 'hunter2');
     const { limiter } = await startUntil(/NOAUTH/);
@@ -240,13 +241,12 @@ describe('the Redis URL', () => {
   test('never appears in the log with its credentials, whatever goes wrong', async () => {
     const url = (port: number): string => `redis://app:${encodeURIComponent(SECRET)}@127.0.0.1:${port}/3`;
     // No such user.
-    await start(url(redis.port));
+    await startUntil(/WRONGPASS/, url(redis.port));
     // Redis echoes the arguments of unknown commands.
     const renamed = await startRedis(() => ['--rename-command', 'HELLO', '', '--rename-command', 'AUTH', '']);
-    await start(url(renamed.port));
+    await startUntil(/unknown command/, url(renamed.port));
     await renamed.close();
-    const all = processes.flatMap(({ lines }) => lines);
-    expect(all).toEqual([expect.stringContaining('WRONGPASS'), expect.stringContaining('unknown command')]);
-    for (const part of [SECRET, encodeURIComponent(SECRET), 'app']) expect(all.join()).not.toContain(part);
+    const all = processes.flatMap(({ lines }) => lines).join();
+    for (const part of [SECRET, encodeURIComponent(SECRET), 'app']) expect(all).not.toContain(part);
   });
 });
