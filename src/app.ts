@@ -1,13 +1,11 @@
-import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import { fastify, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { addOpenApi, registerOpenApi } from './http/openapi/openapi.ts';
 import { logRequests } from './http/request/observers.ts';
 import { addCommonSteps, addPartnerPipeline, addPublicPipeline } from './http/request/pipeline.ts';
 import { sendError } from './http/response/errors.ts';
-import { requestIds } from './http/response/send-text.ts';
 import { ResponseCache } from './http/response/response-cache.ts';
 import { Admission } from './http/server/admission.ts';
-import { Connections, addDraining, createHttpServer, MAX_HEAD_BYTES, registerHealth } from './http/server/server.ts';
-import { routedUrl } from './http/request/request-head.ts';
+import { Connections, addDraining, createHttpServer, FRAMEWORK_OPTIONS, registerHealth } from './http/server/server.ts';
 import { UnparsedRequests } from './http/server/unparsed-requests.ts';
 import { SetCache } from './index/block-query.ts';
 import { RecordIndex } from './index/record-index.ts';
@@ -44,25 +42,13 @@ export async function buildApp(
   const unparsed = new UnparsedRequests(connections, logger);
   const observers = [logRequests(logger), ...services.observers];
   const app: FastifyInstance = fastify({
+    ...FRAMEWORK_OPTIONS,
     serverFactory: (handle) => createHttpServer({ connections, admission }, handle),
     clientErrorHandler: (error, socket) => unparsed.refuse(error, socket),
     frameworkErrors: sendError,
     loggerInstance,
-    // One logger for all: one for each request would cost more than its one line, which gets the request's ID explicitly.
-    childLoggerFactory: (parent) => parent,
-    logController: new LogController({ disableRequestLogging: true }),
-    genReqId: requestIds(),
-    requestIdHeader: false,
     // X-Forwarded-For is trusted from these addresses only; clients can forge the leftmost address in it.
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
-    rewriteUrl: routedUrl,
-    routerOptions: {
-      // `parameters.ts` parses the query, from the raw URL.
-      querystringParser: () => ({}),
-      // The limit on the head also limits the length of an ID; an ID that is too long simply does not exist.
-      maxParamLength: MAX_HEAD_BYTES,
-    },
-    return503OnClosing: false,
   });
   app
     .decorate('admission', admission)

@@ -2,10 +2,11 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Admission } from './admission.ts';
 import { type Socket, Server as NetServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FastifyInstance } from 'fastify';
+import { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { healthResponses } from '../openapi/openapi-responses.ts';
 import { object } from '../openapi/openapi-schemas.ts';
-import { JSON_TYPE } from '../response/send-text.ts';
+import { routedUrl } from '../request/request-head.ts';
+import { JSON_TYPE, requestIds } from '../response/send-text.ts';
 
 /**
  * Node's HTTP server. `import` would read every export of `node:http`, and so load its WebSocket client: 15 MB and 60 ms
@@ -15,6 +16,23 @@ export const { createServer, STATUS_CODES } = process.getBuiltinModule('node:htt
 
 /** Maximum size of the request line and all headers together. */
 export const MAX_HEAD_BYTES = 16_384;
+
+/** What Fastify does in every process. */
+export const FRAMEWORK_OPTIONS = {
+  // One logger for all: one for each request would cost more than its one line, which gets the request's ID explicitly.
+  childLoggerFactory: (parent: FastifyBaseLogger) => parent,
+  logController: new LogController({ disableRequestLogging: true }),
+  genReqId: requestIds(),
+  requestIdHeader: false,
+  rewriteUrl: routedUrl,
+  routerOptions: {
+    // `parameters.ts` parses the query, from the raw URL.
+    querystringParser: () => ({}),
+    // The limit on the head also limits the length of an ID; an ID that is too long simply does not exist.
+    maxParamLength: MAX_HEAD_BYTES,
+  },
+  return503OnClosing: false,
+} as const;
 
 /*
  * A client that sends slowly, or does not read, occupies a connection; Node's own limits are one and five minutes. A
